@@ -1,0 +1,1 @@
+"""Bronze: Kafka records as they came, exactly once."""

@@ -1,0 +1,1 @@
+"""Gold: conversions, attribution, windowed metrics."""

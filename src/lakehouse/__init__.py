@@ -1,0 +1,1 @@
+"""The kernel: tables, streams and settings. It knows nothing of clicks."""

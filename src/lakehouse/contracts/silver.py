@@ -1,0 +1,103 @@
+"""Silver: events told apart from copies and rejects, and the sessions they form."""
+
+from lakehouse.contracts.table import Column, Table
+
+_COORDINATES = (
+    Column("topic", "string", "Kafka topic", provenance=True),
+    Column("partition", "int", "Kafka partition", provenance=True),
+    Column("offset", "bigint", "Kafka offset", provenance=True),
+)
+_INGESTED_AT = Column("ingested_at", "timestamp", "stamp of the bronze micro-batch", provenance=True)
+
+EVENTS = Table(
+    name="silver.events",
+    grain="UID",
+    key=("event_id",),
+    columns=(
+        Column("event_id", "string", "the UID: messageId"),
+        Column("type", "string", "page, screen, track, identify, group or alias"),
+        Column("name", "string", "event name of a track"),
+        Column("role", "string", "page_view, impression, click, search, result_click, goal, identify or other"),
+        Column("visitor_id", "string", "anonymousId, else userId"),
+        Column("user_id", "string", "userId, if the event carries one"),
+        Column("event_time", "timestamp", "when it happened, clock corrected"),
+        Column("device_time", "timestamp", "when it happened by the device's clock"),
+        Column("arrival_time", "timestamp", "when the server took it", provenance=True),
+        Column("is_late", "boolean", "behind the watermark when it arrived", provenance=True),
+        Column("url", "string", "page address"),
+        Column("referrer", "string", "address of the page before"),
+        Column("user_agent", "string", "browser or program"),
+        Column("campaign_source", "string", "campaign's source, else utm_source of the URL"),
+        Column("campaign_medium", "string", "campaign's medium, else utm_medium of the URL"),
+        Column("campaign_name", "string", "campaign's name, else utm_campaign of the URL"),
+        Column("channel", "string", "channel by the event's own campaign, URL and referrer"),
+        Column("promotion_id", "string", "promotion of an impression or click"),
+        Column("query", "string", "words searched for"),
+        Column("product_id", "string", "product of a result click"),
+        Column("goal", "string", "goal reached, if the event is one"),
+        Column("order_id", "string", "order of a goal"),
+        Column("value", "decimal(18,4)", "money, in `currency`; negative for a refund"),
+        Column("currency", "string", "ISO 4217 code, as sent"),
+        Column("properties", "string", "properties, whole, as JSON text"),
+        *_COORDINATES,
+        _INGESTED_AT,
+        Column("event_hash", "bigint", "xxhash64 of event_id: what look-ups of copies read"),
+    ),
+    event_time="event_time",
+)
+
+REJECTED_EVENTS = Table(
+    name="silver.rejected_events",
+    grain="record",
+    key=("topic", "partition", "offset"),
+    columns=(
+        Column("reason", "string", "the first reason that applies"),
+        Column("value", "binary", "the record's value, byte for byte"),
+        *_COORDINATES,
+        Column("arrival_time", "timestamp", "when the server took it", provenance=True),
+        _INGESTED_AT,
+    ),
+    event_time="arrival_time",
+)
+
+DUPLICATE_EVENTS = Table(
+    name="silver.duplicate_events",
+    grain="record",
+    key=("topic", "partition", "offset"),
+    columns=(
+        Column("event_id", "string", "the UID that was there already"),
+        *_COORDINATES,
+        Column("first_topic", "string", "topic of the record that stayed", provenance=True),
+        Column("first_partition", "int", "partition of the record that stayed", provenance=True),
+        Column("first_offset", "bigint", "offset of the record that stayed", provenance=True),
+        _INGESTED_AT,
+    ),
+)
+
+SESSIONS = Table(
+    name="silver.sessions",
+    grain="session",
+    key=("session_id",),
+    columns=(
+        Column("session_id", "string", "derived from visitor and start"),
+        Column("visitor_id", "string", "whose session"),
+        Column("started_at", "timestamp", "time of the first event"),
+        Column("ended_at", "timestamp", "time of the last event"),
+        Column("events", "bigint", "page, screen and track events"),
+        Column("page_views", "bigint", "page and screen events"),
+        Column("entry_url", "string", "address of the first event"),
+        Column("exit_url", "string", "address of the last event"),
+        Column("entry_referrer", "string", "referrer of the first event"),
+        Column("campaign_source", "string", "campaign's source of the first event"),
+        Column("campaign_medium", "string", "campaign's medium of the first event"),
+        Column("campaign_name", "string", "campaign's name of the first event"),
+        Column("channel", "string", "channel of the first event"),
+        Column("is_open", "boolean", "the watermark has not passed its end by the gap"),
+        Column("first_event_id", "string", "UID of the first event (time, then UID)"),
+        Column("last_event_id", "string", "UID of the last event (time, then UID)"),
+    ),
+    event_time="started_at",
+    partitioned_by=("is_open",),
+)
+
+TABLES = (EVENTS, REJECTED_EVENTS, DUPLICATE_EVENTS, SESSIONS)

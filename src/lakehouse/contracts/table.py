@@ -1,0 +1,63 @@
+"""How a published table is declared: its columns, grain, key and event time."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its name, Spark SQL type and meaning.
+
+    Args:
+        name: as other programs know it.
+        type: a Spark SQL type, in lower case.
+        meaning: one line, with the unit where there is one.
+        provenance: true if the value follows from the order of arrival, not from the events.
+    """
+
+    name: str
+    type: str
+    meaning: str
+    provenance: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A published table.
+
+    Args:
+        name: `layer.table`.
+        grain: what one row stands for.
+        key: the columns that tell its rows apart.
+        columns: in the order they are written.
+        event_time: the column that says when a row happened, if one does.
+        partitioned_by: the columns its files are laid out by.
+        properties: Delta table properties beyond the house defaults.
+    """
+
+    name: str
+    grain: str
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+    event_time: str | None = None
+    partitioned_by: tuple[str, ...] = ()
+    properties: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def layer(self) -> str:
+        """The part of the name before the dot."""
+        return self.name.split(".")[0]
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The columns that do not depend on the order of arrival."""
+        return tuple(column.name for column in self.columns if not column.provenance)
+
+    @property
+    def ddl(self) -> str:
+        """The columns as Spark SQL declares them."""
+        return ", ".join(f"`{column.name}` {column.type}" for column in self.columns)

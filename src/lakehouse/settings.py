@@ -1,0 +1,115 @@
+"""What can be set, from where, and with which default."""
+
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import Field
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from lakehouse.errors import MillraceError
+
+BUNDLE_FILE = "bundle.yml"
+
+
+class Settings(BaseSettings):
+    """Everything that can be set. In rising order: bundle.yml variables, MILLRACE_*, flags."""
+
+    model_config = SettingsConfigDict(env_prefix="MILLRACE_", extra="ignore")
+
+    home: Path = Field(Path(".millrace"), description="where all local state lives")
+    kafka_bootstrap: str | None = Field(
+        None, description="an existing Kafka, as host:port; unset, the local broker is used"
+    )
+    broker_port: int = Field(9092, description="port of the local broker on 127.0.0.1")
+    dashboard_port: int = Field(8501, description="port of the dashboard on 127.0.0.1")
+    events_topic: str = Field("events", description="topic of behavioural events")
+    reporting_currency: str = Field("EUR", description="currency that reports are in (ISO 4217)")
+    watermark_delay: timedelta = Field(
+        timedelta(minutes=10), description="how far the watermark stays behind the latest event time"
+    )
+    trigger_interval: timedelta = Field(
+        timedelta(seconds=2), description="pause between micro-batches of a continuous job"
+    )
+    max_batch_rows: int = Field(300_000, description="rows a micro-batch takes at most, about")
+    spark_memory: str = Field("2g", description="memory of the local Spark application")
+
+    @cached_property
+    def bootstrap(self) -> str:
+        """The Kafka in use, as host:port."""
+        return self.kafka_bootstrap or f"127.0.0.1:{self.broker_port}"
+
+    @property
+    def warehouse(self) -> Path:
+        """Where the tables are."""
+        return self.home / "warehouse"
+
+    @property
+    def conf(self) -> Path:
+        """The rules as data: `conf/` beside bundle.yml."""
+        return (bundle_root() or Path.cwd()) / "conf"
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Flags over environment over the bundle's variables."""
+        return init_settings, env_settings, _BundleVariables(settings_cls)
+
+    def model_post_init(self, _: Any) -> None:
+        """Make the home absolute, so that child processes agree on it."""
+        self.home = self.home.expanduser().resolve()
+
+
+class _BundleVariables(PydanticBaseSettingsSource):
+    """The defaults of the bundle's variables."""
+
+    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
+        raise NotImplementedError  # the whole mapping is given at once, by __call__
+
+    def __call__(self) -> dict[str, Any]:
+        root = bundle_root()
+        if root is None:
+            return {}
+        variables = (yaml.safe_load((root / BUNDLE_FILE).read_text()) or {}).get("variables", {})
+        return {
+            name: variable["default"]
+            for name, variable in variables.items()
+            if name in self.settings_cls.model_fields and variable.get("default") not in (None, "")
+        }
+
+
+def bundle_root() -> Path | None:
+    """The nearest folder, from here upward, that holds a bundle.yml; else the checkout this runs from."""
+    here = Path.cwd()
+    checkout = Path(__file__).resolve().parents[2]
+    for folder in (here, *here.parents, checkout):
+        if (folder / BUNDLE_FILE).is_file():
+            return folder
+    return None
+
+
+def load_settings(**flags: Any) -> Settings:
+    """The settings in force.
+
+    Args:
+        flags: values given on the command line; None means not given.
+
+    Raises:
+        MillraceError: if a value does not parse.
+    """
+    try:
+        return Settings(**{name: value for name, value in flags.items() if value is not None})
+    except ValueError as error:
+        first = str(error).splitlines()
+        raise MillraceError(
+            f"a setting is not valid: {' '.join(line.strip() for line in first[1:3])}",
+            "Correct it in bundle.yml, in the MILLRACE_* variable or on the command line",
+        ) from error

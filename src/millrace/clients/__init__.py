@@ -1,0 +1,1 @@
+"""Programs that send records to Kafka: sample traffic and files."""

@@ -1,0 +1,1 @@
+"""The local workspace: broker, Spark application, dashboard."""

@@ -1,0 +1,1 @@
+"""Silver: events without copies, sessions, joins."""
