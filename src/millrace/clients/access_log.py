@@ -1,0 +1,134 @@
+"""A web server's access log (Apache combined format), each line as a Segment page event."""
+
+import json
+import re
+from datetime import datetime, timedelta, timezone
+from hashlib import sha256
+from typing import Any
+
+# Quoted fields hold \" for a quote. A line cut off in its last field, the user agent, has no
+# closing quote; whatever follows the user agent (some servers add fields) is not looked at.
+_QUOTED = r'"((?:[^"\\]|\\.)*)'
+_LINE = re.compile(
+    r"(?P<address>\S+) \S+ (?P<user>.+?) \[(?P<time>[^\]\[]{0,40})\] "
+    + _QUOTED.replace("(", "(?P<request>", 1)
+    + r'" (?P<status>\d{3}) (?P<bytes>\d+|-) '
+    + _QUOTED.replace("(", "(?P<referrer>", 1)
+    + '" '
+    + _QUOTED.replace("(", "(?P<agent>", 1)
+    + r'(?:"(?:\s.*)?|\\?)$',
+    re.DOTALL,
+)
+_TIME = re.compile(r"(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)")
+_REQUEST = re.compile(r"([A-Za-z]+) (\S.*?)(?: HTTP/\d+(?:\.\d+)?)?")
+_MONTHS = {
+    name: number
+    for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), start=1)
+}
+
+
+class UnreadableLine(Exception):
+    """A line that is no entry of an access log; the message says which part."""
+
+
+def page_event(raw: bytes, number: int, site: str | None) -> bytes:
+    """The page event of one line.
+
+    The visitor (`anonymousId`) is a hash of address and user agent; the address itself is not kept.
+    `messageId` is a hash of line number and line, so that loading a file again adds nothing. All
+    three times are the log's, in UTC. The log names no host: with a site, `url` is
+    `http://<site><target>`, else the target alone.
+
+    Args:
+        raw: the line, with or without its line end. UTF-8; a line that is not is read as Latin-1.
+        number: of the line in its file, from 1.
+        site: host that the log belongs to.
+
+    Raises:
+        UnreadableLine: if it is not in combined format (cut off in the user agent is accepted).
+    """
+    raw = raw.rstrip(b"\r\n")
+    found = _LINE.match(_decode(raw))
+    if found is None:
+        raise UnreadableLine("not in combined format")
+    time, (method, target) = _utc(found["time"]), _request(found["request"])
+    agent, referrer = _unescape(found["agent"]), _unescape(found["referrer"])
+    page = _page(target, referrer, site)
+    size = found["bytes"]
+    event: dict[str, Any] = {
+        "messageId": sha256(b"%d\n" % number + raw).hexdigest()[:32],
+        "type": "page",
+        "anonymousId": _visitor(found["address"], agent),
+        "originalTimestamp": time,
+        "sentAt": time,
+        "receivedAt": time,
+        "context": {"library": {"name": "millrace-access-log"}, "page": page},
+        "properties": page
+        | {"method": method, "status": int(found["status"]), "bytes": None if size == "-" else int(size)},
+    }
+    if agent not in ("-", ""):
+        event["context"]["userAgent"] = agent
+    if found["user"] not in ("-", '""'):
+        event["userId"] = found["user"]
+    return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def is_entry(raw: bytes) -> bool:
+    """Whether a line looks like an entry of an access log."""
+    return _LINE.match(_decode(raw.rstrip(b"\r\n"))) is not None
+
+
+def referrer_and_path(raw: bytes) -> tuple[str, str] | None:
+    """Referrer and requested path of a line, for telling which site a log belongs to."""
+    found = _LINE.match(_decode(raw.rstrip(b"\r\n")))
+    if found is None or " " not in found["request"]:
+        return None
+    return found["referrer"], found["request"].split(" ")[1].partition("?")[0]
+
+
+def _decode(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")
+
+
+def _unescape(text: str) -> str:
+    return text.replace('\\"', '"').replace("\\\\", "\\") if "\\" in text else text
+
+
+def _visitor(address: str, agent: str) -> str:
+    return sha256(f"{address}\n{agent}".encode()).hexdigest()[:32]
+
+
+def _request(text: str) -> tuple[str, str]:
+    found = _REQUEST.fullmatch(text)
+    if found is None:
+        raise UnreadableLine("no method and path in the request")
+    return found[1], _unescape(found[2])
+
+
+def _utc(text: str) -> str:
+    """`17/May/2015:12:05:03 +0200` as `2015-05-17T10:05:03Z`."""
+    found = _TIME.fullmatch(text)
+    if found is None or found[2] not in _MONTHS:
+        raise UnreadableLine("no time of the form 17/May/2015:10:05:03 +0000")
+    try:
+        local = datetime(int(found[3]), _MONTHS[found[2]], *map(int, found.group(1, 4, 5, 6)))
+        ahead = timedelta(hours=int(found[8]), minutes=int(found[9]))
+        moment = local - ahead if found[7] == "+" else local + ahead
+    except (ValueError, OverflowError):
+        raise UnreadableLine(f"no such time: {text}") from None
+    if moment.year < 1970:
+        raise UnreadableLine(f"before 1970: {text}")
+    return moment.replace(tzinfo=timezone.utc).isoformat().replace("+00:00", "Z")
+
+
+def _page(target: str, referrer: str, site: str | None) -> dict[str, str]:
+    path, _, query = target.partition("?")
+    page = {"path": path, "search": f"?{query}" if query else ""}
+    if "://" in path:  # a proxy's request names the whole address
+        page = {"url": target} | page | {"path": "/" + path.split("://", 1)[1].partition("/")[2]}
+    else:
+        page = {"url": f"http://{site}{target}" if site else target} | page
+    return page if referrer in ("-", "") else page | {"referrer": referrer}

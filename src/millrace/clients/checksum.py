@@ -1,0 +1,21 @@
+"""A checksum over records that does not depend on their order."""
+
+from collections.abc import Iterable
+from hashlib import md5
+
+MODULUS = 1 << 64
+
+
+def value_digest(value: bytes) -> int:
+    """What one record adds to a checksum: the first 8 bytes, big endian, of the MD5 of its value."""
+    return int.from_bytes(md5(value, usedforsecurity=False).digest()[:8], "big")
+
+
+def values_checksum(values: Iterable[bytes]) -> int:
+    """The sum of all digests modulo 2**64: the same for any order, different for a missing or doubled one."""
+    return sum(map(value_digest, values)) % MODULUS
+
+
+def as_hex(checksum: int) -> str:
+    """How a checksum is written down: 16 hexadecimal digits."""
+    return f"{checksum % MODULUS:016x}"

@@ -1,0 +1,71 @@
+"""The formats that `millrace load` reads."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from lakehouse.errors import MillraceError
+from millrace.clients.access_log import UnreadableLine, is_entry, page_event
+from millrace.clients.lines import Line
+from millrace.clients.record import Record, key_of
+from millrace.clients.rejected import Rejected
+from millrace.clients.segment import looks_like_event, segment_records
+from millrace.clients.site import infer_site
+
+Reader = Callable[[Iterable[Line], Rejected], Iterator[Record]]
+
+
+@dataclass(frozen=True)
+class Format:
+    """How lines of one kind are told and read.
+
+    Attributes:
+        is_one: whether a line looks like one of this format.
+        reader: makes the function from lines to records; given the lines read ahead and the site.
+    """
+
+    is_one: Callable[[bytes], bool]
+    reader: Callable[[list[Line], str | None], Reader]
+
+
+def find_format(name: str) -> Format:
+    """The format of that name.
+
+    Raises:
+        MillraceError: if there is none; it lists those there are.
+    """
+    try:
+        return FORMATS[name]
+    except KeyError:
+        raise MillraceError(f"{name} is no known format", f"Use --format {' or '.join(FORMATS)}") from None
+
+
+def site_of(sample: list[Line], site: str | None) -> str | None:
+    """The site as given, else as the first lines of a file tell it (one line tells nothing)."""
+    return site or infer_site(line.content for line in sample)
+
+
+def _segment_reader(sample: list[Line], site: str | None) -> Reader:
+    return segment_records
+
+
+def _access_log_reader(sample: list[Line], site: str | None) -> Reader:
+    host = site_of(sample, site)
+
+    def records(lines: Iterable[Line], rejected: Rejected) -> Iterator[Record]:
+        for line in lines:
+            if not line.content:
+                continue
+            try:
+                event = page_event(line.content, line.number, host)
+            except UnreadableLine as error:
+                rejected.add(line.number, str(error), line.content)
+            else:
+                yield Record(key_of(event), event, line.number)
+
+    return records
+
+
+FORMATS = {
+    "segment": Format(looks_like_event, _segment_reader),
+    "access-log": Format(is_entry, _access_log_reader),
+}

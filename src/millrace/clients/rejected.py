@@ -1,0 +1,45 @@
+"""Lines that did not become records, kept with their numbers."""
+
+import json
+from pathlib import Path
+from typing import TextIO
+
+_SHOWN = 5
+
+
+class Rejected:
+    """Writes what is set aside to `<home>/rejected/<manifest id>.jsonl`, made with the first line.
+
+    One JSON object a line: `line` (number from 1), `reason`, and `content` (bytes that are not UTF-8
+    as \\xhh).
+    """
+
+    def __init__(self, home: Path, manifest_id: str) -> None:
+        self.path = home / "rejected" / f"{manifest_id}.jsonl"
+        self.count = 0
+        self._first: list[int] = []
+        self._file: TextIO | None = None
+
+    def add(self, line: int, reason: str, content: bytes) -> None:
+        """Set a line aside."""
+        if self._file is None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self.path.open("w", encoding="utf-8")
+        self.count += 1
+        if len(self._first) < _SHOWN:
+            self._first.append(line)
+        kept = {"line": line, "reason": reason, "content": content.decode(errors="backslashreplace")}
+        self._file.write(json.dumps(kept, ensure_ascii=False) + "\n")
+
+    def close(self) -> None:
+        """Finish the file, if there is one."""
+        if self._file is not None:
+            self._file.close()
+
+    def summary(self) -> str:
+        """Which lines, e.g. `lines 3, 17, 18 and 4 more`; empty if there are none."""
+        if not self.count:
+            return ""
+        numbers = ", ".join(map(str, self._first))
+        more = self.count - len(self._first)
+        return f"line{'s' if self.count > 1 else ''} {numbers}" + (f" and {more:,} more" if more else "")

@@ -1,0 +1,64 @@
+"""The topic of events: made with the settings that keep it whole, if it is not there yet."""
+
+import logging
+
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError, TopicAlreadyExistsError
+
+from lakehouse.errors import MillraceError
+
+PARTITIONS = 2
+"""Two: a laptop's two cores read side by side, and order across partitions is as loose as it is in life."""
+
+TOPIC_CONFIGS = {
+    # The broker stamps: a log of ten years ago is not deleted by retention, nor refused as too old.
+    "message.timestamp.type": "LogAppendTime",
+    # Bronze keeps everything, and `audit` holds it against the broker: nothing expires under it.
+    "retention.ms": "-1",
+}
+
+CONNECT_SECONDS = 8
+"""How long a broker may take to answer the first time."""
+
+NEXT_STEP = "Start one with `millrace up --broker`, or check MILLRACE_KAFKA_BOOTSTRAP"
+
+# The library warns on every retry; what a user needs to know comes as one MillraceError.
+logging.getLogger("kafka").addHandler(logging.NullHandler())
+
+
+def ensure_topic(bootstrap: str, topic: str) -> None:
+    """Create the topic unless it exists; an existing one is left as it is.
+
+    Args:
+        bootstrap: Kafka, as host:port.
+        topic: its name.
+
+    Raises:
+        MillraceError: if no broker answers there, or it refuses.
+    """
+    try:
+        admin = KafkaAdminClient(
+            bootstrap_servers=bootstrap,
+            bootstrap_timeout_ms=CONNECT_SECONDS * 1000,
+            request_timeout_ms=CONNECT_SECONDS * 1000,
+        )
+    except (KafkaError, ValueError, OSError) as error:
+        raise MillraceError(f"no Kafka broker answers at {bootstrap} ({_named(error)})", NEXT_STEP) from error
+    try:
+        if topic not in admin.list_topics():
+            # Replication is the broker's default: 1 on a laptop, what its owner set elsewhere.
+            wanted = {"num_partitions": PARTITIONS, "replication_factor": -1, "configs": TOPIC_CONFIGS}
+            admin.create_topics({topic: wanted}, wait_for_metadata=True)
+    except TopicAlreadyExistsError:
+        pass
+    except (KafkaError, ValueError) as error:
+        raise MillraceError(
+            f"the topic {topic} can't be created at {bootstrap} ({_named(error)})",
+            "Create it there, or set MILLRACE_EVENTS_TOPIC to one that exists",
+        ) from error
+    finally:
+        admin.close()
+
+
+def _named(error: Exception) -> str:
+    return type(error).__name__

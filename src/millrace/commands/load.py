@@ -1,0 +1,52 @@
+"""`millrace load`: a file of real events to Kafka."""
+
+from typing import Annotated
+
+import typer
+
+from lakehouse.errors import MillraceError
+from lakehouse.settings import load_settings
+
+
+def register(app: typer.Typer) -> None:
+    """Add `load`."""
+    app.command("load")(load)
+
+
+def load(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The file; - for standard input.")],
+    format_name: Annotated[
+        str, typer.Option("--format", help="segment (one JSON event a line) or access-log (combined).")
+    ],
+    site: Annotated[
+        str | None,
+        typer.Option(help="Host an access log belongs to. Default: told from the first lines of the file."),
+    ] = None,
+) -> None:
+    """Send a file of real events to Kafka and leave a manifest of what was sent.
+
+    What can't be read is counted, and kept with its line number under rejected/ in MILLRACE_HOME.
+    """
+    from millrace.clients.loading import load_file
+
+    loaded = load_file(load_settings(), file, format_name, site)
+    manifest, rejected = loaded.manifest, loaded.rejected
+    rate = manifest.records / max(loaded.seconds, 1e-9)
+    typer.echo(
+        f"{manifest.records:,} records sent, {rejected.count:,} lines set aside, "
+        f"{loaded.seconds:.1f} s, {rate:,.0f} records/s, manifest {manifest.path}"
+    )
+    if rejected.count:
+        typer.echo(f"set aside: {rejected.summary()}, see {rejected.path}", err=True)
+    if loaded.stopped:
+        raise MillraceError(
+            f"stopped after {manifest.records:,} records, {manifest.unconfirmed:,} more unconfirmed",
+            "Load the file again to send the rest: what arrives twice is dropped",
+        )
+    if not manifest.records:
+        raise MillraceError(
+            f"no line of {manifest.source} could be sent as {format_name}",
+            f"Look at {rejected.path}, or try another --format"
+            if rejected.count
+            else "Give a file with events",
+        )
