@@ -1,0 +1,61 @@
+# Bare `make` is the help. Every target that needs the environment sets it up first.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-long chaos bench lint format types imports lock lock-jars clean
+MAKEFLAGS += --no-print-directory
+# A build machine's own package settings must not leak into the lock.
+LOCK := env -u UV_FIND_LINKS -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL .venv/bin/uv pip compile
+
+help: ## show this list
+	@echo "Millrace: an open lakehouse for behavioural events and attribution."
+	@echo
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@echo
+	@echo "Start with: make demo"
+
+setup: ## bring this machine to where the rest needs it (.venv, packages, jars)
+	@./scripts/setup
+
+demo: setup ## broker, sample traffic, all jobs and the page; ARGS="--once --events 200000" for one pass
+	@exec .venv/bin/millrace demo $(ARGS)
+
+lint: setup ## style and likely mistakes
+	@.venv/bin/ruff check --quiet
+	@.venv/bin/ruff format --check --quiet || { echo "Formatting differs: run make format."; exit 1; }
+
+types: setup ## static types
+	@.venv/bin/mypy --no-error-summary
+
+imports: setup ## which package may import which
+	@.venv/bin/lint-imports --no-logo > .venv/imports.log || { cat .venv/imports.log; exit 1; }
+
+test: setup ## lint, types, import rules, then the tests (ARGS go to pytest)
+	@$(MAKE) lint types imports
+	@exec .venv/bin/pytest $(ARGS)
+
+test-long: setup ## the tests that take minutes
+	@exec .venv/bin/pytest -m long $(ARGS)
+
+chaos: setup ## the tests that kill processes in mid-run
+	@exec .venv/bin/pytest -m chaos $(ARGS)
+
+bench: setup ## the benchmarks
+	@exec .venv/bin/python -m benchmarks $(ARGS)
+
+format: setup ## put the code into its one shape
+	@.venv/bin/ruff check --fix --quiet || true
+	@.venv/bin/ruff format --quiet
+
+lock: setup ## resolve the Python packages anew into requirements.lock (UPGRADE=1 takes newer ones)
+	@$(LOCK) --quiet --universal --generate-hashes --python-version 3.10 --no-python-downloads \
+	  --group dev --no-emit-index-url --custom-compile-command "make lock" \
+	  $(if $(UPGRADE),--upgrade) pyproject.toml -o requirements.lock
+	@./scripts/setup
+
+lock-jars: setup ## resolve the jars anew into src/millrace/machine/jars.lock
+	@.venv/bin/millrace jars --lock
+
+clean: ## remove the environment and what tools left (never .millrace/, which millrace reset removes)
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,24 @@
+"""`millrace jars`: what `make setup` and `make lock-jars` call."""
+
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(hidden=True)(jars)
+
+
+def jars(
+    lock: Annotated[bool, typer.Option("--lock", help="Write jars.lock anew from ivy.xml.")] = False,
+) -> None:
+    """Fetch the jars that Spark and the broker run on."""
+    if lock:
+        from millrace.machine.relock import relock
+
+        typer.echo("Resolving the jars of ivy.xml, about half a minute")
+        typer.echo(f"{relock()} jars are in jars.lock")
+    from millrace.machine.fetch import fetch_jars
+
+    fetch_jars()
