@@ -1,0 +1,63 @@
+"""Whether a Kafka answers: a real metadata request, not just an open port."""
+
+import logging
+import socket
+import time
+from contextlib import suppress
+
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
+
+from lakehouse.errors import MillraceError
+
+# The library warns on every retry; what a user needs to know comes as one MillraceError.
+logging.getLogger("kafka").addHandler(logging.NullHandler())
+
+
+def cluster_id(bootstrap: str, seconds: float = 2.0) -> str | None:
+    """The id of the cluster that answers a metadata request with at least one broker.
+
+    Args:
+        bootstrap: host:port, or several with commas between.
+        seconds: how long it may take.
+
+    Returns:
+        The id, or None if nothing answers as a Kafka does.
+    """
+    if not any(_listens(address, seconds) for address in bootstrap.split(",")):
+        return None  # asked first, because the client keeps threads for those that do not answer
+    milliseconds = int(seconds * 1000)
+    with suppress(KafkaError, OSError, ValueError):
+        admin = KafkaAdminClient(
+            bootstrap_servers=bootstrap.split(","),
+            bootstrap_timeout_ms=milliseconds,
+            request_timeout_ms=milliseconds,
+        )
+        with admin:
+            answer = admin.describe_cluster()
+            return str(answer["cluster_id"]) if answer["brokers"] else None
+    return None
+
+
+def require_kafka(bootstrap: str, seconds: float = 10.0) -> None:
+    """Refuse to go on when an existing Kafka that was named does not answer.
+
+    Raises:
+        MillraceError: if it does not within the time.
+    """
+    until = time.monotonic() + seconds
+    while cluster_id(bootstrap) is None:
+        if time.monotonic() > until:
+            raise MillraceError(
+                f"no Kafka answers at {bootstrap}",
+                "Correct MILLRACE_KAFKA_BOOTSTRAP, or unset it to use the local broker",
+            )
+        time.sleep(0.2)
+
+
+def _listens(address: str, seconds: float) -> bool:
+    host, _, port = address.strip().rpartition(":")
+    with suppress(OSError, ValueError):
+        socket.create_connection((host.strip("[]"), int(port)), timeout=seconds).close()
+        return True
+    return False

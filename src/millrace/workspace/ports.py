@@ -1,0 +1,61 @@
+"""Ports on 127.0.0.1: whether one is free, and who has it."""
+
+import socket
+from contextlib import suppress
+
+import psutil
+
+from lakehouse.errors import MillraceError
+
+HOST = "127.0.0.1"
+
+
+def free_port() -> int:
+    """A port nobody listens on just now."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def is_free(port: int) -> bool:
+    """Whether a program could listen on the port: nobody answers, and it can be bound."""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        if probe.connect_ex((HOST, port)) == 0:
+            return False
+    with socket.socket() as probe:
+        # As servers do: connections of an earlier server that still fade away are no hindrance.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+            probe.listen(1)
+        except OSError:
+            return False
+    return True
+
+
+def holder(port: int) -> str | None:
+    """Who listens on the port, as `name (pid N)`; None when this user may not know."""
+    with suppress(psutil.Error, OSError):
+        for connection in psutil.net_connections(kind="tcp"):
+            listens = connection.status == psutil.CONN_LISTEN and connection.laddr[1:] == (port,)
+            if listens and connection.pid is not None:
+                return f"{psutil.Process(connection.pid).name()} (pid {connection.pid})"
+    return None
+
+
+def require_free(port: int, purpose: str, next_step: str) -> None:
+    """Refuse to go on when a port is taken.
+
+    Args:
+        port: on 127.0.0.1.
+        purpose: what wants it, e.g. "the broker".
+        next_step: what a user can do; `{free}` in it becomes a port that is free.
+
+    Raises:
+        MillraceError: if it is taken, naming who has it.
+    """
+    if is_free(port):
+        return
+    who = holder(port) or "another user's program"
+    raise MillraceError(f"port {port}, for {purpose}, is taken by {who}", next_step.format(free=free_port()))

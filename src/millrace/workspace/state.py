@@ -1,0 +1,29 @@
+"""Small JSON files by which the workspace's processes know of each other."""
+
+import json
+import os
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+
+def write_state(path: Path, content: dict[str, Any]) -> None:
+    """Write a file so that a reader finds the old content or the new, never half of one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.write_text(json.dumps(content, indent=2), encoding="utf-8")
+    draft.replace(path)
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    """What a state file says; empty when there is none, or it is no JSON object."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def now() -> str:
+    """This moment, RFC 3339, UTC, to the millisecond."""
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")

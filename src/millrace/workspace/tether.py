@@ -1,0 +1,30 @@
+"""Run a program so that it ends when the process that started it ends, however that happened.
+
+Called as a file, in a Python of its own with nothing imported: `tether.py PARENT PROGRAM ARGUMENT…`.
+The program takes this process over, so its pid is the one the parent knows.
+"""
+
+import os
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    """Ask the kernel for SIGTERM on the parent's death (Linux only), then become the program."""
+    parent, command = int(sys.argv[1]), sys.argv[2:]
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:  # it died before the kernel knew
+            raise SystemExit(1)
+    try:
+        os.execvp(command[0], command)
+    except OSError as error:
+        raise SystemExit(f"{command[0]} can't be run: {error.strerror}") from None
+
+
+if __name__ == "__main__":
+    main()
