@@ -1,0 +1,35 @@
+"""`millrace doctor`: what is missing or in the way on this machine."""
+
+import typer
+
+from lakehouse.settings import load_settings
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(doctor)
+
+
+def doctor() -> None:
+    """Check this machine: what is missing or in the way, and what to do about it."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from millrace.machine.doctor import examine
+    from millrace.machine.finding import Verdict
+
+    colours = {Verdict.OK: "green", Verdict.WARN: "yellow", Verdict.FAIL: "red"}
+    findings = examine(load_settings())
+    table = Table("", "checked", "found", box=None, pad_edge=False)
+    for finding in findings:
+        sign = f"[{colours[finding.verdict]}]{finding.verdict.value}[/]"
+        table.add_row(sign, finding.subject, escape(finding.seen))
+        if finding.to_do:
+            table.add_row("", "", f"[bold]→ {escape(finding.to_do)}[/]")
+    Console(highlight=False).print(table)
+    failed = [finding.subject for finding in findings if finding.verdict is Verdict.FAIL]
+    if failed:
+        typer.echo(f"In the way: {', '.join(failed)}.")
+        raise typer.Exit(1)
+    typer.echo("Ready: make demo, or millrace up.")

@@ -1,0 +1,44 @@
+"""What one look at the machine came to."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Verdict(Enum):
+    """How bad it is."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at.
+
+    Attributes:
+        subject: what was looked at, a word or two.
+        verdict: how it is.
+        seen: what was found.
+        to_do: what to do about it; empty when nothing is to be done.
+    """
+
+    subject: str
+    verdict: Verdict
+    seen: str
+    to_do: str = ""
+
+
+def ok(subject: str, seen: str) -> Finding:
+    """All is well."""
+    return Finding(subject, Verdict.OK, seen)
+
+
+def warn(subject: str, seen: str, to_do: str) -> Finding:
+    """Millrace runs, but something will be missing or slow."""
+    return Finding(subject, Verdict.WARN, seen, to_do)
+
+
+def fail(subject: str, seen: str, to_do: str) -> Finding:
+    """Millrace can't run like this."""
+    return Finding(subject, Verdict.FAIL, seen, to_do)
