@@ -21,12 +21,14 @@ _ANSWER_SECONDS = 3
 
 def check_packages(_settings: Settings) -> Finding:
     """Every Python package at the version of the lock; without a checkout, in the range asked for."""
-    wanted = locked_requirements() or _declared_requirements()
-    wrong = [text for requirement in wanted if (text := _misfit(requirement))]
-    if wrong:
-        rest = f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
-        return fail("packages", "; ".join(wrong[:_SHOWN]) + rest, _REINSTALL)
-    return ok("packages", f"{len(wanted)}, each at its version")
+    own = _declared_requirements()
+    wanted = locked_requirements() or own
+    wrong = {pin.name: text for pin in wanted if (text := _misfit(pin))}
+    if not wrong:
+        return ok("packages", f"{len(wanted)}, each at its version")
+    rest = f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
+    judge = fail if wrong.keys() & {requirement.name for requirement in own} else warn
+    return judge("packages", "; ".join(list(wrong.values())[:_SHOWN]) + rest, _REINSTALL)
 
 
 def check_jars(_settings: Settings) -> Finding:
@@ -66,7 +68,11 @@ def locked_requirements(lock: Path | None = None) -> list[Requirement]:
 
 
 def _declared_requirements() -> list[Requirement]:
-    return [Requirement(text) for text in metadata.requires("millrace") or []]
+    """What Millrace itself asks for; nothing when it runs from its sources without being installed."""
+    try:
+        return [Requirement(text) for text in metadata.requires("millrace") or []]
+    except metadata.PackageNotFoundError:
+        return []
 
 
 def _misfit(wanted: Requirement) -> str | None:

@@ -1,0 +1,110 @@
+"""The shape of the house: what holds for every file of the project."""
+
+import ast
+import importlib
+import re
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+try:
+    import tomllib
+except ModuleNotFoundError:  # Python 3.10
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+MOST_LINES = 250
+PACKAGES = ("bronze", "gold", "lakehouse", "millrace", "silver")
+
+# Written in halves, so that this file does not hold what it looks for.
+REGISTRIES = ("pypi" + ".org", "python" + "hosted.org", "maven" + ".org", "maven" + ".apache.org")
+MACHINE_PATHS = re.compile(r"(?<![\w.~$}/-])/(?:" + "root|home|Users|work|private" + r")/\w")
+
+
+def tracked_files() -> list[Path]:
+    """The files under version control, as they are on disk."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    files = [ROOT / name for name in listed.stdout.decode().split("\0") if name]
+    return [file for file in files if file.is_file()]
+
+
+def texts() -> dict[str, str]:
+    """The tracked files that are text, by their path from the root."""
+    found = {}
+    for file in tracked_files():
+        with suppress(UnicodeDecodeError):
+            found[str(file.relative_to(ROOT))] = file.read_text(encoding="utf-8")
+    return found
+
+
+def modules() -> list[Path]:
+    return sorted((ROOT / "src").rglob("*.py"))
+
+
+def test_a_module_has_250_lines_at_most() -> None:
+    sizes = {str(file.relative_to(ROOT)): len(file.read_text().splitlines()) for file in modules()}
+    assert {name: size for name, size in sizes.items() if size > MOST_LINES} == {}
+
+
+def test_a_module_says_what_it_is_for() -> None:
+    silent = [str(file) for file in modules() if not ast.get_docstring(ast.parse(file.read_text()))]
+    assert silent == []
+
+
+def test_one_wheel_holds_the_five_packages() -> None:
+    built = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    assert sorted(built) == [f"src/{name}" for name in PACKAGES]
+    assert sorted(
+        folder.name for folder in (ROOT / "src").iterdir() if (folder / "__init__.py").is_file()
+    ) == [*PACKAGES]
+
+
+def test_src_and_tests_are_no_packages() -> None:
+    assert [str(file) for top in ("src", "tests") for file in (ROOT / top).glob("__init__.py")] == []
+    assert list((ROOT / "tests").rglob("__init__.py")) == []
+
+
+def test_nothing_is_called_utils_or_common() -> None:
+    assert [
+        str(path) for path in (ROOT / "src").rglob("*") if path.stem in {"utils", "common", "helpers"}
+    ] == []
+
+
+def test_no_file_names_a_path_of_somebodys_machine() -> None:
+    found = {name: match[0] for name, text in texts().items() if (match := MACHINE_PATHS.search(text))}
+    assert found == {}
+
+
+def test_no_file_names_a_registry() -> None:
+    assert [name for name, text in texts().items() if any(host in text for host in REGISTRIES)] == []
+
+
+def test_the_lock_pins_and_hashes_and_names_no_address() -> None:
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    assert re.findall(r"https?://|file://|--find-links|--index-url|--extra-index-url", lock) == []
+    pins = [line for line in lock.splitlines() if line[:1].isalnum()]
+    assert [pin for pin in pins if "==" not in pin or not pin.endswith("\\")] == []
+    assert not (ROOT / "uv.lock").exists()
+
+
+def test_the_lock_fits_the_project() -> None:
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    wanted = PROJECT["project"]["dependencies"] + PROJECT["dependency-groups"]["dev"]
+    names = [re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for requirement in wanted]
+    assert [name for name in names if not re.search(rf"^{re.escape(name)}==", lock, re.MULTILINE)] == []
+
+
+@pytest.mark.parametrize("target", PROJECT["project"]["scripts"].values())
+def test_every_command_can_be_called(target: str) -> None:
+    module, _, function = target.partition(":")
+    assert callable(getattr(importlib.import_module(module), function))
+
+
+def test_every_lint_exception_has_its_reason() -> None:
+    lines = (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines()
+    codes = [line for line in lines if re.match(r'^  "[A-Z]+\d*",?\s*(#.*)?$', line)]
+    assert codes
+    assert [line for line in codes if "# " not in line] == []
