@@ -15,6 +15,7 @@ from millrace.machine.jars import broker_jars
 from millrace.machine.java import java_executable
 from millrace.workspace import broker_config
 from millrace.workspace.kafka_health import cluster_id
+from millrace.workspace.lock import workspace_lock
 from millrace.workspace.ports import HOST, free_port, require_free
 from millrace.workspace.processes import Child, Program, last_error
 from millrace.workspace.records import end_leftovers
@@ -40,22 +41,24 @@ def running_broker(home: Path, port: int) -> Iterator[str]:
         Where clients find it, as host:port.
 
     Raises:
-        MillraceError: if it can't be started or does not answer within a minute.
+        MillraceError: if it can't be started or does not answer within a minute, or the home is in use.
     """
-    end_leftovers(home, names=(NAME,))
-    broker = start_broker(home, port)
-    try:
-        wait_until_ready(broker, port)
-        yield f"{HOST}:{port}"
-    finally:
-        broker.stop(_STOP_SECONDS)
+    with workspace_lock(home):
+        end_leftovers(home)
+        check_port(port)
+        broker = Child(prepare_broker(home, port))
+        try:
+            wait_until_ready(broker, port)
+            yield f"{HOST}:{port}"
+        finally:
+            broker.stop(_STOP_SECONDS)
 
 
-def start_broker(home: Path, port: int) -> Child:
-    """Start the broker, on new data or on what an earlier one left, and return at once.
+def check_port(port: int) -> None:
+    """Refuse a port that is taken.
 
     Raises:
-        MillraceError: if the port is taken, Java or a jar is missing, or the data can't be set up.
+        MillraceError: naming who has it.
     """
     require_free(
         port,
@@ -63,7 +66,26 @@ def start_broker(home: Path, port: int) -> Child:
         f"Stop that program, or set MILLRACE_BROKER_PORT={{free}}; if it is a Kafka that you want to use, "
         f"set MILLRACE_KAFKA_BOOTSTRAP={HOST}:{port}",
     )
-    return Child(_program(home, port))
+
+
+def prepare_broker(home: Path, port: int) -> Program:
+    """Set up the data of a new broker, or take what an earlier one left; write what it is started with.
+
+    Raises:
+        MillraceError: if Java or a jar is missing, or the data can't be set up.
+    """
+    folder = home / "kafka"
+    folder.mkdir(parents=True, exist_ok=True)
+    (home / "logs").mkdir(exist_ok=True)
+    if not (folder / "data").exists():
+        _format(folder)
+    _own_id(folder / "data")
+    properties, logging = folder / "server.properties", folder / "log4j2.yaml"
+    # The controller's port is nobody else's business, and not part of the data: a new free one each time.
+    broker_config.write_server_properties(properties, port, free_port(), folder / "data")
+    broker_config.write_logging(logging, server_log(home))
+    command = _java(f"-Dlog4j2.configurationFile={logging}", "kafka.Kafka", str(properties))
+    return Program(NAME, command, home, log_name="broker.out")
 
 
 def is_ready(broker: Child, port: int, seconds: float = 1.0) -> bool:
@@ -85,30 +107,21 @@ def wait_until_ready(broker: Child, port: int, seconds: float = READY_SECONDS) -
 
 
 def not_ready(broker: Child) -> MillraceError:
-    """What to tell of a broker that does not come up: the last error of its log."""
-    log = server_log(broker.program.home)
-    told = last_error(log) or last_error(broker.program.log) or "its logs are empty"
-    return MillraceError(f"the broker does not come up: {told[:300]}", f"See {log} and {broker.program.log}")
+    """What to tell of a broker that does not come up."""
+    home = broker.program.home
+    problem = f"the broker does not come up: {last_words(home)}"
+    return MillraceError(problem, f"See {server_log(home)} and {broker.program.log}")
+
+
+def last_words(home: Path) -> str:
+    """The last error that Kafka or its Java reported."""
+    java_log = home / "logs" / "broker.out.log"
+    return (last_error(server_log(home)) or last_error(java_log) or "its logs are empty")[:300]
 
 
 def server_log(home: Path) -> Path:
     """Kafka's own log; what Java prints by itself is beside it, in `broker.out.log`."""
     return home / "logs" / "broker.log"
-
-
-def _program(home: Path, port: int) -> Program:
-    folder = home / "kafka"
-    folder.mkdir(parents=True, exist_ok=True)
-    (home / "logs").mkdir(exist_ok=True)
-    if not (folder / "data").exists():
-        _format(folder)
-    _own_id(folder / "data")
-    properties, logging = folder / "server.properties", folder / "log4j2.yaml"
-    # The controller's port is nobody else's business, and not part of the data: a new free one each time.
-    broker_config.write_server_properties(properties, port, free_port(), folder / "data")
-    broker_config.write_logging(logging, server_log(home))
-    command = _java(f"-Dlog4j2.configurationFile={logging}", "kafka.Kafka", str(properties))
-    return Program(NAME, command, home, log_name="broker.out")
 
 
 def _format(folder: Path) -> None:
@@ -118,12 +131,13 @@ def _format(folder: Path) -> None:
     broker_config.write_server_properties(properties, 1, 2, draft)
     new_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     tool = ("kafka.tools.StorageTool", "format", "-t", new_id, "-c", str(properties))
-    done = subprocess.run(_java(*tool), capture_output=True, text=True, timeout=_FORMAT_SECONDS, check=False)
-    if done.returncode != 0:
-        told = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
+    try:
+        subprocess.run(_java(*tool), capture_output=True, text=True, timeout=_FORMAT_SECONDS, check=True)
+    except subprocess.SubprocessError as error:
+        told = str(getattr(error, "stderr", "") or error).strip().splitlines()[-1]
         raise MillraceError(
-            f"Kafka's data folder can't be set up: {told}", f"Check that {folder} is writable"
-        )
+            f"no data folder for Kafka: {told}", f"See that {folder} can be written to"
+        ) from error
     draft.rename(folder / "data")
 
 

@@ -1,7 +1,6 @@
 """Child processes: started, logged, recorded, and ended with all they started themselves."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -27,6 +26,7 @@ class Program:
         env: environment variables beyond those of this process.
         grace: seconds it has for ending by itself.
         log_name: of its log, without `.log`; the program's own name by default.
+        tied: ends when the process that starts it ends.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Program:
     env: Mapping[str, str] = field(default_factory=dict)
     grace: float = 6.5
     log_name: str | None = None
+    tied: bool = True
 
     @property
     def log(self) -> Path:
@@ -46,15 +47,15 @@ class Child:
     """A program that runs as a child of this process.
 
     It has a session of its own, so that Ctrl-C in a terminal reaches only its parent and that it
-    can be ended with all its own children. It gets SIGTERM when the thread that started it ends
-    (Linux), and the end of its standard input (anywhere).
+    can be ended with all its own children. If tied, it gets SIGTERM when the thread that started it
+    ends (Linux), and the end of its standard input (anywhere).
     """
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.started = time.monotonic()
         self._process = _spawn(program)
-        records.remember(program.home, program.name, self.pid)
+        self._record = records.remember(program.home, program.name, self.pid)
 
     @property
     def pid(self) -> int:
@@ -81,8 +82,9 @@ class Child:
 
     def kill(self) -> None:
         """End it, and whatever it started that still runs, without asking."""
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
+        if self.exit_code is None:
+            self._process.kill()
+        self._record.kill()
         self._process.wait()
         records.forget(self.program.home, self.program.name)
 
@@ -98,13 +100,13 @@ class Child:
 
 
 def _spawn(program: Program) -> subprocess.Popen[bytes]:
-    wrapper = (sys.executable, "-I", "-S", tether.__file__, str(os.getpid()))
+    wrapper = (sys.executable, "-I", "-S", tether.__file__, str(os.getpid())) if program.tied else ()
     program.log.parent.mkdir(parents=True, exist_ok=True)
     rotate(program.log)
     with program.log.open("ab") as log:
         return subprocess.Popen(
             (*wrapper, *program.command),
-            stdin=subprocess.PIPE,
+            stdin=subprocess.PIPE if program.tied else subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
             env={**os.environ, **program.env, **records.marks(program.home, program.name)},

@@ -5,7 +5,6 @@ last two read from its environment, are all as recorded. Nothing else is ever si
 """
 
 import os
-import signal
 import time
 from collections.abc import Collection
 from contextlib import suppress
@@ -19,6 +18,7 @@ from millrace.workspace.state import read_state, write_state
 _CLOCK_TOLERANCE = 2.0
 """Seconds a time of creation may be off: it is counted from the boot, whose time NTP may correct."""
 
+_KILL_ROUNDS = 5
 _HOME, _NAME = "MILLRACE_HOME", "MILLRACE_PROCESS"
 
 
@@ -47,17 +47,31 @@ class Record:
         """
         return [process for process in psutil.process_iter() if _in_group(process, self)]
 
+    def kill(self) -> None:
+        """End the group without asking, also those it starts meanwhile."""
+        for _ in range(_KILL_ROUNDS):
+            members = self.group()
+            for process in members:
+                with suppress(psutil.Error):
+                    process.kill()
+            if not members:
+                return
+
 
 def marks(home: Path, name: str) -> dict[str, str]:
     """The environment by which a process is known again."""
     return {_HOME: str(home), _NAME: name}
 
 
-def remember(home: Path, name: str, pid: int) -> None:
-    """Record a process that was just started with the `marks`."""
-    with suppress(psutil.Error):  # already gone: nothing to find later
-        record = Record(name, pid, psutil.Process(pid).create_time(), str(home))
-        write_state(_folder(home) / f"{name}.json", asdict(record))
+def remember(home: Path, name: str, pid: int | None = None) -> Record:
+    """Record a process that was started with the `marks`; this one by default."""
+    pid = os.getpid() if pid is None else pid
+    created = -_CLOCK_TOLERANCE  # of no process: it has ended already, there will be nothing to find
+    with suppress(psutil.Error):
+        created = psutil.Process(pid).create_time()
+    record = Record(name, pid, created, str(home))
+    write_state(_folder(home) / f"{name}.json", asdict(record))
+    return record
 
 
 def forget(home: Path, name: str) -> None:
@@ -91,6 +105,7 @@ def end_leftovers(home: Path, seconds: float = 8.0, names: Collection[str] | Non
         The names of those that were running.
     """
     ours = [record for record in recorded(home) if names is None or record.name in names]
+    ours = [record for record in ours if record.pid != os.getpid()]
     alive = {record: record.group() for record in ours}
     everyone = [process for group in alive.values() for process in group]
     for process in everyone:
@@ -98,11 +113,8 @@ def end_leftovers(home: Path, seconds: float = 8.0, names: Collection[str] | Non
             process.terminate()
     _wait(everyone, seconds)
     for record in alive:
-        for process in record.group():
-            with suppress(psutil.Error):
-                process.send_signal(signal.SIGKILL)
+        record.kill()
         forget(home, record.name)
-    _wait(everyone, 1.0)
     return [record.name for record, group in alive.items() if group]
 
 

@@ -1,0 +1,51 @@
+"""`millrace up` and `millrace down`: the local workspace."""
+
+from typing import Annotated
+
+import typer
+
+from lakehouse.errors import MillraceError
+from lakehouse.settings import load_settings
+
+
+def register(app: typer.Typer) -> None:
+    """Add both commands."""
+    app.command()(up)
+    app.command()(down)
+
+
+def up(
+    broker: Annotated[bool, typer.Option("--broker", help="The broker alone.")] = False,
+    foreground: Annotated[bool, typer.Option("--foreground", help="Stay until Ctrl-C.")] = False,
+) -> None:
+    """Start the local workspace: broker, the jobs of bundle.yml, dashboard."""
+    from millrace.machine.fetch import fetch_jars
+    from millrace.machine.java import java_executable
+    from millrace.workspace.plan import Plan
+    from millrace.workspace.session import start_detached, stay
+
+    settings = load_settings()
+    if broker and settings.kafka_bootstrap:
+        raise MillraceError(
+            f"no local broker is needed: MILLRACE_KAFKA_BOOTSTRAP is {settings.kafka_bootstrap}",
+            "Unset it to use one of this machine",
+        )
+    java_executable()
+    fetch_jars()
+    plan = Plan(broker_only=broker)
+    if foreground:
+        stay(settings, plan)
+    else:
+        start_detached(settings, plan)
+
+
+def down() -> None:
+    """Stop whatever of the local workspace runs."""
+    from millrace.workspace.launch import end
+
+    settings = load_settings()
+    stopped = end(settings)
+    if stopped:
+        typer.echo(f"Stopped: {', '.join(stopped)}. The data stays in {settings.home}.")
+    else:
+        typer.echo(f"Nothing runs in {settings.home}.")
