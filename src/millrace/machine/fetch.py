@@ -42,24 +42,23 @@ def _bar(console: Console) -> Iterator[jars.Progress]:
 
 @contextmanager
 def _lines(console: Console) -> Iterator[jars.Progress]:
+    def say(text: str) -> None:
+        console.print(text, highlight=False, soft_wrap=True)
+
     told = -1
 
     def report(_text: str, done: int, total: int) -> None:
         nonlocal told
         if told < 0:
-            console.print(
-                f"Fetching the jars of jars.lock, {total // _MEGABYTE} MB", highlight=False, soft_wrap=True
-            )
+            say(f"Fetching the jars of jars.lock, {total / _MEGABYTE:.1f} MB")
         if done * _LINES // total > told:
             told = done * _LINES // total
             if done:
-                console.print(
-                    f"  {done // _MEGABYTE:3} of {total // _MEGABYTE} MB", highlight=False, soft_wrap=True
-                )
+                say(f"  {done / _MEGABYTE:4.1f} of {total / _MEGABYTE:.1f} MB")
 
     yield report
     if told >= 0:
-        console.print(f"The jars are in {cache_folder()}", highlight=False, soft_wrap=True)
+        say(f"The jars are in {cache_folder()}")
 
 
 def main() -> None:

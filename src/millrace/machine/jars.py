@@ -63,11 +63,14 @@ def _checked(role: str) -> list[Path]:
 def _fetch(jars: list[LockedJar], progress: Progress) -> None:
     downloads = cache_folder() / "downloads"
     downloads.mkdir(exist_ok=True)
+    for left in cache_folder().glob("incoming-*"):  # of a process that was killed: the lock is ours now
+        shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=cache_folder(), prefix="incoming-") as scratch:
         incoming = Path(scratch)
         module, settings = write_request(jars, incoming)
         pattern = f"{incoming}/[conf]/[artifact]-[revision].[ext]"
-        _follow(retrieve(module, settings, pattern, downloads), jars, progress)
+        there = sum(jar.size for jar in jars if any(downloads.rglob(jar.file_name)))
+        _follow(retrieve(module, settings, pattern, downloads), jars, there, progress)
         for jar in jars:
             _take_in(jar, incoming / jar.role / jar.file_name)
     shutil.rmtree(downloads, ignore_errors=True)
@@ -86,11 +89,11 @@ def _take_in(jar: LockedJar, arrived: Path) -> None:
     arrived.replace(jar.path)
 
 
-def _follow(lines: Iterator[str], jars: list[LockedJar], progress: Progress) -> None:
+def _follow(lines: Iterator[str], jars: list[LockedJar], done: int, progress: Progress) -> None:
     """Turn Ivy's lines into progress: first it looks each jar up, then it fetches those not there yet."""
     total = sum(jar.size for jar in jars)
     sizes = {f"{jar.organisation}#{jar.name};{jar.revision}": jar.size for jar in jars}
-    found = done = 0
+    found = 0
     for line in lines:
         if line.startswith("found "):
             found += 1
