@@ -41,6 +41,7 @@ chaos: setup ## the tests that kill processes in mid-run
 	@exec .venv/bin/pytest -m chaos $(ARGS)
 
 bench: setup ## the benchmarks
+	@test -f benchmarks/__main__.py || { echo "There are no benchmarks yet."; exit 1; }
 	@exec .venv/bin/python -m benchmarks $(ARGS)
 
 format: setup ## put the code into its one shape
