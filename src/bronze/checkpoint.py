@@ -1,0 +1,44 @@
+"""Whether a stream's checkpoint still goes with the table it fills."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A Structured Streaming checkpoint folder."""
+
+    folder: Path
+
+    @property
+    def query_id(self) -> str | None:
+        """The id Spark gave the query that owns it; None if there is none, or it can't be read."""
+        try:
+            return str(json.loads((self.folder / "metadata").read_text().splitlines()[0])["id"])
+        except (OSError, ValueError, KeyError, IndexError):
+            return None
+
+    @property
+    def last_planned_batch(self) -> int:
+        """The latest micro-batch whose offsets were written down; -1 if none."""
+        planned = (name.name for name in self.folder.glob("offsets/*"))
+        return max((int(name) for name in planned if name.isdigit()), default=-1)
+
+    def goes_with(self, app: object, version: object) -> bool:
+        """Whether going on from it neither repeats nor skips what the table already holds.
+
+        Args:
+            app: the query id in the table's last commit; None if it has no commit.
+            version: the micro-batch in that commit.
+        """
+        if app is None:
+            return True
+        return self.query_id == app and self.last_planned_batch >= int(str(version))
+
+    def set_aside(self) -> Path | None:
+        """Move the folder out of the way, keeping it for a look; where it went, if there was one."""
+        if not self.folder.exists():
+            return None
+        taken = sum(1 for _ in self.folder.parent.glob(f"{self.folder.name}.lost-*"))
+        return self.folder.rename(self.folder.with_name(f"{self.folder.name}.lost-{taken + 1}"))

@@ -1,0 +1,73 @@
+"""The ingest stream: Kafka records into bronze, exactly once."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming import DataStreamWriter
+
+from bronze.records import stamp_records
+from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.instants import EPOCH, as_utc
+from lakehouse.job import Run
+from lakehouse.ledger import Entry, Ledger, now
+
+_TICK = timedelta(microseconds=1)
+
+
+class Ingest:
+    """Appends micro-batches to bronze, each once, each under a stamp of its own.
+
+    Delta skips a micro-batch that it has already committed for this query. The ledger is settled from
+    bronze itself: a row for every stamp that has none yet.
+
+    Args:
+        run: the job's run.
+        query_id: id of the streaming query, which names the Delta transaction.
+        committed: the last micro-batch that this query has committed, -1 if none.
+    """
+
+    def __init__(self, run: Run, query_id: Callable[[], str], committed: int) -> None:
+        self._run = run
+        self._query_id = query_id
+        self._committed = committed
+        self._ledger = Ledger(run.lake)
+        self._last = self._ledger.last(run.job)
+
+    @property
+    def position(self) -> datetime:
+        """The stamp of the last micro-batch in the ledger."""
+        return self._last.position if self._last else EPOCH
+
+    def settle(self) -> None:
+        """Write the ledger rows that a crash kept from being written."""
+        records = self._run.lake.read(KAFKA_RECORDS.name)
+        missing = records.where(F.col("ingested_at") > F.lit(self.position)).groupBy("ingested_at").count()
+        for row in missing.orderBy("ingested_at").collect():
+            self._record(as_utc(row.ingested_at), row["count"], now())
+
+    def write(self, records: DataFrame, batch_id: int) -> None:
+        """Append a micro-batch; called again with the same one, do nothing."""
+        if batch_id <= self._committed:
+            return
+        started_at = now()
+        stamp = max(started_at, self.position + _TICK)
+        stamped = stamp_records(records, stamp)
+        self._run.lake.append_once(KAFKA_RECORDS.name, stamped, self._query_id(), batch_id)
+        written = self._run.lake.read(KAFKA_RECORDS.name).where(F.col("ingested_at") == F.lit(stamp))
+        rows = written.count()
+        if rows:
+            self._record(stamp, rows, started_at)
+
+    def _record(self, stamp: datetime, rows: int, started_at: datetime) -> None:
+        seconds = (now() - started_at).total_seconds()
+        batch_id = self._last.batch_id + 1 if self._last else 0
+        self._last = Entry(self._run.job, batch_id, stamp, started_at, seconds, rows, output_rows=rows)
+        self._ledger.record(self._last)
+        self._run.advance(rows, seconds)
+
+
+def ingest_records(records: DataFrame, write: Callable[[DataFrame, int], None]) -> DataStreamWriter:
+    """The query, unstarted: the job gives it trigger and checkpoint."""
+    return records.writeStream.queryName("ingest").foreachBatch(write)

@@ -1,0 +1,55 @@
+"""The ingest job: real Kafka, real checkpoint."""
+
+from pyspark.sql.streaming import StreamingQuery
+
+from bronze.checkpoint import Checkpoint
+from bronze.ingest import Ingest, ingest_records
+from bronze.kafka import end_offsets, read_records, subscribed_partitions
+from bronze.offsets import next_offsets
+from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.job import Job, Run
+
+_POLL_SECONDS = 0.5
+
+
+def ingest(run: Run) -> None:
+    """Take the records of the subscribed topics into bronze, exactly once."""
+    partitions = subscribed_partitions(run.settings)
+    while not partitions:  # no topic yet: nothing to read, and nothing wrong
+        if run.once or run.stop.wait(run.settings.trigger_interval.total_seconds()):
+            return
+        partitions = subscribed_partitions(run.settings)
+    run.expect(_waiting(run))
+    _drive(run, _start(run, partitions))
+
+
+def _start(run: Run, partitions: dict[str, list[int]]) -> StreamingQuery:
+    """Start the query where bronze stands, whatever became of the checkpoint."""
+    checkpoint = Checkpoint(run.settings.home / "checkpoints" / "ingest")
+    commit = run.lake.last_commit(KAFKA_RECORDS.name)
+    kept = checkpoint.goes_with(commit.get("app"), commit.get("version"))
+    if not kept:
+        checkpoint.set_aside()
+    committed = int(str(commit["version"])) if kept and commit else -1
+    sink = Ingest(run, lambda: str(checkpoint.query_id), committed)
+    sink.settle()
+    starting = next_offsets(run.lake.read(KAFKA_RECORDS.name), partitions) if not kept else "earliest"
+    writer = ingest_records(read_records(run.spark, run.settings, starting), sink.write)
+    writer = writer.option("checkpointLocation", str(checkpoint.folder))
+    interval = f"{run.settings.trigger_interval.total_seconds()} seconds"
+    return (writer.trigger(availableNow=True) if run.once else writer.trigger(processingTime=interval)).start()
+
+
+def _drive(run: Run, query: StreamingQuery) -> None:
+    """Wait for the end, or stop between two micro-batches when asked."""
+    while not query.awaitTermination(_POLL_SECONDS):  # raises what the query failed of
+        if run.stop.is_set() and not query.status["isTriggerActive"]:
+            query.stop()
+
+
+def _waiting(run: Run) -> int:
+    """Records in Kafka that bronze doesn't hold yet, about: transactions leave gaps."""
+    return max(sum(end_offsets(run.settings).values()) - run.lake.read(KAFKA_RECORDS.name).count(), 0)
+
+
+main = Job("ingest", ingest)

@@ -1,0 +1,21 @@
+"""What bronze keeps of a Kafka record: all of it, and when it came."""
+
+from datetime import datetime
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakehouse.contracts.bronze import KAFKA_RECORDS
+
+
+def stamp_records(records: DataFrame, ingested_at: datetime) -> DataFrame:
+    """Give each record of a micro-batch its one stamp.
+
+    Args:
+        records: as Spark's Kafka source gives them, headers included.
+        ingested_at: later than the stamp of every micro-batch before.
+
+    Returns:
+        The columns of bronze.kafka_records, values and keys byte for byte.
+    """
+    return records.withColumn("ingested_at", F.lit(ingested_at)).select(*KAFKA_RECORDS.column_names)

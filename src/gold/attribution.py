@@ -1,0 +1,52 @@
+"""Attribution: each conversion's credit shared among the touches that led to it."""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from gold.rules.models import MODELS
+from lakehouse.contracts.gold import ATTRIBUTION
+
+_EXACT = "decimal(19,18)"
+_MONEY = "decimal(18,4)"
+
+
+def credit_touches(journeys: DataFrame) -> DataFrame:
+    """Share each conversion's value among its touches, by every model.
+
+    Args:
+        journeys: one row a conversion and touch, as `gold.touches.trace_journeys` gives them.
+
+    Returns:
+        gold.attribution: one row a conversion, model and touch. Credits sum to 1 by conversion and
+        model; credited values sum to the conversion's value exactly: what rounding leaves goes whole to
+        the largest credit, the latest of equals.
+    """
+    models = F.explode(F.array(*(F.lit(model) for model in MODELS)))
+    rows = journeys.withColumn("model", models).withColumn("credit", _credit())
+    of_model = Window.partitionBy("conversion_id", "model")
+    by_credit = of_model.orderBy(F.desc("credit"), F.desc("position"))
+    ranked = rows.withColumn("_rank", F.row_number().over(by_credit))
+    for name, money in (("credited_value", "value"), ("credited_reporting_value", "reporting_value")):
+        ranked = ranked.withColumn(name, _share(F.col(money), of_model))
+    return ranked.select(*ATTRIBUTION.column_names)
+
+
+def _credit() -> Column:
+    """See `gold.rules.models`."""
+    position, touches = F.col("position"), F.col("touches")
+    shared = {
+        "first": (position == 1).cast("double"),
+        "last": (position == touches).cast("double"),
+        "linear": F.lit(1.0) / touches,
+    }
+    credit = F.lit(None).cast("double")
+    for model in MODELS:
+        credit = F.when(F.col("model") == model, shared[model]).otherwise(credit)
+    return F.when(touches == 0, F.lit(1.0)).otherwise(credit)
+
+
+def _share(value: Column, of_model: Window) -> Column:  # type: ignore[valid-type]
+    """The touch's part of a value, half up to four decimals, and the remainder to the first in rank."""
+    part = F.round(value * F.col("credit").cast(_EXACT), 4).cast(_MONEY)
+    remainder = value - F.sum(part).over(of_model)
+    return F.when(F.col("_rank") == 1, part + remainder).otherwise(part).cast(_MONEY)

@@ -1,0 +1,129 @@
+"""The publish job's micro-batch: what new events change in gold, and nothing else."""
+
+from datetime import datetime, timedelta
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from gold.affected import affected_conversions, affected_persons, affected_windows
+from gold.attribution import credit_touches
+from gold.conversions import anchor_refunds, find_conversions, mark_final
+from gold.persons import identify_visitors, name_persons
+from gold.rules.models import LOOK_BACK
+from gold.touches import find_touches, trace_journeys
+from gold.traffic import measure_traffic, revise_windows
+from lakehouse.batches import Batch, Outcome
+from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TRAFFIC
+from lakehouse.contracts.silver import EVENTS, SESSIONS
+from lakehouse.instants import EPOCH
+from lakehouse.job import Run
+
+_FRESH = ("visitor_id", "user_id", "goal", "order_id", "event_id", "event_time")
+Span = tuple[datetime, datetime]
+
+
+class Publish:
+    """Brings gold up to date with silver.
+
+    Everything is recomputed for the conversions and windows that a micro-batch touches, and swapped in:
+    doing it again comes to the same tables.
+
+    Args:
+        run: the job's run.
+        refunds: goal of a refund -> goal of the order it takes back.
+    """
+
+    def __init__(self, run: Run, refunds: dict[str, str]) -> None:
+        self._run = run
+        self._refunds = refunds
+
+    def __call__(self, batch: Batch) -> Outcome:
+        """Publish what the events of one micro-batch touch, late ones included."""
+        fresh = self._read(EVENTS.name).where(batch.covers()).select(*_FRESH).persist()
+        try:
+            moved, conversions = self._publish_conversions(fresh, batch)
+            windows = self._publish_traffic(fresh, moved, batch)
+            return Outcome(output_rows=conversions + windows, watermark=batch.upstream_watermark)
+        finally:
+            fresh.unpersist()
+
+    def _publish_conversions(self, fresh: DataFrame, batch: Batch) -> tuple[DataFrame, int]:
+        """Swap conversions and attribution; return converted_at before and after, and rows written."""
+        identities = identify_visitors(self._read(EVENTS.name)).persist()
+        published = self._read(CONVERSIONS.name)
+        due = self._due_conversions(fresh, published, identities).persist()
+        journeys = trace_journeys(due, self._touches_of(due, identities)).persist()
+        counted = journeys.groupBy("conversion_id").agg(F.first("touches").alias("touches"))
+        rows = mark_final(due.join(counted, "conversion_id"), _watermark(batch)).persist()
+        ids = F.broadcast(rows.select("conversion_id"))
+        before = published.join(ids, "conversion_id", "left_semi").persist()
+        moved = before.select("converted_at").unionByName(rows.select("converted_at"))
+        span = _span(moved)
+        if span is None:
+            return moved, 0
+        scope = F.col("t.converted_at").between(*span)
+        credited = self._read(ATTRIBUTION.name).where(F.col("converted_at").between(*span))
+        gone = credited.join(ids, "conversion_id", "left_semi")
+        # attribution first: a crash in between leaves the batch to be done again from what it read
+        self._run.lake.swap(ATTRIBUTION.name, gone, credit_touches(journeys), batch.upto, scope)
+        self._run.lake.swap(CONVERSIONS.name, before, rows, batch.upto, scope)
+        return moved, rows.count()
+
+    def _due_conversions(self, fresh: DataFrame, published: DataFrame, identities: DataFrame) -> DataFrame:
+        events = self._read(EVENTS.name)
+        every = find_conversions(events, identities, self._run.settings.reporting_currency)
+        anchored = anchor_refunds(every, self._refunds)
+        persons = affected_persons(fresh, events, identities)
+        due = affected_conversions(anchored, published, fresh, persons)
+        return anchored.join(due, "conversion_id", "left_semi")
+
+    def _touches_of(self, conversions: DataFrame, identities: DataFrame) -> DataFrame:
+        """The touches of everyone concerned, as far back as any of the conversions looks."""
+        persons = conversions.select(F.col("anchor_person").alias("person_id")).distinct()
+        span = _span(conversions.select("anchor_at")) or (EPOCH, EPOCH)
+        low, high = span[0] - LOOK_BACK, span[1]
+        # a day more of clicks than is looked back: whether one counts hangs on those just before it
+        clicks = self._read(EVENTS.name).where(
+            (F.col("role") == "click") & F.col("event_time").between(low - timedelta(days=1), high)
+        )
+        sessions = self._read(SESSIONS.name).where(F.col("started_at").between(low, high))
+        theirs = (
+            name_persons(rows, identities).join(F.broadcast(persons), "person_id", "left_semi")
+            for rows in (clicks, sessions)
+        )
+        return name_persons(find_touches(*theirs), identities)
+
+    def _publish_traffic(self, fresh: DataFrame, moved: DataFrame, batch: Batch) -> int:
+        events, sessions = self._read(EVENTS.name), self._read(SESSIONS.name)
+        published = self._read(TRAFFIC.name)
+        windows = affected_windows(fresh, events, sessions, moved, published).persist()
+        span = _span(windows)
+        if span is None:
+            return 0
+        low, high = span[0], span[1] + timedelta(minutes=1)
+        inside = sessions.where((F.col("started_at") < high) & (F.col("ended_at") >= low)).persist()
+        first_start = _span(inside.select("started_at"))
+        since = first_start[0] if first_start else low
+        current = events.where((F.col("event_time") >= low) & (F.col("event_time") < high))
+        clicks = events.where(
+            (F.col("role") == "click") & (F.col("event_time") >= since) & (F.col("event_time") < high)
+        )
+        measured = measure_traffic(current, clicks, inside, self._read(CONVERSIONS.name), windows)
+        before = published.join(F.broadcast(windows), "window_start", "left_semi").persist()
+        rows = revise_windows(measured, before, _watermark(batch)).persist()
+        self._run.lake.swap(TRAFFIC.name, before, rows, batch.upto, F.col("t.window_start").between(*span))
+        return rows.count()
+
+    def _read(self, name: str) -> DataFrame:
+        return self._run.lake.read(name)
+
+
+def _watermark(batch: Batch) -> datetime:
+    return batch.upstream_watermark or EPOCH
+
+
+def _span(times: DataFrame) -> Span | None:
+    """The first and last of a column of times; None if there is none."""
+    column = times.columns[0]
+    found = times.agg(F.min(column).alias("low"), F.max(column).alias("high")).collect()[0]
+    return (found.low, found.high) if found.low is not None else None

@@ -1,0 +1,1 @@
+"""The rules of gold in plain Python: no Spark, no clock, no settings."""

@@ -1,0 +1,116 @@
+"""Micro-batches: a job follows the job before it, ingest stamp by ingest stamp."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from lakehouse.instants import EPOCH
+from lakehouse.job import Run
+from lakehouse.ledger import Entry, Ledger, now
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one micro-batch has to do: the rows whose ingest stamp is in (after, upto].
+
+    Args:
+        id: counts up from 0.
+        after: ingest stamp done before.
+        upto: ingest stamp done with this batch. A bronze commit has one stamp, so it is never split.
+        rows: rows the job before read for these stamps.
+        watermark: as the job itself left it; None before its first batch.
+        upstream_watermark: as the job before left it at `upto`.
+    """
+
+    id: int
+    after: datetime
+    upto: datetime
+    rows: int
+    watermark: datetime | None = None
+    upstream_watermark: datetime | None = None
+
+    def covers(self, stamp: str = "ingested_at") -> Column:
+        """The condition that a row is this batch's."""
+        return (F.col(stamp) > F.lit(self.after)) & (F.col(stamp) <= F.lit(self.upto))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a micro-batch, in rows; see the ledger's contract."""
+
+    output_rows: int = 0
+    duplicates: int = 0
+    rejected: int = 0
+    heartbeats: int = 0
+    erased: int = 0
+    late: int = 0
+    watermark: datetime | None = None
+
+
+def follow(run: Run, upstream: str, process: Callable[[Batch], Outcome], holding: str | None = None) -> None:
+    """Process what the job before has done, batch after batch, and write the ledger.
+
+    `process` may see the same rows again after a crash; each table it writes says how far it got.
+
+    Args:
+        run: the job that follows.
+        upstream: the job before it.
+        process: does one micro-batch.
+        holding: a table that other jobs rewrite too; held while a batch and its ledger row are written.
+    """
+    ledger = Ledger(run.lake)
+    last = ledger.last(run.job)
+    while not run.stop.is_set():
+        pending = ledger.after(upstream, last.position if last else EPOCH)
+        batch = _next_batch(last, pending, run.settings.max_batch_rows)
+        if batch is None:
+            if run.once:
+                return
+            run.stop.wait(run.settings.trigger_interval.total_seconds())
+            continue
+        run.expect(sum(entry.input_rows for entry in pending))
+        if holding is None:
+            last = _run_batch(run, ledger, batch, process)
+        else:
+            with run.lake.exclusive(holding):
+                last = _run_batch(run, ledger, batch, process)
+
+
+def _next_batch(last: Entry | None, pending: list[Entry], max_rows: int) -> Batch | None:
+    """Whole upstream batches, as many as fit, one at least."""
+    if not pending:
+        return None
+    taken, rows = pending[0], pending[0].input_rows
+    for entry in pending[1:]:
+        if rows + entry.input_rows > max_rows:
+            break
+        taken, rows = entry, rows + entry.input_rows
+    return Batch(
+        id=last.batch_id + 1 if last else 0,
+        after=last.position if last else EPOCH,
+        upto=taken.position,
+        rows=rows,
+        watermark=last.watermark if last else None,
+        upstream_watermark=taken.watermark,
+    )
+
+
+def _run_batch(run: Run, ledger: Ledger, batch: Batch, process: Callable[[Batch], Outcome]) -> Entry:
+    started_at, clock = now(), time.monotonic()
+    outcome = process(batch)
+    entry = Entry(
+        job=run.job,
+        batch_id=batch.id,
+        position=batch.upto,
+        started_at=started_at,
+        seconds=time.monotonic() - clock,
+        input_rows=batch.rows,
+        **vars(outcome),
+    )
+    ledger.record(entry)
+    run.advance(batch.rows, entry.seconds)
+    return entry

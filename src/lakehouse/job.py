@@ -1,0 +1,95 @@
+"""What a job is given to run with, and how its entry point starts it."""
+
+import argparse
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings, load_settings
+from lakehouse.tables import Lakehouse
+
+
+class Watcher:
+    """Hears how a job gets on; this one keeps quiet."""
+
+    def expect(self, job: str, rows: int) -> None:
+        """So many rows are waiting for the job, all told."""
+
+    def advance(self, job: str, rows: int, seconds: float) -> None:
+        """The job has finished a micro-batch of so many rows."""
+
+
+@dataclass
+class Run:
+    """One run of a job.
+
+    Args:
+        job: its name.
+        spark: a session of its own.
+        settings: the settings in force.
+        once: catch up and stop; else go on until `stop`.
+        stop: set when the job is to end after the batch at hand.
+        watcher: hears of progress.
+    """
+
+    job: str
+    spark: SparkSession
+    settings: Settings
+    once: bool
+    stop: threading.Event = field(default_factory=threading.Event)
+    watcher: Watcher = field(default_factory=Watcher)
+
+    def __post_init__(self) -> None:
+        self.lake = Lakehouse(self.spark, self.settings, self.job)
+
+    def expect(self, rows: int) -> None:
+        """Tell how many rows are waiting, those of the batch at hand included."""
+        self.watcher.expect(self.job, rows)
+
+    def advance(self, rows: int, seconds: float) -> None:
+        """Tell that a micro-batch is done."""
+        self.watcher.advance(self.job, rows, seconds)
+
+
+Body = Callable[[Run], None]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as the bundle knows it: a name and what it does. Calling it is its entry point."""
+
+    name: str
+    body: Body
+
+    def __call__(self, argv: Sequence[str] | None = None) -> None:
+        """Run stand-alone, in the Spark application that is there: the wheel's entry point."""
+        once = self.parse(sys.argv[1:] if argv is None else argv)
+        stop = threading.Event()
+        signal.signal(signal.SIGTERM, lambda *_: stop.set())
+        spark = SparkSession.getActiveSession()
+        if spark is None:
+            raise SystemExit(
+                str(
+                    MillraceError(
+                        f"{self.name} found no Spark application to run in",
+                        f"On this machine use `millrace run {self.name} --once`, which starts one",
+                    )
+                )
+            )
+        self.body(Run(self.name, spark, load_settings(), once, stop))
+
+    def parse(self, argv: Sequence[str]) -> bool:
+        """Whether the parameters ask to catch up and stop. Unknown ones are refused."""
+        parser = argparse.ArgumentParser(prog=f"millrace-{self.name}", description=self.body.__doc__)
+        parser.add_argument(
+            "--trigger",
+            choices=("continuous", "available-now"),
+            default="continuous",
+            help="go on until stopped, or catch up and stop",
+        )
+        return bool(parser.parse_args(argv).trigger == "available-now")

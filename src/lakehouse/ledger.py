@@ -1,0 +1,81 @@
+"""One row a micro-batch: what came in, what went out, how far it got.
+
+The ledger is also how a job learns of new work: each row says up to which ingest stamp its job is
+done, so the next job in line follows the rows of the one before it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from pyspark.sql import Row
+from pyspark.sql import functions as F
+
+from lakehouse.contracts import TABLES
+from lakehouse.instants import EPOCH, as_utc
+from lakehouse.tables import Lakehouse
+
+NAME = "ops.ledger"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row of the ledger. Counts are rows; `position` is an ingest stamp."""
+
+    job: str
+    batch_id: int
+    position: datetime
+    started_at: datetime
+    seconds: float
+    input_rows: int
+    output_rows: int = 0
+    duplicates: int = 0
+    rejected: int = 0
+    heartbeats: int = 0
+    erased: int = 0
+    late: int = 0
+    watermark: datetime | None = None
+
+
+class Ledger:
+    """The ledger as one job reads and writes it."""
+
+    def __init__(self, lake: Lakehouse) -> None:
+        self._lake = lake
+
+    def last(self, job: str) -> Entry | None:
+        """The job's latest row."""
+        rows = self._lake.read(NAME).where(F.col("job") == job).orderBy(F.desc("batch_id")).limit(1)
+        return next(iter(_entries(rows.collect())), None)
+
+    def after(self, job: str, position: datetime) -> list[Entry]:
+        """The job's rows whose position lies after the one given, in order."""
+        rows = self._lake.read(NAME).where((F.col("job") == job) & (F.col("position") > F.lit(position)))
+        return _entries(rows.orderBy("position", "batch_id").collect())
+
+    def rows_upto(self, job: str, position: datetime = EPOCH) -> int:
+        """Rows that the job has read after a position."""
+        return sum(entry.input_rows for entry in self.after(job, position))
+
+    def record(self, entry: Entry) -> None:
+        """Write a row."""
+        table = TABLES[NAME]
+        row = tuple(getattr(entry, column) for column in table.column_names)
+        self._lake.append(NAME, self._lake.spark.createDataFrame([row], table.ddl).coalesce(1))
+
+
+def now() -> datetime:
+    """The wall clock, which only provenance may use."""
+    return datetime.now(timezone.utc)
+
+
+def _entries(rows: Iterable[Row]) -> list[Entry]:
+    return [
+        Entry(
+            **{
+                name: as_utc(value) if isinstance(value, datetime) else value
+                for name, value in row.asDict().items()
+            }
+        )
+        for row in rows
+    ]

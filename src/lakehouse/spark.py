@@ -1,0 +1,58 @@
+"""The Spark session of a local or stand-alone application."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from lakehouse.settings import Settings
+
+# Each value has its evidence in docs/decisions/0002-spark-settings.md.
+_SESSION = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.databricks.delta.properties.defaults.checkpointInterval": "100",
+    "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+    "spark.scheduler.mode": "FAIR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.log.level": "ERROR",
+}
+
+
+def build_session(settings: Settings, jars: Sequence[Path], cores: int | None = None) -> SparkSession:
+    """Start a local Spark application that can read Kafka and write Delta.
+
+    Args:
+        settings: the settings in force.
+        jars: what Spark needs besides its own classpath.
+        cores: cores to use; all of the machine's when not given.
+    """
+    os.environ["TZ"] = "UTC"
+    cores = cores or os.cpu_count() or 2
+    scratch = settings.home / "spark"
+    scratch.mkdir(parents=True, exist_ok=True)
+    builder = (
+        SparkSession.builder.appName("millrace")
+        .master(f"local[{cores}]")
+        .config("spark.jars", ",".join(str(jar) for jar in jars))
+        .config("spark.driver.memory", settings.spark_memory)
+        .config("spark.driver.extraJavaOptions", f"-Duser.timezone=UTC -Dderby.system.home={scratch}")
+        .config("spark.sql.shuffle.partitions", str(cores))
+        .config("spark.default.parallelism", str(cores))
+        .config("spark.local.dir", str(scratch))
+        .config("spark.sql.warehouse.dir", str(settings.warehouse))
+    )
+    for name, value in _SESSION.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()

@@ -1,0 +1,155 @@
+"""Reading and writing the published tables; nothing else in the house touches Delta."""
+
+import json
+import threading
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from functools import reduce
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from lakehouse.contracts import TABLES
+from lakehouse.instants import from_micros, to_micros
+from lakehouse.settings import Settings
+
+_LOCKS: dict[str, threading.RLock] = defaultdict(threading.RLock)
+_CREATION = threading.Lock()
+_HISTORY = 100  # commits looked back for a job's own: other writers of a table are few
+
+
+class Lakehouse:
+    """The tables of one home, seen by one job.
+
+    Each commit says, in its own metadata, which job made it and up to which ingest stamp its input
+    went. So a table knows by itself how far it has been filled, and a job that starts again after a
+    crash asks the table, not a file beside it.
+
+    Args:
+        spark: a session of the job's own, since some settings of a commit belong to the session.
+        settings: the settings in force.
+        job: the job's name, written into its commits.
+    """
+
+    def __init__(self, spark: SparkSession, settings: Settings, job: str) -> None:
+        self.spark = spark
+        self.settings = settings
+        self.job = job
+        self._ready: set[str] = set()
+        spark.conf.set("spark.databricks.delta.replaceWhere.constraintCheck.enabled", "false")
+
+    def read(self, name: str) -> DataFrame:
+        """The table as it is now; created empty if it wasn't there."""
+        self._ensure(name)
+        return self.spark.table(name)
+
+    def append(self, name: str, rows: DataFrame, upto: datetime | None = None) -> None:
+        """Add rows in one commit.
+
+        Args:
+            name: the table.
+            rows: its columns, in any order.
+            upto: ingest stamp that the table's input is done up to with this commit.
+        """
+        self._ensure(name)
+        writer = rows.select(*TABLES[name].column_names).write.format("delta").mode("append")
+        writer.option("userMetadata", self._metadata(upto)).saveAsTable(name)
+
+    def append_once(self, name: str, rows: DataFrame, app: str, version: int) -> None:
+        """Add rows in one commit, unless `app` has committed `version` or a later one already."""
+        self._ensure(name)
+        writer = rows.select(*TABLES[name].column_names).write.format("delta").mode("append")
+        writer = writer.option("txnAppId", app).option("txnVersion", version)
+        writer.option("userMetadata", self._metadata(None, app=app, version=version)).saveAsTable(name)
+
+    def replace_where(self, name: str, condition: str, rows: DataFrame, upto: datetime) -> None:
+        """Swap the rows that meet a condition for others, and add the rest, in one commit.
+
+        Args:
+            name: the table.
+            condition: SQL over its partition columns: what goes.
+            rows: what comes, whether it meets the condition or not.
+            upto: ingest stamp that the table's input is done up to with this commit.
+        """
+        self._ensure(name)
+        writer = rows.select(*TABLES[name].column_names).write.format("delta").mode("overwrite")
+        writer = writer.option("replaceWhere", condition).option("userMetadata", self._metadata(upto))
+        writer.saveAsTable(name)
+
+    def swap(self, name: str, gone: DataFrame, rows: DataFrame, upto: datetime, scope: Column) -> None:
+        """Take rows out and put rows in, in one commit. Doing it again changes nothing.
+
+        Args:
+            name: the table.
+            gone: key columns of what goes; a key that is in `rows` too is replaced.
+            rows: what comes.
+            upto: ingest stamp that the table's input is done up to with this commit.
+            scope: a condition on the table, as `t`, that every key concerned meets: it prunes files.
+        """
+        self._ensure(name)
+        table = TABLES[name]
+        same = [F.col(f"a.{key}").eqNullSafe(F.col(f"b.{key}")) for key in table.key]
+        leaving = gone.select(*table.key).alias("a").join(rows.alias("b"), _all(same), "left_anti")
+        changes = rows.select(*table.column_names, F.lit(False).alias("_gone")).unionByName(
+            leaving.withColumn("_gone", F.lit(True)), allowMissingColumns=True
+        )
+        matches = _all([F.col(f"t.{key}").eqNullSafe(F.col(f"s.{key}")) for key in table.key])
+        values: dict[str, str | Column] = {column: f"s.`{column}`" for column in table.column_names}
+        self.spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", self._metadata(upto))
+        try:
+            (
+                DeltaTable.forName(self.spark, name)
+                .alias("t")
+                .merge(changes.alias("s"), scope & matches)
+                .whenMatchedDelete("s._gone")
+                .whenMatchedUpdate(set=values)
+                .whenNotMatchedInsert("NOT s._gone", values)
+                .execute()
+            )
+        finally:
+            self.spark.conf.unset("spark.databricks.delta.commitInfo.userMetadata")
+
+    def filled_upto(self, name: str) -> datetime | None:
+        """The ingest stamp up to which this job has filled a table, by the table's own commits."""
+        found = self.last_commit(name).get("upto")
+        return from_micros(found) if found is not None else None
+
+    def last_commit(self, name: str) -> dict[str, object]:
+        """What this job wrote of its last commit to a table; empty if it made none."""
+        self._ensure(name)
+        history = DeltaTable.forName(self.spark, name).history(_HISTORY)
+        for row in history.where("userMetadata IS NOT NULL").select("userMetadata").collect():
+            metadata: dict[str, object] = json.loads(row.userMetadata)
+            if metadata.get("job") == self.job:
+                return metadata
+        return {}
+
+    def exclusive(self, name: str) -> threading.RLock:
+        """A lock over a table that several jobs of this application rewrite."""
+        return _LOCKS[f"{self.settings.warehouse}:{name}"]
+
+    def _metadata(self, upto: datetime | None, **more: object) -> str:
+        reached = {} if upto is None else {"upto": to_micros(upto)}
+        return json.dumps({"job": self.job, **reached, **more})
+
+    def _ensure(self, name: str) -> None:
+        if name in self._ready:
+            return
+        table = TABLES[name]
+        layer, short = name.split(".")
+        layout = f"PARTITIONED BY ({', '.join(table.partitioned_by)})" if table.partitioned_by else ""
+        properties = ", ".join(f"'{key}' = '{value}'" for key, value in table.properties.items())
+        with _CREATION:
+            self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {layer}")
+            self.spark.sql(
+                f"CREATE TABLE IF NOT EXISTS {name} ({table.ddl}) USING delta {layout} "
+                f"LOCATION '{self.settings.warehouse / layer / short}' "
+                + (f"TBLPROPERTIES ({properties})" if properties else "")
+            )
+        self._ready.add(name)
+
+
+def _all(conditions: Sequence[Column]) -> Column:
+    return reduce(lambda left, right: left & right, conditions)

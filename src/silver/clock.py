@@ -1,0 +1,46 @@
+"""The clock rule: when a record arrived, and when its event happened."""
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+_DAY = 24 * 3600 * 1_000_000
+_RFC3339 = (
+    r"^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)?\z"
+)
+_FAR_OFFSET = r"[+-](?:1[89]|2[0-3]):[0-5]\d\z"  # beyond what Spark's own cast takes
+_FIRST, _END = 0, 253_402_300_800_000_000  # 1970 up to and without 10000, microseconds
+_YEAR_ONE = -62_135_596_800_000_000  # what other engines can still hold
+
+
+def parse_instant(text: Column) -> Column:
+    """RFC 3339 text as microseconds since the epoch; null for anything else.
+
+    Without an offset it is UTC; beyond microseconds it is cut; years 1970 to 9999.
+    """
+    upper = F.upper(text)
+    near = F.unix_micros(upper.try_cast("timestamp"))
+    local = F.unix_micros(F.regexp_replace(upper, _FAR_OFFSET, "Z").try_cast("timestamp"))
+    micros = F.when(text.rlike(_FAR_OFFSET), local - _offset(text)).otherwise(near)
+    return F.when(text.rlike(_RFC3339) & (micros >= _FIRST) & (micros < _END), micros)
+
+
+def arrival_time(received: Column, record: Column) -> Column:
+    """Server's clock if it is at most a day ahead of Kafka's, else Kafka's. All in microseconds."""
+    return F.when(received <= record + _DAY, received).otherwise(record)
+
+
+def event_time(arrival: Column, sent: Column, original: Column, timestamp: Column) -> Column:
+    """Three-timestamp correction: arrival less what passed on the device before it was sent.
+
+    After the Segment spec's `timestamp`. Where the correction would leave year 1 behind it is not
+    used. All in microseconds; `arrival` is never null.
+    """
+    corrected = arrival - (sent - original)
+    usable = (sent >= original) & (corrected >= _YEAR_ONE)
+    return F.coalesce(F.when(usable, corrected), timestamp, original, arrival)
+
+
+def _offset(text: Column) -> Column:
+    hours, minutes = F.substring(text, -5, 2).cast("bigint"), F.substring(text, -2, 2).cast("bigint")
+    sign = F.when(F.substring(text, -6, 1) == "-", -1).otherwise(1)
+    return sign * (hours * 60 + minutes) * 60_000_000

@@ -1,0 +1,149 @@
+"""Records to events: every field of silver.events that a record can give by itself."""
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from silver.campaigns import campaign_field, channel
+from silver.clock import arrival_time, event_time, parse_instant
+from silver.rules.channels import ChannelRules
+from silver.rules.roles import OTHER, RoleRules, TrackRule
+from silver.wire import decode_properties, decode_values, text_or_null
+
+_MONEY = "decimal(18,4)"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules of conf/ that parsing follows."""
+
+    roles: RoleRules
+    channels: ChannelRules
+
+
+def parse_records(records: DataFrame, rules: Rules) -> DataFrame:
+    """Read each record's value, correct its clock and name its role.
+
+    Args:
+        records: bronze.kafka_records.
+        rules: roles and channels.
+
+    Returns:
+        One row a record: its coordinates, `ingested_at`, `raw`, the value's bytes; the fields of silver.events except
+        `is_late`, null where the record has none; `is_object`, whether the value is one JSON object;
+        `heartbeat_at`, the time of a heartbeat, null for any other record.
+    """
+    message = decode_values(records.withColumnRenamed("value", "raw").withColumn("heartbeat_at", _heartbeat()))
+    return _name_roles(_correct_clock(_lay_out(message, rules)), rules)
+
+
+def _heartbeat() -> Column:
+    header = F.filter("headers", lambda item: item["key"] == "heartbeat")
+    time = parse_instant(F.try_element_at(header, F.lit(1))["value"].cast("string"))
+    return F.when(F.col("raw").isNull(), F.timestamp_micros(time))
+
+
+def _lay_out(records: DataFrame, rules: Rules) -> DataFrame:
+    read = records.withColumn("known", decode_properties(F.col("message.properties"), rules.roles))
+    page = "message.context.page"
+    track = F.col("message.type") == "track"
+    fields = {
+        "is_object": F.col("message").isNotNull(),
+        "event_id": F.col("message.messageId"),
+        "type": F.col("message.type"),
+        "name": F.when(track, F.col("message.event")),
+        "visitor_id": F.coalesce(
+            text_or_null(F.col("message.anonymousId")), text_or_null(F.col("message.userId"))
+        ),
+        "user_id": text_or_null(F.col("message.userId")),
+        "url": F.coalesce(text_or_null(F.col(f"{page}.url")), text_or_null(F.col("known.url"))),
+        "referrer": F.coalesce(text_or_null(F.col(f"{page}.referrer")), text_or_null(F.col("known.referrer"))),
+        "user_agent": text_or_null(F.col("message.context.userAgent")),
+        "properties": F.when(F.col("message.properties").rlike(r"^\{"), F.col("message.properties"))
+        .when(F.col("message.properties").isNotNull(), F.lit("{}")),
+        "event_hash": F.xxhash64("message.messageId"),
+    }
+    return read.withColumns(fields)
+
+
+def _correct_clock(events: DataFrame) -> DataFrame:
+    instants = {
+        name: parse_instant(F.col(f"message.{field}"))
+        for name, field in (
+            ("_received", "receivedAt"),
+            ("_sent", "sentAt"),
+            ("_original", "originalTimestamp"),
+            ("_timestamp", "timestamp"),
+        )
+    }
+    arrival = arrival_time(F.col("_received"), F.unix_micros("timestamp"))
+    happened = event_time(F.col("_arrival"), F.col("_sent"), F.col("_original"), F.col("_timestamp"))
+    return (
+        events.withColumns(instants)
+        .withColumn("_arrival", arrival)
+        .withColumns(
+            {
+                "arrival_time": F.timestamp_micros("_arrival"),
+                "event_time": F.timestamp_micros(happened),
+                "device_time": F.timestamp_micros("_original"),
+            }
+        )
+        .drop(*instants, "_arrival")
+    )
+
+
+def _name_roles(events: DataFrame, rules: Rules) -> DataFrame:
+    sent = "message.context.campaign"
+    campaign = {
+        f"campaign_{field}": campaign_field(F.col(f"{sent}.{field}"), F.col("url"), f"utm_{parameter}")
+        for field, parameter in (("source", "source"), ("medium", "medium"), ("name", "campaign"))
+    }
+    named = events.withColumn("role", _role(rules.roles)).withColumns(campaign)
+    taken = {
+        "goal": F.when(F.col("role") == "goal", F.col("name")),
+        "value": _value(rules.roles),
+        "channel": channel(
+            rules.channels, *map(F.col, (*campaign, "url", "referrer"))
+        ),
+        **{
+            column: _taken(rules.roles, column)
+            for column in ("promotion_id", "query", "product_id", "order_id", "currency")
+        },
+    }
+    return named.withColumns(taken).drop("message", "known")
+
+
+def _role(rules: RoleRules) -> Column:
+    role = F.lit(OTHER)
+    for type_, named in rules.types.items():
+        role = F.when(F.col("type") == type_, F.lit(named)).otherwise(role)
+    for name, rule in rules.tracks.items():
+        role = F.when(_applies(name, rule), F.lit(rule.role)).otherwise(role)
+    return role
+
+
+def _applies(name: str, rule: TrackRule) -> Column:
+    applies = F.col("name") == name
+    for required in rule.requires:
+        applies = applies & text_or_null(F.col(f"known.{required}")).isNotNull()
+    return applies
+
+
+def _taken(rules: RoleRules, column: str) -> Column:
+    taken = F.lit(None).cast("string")
+    for name, rule in rules.tracks.items():
+        if column in rule.takes:
+            value = text_or_null(F.col(f"known.{rule.takes[column]}"))
+            taken = F.when(_applies(name, rule), value).otherwise(taken)
+    return taken
+
+
+def _value(rules: RoleRules) -> Column:
+    """Money, half up to four decimals; what is no number is null, and the next property is tried."""
+    value = F.lit(None).cast(_MONEY)
+    for name, rule in rules.tracks.items():
+        if rule.money:
+            first = F.coalesce(*(F.col(f"known.{money}").try_cast(_MONEY) for money in rule.money))
+            value = F.when(_applies(name, rule), -first if rule.negate else first).otherwise(value)
+    return value

@@ -1,0 +1,126 @@
+"""The refine job's micro-batch: records to events, copies, rejects and open sessions."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakehouse.batches import Batch, Outcome
+from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, REJECTED_EVENTS, SESSIONS
+from lakehouse.instants import EPOCH, as_utc
+from lakehouse.job import Run
+from silver.copies import mark_copies
+from silver.parse import Rules, parse_records
+from silver.sessions import join_fragments, mark_open, to_fragments
+from silver.verdicts import DUPLICATE, EVENT, HEARTBEAT, REJECTED, give_verdicts, reject_unusable
+
+_OUTPUTS = ((EVENTS.name, EVENT), (REJECTED_EVENTS.name, REJECTED), (DUPLICATE_EVENTS.name, DUPLICATE))
+
+
+def judge(records: DataFrame, known: DataFrame, rules: Rules, watermark: datetime | None) -> DataFrame:
+    """Everything silver knows of a micro-batch's records, one row each.
+
+    Args:
+        records: bronze.kafka_records of the micro-batch.
+        known: silver.events of all time; what the same records left there does no harm.
+        rules: roles and channels.
+        watermark: before the micro-batch; null before the first.
+
+    Returns:
+        The columns of silver.events, rejected_events and duplicate_events together, and `verdict`; `raw`, the bytes of what is rejected.
+    """
+    candidates = reject_unusable(parse_records(records, rules))
+    judged = give_verdicts(mark_copies(candidates, known))
+    late = F.col("event_time") <= F.lit(watermark)
+    kept = F.when(F.col("verdict") == REJECTED, F.col("raw"))
+    return judged.withColumns({"is_late": F.coalesce(late, F.lit(False)), "raw": kept})
+
+
+class Refine:
+    """Turns micro-batches of bronze into silver.
+
+    Args:
+        run: the job's run.
+        rules: roles and channels.
+    """
+
+    def __init__(self, run: Run, rules: Rules) -> None:
+        self._run = run
+        self._rules = rules
+        self._filled = {
+            name: run.lake.filled_upto(name) or EPOCH
+            for name in (*(output for output, _ in _OUTPUTS), SESSIONS.name)
+        }
+
+    def __call__(self, batch: Batch) -> Outcome:
+        """Write one micro-batch; what a crash let through before is not written again."""
+        lake = self._run.lake
+        records = lake.read(KAFKA_RECORDS.name).where(batch.covers())
+        judged = judge(records, lake.read(EVENTS.name), self._rules, batch.watermark).persist()
+        try:
+            outcome = self._measure(judged, batch)
+            self._write(judged, batch, outcome)
+            return outcome
+        finally:
+            judged.unpersist()
+
+    def _measure(self, judged: DataFrame, batch: Batch) -> Outcome:
+        clock = F.when(F.col("verdict") == EVENT, F.col("event_time")).otherwise(F.col("heartbeat_at"))
+        counts = judged.agg(
+            *(
+                F.count_if(F.col("verdict") == verdict).alias(verdict)
+                for verdict in (EVENT, DUPLICATE, REJECTED, HEARTBEAT)
+            ),
+            F.count_if((F.col("verdict") == EVENT) & F.col("is_late")).alias("late"),
+            F.max(F.when(F.col("verdict").isin(EVENT, HEARTBEAT), clock)).alias("latest"),
+        ).collect()[0]
+        return Outcome(
+            output_rows=counts[EVENT],
+            duplicates=counts[DUPLICATE],
+            rejected=counts[REJECTED],
+            heartbeats=counts[HEARTBEAT],
+            late=counts["late"],
+            watermark=_advance(batch.watermark, counts["latest"], self._run.settings.watermark_delay),
+        )
+
+    def _write(self, judged: DataFrame, batch: Batch, outcome: Outcome) -> None:
+        sizes = {EVENT: outcome.output_rows, REJECTED: outcome.rejected, DUPLICATE: outcome.duplicates}
+        outputs = [(name, verdict) for name, verdict in _OUTPUTS if sizes[verdict]]
+        with ThreadPoolExecutor(max_workers=2) as writers:  # a commit waits more than it works
+            writing = [writers.submit(self._append, judged, name, verdict, batch) for name, verdict in outputs]
+            writing.append(writers.submit(self._update_sessions, judged, batch, outcome.watermark))
+        _raise_first([write.exception() for write in writing])
+
+    def _append(self, judged: DataFrame, name: str, verdict: str, batch: Batch) -> None:
+        rows = judged.where(F.col("verdict") == verdict)
+        if verdict == REJECTED:
+            rows = rows.withColumn("value", F.col("raw"))
+        self._run.lake.append(name, self._unwritten(name, rows), upto=batch.upto)
+
+    def _update_sessions(self, judged: DataFrame, batch: Batch, watermark: datetime | None) -> None:
+        """Let the open sessions grow by the events on time, and close those the watermark has passed."""
+        if watermark is None:
+            return
+        on_time = judged.where((F.col("verdict") == EVENT) & ~F.col("is_late"))
+        fragments = to_fragments(self._unwritten(SESSIONS.name, on_time))
+        still_open = self._run.lake.read(SESSIONS.name).where("is_open").select(*fragments.columns)
+        sessions = mark_open(join_fragments(fragments.unionByName(still_open)), watermark)
+        self._run.lake.replace_where(SESSIONS.name, "is_open = true", sessions, upto=batch.upto)
+
+    def _unwritten(self, name: str, rows: DataFrame) -> DataFrame:
+        return rows.where(F.col("ingested_at") > F.lit(self._filled[name]))
+
+
+def _advance(before: datetime | None, latest: datetime | None, delay: timedelta) -> datetime | None:
+    """The watermark after a batch: the latest event time less the delay, and never back."""
+    reached = as_utc(latest) - delay if latest is not None else None
+    return max((time for time in (before, reached) if time is not None), default=None)
+
+
+def _raise_first(errors: Sequence[BaseException | None]) -> None:
+    for error in errors:
+        if error is not None:
+            raise error

@@ -1,0 +1,18 @@
+"""The refine job: bronze to silver."""
+
+from lakehouse.batches import follow
+from lakehouse.contracts.silver import SESSIONS
+from lakehouse.job import Job, Run
+from silver.parse import Rules
+from silver.refine import Refine
+from silver.rules.channels import load_channel_rules
+from silver.rules.roles import load_role_rules
+
+
+def refine(run: Run) -> None:
+    """Turn bronze records into events without copies, rejects with reasons, and sessions."""
+    rules = Rules(load_role_rules(run.settings.conf), load_channel_rules(run.settings.conf))
+    follow(run, "ingest", Refine(run, rules), holding=SESSIONS.name)
+
+
+main = Job("refine", refine)

@@ -1,0 +1,52 @@
+"""The wire format: bytes of a record to the fields of an event."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from silver.rules.roles import RoleRules
+
+# JSON as RFC 8259 has it: Spark's reader takes more unless told.
+_STRICT = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
+# What must follow the object: a mark that nobody can write into a value, being the value's own digest.
+_MARK = "\\u0000end"
+_FIELDS = (
+    "messageId: string, type: string, event: string, anonymousId: string, userId: string, "
+    "originalTimestamp: string, sentAt: string, receivedAt: string, timestamp: string, "
+    "context: struct<"
+    "page: struct<url: string, referrer: string>, "
+    "campaign: struct<source: string, medium: string, name: string>, "
+    "userAgent: string>, "
+    "properties: string"
+)
+
+
+def decode_values(records: DataFrame) -> DataFrame:
+    """Read each record's value as one JSON object.
+
+    The value is parsed as the first element of an array whose second is a mark, so that anything but
+    white space after the object is seen, in one pass. The last of duplicate keys wins; where text is
+    expected anything else is its JSON text; where an object is expected anything else is null.
+
+    Args:
+        records: with `raw`, the value's bytes.
+
+    Returns:
+        The same rows with `message`, a struct of the wire format's fields, null if the value is not one
+        JSON object in UTF-8.
+    """
+    text = F.when(F.is_valid_utf8(F.col("raw").cast("string")), F.col("raw").cast("string"))
+    marked = F.concat(F.lit("["), text, F.lit(f',{{"{_MARK}":"'), F.md5("raw"), F.lit('"}]'))
+    both = F.from_json(marked, f"array<struct<{_FIELDS}, `\0end`: string>>", _STRICT)
+    whole = (F.size("both") == 2) & (F.col("both")[1]["\0end"] == F.md5("raw"))
+    return records.withColumn("both", both).withColumn("message", F.when(whole, F.col("both")[0])).drop("both")
+
+
+def decode_properties(properties: Column, rules: RoleRules) -> Column:
+    """The properties that rules read, each as text, in a struct; nulls where there are none."""
+    names = sorted({*rules.properties, "url", "referrer"})
+    return F.from_json(properties, ", ".join(f"`{name}` string" for name in names), _STRICT)
+
+
+def text_or_null(column: Column) -> Column:
+    """Text that isn't empty, else null."""
+    return F.nullif(column, F.lit(""))
