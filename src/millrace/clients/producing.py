@@ -1,0 +1,85 @@
+"""Sample traffic, sent to Kafka."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from time import monotonic
+
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings
+from millrace.clients.delivery import deliver
+from millrace.clients.manifest import Manifest, new_manifest
+from millrace.clients.progress import progress_bar
+from millrace.clients.record import Record
+from millrace.clients.stopping import Stop
+from millrace.clients.traffic.live import live_records
+from millrace.clients.traffic.stream import DEFAULT_SEED, DEFAULT_START, generate
+
+DEFAULT_EVENTS = 200_000
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What traffic to make.
+
+    Attributes:
+        rate: records per second, arriving now; None: simulated days, as fast as it goes.
+        events: number of records; None: without end if live, else `DEFAULT_EVENTS`.
+        seed: what chance starts from.
+        start: when simulated days begin; None: `DEFAULT_START`.
+    """
+
+    rate: float | None = None
+    events: int | None = None
+    seed: int = DEFAULT_SEED
+    start: datetime | None = None
+
+    def check(self) -> None:
+        """Refuse what can't be made.
+
+        Raises:
+            MillraceError: for figures below what makes sense, or a live stream with a start.
+        """
+        if self.rate is not None and not 0 < self.rate < float("inf"):
+            raise MillraceError(f"a rate of {self.rate} records a second can't be kept", "Give one above 0")
+        if self.events is not None and self.events < 1:
+            raise MillraceError(f"{self.events} events are none", "Give --events 1 or more")
+        if self.rate is not None and self.start is not None:
+            raise MillraceError("live traffic starts now, at no other time", "Leave out --rate or --start")
+
+    def describe(self) -> str:
+        """In words, for the manifest."""
+        if self.rate is not None:
+            return f"live traffic, seed {self.seed}, {self.rate:g} records/s"
+        return f"simulated traffic, seed {self.seed}, from {(self.start or DEFAULT_START).isoformat()}"
+
+    def records(self, stop: Stop) -> Iterator[Record]:
+        """The records."""
+        if self.rate is not None:
+            return live_records(self.seed, self.rate, self.events, stop)
+        return generate(self.seed, self.events or DEFAULT_EVENTS, self.start or DEFAULT_START)
+
+
+def produce(settings: Settings, wanted: Wanted) -> tuple[Manifest, float]:
+    """Send sample traffic until it ends or the user stops it.
+
+    Returns:
+        The manifest, closed, and how many seconds it took.
+
+    Raises:
+        MillraceError: if the wish can't be met, there is no broker, or it went away.
+    """
+    wanted.check()
+    total = wanted.events if wanted.rate is not None else wanted.events or DEFAULT_EVENTS
+    manifest = new_manifest(settings.home, "produce", wanted.describe(), settings.events_topic)
+    started = monotonic()
+    with Stop().on_signals() as stop, progress_bar("Sending sample traffic", total) as bar:
+        deliver(
+            wanted.records(stop),
+            manifest,
+            settings.bootstrap,
+            stop,
+            endless=wanted.rate is not None and wanted.events is None,
+            on_tick=lambda: bar(manifest.records, manifest.records),
+        )
+    return manifest, monotonic() - started

@@ -1,0 +1,70 @@
+"""Where a visit comes from: the campaigns, search engines, friends and mails that bring people."""
+
+from dataclasses import dataclass, field
+from random import Random
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How a visit reached the shop.
+
+    Attributes:
+        referrer: address of the page before, empty if there was none.
+        utm: campaign parameters of the landing address, by the names Segment uses in
+            `context.campaign` (`name` is `utm_campaign`).
+        click_id: parameter that an advertising network adds, e.g. `gclid`; its value is made up per visit.
+    """
+
+    referrer: str = ""
+    utm: dict[str, str] = field(default_factory=dict)
+    click_id: str = ""
+
+
+def _campaign(source: str, medium: str, name: str, **more: str) -> dict[str, str]:
+    return {"source": source, "medium": medium, "name": name, **more}
+
+
+DIRECT = Origin()
+
+_WEIGHTED = [
+    (DIRECT, 30),
+    (Origin("https://www.google.com/"), 17),
+    (Origin("https://www.google.de/"), 5),
+    (Origin("https://www.bing.com/"), 3),
+    (Origin("https://duckduckgo.com/"), 2),
+    (Origin("https://www.google.com/", _campaign("google", "cpc", "brand", term="alder fern"), "gclid"), 6),
+    (Origin("https://www.google.com/", _campaign("google", "cpc", "spring-sale", content="text-a"), "gclid"), 5),
+    (Origin("https://www.google.com/", {}, "gclid"), 2),  # auto-tagged: a click id and no campaign
+    (Origin("https://www.bing.com/", _campaign("bing", "cpc", "brand"), "msclkid"), 2),
+    (Origin("", _campaign("newsletter", "email", "spring-sale", content="header")), 5),
+    (Origin("https://mail.google.com/", _campaign("newsletter", "email", "new-linen")), 2),
+    (Origin("", _campaign("crm", "email", "abandoned-cart")), 1),
+    (Origin("https://l.facebook.com/", _campaign("facebook", "paid_social", "lamp-week"), "fbclid"), 4),
+    (Origin("https://l.instagram.com/", _campaign("instagram", "paid_social", "new-linen"), "fbclid"), 3),
+    (Origin("https://www.instagram.com/"), 3),
+    (Origin("https://www.pinterest.com/pin/51022/"), 2),
+    (Origin("https://t.co/kq1x"), 1),
+    (Origin("https://homestories.example/ten-quiet-lamps"), 2),
+    (Origin("https://gardeners-forum.example/t/planters"), 1),
+    (Origin("https://adnet.example/frame", _campaign("adnet", "display", "spring-sale", content="300x250")), 2),
+    (Origin("https://dealhunter.example/", _campaign("dealhunter", "affiliate", "always-on")), 2),
+]
+
+_ORIGINS = [origin for origin, _ in _WEIGHTED]
+_WEIGHTS = [weight for _, weight in _WEIGHTED]
+
+
+def choose_origin(rng: Random, returning: bool) -> Origin:
+    """Where this visit comes from; who has been here before often comes by heart."""
+    if returning and rng.random() < 0.35:
+        return DIRECT
+    return rng.choices(_ORIGINS, _WEIGHTS)[0]
+
+
+def landing_query(origin: Origin, rng: Random) -> str:
+    """The parameters of the landing address, with `?`; empty if there are none."""
+    names = {"name": "campaign"}
+    parts = [f"utm_{names.get(key, key)}={value.replace(' ', '+')}" for key, value in origin.utm.items()]
+    if origin.click_id:
+        parts.append(f"{origin.click_id}={rng.getrandbits(64):016x}")
+    return "?" + "&".join(parts) if parts else ""

@@ -1,0 +1,39 @@
+"""`millrace produce`: sample traffic to Kafka."""
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from lakehouse.settings import load_settings
+
+
+def register(app: typer.Typer) -> None:
+    """Add `produce`."""
+    app.command("produce")(produce)
+
+
+def produce(
+    rate: Annotated[
+        float | None,
+        typer.Option(help="Records per second, arriving now, until Ctrl-C or --events. Default: full speed."),
+    ] = None,
+    events: Annotated[
+        int | None, typer.Option(help="How many records. Default: 200,000, with --rate no end.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same traffic again.")] = 7,
+    start: Annotated[
+        datetime | None, typer.Option(help="When the simulated days begin, UTC. Default: 2026-03-02.")
+    ] = None,
+) -> None:
+    """Send the sample traffic of a small web shop to Kafka and leave a manifest of what was sent.
+
+    Without --rate it is simulated days, about 67,000 events each, sent as fast as it goes.
+    """
+    from millrace.clients import producing
+
+    manifest, seconds = producing.produce(load_settings(), producing.Wanted(rate, events, seed, start))
+    typer.echo(
+        f"{manifest.records:,} records sent, {manifest.unconfirmed:,} unconfirmed, "
+        f"{seconds:.1f} s, {manifest.records / max(seconds, 1e-9):,.0f} records/s, manifest {manifest.path}"
+    )
