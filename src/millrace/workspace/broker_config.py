@@ -33,6 +33,9 @@ log.retention.ms=-1
 log.retention.bytes=-1
 
 # For a laptop: few threads, small buffers, no waiting for members that never come.
+# After a kill, the controller half waits this long for the broker half of the process that is gone.
+broker.session.timeout.ms=3000
+broker.heartbeat.interval.ms=500
 group.initial.rebalance.delay.ms=0
 num.network.threads=2
 num.io.threads=4

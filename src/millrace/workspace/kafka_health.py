@@ -39,7 +39,7 @@ def cluster_id(bootstrap: str, seconds: float = 2.0) -> str | None:
     return None
 
 
-def require_kafka(bootstrap: str, seconds: float = 10.0) -> None:
+def require_kafka(bootstrap: str, seconds: float = 5.0) -> None:
     """Refuse to go on when an existing Kafka that was named does not answer.
 
     Raises:

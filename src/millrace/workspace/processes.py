@@ -1,6 +1,7 @@
 """Child processes: started, logged, recorded, and ended with all they started themselves."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -13,6 +14,8 @@ from millrace.workspace import records, tether
 
 _LOG_LIMIT = 5_000_000
 _POLL_SECONDS = 0.05
+_NAMES_ERROR = re.compile(r"\b(ERROR|FATAL|Caused by)\b|^[\w.]*(Error|Exception)\b")
+"""A report of a logger, or the last line of a stack trace, which says most."""
 
 
 @dataclass(frozen=True)
@@ -122,10 +125,10 @@ def rotate(log: Path, limit: int = _LOG_LIMIT) -> None:
 
 
 def last_error(log: Path) -> str | None:
-    """The last line of a log that reports an error, else its last line; None without one."""
+    """The last line of a log that names an error, else its last line; None without one."""
     with suppress(OSError):
         lines = log.read_bytes()[-100_000:].decode("utf-8", "replace").splitlines()
         told = [line.strip() for line in lines if line.strip()]
-        errors = [line for line in told if "ERROR" in line or "FATAL" in line or "Error" in line]
+        errors = [line for line in told if _NAMES_ERROR.search(line)]
         return next(reversed(errors or told), None)
     return None

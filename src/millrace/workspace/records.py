@@ -35,8 +35,7 @@ class Record:
         """The process, if it still runs and is the one that was recorded."""
         with suppress(psutil.Error):
             process = psutil.Process(self.pid)
-            same = abs(process.create_time() - self.created) < _CLOCK_TOLERANCE
-            if same and _is_marked(process, self):
+            if _in_group(process, self):
                 return process
         return None
 
@@ -126,9 +125,11 @@ def _wait(processes: list[psutil.Process], seconds: float) -> None:
 
 def _in_group(process: psutil.Process, record: Record) -> bool:
     try:
-        inside = process.pid == record.pid or os.getpgid(process.pid) == record.pid
-        known = inside and process.create_time() > record.created - _CLOCK_TOLERANCE
-        return known and _is_marked(process, record)
+        age = process.create_time() - record.created
+        if process.pid == record.pid:
+            return abs(age) < _CLOCK_TOLERANCE and _is_marked(process, record)
+        below = age > -_CLOCK_TOLERANCE and os.getpgid(process.pid) == record.pid
+        return below and _is_marked(process, record)
     except (psutil.Error, OSError):
         return False
 

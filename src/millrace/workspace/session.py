@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from lakehouse.settings import Settings
-from millrace.clients.stopping import Stop, Stopped
+from millrace.clients.stopping import Stop, StoppedError
 from millrace.workspace import records
 from millrace.workspace.launch import STOP_SECONDS, Report, end, launch, wait_until_running, workspace_state
 from millrace.workspace.plan import Plan
@@ -30,7 +30,7 @@ def start_detached(settings: Settings, plan: Plan) -> None:
         try:
             with stop.interruptible():
                 wait_until_running(supervisor, settings, _reporter())
-        except Stopped:
+        except StoppedError:
             end(settings)
             typer.echo("Stopped before it was ready.")
             raise typer.Exit(130) from None
@@ -59,7 +59,7 @@ def stay(settings: Settings, plan: Plan, show: Show | None = None) -> bool:
                 wait_until_running(supervisor, settings, _reporter())
             _tell_where(settings)
             (show or _wait)(lambda: not stop.requested and supervisor.exit_code is None)
-        except Stopped:
+        except StoppedError:
             pass
         finally:
             _end(supervisor, settings)

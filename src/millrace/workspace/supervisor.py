@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse.errors import MillraceError
-from millrace.clients.stopping import Stop, Stopped
+from millrace.clients.stopping import Stop, StoppedError
 from millrace.workspace import records
 from millrace.workspace.keeper import BackOff, Keeper
 from millrace.workspace.lock import SUPERVISOR, workspace_lock
@@ -59,7 +59,7 @@ class Supervisor:
             records.remember(self.home, SUPERVISOR)
             try:
                 self._keep()
-            except Stopped:
+            except StoppedError:
                 pass
             except MillraceError as error:
                 self._end({"problem": error.problem, "next_step": error.next_step})

@@ -1,0 +1,84 @@
+"""`millrace demo`: everything at once, on sample traffic."""
+
+import json
+import sys
+from contextlib import redirect_stdout
+from typing import Annotated
+
+import typer
+
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings, load_settings
+
+_HISTORY = 20_000
+_ONCE = 50_000
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(demo)
+
+
+def demo(
+    events: Annotated[
+        int | None,
+        typer.Option(help=f"Sample events. Default: {_HISTORY:,} to begin with; --once: {_ONCE:,}."),
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Catch up, print the summary, stop.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With --once: the summary as last line.")] = False,
+    rate: Annotated[float, typer.Option(help="Live sample events a second.")] = 50.0,
+) -> None:
+    """Start broker, sample traffic, all jobs and the dashboard, until Ctrl-C.
+
+    Started again, it goes on where it was. With --once it runs everything once and ends.
+    """
+    if events is not None and events < 1:
+        raise MillraceError(f"{events} events are none", "Give --events 1 or more")
+    if as_json and not once:
+        raise MillraceError("--json is the summary of --once, which is not given", "Add --once")
+    if not 0 < rate < float("inf"):
+        raise MillraceError(f"a rate of {rate} events a second can't be kept", "Give one above 0")
+    settings = load_settings()
+    if once:
+        _once(settings, events or _ONCE, as_json)
+    else:
+        _stay(settings, events or _HISTORY, rate)
+
+
+def _once(settings: Settings, events: int, as_json: bool) -> None:
+    from rich.console import Console
+
+    from millrace.workspace.catching_up import catch_up, print_summary
+
+    # With --json standard output is one line; what else there is to say goes beside it.
+    with redirect_stdout(sys.stderr if as_json else sys.stdout):
+        _make_ready()
+        summary = catch_up(settings, events)
+        print_summary(summary, Console(stderr=as_json, highlight=False))
+    if as_json:
+        typer.echo(json.dumps(summary, default=str))
+
+
+def _stay(settings: Settings, history: int, rate: float) -> None:
+    from millrace.workspace.demo_view import draw
+    from millrace.workspace.plan import Plan
+    from millrace.workspace.session import stay
+    from millrace.workspace.traffic import history_is_sent
+    from millrace.workspace.watching import watch
+
+    _make_ready()
+    plan = Plan(history=0 if history_is_sent(settings.home) else history, rate=rate)
+    by_signal = stay(settings, plan, lambda goes_on: watch(settings, goes_on, draw))
+    typer.echo("Stopped." if by_signal else "It was stopped from outside.")
+    typer.echo(
+        f"The data stays in {settings.home}: `millrace demo` goes on where it was, `millrace audit` checks "
+        "that nothing is lost, `millrace reset` removes it."
+    )
+
+
+def _make_ready() -> None:
+    from millrace.machine.fetch import fetch_jars
+    from millrace.machine.java import java_executable
+
+    java_executable()
+    fetch_jars()

@@ -1,0 +1,37 @@
+"""`millrace status`: what runs, how far the jobs are, what is in the tables."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from lakehouse.settings import load_settings
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(status)
+
+
+def status(
+    watch: Annotated[bool, typer.Option("--watch", help="Stay, and keep the view fresh.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Show processes, jobs, topic lag, rows by table, watermark and last errors."""
+    from rich.console import Console
+
+    from millrace.clients.stopping import Stop
+    from millrace.workspace import watching
+    from millrace.workspace.display import render
+    from millrace.workspace.snapshot import take_snapshot
+
+    settings = load_settings()
+    if watch and not as_json:
+        with Stop().on_signals() as stop:
+            watching.watch(settings, goes_on=lambda: not stop.requested)
+        return
+    snapshot = take_snapshot(settings)
+    if as_json:
+        typer.echo(json.dumps(snapshot.as_dict(), default=str))
+    else:
+        Console(highlight=False).print(render(snapshot))

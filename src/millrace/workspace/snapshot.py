@@ -1,0 +1,96 @@
+"""What a workspace is doing just now: processes, jobs, tables, lag."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings
+from millrace.workspace.kafka_health import cluster_id
+from millrace.workspace.launch import workspace_state
+from millrace.workspace.lock import supervisor_pid
+from millrace.workspace.services import ENGINE
+from millrace.workspace.state import read_state
+
+
+@dataclass
+class Snapshot:
+    """A workspace at one moment.
+
+    Args:
+        home: the folder of all local state.
+        state: starting, running, stopping, failed or stopped.
+        kafka: where clients find it, as host:port.
+        dashboard: its address, while it runs.
+        processes: by name, as the supervisor describes them.
+        jobs: by name, as the engine describes them.
+        rows: by table.
+        ledger: sums by job.
+        lag: by topic, the records that bronze does not have yet; None while no Kafka answers.
+        notes: what could not be told, and why.
+    """
+
+    home: str
+    state: str
+    kafka: str
+    dashboard: str | None = None
+    processes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    ledger: dict[str, dict[str, Any]] = field(default_factory=dict)
+    lag: dict[str, int] | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    @property
+    def watermark(self) -> Any:
+        """The latest watermark any job has reached; None before the first."""
+        reached = [sums["watermark"] for sums in self.ledger.values() if sums.get("watermark")]
+        return max(reached, key=str, default=None)
+
+
+def take_snapshot(settings: Settings) -> Snapshot:
+    """Look at everything once; takes up to a few seconds where there is much to read."""
+    told = workspace_state(settings)
+    alive = supervisor_pid(settings.home) is not None
+    snapshot = Snapshot(str(settings.home), _state(told, alive), settings.bootstrap)
+    if alive:
+        snapshot.kafka = told.get("kafka", settings.bootstrap)
+        snapshot.dashboard = told.get("dashboard")
+        snapshot.processes = told.get("processes", {})
+        snapshot.jobs = _jobs(settings, snapshot.processes.get(ENGINE, {}).get("pid"))
+    elif error := told.get("error"):
+        snapshot.notes.append(f"it last failed: {error['problem']}")
+    _read_tables(settings, snapshot)
+    return snapshot
+
+
+def _state(told: dict[str, Any], alive: bool) -> str:
+    if alive:
+        return str(told.get("state", "starting"))
+    return "failed" if told.get("error") else "stopped"
+
+
+def _jobs(settings: Settings, pid: int | None) -> dict[str, dict[str, Any]]:
+    told = read_state(settings.home / "run" / "engine.json")
+    return dict(told.get("jobs", {})) if pid is not None and told.get("pid") == pid else {}
+
+
+def _read_tables(settings: Settings, snapshot: Snapshot) -> None:
+    from millrace import reader
+
+    snapshot.rows = _read(lambda: reader.table_rows(settings), snapshot, {})
+    snapshot.ledger = _read(lambda: reader.ledger_sums(settings), snapshot, {})
+    if cluster_id(settings.bootstrap, seconds=1.0) is not None:
+        snapshot.lag = _read(lambda: reader.lag(settings), snapshot, None)
+
+
+def _read(figures: Callable[[], Any], snapshot: Snapshot, otherwise: Any) -> Any:
+    try:
+        return figures()
+    except MillraceError as error:
+        snapshot.notes.append(error.problem)
+        return otherwise

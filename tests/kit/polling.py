@@ -1,0 +1,23 @@
+"""Waiting for what another process does, with a deadline instead of a sleep."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+Value = TypeVar("Value")
+
+
+def eventually(look: Callable[[], Value], seconds: float = 20.0, what: str = "") -> Value:
+    """The first true value that `look` returns.
+
+    Raises:
+        AssertionError: if there is none within the time.
+    """
+    until = time.monotonic() + seconds
+    while True:
+        value = look()
+        if value:
+            return value
+        if time.monotonic() > until:
+            raise AssertionError(f"not within {seconds:g} s: {what or look}")
+        time.sleep(0.05)

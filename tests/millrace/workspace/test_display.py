@@ -1,0 +1,48 @@
+"""What `millrace status` shows of a workspace."""
+
+import io
+
+from rich.console import Console
+
+from millrace.workspace.display import last_errors, render
+from millrace.workspace.snapshot import Snapshot
+
+SNAPSHOT = Snapshot(
+    home="/somewhere/.millrace",
+    state="running",
+    kafka="127.0.0.1:9092",
+    dashboard="http://127.0.0.1:8501",
+    processes={
+        "broker": {"state": "running", "pid": 11, "since": "2026-03-01T10:00:00Z", "restarts": 0},
+        "engine": {
+            "state": "backing off",
+            "pid": None,
+            "restarts": 2,
+            "last_error": "code 1: [no]",
+        },
+    },
+    jobs={"ingest": {"state": "running", "batches": 4, "restarts": 1, "last_error": None}},
+    rows={"bronze.kafka_records": 12345},
+    ledger={"refine": {"batches": 3, "input_rows": 12000, "late": 7, "watermark": "2026-03-01T09:50:00Z"}},
+    lag={"events": 42},
+    notes=["a note"],
+)
+
+
+def shown(snapshot):
+    console = Console(width=160, file=io.StringIO())
+    console.print(render(snapshot))
+    return console.file.getvalue()
+
+
+def test_processes_jobs_lag_tables_watermark_and_errors_are_shown():
+    text = shown(SNAPSHOT)
+    for part in ("events: 42 records", "12,345", "12,000", "2026-03-01T09:50:00Z", "http://127.0.0.1:8501"):
+        assert part in text
+    assert "engine: code 1: [no]" in text
+    assert "(a note)" in text
+    assert last_errors(SNAPSHOT) == {"engine": "code 1: [no]"}
+
+
+def test_nothing_at_all_can_be_shown():
+    assert "stopped" in shown(Snapshot(home="/x", state="stopped", kafka="127.0.0.1:9092"))
