@@ -19,6 +19,9 @@ _MEANINGS = {
     STALE: "No micro-batch for over two minutes: nothing has arrived, or the pipeline is not running.",
     NO_DATA: "No event has reached silver.",
 }
+_FIRST_STEPS = """\
+millrace produce                      sample traffic
+millrace load FILE --format segment   your own events"""
 
 
 def show(progress: Progress, events: int, now: datetime) -> None:
@@ -39,12 +42,10 @@ def nothing_yet(records: int) -> None:
     with st.container(border=True, horizontal_alignment="center"):
         st.subheader("No events yet", anchor=False, text_alignment="center")
         if records:
-            st.text(f"No events yet: {records:,} records have arrived and are being refined.")
+            st.text(f"{records:,} records have arrived and are being refined.")
         else:
-            st.text("No events yet: this page fills by itself as soon as the first ones arrive.")
-            st.text(
-                "Sample traffic:   millrace produce\nYour own events:  millrace load FILE --format segment"
-            )
+            st.text("This page fills by itself as soon as the first ones arrive.")
+            st.code(_FIRST_STEPS, language=None, width="content")
 
 
 def period_selector(choices: Sequence[str], default: str) -> str:

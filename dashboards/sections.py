@@ -118,7 +118,7 @@ def _credit_table(credited: pl.DataFrame, grouping: str, currency: str) -> None:
     """All of them, a row each, the models side by side."""
     measures = ["reporting_value", "conversions"]
     wide = credited.pivot("model", index="label", values=measures, aggregate_function="sum")
-    columns = {"label": text_column(grouping, 150)}
+    columns = {"label": text_column(grouping, 185)}
     for model in figures.MODELS:
         meaning = f"Value of the conversions that the {model} model credits to it."
         columns[f"reporting_value_{model}"] = number_column(f"{model}, {currency}", 2, meaning)

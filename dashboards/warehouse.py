@@ -71,10 +71,12 @@ class Warehouse:
         """Rows of a table by the statistics of its log, so that nothing of it is read."""
         with self._lock:
             try:
-                return 0 if self._refresh(name) is None else self._handles[name].table.count()
+                count = 0 if self._refresh(name) is None else self._handles[name].table.count()
+                self._unreadable.discard(name)
             except _READ_ERRORS:
                 self._unreadable.add(name)
                 return 0
+            return count
 
     @property
     def unreadable(self) -> list[str]:
@@ -98,7 +100,7 @@ class Warehouse:
 
     def _stamp(self, name: str, number: int) -> Version:
         commit = self._path(name) / "_delta_log" / f"{number:020}.json"
-        return (number, commit.stat().st_mtime_ns) if commit.exists() else None
+        return (number, commit.stat().st_mtime_ns if commit.exists() else 0)
 
     def _scan(self, name: str) -> pl.LazyFrame:
         handle = self._handles.get(name)
