@@ -21,13 +21,11 @@ _LINE = re.compile(
 )
 _TIME = re.compile(r"(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)")
 _REQUEST = re.compile(r"([A-Za-z]+) (\S.*?)(?: HTTP/\d+(?:\.\d+)?)?")
-_MONTHS = {
-    name: number
-    for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), start=1)
-}
+_MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, start=1)}
 
 
-class UnreadableLine(Exception):
+class UnreadableLineError(Exception):
     """A line that is no entry of an access log; the message says which part."""
 
 
@@ -45,12 +43,12 @@ def page_event(raw: bytes, number: int, site: str | None) -> bytes:
         site: host that the log belongs to.
 
     Raises:
-        UnreadableLine: if it is not in combined format (cut off in the user agent is accepted).
+        UnreadableLineError: if it is not in combined format (cut off in the user agent is accepted).
     """
     raw = raw.rstrip(b"\r\n")
     found = _LINE.match(_decode(raw))
     if found is None:
-        raise UnreadableLine("not in combined format")
+        raise UnreadableLineError("not in combined format")
     time, (method, target) = _utc(found["time"]), _request(found["request"])
     agent, referrer = _unescape(found["agent"]), _unescape(found["referrer"])
     page = _page(target, referrer, site)
@@ -104,7 +102,7 @@ def _visitor(address: str, agent: str) -> str:
 def _request(text: str) -> tuple[str, str]:
     found = _REQUEST.fullmatch(text)
     if found is None:
-        raise UnreadableLine("no method and path in the request")
+        raise UnreadableLineError("no method and path in the request")
     return found[1], _unescape(found[2])
 
 
@@ -112,16 +110,17 @@ def _utc(text: str) -> str:
     """`17/May/2015:12:05:03 +0200` as `2015-05-17T10:05:03Z`."""
     found = _TIME.fullmatch(text)
     if found is None or found[2] not in _MONTHS:
-        raise UnreadableLine("no time of the form 17/May/2015:10:05:03 +0000")
+        raise UnreadableLineError("no time of the form 17/May/2015:10:05:03 +0000")
     try:
-        local = datetime(int(found[3]), _MONTHS[found[2]], *map(int, found.group(1, 4, 5, 6)))
+        day, hour, minute, second = map(int, found.group(1, 4, 5, 6))
+        local = datetime(int(found[3]), _MONTHS[found[2]], day, hour, minute, second, tzinfo=timezone.utc)
         ahead = timedelta(hours=int(found[8]), minutes=int(found[9]))
         moment = local - ahead if found[7] == "+" else local + ahead
     except (ValueError, OverflowError):
-        raise UnreadableLine(f"no such time: {text}") from None
+        raise UnreadableLineError(f"no such time: {text}") from None
     if moment.year < 1970:
-        raise UnreadableLine(f"before 1970: {text}")
-    return moment.replace(tzinfo=timezone.utc).isoformat().replace("+00:00", "Z")
+        raise UnreadableLineError(f"before 1970: {text}")
+    return moment.isoformat().replace("+00:00", "Z")
 
 
 def _page(target: str, referrer: str, site: str | None) -> dict[str, str]:

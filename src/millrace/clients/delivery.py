@@ -1,15 +1,16 @@
 """One run of a client: a source of records, sent, counted and left in a manifest."""
 
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from time import monotonic
 
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, KafkaTimeoutError
 
 from lakehouse.errors import MillraceError
 from millrace.clients.manifest import Manifest
 from millrace.clients.record import Record
-from millrace.clients.sender import Sender
-from millrace.clients.stopping import Stop, Stopped
+from millrace.clients.sender import PATIENCE, Sender
+from millrace.clients.stopping import Stop, StoppedError
 from millrace.clients.topic import NEXT_STEP
 
 MANIFEST_SECONDS = 5.0
@@ -26,7 +27,8 @@ def deliver(
     *,
     endless: bool = False,
     on_tick: Callable[[], None] = lambda: None,
-    on_refused: Callable[[Record], None] = lambda record: None,
+    on_refused: Callable[[Record], None] = lambda _: None,
+    patience: timedelta = PATIENCE,
 ) -> None:
     """Send all records; whatever happens, the manifest says at the end what was acknowledged.
 
@@ -38,13 +40,14 @@ def deliver(
         endless: a stop is the source's proper end, so that the manifest is complete all the same.
         on_tick: called about ten times a second, e.g. to move a progress bar.
         on_refused: is given each record that Kafka finds too large.
+        patience: how long a broker may be silent before it counts as gone.
 
     Raises:
         MillraceError: if there is no broker, or it went away.
     """
     exhausted = False
     try:
-        with Sender(bootstrap, manifest, on_refused) as sender:
+        with Sender(bootstrap, manifest, on_refused, patience) as sender:
             exhausted = _send_all(records, sender, manifest, stop, on_tick)
             sender.finish(hurried=stop.requested)
             on_tick()
@@ -71,14 +74,15 @@ def _send_all(
                 manifest.write()
             if stop.requested:
                 return False
-    except Stopped:
+    except StoppedError:
         return False
     return not stop.requested
 
 
 def _broker_gone(bootstrap: str, manifest: Manifest, error: KafkaError) -> MillraceError:
+    reason = "no answer in time" if isinstance(error, KafkaTimeoutError) else type(error).__name__
     return MillraceError(
-        f"the Kafka broker at {bootstrap} went away ({type(error).__name__}): {manifest.records:,} records "
+        f"the Kafka broker at {bootstrap} went away ({reason}): {manifest.records:,} records "
         f"are confirmed, {manifest.unconfirmed:,} are not, see {manifest.path}",
         f"{NEXT_STEP}; then send again: what arrives twice is dropped",
     )

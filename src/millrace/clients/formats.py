@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from lakehouse.errors import MillraceError
-from millrace.clients.access_log import UnreadableLine, is_entry, page_event
+from millrace.clients.access_log import UnreadableLineError, is_entry, page_event
 from millrace.clients.lines import Line
 from millrace.clients.record import Record, key_of
 from millrace.clients.rejected import Rejected
@@ -44,7 +44,7 @@ def site_of(sample: list[Line], site: str | None) -> str | None:
     return site or infer_site(line.content for line in sample)
 
 
-def _segment_reader(sample: list[Line], site: str | None) -> Reader:
+def _segment_reader(_sample: list[Line], _site: str | None) -> Reader:
     return segment_records
 
 
@@ -57,7 +57,7 @@ def _access_log_reader(sample: list[Line], site: str | None) -> Reader:
                 continue
             try:
                 event = page_event(line.content, line.number, host)
-            except UnreadableLine as error:
+            except UnreadableLineError as error:
                 rejected.add(line.number, str(error), line.content)
             else:
                 yield Record(key_of(event), event, line.number)

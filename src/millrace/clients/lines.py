@@ -95,7 +95,7 @@ class Source:
         number = 0
         while content := self._read_line():
             number += 1
-            cut = len(content) > LONGEST_LINE
+            cut = len(content) > LONGEST_LINE and not content.endswith(b"\n")
             rest = content
             while cut and rest and not rest.endswith(b"\n"):
                 rest = self._read_line()

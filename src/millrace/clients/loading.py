@@ -12,7 +12,7 @@ from millrace.clients.manifest import Manifest, new_manifest
 from millrace.clients.progress import progress_bar
 from millrace.clients.record import Record
 from millrace.clients.rejected import Rejected
-from millrace.clients.stopping import Stop, Stopped
+from millrace.clients.stopping import Stop, StoppedError
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def load_file(settings: Settings, file: str, format_name: str, site: str | None)
     with Stop().on_signals() as stop:
         try:
             source = Source(file, stop)
-        except Stopped:
+        except StoppedError:
             raise MillraceError("stopped before the first line", "Nothing was sent") from None
         try:
             source.refuse_binary(form.is_one, format_name)

@@ -82,7 +82,7 @@ class Manifest:
                 json.dump(content, file, indent=2)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(draft, self.path)
+            draft.replace(self.path)
         except OSError as error:
             raise MillraceError(
                 f"the manifest {self.path} can't be written: {error.strerror}",

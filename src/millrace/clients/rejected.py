@@ -8,10 +8,10 @@ _SHOWN = 5
 
 
 class Rejected:
-    """Writes what is set aside to `<home>/rejected/<manifest id>.jsonl`, made with the first line.
+    r"""Writes what is set aside to `<home>/rejected/<manifest id>.jsonl`, made with the first line.
 
     One JSON object a line: `line` (number from 1), `reason`, and `content` (bytes that are not UTF-8
-    as \\xhh).
+    as \xhh).
     """
 
     def __init__(self, home: Path, manifest_id: str) -> None:

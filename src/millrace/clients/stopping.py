@@ -11,7 +11,7 @@ _TICK = 0.1
 """Seconds a pause goes on at most after a signal."""
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """Raised where waiting for input would otherwise go on."""
 
 
@@ -40,11 +40,11 @@ class Stop:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Let a signal raise `Stopped` while inside."""
+        """Let a signal raise `StoppedError` while inside."""
         self._waiting = True
         try:
             if self.requested:
-                raise Stopped
+                raise StoppedError
             yield
         finally:
             self._waiting = False
@@ -58,4 +58,4 @@ class Stop:
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.requested = True
         if self._waiting:
-            raise Stopped
+            raise StoppedError

@@ -1,9 +1,12 @@
 """The topic of events: made with the settings that keep it whole, if it is not there yet."""
 
 import logging
+from contextlib import suppress
+from typing import Any
 
 from kafka import KafkaAdminClient
-from kafka.errors import KafkaError, TopicAlreadyExistsError
+from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.errors import KafkaError, KafkaTimeoutError, TopicAlreadyExistsError
 
 from lakehouse.errors import MillraceError
 
@@ -15,10 +18,15 @@ TOPIC_CONFIGS = {
     "message.timestamp.type": "LogAppendTime",
     # Bronze keeps everything, and `audit` holds it against the broker: nothing expires under it.
     "retention.ms": "-1",
+    # An event may be large, and goes whole.
+    "max.message.bytes": str(10 << 20),
 }
 
 CONNECT_SECONDS = 8
 """How long a broker may take to answer the first time."""
+
+_USUAL_LIMIT = 1_048_588
+"""Kafka's own default for `max.message.bytes`, where we may not ask for the topic's."""
 
 NEXT_STEP = "Start one with `millrace up --broker`, or check MILLRACE_KAFKA_BOOTSTRAP"
 
@@ -26,12 +34,15 @@ NEXT_STEP = "Start one with `millrace up --broker`, or check MILLRACE_KAFKA_BOOT
 logging.getLogger("kafka").addHandler(logging.NullHandler())
 
 
-def ensure_topic(bootstrap: str, topic: str) -> None:
+def ensure_topic(bootstrap: str, topic: str) -> int:
     """Create the topic unless it exists; an existing one is left as it is.
 
     Args:
         bootstrap: Kafka, as host:port.
         topic: its name.
+
+    Returns:
+        How many bytes a record may have there.
 
     Raises:
         MillraceError: if no broker answers there, or it refuses.
@@ -48,9 +59,8 @@ def ensure_topic(bootstrap: str, topic: str) -> None:
         if topic not in admin.list_topics():
             # Replication is the broker's default: 1 on a laptop, what its owner set elsewhere.
             wanted = {"num_partitions": PARTITIONS, "replication_factor": -1, "configs": TOPIC_CONFIGS}
-            admin.create_topics({topic: wanted}, wait_for_metadata=True)
-    except TopicAlreadyExistsError:
-        pass
+            _create(admin, topic, wanted)
+        return _largest_record(admin, topic)
     except (KafkaError, ValueError) as error:
         raise MillraceError(
             f"the topic {topic} can't be created at {bootstrap} ({_named(error)})",
@@ -60,5 +70,18 @@ def ensure_topic(bootstrap: str, topic: str) -> None:
         admin.close()
 
 
+def _create(admin: KafkaAdminClient, topic: str, wanted: dict[str, Any]) -> None:
+    with suppress(TopicAlreadyExistsError):  # another client was quicker
+        admin.create_topics({topic: wanted}, wait_for_metadata=True)
+
+
+def _largest_record(admin: KafkaAdminClient, topic: str) -> int:
+    try:
+        told = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)], config_filter="all")
+        return int(told["topic"][topic]["max.message.bytes"]["value"])
+    except (KafkaError, LookupError, TypeError, ValueError):
+        return _USUAL_LIMIT
+
+
 def _named(error: Exception) -> str:
-    return type(error).__name__
+    return "no answer in time" if isinstance(error, KafkaTimeoutError) else type(error).__name__

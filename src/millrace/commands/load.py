@@ -40,7 +40,7 @@ def load(
         typer.echo(f"set aside: {rejected.summary()}, see {rejected.path}", err=True)
     if loaded.stopped:
         raise MillraceError(
-            f"stopped after {manifest.records:,} records, {manifest.unconfirmed:,} more unconfirmed",
+            f"stopped with {manifest.records:,} records confirmed and {manifest.unconfirmed:,} unconfirmed",
             "Load the file again to send the rest: what arrives twice is dropped",
         )
     if not manifest.records:

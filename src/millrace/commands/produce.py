@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from lakehouse.settings import load_settings
+from millrace.clients.traffic.stream import DEFAULT_SEED
 
 
 def register(app: typer.Typer) -> None:
@@ -21,9 +22,14 @@ def produce(
     events: Annotated[
         int | None, typer.Option(help="How many records. Default: 200,000, with --rate no end.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed makes the same traffic again.")] = 7,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same traffic again.")] = DEFAULT_SEED,
     start: Annotated[
-        datetime | None, typer.Option(help="When the simulated days begin, UTC. Default: 2026-03-02.")
+        datetime | None,
+        typer.Option(
+            help="When the simulated days begin, RFC 3339 (UTC without an offset). Default: 2026-03-02.",
+            formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"],
+            metavar="TIME",
+        ),
     ] = None,
 ) -> None:
     """Send the sample traffic of a small web shop to Kafka and leave a manifest of what was sent.

@@ -26,7 +26,8 @@ def sign_up(visit: Visit) -> None:
         visit.note_membership("alias", {"previousId": visitor.anonymous_id})
     if rng.random() < 0.08:
         firm = f"firm-{rng.randrange(200)}"
-        visit.note_membership("group", {"groupId": firm, "name": firm.title(), "employees": rng.randrange(5, 400)})
+        traits = {"groupId": firm, "name": firm.title(), "employees": rng.randrange(5, 400)}
+        visit.note_membership("group", traits)
 
 
 def log_in(visit: Visit) -> None:

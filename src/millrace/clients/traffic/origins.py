@@ -20,7 +20,7 @@ class Origin:
     click_id: str = ""
 
 
-def _campaign(source: str, medium: str, name: str, **more: str) -> dict[str, str]:
+def _utm(source: str, medium: str, name: str, **more: str) -> dict[str, str]:
     return {"source": source, "medium": medium, "name": name, **more}
 
 
@@ -32,22 +32,22 @@ _WEIGHTED = [
     (Origin("https://www.google.de/"), 5),
     (Origin("https://www.bing.com/"), 3),
     (Origin("https://duckduckgo.com/"), 2),
-    (Origin("https://www.google.com/", _campaign("google", "cpc", "brand", term="alder fern"), "gclid"), 6),
-    (Origin("https://www.google.com/", _campaign("google", "cpc", "spring-sale", content="text-a"), "gclid"), 5),
+    (Origin("https://www.google.com/", _utm("google", "cpc", "brand", term="alder fern"), "gclid"), 6),
+    (Origin("https://www.google.com/", _utm("google", "cpc", "spring-sale", content="text-a"), "gclid"), 5),
     (Origin("https://www.google.com/", {}, "gclid"), 2),  # auto-tagged: a click id and no campaign
-    (Origin("https://www.bing.com/", _campaign("bing", "cpc", "brand"), "msclkid"), 2),
-    (Origin("", _campaign("newsletter", "email", "spring-sale", content="header")), 5),
-    (Origin("https://mail.google.com/", _campaign("newsletter", "email", "new-linen")), 2),
-    (Origin("", _campaign("crm", "email", "abandoned-cart")), 1),
-    (Origin("https://l.facebook.com/", _campaign("facebook", "paid_social", "lamp-week"), "fbclid"), 4),
-    (Origin("https://l.instagram.com/", _campaign("instagram", "paid_social", "new-linen"), "fbclid"), 3),
+    (Origin("https://www.bing.com/", _utm("bing", "cpc", "brand"), "msclkid"), 2),
+    (Origin("", _utm("newsletter", "email", "spring-sale", content="header")), 5),
+    (Origin("https://mail.google.com/", _utm("newsletter", "email", "new-linen")), 2),
+    (Origin("", _utm("crm", "email", "abandoned-cart")), 1),
+    (Origin("https://l.facebook.com/", _utm("facebook", "paid_social", "lamp-week"), "fbclid"), 4),
+    (Origin("https://l.instagram.com/", _utm("instagram", "paid_social", "new-linen"), "fbclid"), 3),
     (Origin("https://www.instagram.com/"), 3),
     (Origin("https://www.pinterest.com/pin/51022/"), 2),
     (Origin("https://t.co/kq1x"), 1),
     (Origin("https://homestories.example/ten-quiet-lamps"), 2),
     (Origin("https://gardeners-forum.example/t/planters"), 1),
-    (Origin("https://adnet.example/frame", _campaign("adnet", "display", "spring-sale", content="300x250")), 2),
-    (Origin("https://dealhunter.example/", _campaign("dealhunter", "affiliate", "always-on")), 2),
+    (Origin("https://adnet.example/frame", _utm("adnet", "display", "spring-sale", content="300x250")), 2),
+    (Origin("https://dealhunter.example/", _utm("dealhunter", "affiliate", "always-on")), 2),
 ]
 
 _ORIGINS = [origin for origin, _ in _WEIGHTED]

@@ -50,7 +50,7 @@ class Arrival:
         if rng.random() < _CORRUPT:
             value, self.step.value = corrupt(self.step, clock, rng), b""
             return Record(key_of(value), value)
-        identity = self.step.message.get("anonymousId") or self.step.user_id
+        identity: str = self.step.message.get("anonymousId") or self.step.message["userId"]
         return Record(identity.encode(), value)
 
 

@@ -3,18 +3,16 @@
 from dataclasses import dataclass
 from random import Random
 
+_CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/144.0.0.0"
+_SAFARI = "AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.3"
 _DESKTOP = [
-    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/144.0.0.0 Safari/537.36",
-    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) "
-    "Version/18.3 Safari/605.1.15",
+    f"Mozilla/5.0 (Windows NT 10.0; Win64; x64) {_CHROME} Safari/537.36",
+    f"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) {_SAFARI} Safari/605.1.15",
     "Mozilla/5.0 (X11; Linux x86_64; rv:147.0) Gecko/20100101 Firefox/147.0",
 ]
 _MOBILE = [
-    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_3 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
-    "Version/18.3 Mobile/15E148 Safari/604.1",
-    "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) "
-    "Chrome/144.0.0.0 Mobile Safari/537.36",
+    f"Mozilla/5.0 (iPhone; CPU iPhone OS 18_3 like Mac OS X) {_SAFARI} Mobile/15E148 Safari/604.1",
+    f"Mozilla/5.0 (Linux; Android 15; Pixel 9) {_CHROME} Mobile Safari/537.36",
 ]
 _APP = "AlderFern/4.2 (iOS 18.3; iPhone16,2)"
 _CRAWLERS = [
