@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import psutil
@@ -11,7 +12,7 @@ from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.workspace import records
 from millrace.workspace.kafka_health import require_kafka
-from millrace.workspace.lock import SUPERVISOR, already_running, supervisor_pid
+from millrace.workspace.lock import SUPERVISOR, workspace_lock
 from millrace.workspace.plan import Plan
 from millrace.workspace.processes import Child, Program, last_error
 from millrace.workspace.services import environment
@@ -36,8 +37,8 @@ def launch(settings: Settings, plan: Plan, tied: bool) -> Child:
     Raises:
         MillraceError: if one runs already, or an existing Kafka that was named does not answer.
     """
-    if supervisor_pid(settings.home) is not None:
-        raise already_running(settings.home)
+    with workspace_lock(settings.home):
+        pass  # it is free
     if settings.kafka_bootstrap:
         require_kafka(settings.kafka_bootstrap)
     command = (sys.executable, "-m", "millrace.workspace.plan", *plan.arguments())
@@ -91,12 +92,9 @@ def end(settings: Settings) -> list[str]:
 
 
 def _ask_to_end(process: psutil.Process) -> None:
-    try:
+    with suppress(psutil.NoSuchProcess):
         process.terminate()
-        process.wait(STOP_SECONDS)
-    except psutil.NoSuchProcess:
-        pass
-    except psutil.TimeoutExpired:
+        records.wait_for([process], STOP_SECONDS)
         process.kill()
 
 

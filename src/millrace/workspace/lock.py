@@ -10,6 +10,8 @@ from lakehouse.errors import MillraceError
 from millrace.workspace import records
 
 SUPERVISOR = "supervisor"
+_PROBE_SECONDS = 0.5
+"""Longer than another process that only looks whether the lock is free has it."""
 
 
 @contextmanager
@@ -24,7 +26,7 @@ def workspace_lock(home: Path) -> Iterator[None]:
     (home / "run").mkdir(parents=True, exist_ok=True)
     lock = FileLock(home / "run" / "workspace.lock")
     try:
-        lock.acquire(timeout=0)
+        lock.acquire(timeout=_PROBE_SECONDS)
     except Timeout:
         raise already_running(home) from None
     try:

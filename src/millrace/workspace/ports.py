@@ -57,5 +57,5 @@ def require_free(port: int, purpose: str, next_step: str) -> None:
     """
     if is_free(port):
         return
-    who = holder(port) or "another user's program"
+    who = holder(port) or "a program that this user can't see"
     raise MillraceError(f"port {port}, for {purpose}, is taken by {who}", next_step.format(free=free_port()))

@@ -6,7 +6,7 @@ last two read from its environment, are all as recorded. Nothing else is ever si
 
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -110,14 +110,15 @@ def end_leftovers(home: Path, seconds: float = 8.0, names: Collection[str] | Non
     for process in everyone:
         with suppress(psutil.Error):
             process.terminate()
-    _wait(everyone, seconds)
+    wait_for(everyone, seconds)
     for record in alive:
         record.kill()
         forget(home, record.name)
     return [record.name for record, group in alive.items() if group]
 
 
-def _wait(processes: list[psutil.Process], seconds: float) -> None:
+def wait_for(processes: Sequence[psutil.Process], seconds: float) -> None:
+    """Wait until all have ended, at most so long. A zombie has ended: who should reap it may never do so."""
     until = time.monotonic() + seconds
     while any(_lives(process) for process in processes) and time.monotonic() < until:
         time.sleep(0.05)

@@ -32,6 +32,7 @@ class Service:
         needs: names of the services that have to be ready before its first start.
         ready_within: how long it may take; then it is started anew.
         once: it has an end of its own, exit code 0, and is not started again after it.
+        extra: the workspace counts as running without it.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Service:
     needs: tuple[str, ...] = ()
     ready_within: timedelta = timedelta(seconds=120)
     once: bool = False
+    extra: bool = False
 
 
 def broker_service(settings: Settings) -> Service:

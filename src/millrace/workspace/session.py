@@ -1,5 +1,6 @@
 """A workspace in sight of a user: started and left, or stayed with until Ctrl-C."""
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -50,13 +51,14 @@ def stay(settings: Settings, plan: Plan, show: Show | None = None) -> bool:
         True if a signal ended it, False if `millrace down` or an error did.
 
     Raises:
-        MillraceError: if it can't be started, or a part is not ready in time.
+        MillraceError: if it can't be started.
     """
     supervisor = launch(settings, plan, tied=True)
     with Stop().on_signals() as stop:
         try:
             with stop.interruptible():
-                wait_until_running(supervisor, settings, _reporter())
+                # Without a deadline: the user sees what is being tried, and has Ctrl-C.
+                wait_until_running(supervisor, settings, _reporter(), seconds=math.inf)
             _tell_where(settings)
             (show or _wait)(lambda: not stop.requested and supervisor.exit_code is None)
         except StoppedError:

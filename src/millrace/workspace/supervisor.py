@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,8 @@ class Supervisor:
             ready = {keeper.service.name for keeper in self._keepers if keeper.was_ready}
             for keeper in self._keepers:
                 keeper.tick(ready)
-            all_ready = all(keeper.state in ("running", "done") for keeper in self._keepers)
+            wanted = [keeper for keeper in self._keepers if not keeper.service.extra]
+            all_ready = all(keeper.state in ("running", "done") for keeper in wanted)
             self._tell("running" if all_ready else "starting")
             self._stop.pause(_TICK_SECONDS)
 
@@ -101,7 +103,8 @@ class Supervisor:
             "processes": {keeper.service.name: keeper.describe() for keeper in self._keepers},
         }
         if content != self._written:
-            write_state(self.home / "run" / "workspace.json", content)
+            with suppress(OSError):  # a full disk must not keep it from stopping what runs
+                write_state(self.home / "run" / "workspace.json", content)
             self._written = content
 
 

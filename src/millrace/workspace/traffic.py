@@ -30,6 +30,7 @@ def history_service(settings: Settings, events: int, needs: tuple[str, ...]) -> 
         needs=needs,
         ready_within=timedelta(hours=6),
         once=True,
+        extra=True,
     )
 
 
@@ -42,6 +43,7 @@ def live_service(settings: Settings, rate: float, needs: tuple[str, ...]) -> Ser
         is_ready=lambda _: True,
         last_words=lambda: last_words(program),
         needs=needs,
+        extra=True,
     )
 
 

@@ -41,8 +41,13 @@ class Watcher:
 
     def _look(self) -> None:
         while True:
-            self.latest = take_snapshot(self._settings)
-            self._counts.append((time.monotonic(), self.latest.rows.get(INGESTED, 0)))
+            try:
+                snapshot = take_snapshot(self._settings)
+            except Exception:  # noqa: BLE001 - tables change under the reader; the next look will tell
+                snapshot = self.latest
+            if snapshot is not None:
+                self.latest = snapshot
+                self._counts.append((time.monotonic(), snapshot.rows.get(INGESTED, 0)))
             time.sleep(_LOOK_SECONDS)
 
 
