@@ -142,7 +142,9 @@ class Lakehouse:
         layout = f"PARTITIONED BY ({', '.join(table.partitioned_by)})" if table.partitioned_by else ""
         properties = ", ".join(f"'{key}' = '{value}'" for key, value in table.properties.items())
         with _CREATION:
-            self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {layer}")
+            self.spark.sql(
+                f"CREATE DATABASE IF NOT EXISTS {layer} LOCATION '{self.settings.warehouse / layer}'"
+            )
             self.spark.sql(
                 f"CREATE TABLE IF NOT EXISTS {name} ({table.ddl}) USING delta {layout} "
                 f"LOCATION '{self.settings.warehouse / layer / short}' "

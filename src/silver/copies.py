@@ -3,12 +3,12 @@
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-_ORDER = ("ingested_at", "topic", "partition", "offset")
+PLACE = ("ingested_at", "topic", "partition", "offset")
 _FIRST = ("first_topic", "first_partition", "first_offset")
 
 
-def mark_copies(candidates: DataFrame, known: DataFrame) -> DataFrame:
-    """Say of each record whose copy it is, if it is one.
+def find_copies(candidates: DataFrame, known: DataFrame) -> DataFrame:
+    """Find the records that are copies, and whose.
 
     A record never counts as a copy of itself, so a micro-batch that runs again after its events were
     written comes to the same verdicts.
@@ -19,14 +19,14 @@ def mark_copies(candidates: DataFrame, known: DataFrame) -> DataFrame:
         known: silver.events of all time.
 
     Returns:
-        The candidates with `first_topic`, `first_partition`, `first_offset`: the record that stays, null
-        for the one that does.
+        One row a copy: ingested_at and coordinates, and `first_topic`, `first_partition`,
+        `first_offset`: the record that stays.
     """
     contest = candidates.where(F.col("reason").isNull() & F.col("heartbeat_at").isNull())
-    entries = contest.select("event_id", "event_hash", *_ORDER)
+    entries = contest.select("event_id", "event_hash", *PLACE)
     shared = _repeated_in(entries).unionByName(_seen_before(entries, known)).distinct()
     rivals = entries.join(F.broadcast(shared), "event_hash", "left_semi")
-    return candidates.join(F.broadcast(_name_first(rivals, known)), list(_ORDER), "left")
+    return _name_first(rivals, known)
 
 
 def _repeated_in(entries: DataFrame) -> DataFrame:
@@ -42,14 +42,14 @@ def _seen_before(entries: DataFrame, known: DataFrame) -> DataFrame:
 
 def _name_first(rivals: DataFrame, known: DataFrame) -> DataFrame:
     """For each rival that is a copy, the coordinates of the record that stays."""
-    before = known.select("event_id", "event_hash", *_ORDER).join(
+    before = known.select("event_id", "event_hash", *PLACE).join(
         F.broadcast(rivals.select("event_hash").distinct()), "event_hash", "left_semi"
     )
-    place = F.struct(*_ORDER)
+    place = F.struct(*PLACE)
     of_uid = Window.partitionBy("event_id")
     everyone = rivals.unionByName(before).distinct()
     ranked = everyone.withColumn("first", F.min(place).over(of_uid)).where(place != F.col("first"))
     return ranked.select(
-        *_ORDER,
+        *PLACE,
         *(F.col(f"first.{name.removeprefix('first_')}").alias(name) for name in _FIRST),
     )

@@ -12,7 +12,7 @@ from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, REJECTED_EVENTS, SESSIONS
 from lakehouse.instants import EPOCH, as_utc
 from lakehouse.job import Run
-from silver.copies import mark_copies
+from silver.copies import PLACE, find_copies
 from silver.parse import Rules, parse_records
 from silver.sessions import join_fragments, mark_open, to_fragments
 from silver.verdicts import DUPLICATE, EVENT, HEARTBEAT, REJECTED, give_verdicts, reject_unusable
@@ -20,23 +20,26 @@ from silver.verdicts import DUPLICATE, EVENT, HEARTBEAT, REJECTED, give_verdicts
 _OUTPUTS = ((EVENTS.name, EVENT), (REJECTED_EVENTS.name, REJECTED), (DUPLICATE_EVENTS.name, DUPLICATE))
 
 
-def judge(records: DataFrame, known: DataFrame, rules: Rules, watermark: datetime | None) -> DataFrame:
+def read_candidates(records: DataFrame, rules: Rules) -> DataFrame:
+    """Parse records and say which can't be used; bytes are kept of those alone."""
+    candidates = reject_unusable(parse_records(records, rules))
+    return candidates.withColumn("raw", F.when(F.col("reason").isNotNull(), F.col("raw")))
+
+
+def judge(candidates: DataFrame, copies: DataFrame, watermark: datetime | None) -> DataFrame:
     """Everything silver knows of a micro-batch's records, one row each.
 
     Args:
-        records: bronze.kafka_records of the micro-batch.
-        known: silver.events of all time; what the same records left there does no harm.
-        rules: roles and channels.
-        watermark: before the micro-batch; null before the first.
+        candidates: as `read_candidates` gives them.
+        copies: as `silver.copies.find_copies` gives them.
+        watermark: before the micro-batch; None before the first.
 
     Returns:
-        The columns of silver.events, rejected_events and duplicate_events together, and `verdict`; `raw`, the bytes of what is rejected.
+        The columns of silver.events, rejected_events and duplicate_events together, and `verdict`.
     """
-    candidates = reject_unusable(parse_records(records, rules))
-    judged = give_verdicts(mark_copies(candidates, known))
+    judged = give_verdicts(candidates.join(F.broadcast(copies), list(PLACE), "left"))
     late = F.col("event_time") <= F.lit(watermark)
-    kept = F.when(F.col("verdict") == REJECTED, F.col("raw"))
-    return judged.withColumns({"is_late": F.coalesce(late, F.lit(False)), "raw": kept})
+    return judged.withColumn("is_late", F.coalesce(late, F.lit(False)))
 
 
 class Refine:
@@ -59,13 +62,16 @@ class Refine:
         """Write one micro-batch; what a crash let through before is not written again."""
         lake = self._run.lake
         records = lake.read(KAFKA_RECORDS.name).where(batch.covers())
-        judged = judge(records, lake.read(EVENTS.name), self._rules, batch.watermark).persist()
+        candidates = read_candidates(records, self._rules).persist()
+        copies = find_copies(candidates, lake.read(EVENTS.name)).persist()
         try:
+            judged = judge(candidates, copies, batch.watermark)
             outcome = self._measure(judged, batch)
             self._write(judged, batch, outcome)
             return outcome
         finally:
-            judged.unpersist()
+            copies.unpersist()
+            candidates.unpersist()
 
     def _measure(self, judged: DataFrame, batch: Batch) -> Outcome:
         clock = F.when(F.col("verdict") == EVENT, F.col("event_time")).otherwise(F.col("heartbeat_at"))
