@@ -1,5 +1,6 @@
 """Ports on 127.0.0.1: whether one is free, and who has it."""
 
+import random
 import socket
 from contextlib import suppress
 
@@ -8,6 +9,7 @@ import psutil
 from lakehouse.errors import MillraceError
 
 HOST = "127.0.0.1"
+_LASTING = (20_000, 32_000)
 
 
 def free_port() -> int:
@@ -15,6 +17,14 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
+
+
+def lasting_port() -> int:
+    """A port that is free, and that stays free until a slow starter takes it.
+
+    It is below those that the system gives to outgoing connections, which take theirs at any moment.
+    """
+    return next(port for port in iter(lambda: random.randrange(*_LASTING), None) if is_free(port))
 
 
 def is_free(port: int) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, bundle_root
-from millrace.workspace import broker
+from millrace.workspace import broker, broker_setup
 from millrace.workspace.ports import HOST, require_free
 from millrace.workspace.processes import Child, Program, last_error
 from millrace.workspace.state import read_state
@@ -50,11 +50,11 @@ def broker_service(settings: Settings) -> Service:
     """The local Kafka."""
     home, port = settings.home, settings.broker_port
     return Service(
-        broker.NAME,
-        prepare=lambda: broker.prepare_broker(home, port),
+        broker_setup.NAME,
+        prepare=lambda: broker_setup.prepare_broker(home, port),
         is_ready=lambda child: broker.is_ready(child, port),
         last_words=lambda: broker.last_words(home),
-        check=lambda: broker.check_port(port),
+        check=lambda: broker_setup.check_port(port),
         ready_within=timedelta(seconds=broker.READY_SECONDS),
     )
 

@@ -4,6 +4,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -41,13 +42,10 @@ class Watcher:
 
     def _look(self) -> None:
         while True:
-            try:
-                snapshot = take_snapshot(self._settings)
-            except Exception:  # noqa: BLE001 - tables change under the reader; the next look will tell
-                snapshot = self.latest
-            if snapshot is not None:
-                self.latest = snapshot
-                self._counts.append((time.monotonic(), snapshot.rows.get(INGESTED, 0)))
+            # Tables change under the reader; what fails now, the next look will tell.
+            with suppress(Exception):
+                self.latest = take_snapshot(self._settings)
+                self._counts.append((time.monotonic(), self.latest.rows.get(INGESTED, 0)))
             time.sleep(_LOOK_SECONDS)
 
 

@@ -9,7 +9,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kit.polling import eventually
 from lakehouse.errors import MillraceError
 from millrace.clients.topic import ensure_topic
-from millrace.workspace import broker, records
+from millrace.workspace import broker, broker_setup, records
 from millrace.workspace.kafka_health import cluster_id
 from millrace.workspace.ports import free_port
 
@@ -27,14 +27,11 @@ def test_records_survive_a_kill_of_the_broker(home):
     with broker.running_broker(home, port) as bootstrap:
         assert cluster_id(bootstrap) == identity
         assert received(bootstrap) == sorted(SENT)
+        assert topics_after_asking_for(bootstrap, "evnets") == ["events"]
         process = records.running(home, "broker")
     assert not process.is_running()
     assert cluster_id(bootstrap) is None
-    assert "Kafka Server started" in broker.server_log(home).read_text()
-
-
-def test_a_topic_nobody_made_is_not_made_by_asking_for_it():
-    assert "auto.create.topics.enable=false" in broker.broker_config._SERVER
+    assert "Kafka Server started" in broker_setup.server_log(home).read_text()
 
 
 def test_a_taken_port_is_found_before_the_start_with_who_has_it(home):
@@ -52,7 +49,7 @@ def test_a_taken_port_is_found_before_the_start_with_who_has_it(home):
 def test_a_folder_that_is_no_kafka_data_is_left_alone(home):
     (home / "kafka" / "data").mkdir(parents=True)
     with pytest.raises(MillraceError, match="is not the data of a Kafka"):
-        broker.prepare_broker(home, free_port())
+        broker_setup.prepare_broker(home, free_port())
 
 
 def test_a_broker_that_does_not_come_up_says_why(home):
@@ -77,6 +74,14 @@ def send(bootstrap: str) -> None:
         producer.send("events", value)
     producer.flush()
     producer.close()
+
+
+def topics_after_asking_for(bootstrap: str, topic: str) -> list[str]:
+    consumer = KafkaConsumer(bootstrap_servers=bootstrap)
+    assert not consumer.partitions_for_topic(topic)
+    found = sorted(consumer.topics())
+    consumer.close()
+    return found
 
 
 def received(bootstrap: str) -> list[bytes]:
