@@ -1,6 +1,5 @@
 """`millrace demo`: everything at once, on sample traffic."""
 
-import json
 import sys
 from contextlib import redirect_stdout
 from typing import Annotated
@@ -49,6 +48,7 @@ def _once(settings: Settings, events: int, as_json: bool) -> None:
     from rich.console import Console
 
     from millrace.workspace.catching_up import catch_up, print_summary
+    from millrace.workspace.state import one_line
 
     # With --json standard output is one line; what else there is to say goes beside it.
     with redirect_stdout(sys.stderr if as_json else sys.stdout):
@@ -56,7 +56,7 @@ def _once(settings: Settings, events: int, as_json: bool) -> None:
         summary = catch_up(settings, events)
         print_summary(summary, Console(stderr=as_json, highlight=False))
     if as_json:
-        typer.echo(json.dumps(summary, default=str))
+        typer.echo(one_line(summary))
 
 
 def _stay(settings: Settings, history: int, rate: float) -> None:
@@ -68,7 +68,7 @@ def _stay(settings: Settings, history: int, rate: float) -> None:
 
     _make_ready()
     plan = Plan(history=0 if history_is_sent(settings.home) else history, rate=rate)
-    by_signal = stay(settings, plan, lambda goes_on: watch(settings, goes_on, draw))
+    by_signal = stay(settings, plan, lambda goes_on: watch(settings, goes_on, draw, lag=False))
     typer.echo("Stopped." if by_signal else "It was stopped from outside.")
     typer.echo(
         f"The data stays in {settings.home}: `millrace demo` goes on where it was, `millrace audit` checks "

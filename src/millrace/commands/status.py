@@ -1,6 +1,5 @@
 """`millrace status`: what runs, how far the jobs are, what is in the tables."""
 
-import json
 from typing import Annotated
 
 import typer
@@ -24,6 +23,7 @@ def status(
     from millrace.workspace import watching
     from millrace.workspace.display import render
     from millrace.workspace.snapshot import take_snapshot
+    from millrace.workspace.state import one_line
 
     settings = load_settings()
     if watch and not as_json:
@@ -32,6 +32,6 @@ def status(
         return
     snapshot = take_snapshot(settings)
     if as_json:
-        typer.echo(json.dumps(snapshot.as_dict(), default=str))
+        typer.echo(one_line(snapshot.as_dict()))
     else:
         Console(highlight=False).print(render(snapshot))

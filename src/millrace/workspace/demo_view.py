@@ -4,7 +4,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from millrace.workspace.display import last_errors
+from millrace.workspace.display import last_errors, readable
 from millrace.workspace.watching import INGESTED, Watcher
 
 _SHOWN = {
@@ -29,7 +29,7 @@ def draw(watcher: Watcher) -> RenderableType:
     table.add_row("arriving", f"{watcher.rate:,.0f} /s")
     for label, name in _SHOWN.items():
         table.add_row(label, f"{snapshot.rows.get(name, 0):,}")
-    table.add_row("complete up to", str(snapshot.watermark or "–"))
+    table.add_row("complete up to", readable(snapshot.watermark))
     errors = [Text(f"{name}: {error}", style="red") for name, error in last_errors(snapshot).items()]
     page = Text.assemble("\nSee it at ", (str(snapshot.dashboard), "bold"), "; Ctrl-C stops everything.")
     return Group(Text(), table, *errors, page)

@@ -1,5 +1,7 @@
 """A snapshot of a workspace as tables on a terminal."""
 
+from collections import Counter
+from datetime import datetime
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -39,11 +41,23 @@ def _headline(snapshot: Snapshot) -> RenderableType:
     table.add_row("Kafka", "", snapshot.kafka)
     if snapshot.dashboard:
         table.add_row("Dashboard", "", snapshot.dashboard)
-    for topic, records in (snapshot.lag or {}).items():
+    for topic, records in _lag_by_topic(snapshot).items():
         table.add_row("Lag", "", f"{escape(topic)}: {records:,} records not in bronze yet")
     if snapshot.watermark is not None:
-        table.add_row("Watermark", "", str(snapshot.watermark))
+        table.add_row("Watermark", "", readable(snapshot.watermark))
     return table
+
+
+def readable(time: datetime | None) -> str:
+    """A time as a person reads it, to the second; a dash for none."""
+    return f"{time:%Y-%m-%d %H:%M:%S} UTC" if time else "–"
+
+
+def _lag_by_topic(snapshot: Snapshot) -> dict[str, int]:
+    lag: Counter[str] = Counter()
+    for partition, records in (snapshot.lag or {}).items():
+        lag[partition.rpartition("/")[0]] += records
+    return lag
 
 
 def _processes(snapshot: Snapshot) -> RenderableType:

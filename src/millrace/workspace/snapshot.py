@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from typing import Any
 
 from lakehouse.errors import MillraceError
@@ -26,7 +27,8 @@ class Snapshot:
         jobs: by name, as the engine describes them.
         rows: by table.
         ledger: sums by job.
-        lag: by topic, the records that bronze does not have yet; None while no Kafka answers.
+        lag: by topic/partition, the records that bronze does not have yet; None if it was not asked
+            for, or no Kafka answers.
         notes: what could not be told, and why.
     """
 
@@ -46,14 +48,19 @@ class Snapshot:
         return asdict(self)
 
     @property
-    def watermark(self) -> Any:
-        """The latest watermark any job has reached; None before the first."""
+    def watermark(self) -> datetime | None:
+        """The watermark that every job which has one has reached (UTC); None before the first."""
         reached = [sums["watermark"] for sums in self.ledger.values() if sums.get("watermark")]
-        return max(reached, key=str, default=None)
+        return min(reached, default=None)
 
 
-def take_snapshot(settings: Settings) -> Snapshot:
-    """Look at everything once; takes up to a few seconds where there is much to read."""
+def take_snapshot(settings: Settings, lag: bool = True) -> Snapshot:
+    """Look at everything once; takes up to a few seconds where there is much to read.
+
+    Args:
+        settings: the settings in force.
+        lag: whether to ask how far bronze is behind, which reads more than all else.
+    """
     told = workspace_state(settings)
     alive = supervisor_pid(settings.home) is not None
     snapshot = Snapshot(str(settings.home), _state(told, alive), settings.bootstrap)
@@ -64,7 +71,7 @@ def take_snapshot(settings: Settings) -> Snapshot:
         snapshot.jobs = _jobs(settings, snapshot.processes.get(ENGINE, {}).get("pid"))
     elif error := told.get("error"):
         snapshot.notes.append(f"it last failed: {error['problem']}")
-    _read_tables(settings, snapshot)
+    _read_tables(settings, snapshot, lag)
     return snapshot
 
 
@@ -79,12 +86,12 @@ def _jobs(settings: Settings, pid: int | None) -> dict[str, dict[str, Any]]:
     return dict(told.get("jobs", {})) if pid is not None and told.get("pid") == pid else {}
 
 
-def _read_tables(settings: Settings, snapshot: Snapshot) -> None:
+def _read_tables(settings: Settings, snapshot: Snapshot, lag: bool) -> None:
     from millrace import reader
 
     snapshot.rows = _read(lambda: reader.table_rows(settings), snapshot, {})
     snapshot.ledger = _read(lambda: reader.ledger_sums(settings), snapshot, {})
-    if cluster_id(settings.bootstrap, seconds=1.0) is not None:
+    if lag and cluster_id(settings.bootstrap, seconds=1.0) is not None:
         snapshot.lag = _read(lambda: reader.lag(settings), snapshot, None)
 
 

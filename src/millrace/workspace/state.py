@@ -27,3 +27,12 @@ def read_state(path: Path) -> dict[str, Any]:
 def now() -> str:
     """This moment, RFC 3339, UTC, to the millisecond."""
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def one_line(content: dict[str, Any]) -> str:
+    """A JSON object in one line, for other programs: times as RFC 3339, the rest that JSON lacks as text."""
+    return json.dumps(content, default=_as_text)
+
+
+def _as_text(value: object) -> str:
+    return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else str(value)

@@ -25,8 +25,9 @@ INGESTED = "bronze.kafka_records"
 class Watcher:
     """Takes snapshots in a thread of its own: reading may be slow, or hang."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, lag: bool) -> None:
         self.latest: Snapshot | None = None
+        self._lag = lag
         self._settings = settings
         self._counts: deque[tuple[float, int]] = deque(maxlen=_RATE_OVER)
         threading.Thread(target=self._look, name="watcher", daemon=True).start()
@@ -44,7 +45,7 @@ class Watcher:
         while True:
             # Tables change under the reader; what fails now, the next look will tell.
             with suppress(Exception):
-                self.latest = take_snapshot(self._settings)
+                self.latest = take_snapshot(self._settings, self._lag)
                 self._counts.append((time.monotonic(), self.latest.rows.get(INGESTED, 0)))
             time.sleep(_LOOK_SECONDS)
 
@@ -53,6 +54,7 @@ def watch(
     settings: Settings,
     goes_on: Callable[[], bool],
     draw: Callable[[Watcher], RenderableType] | None = None,
+    lag: bool = True,
 ) -> None:
     """Show a live view for as long as `goes_on` says.
 
@@ -60,8 +62,9 @@ def watch(
         settings: the settings in force.
         goes_on: asked several times a second.
         draw: makes the view; all there is by default. Nothing is shown where there is no terminal.
+        lag: whether the view needs to know how far bronze is behind.
     """
-    watcher, console, shown = Watcher(settings), Console(), None
+    watcher, console, shown = Watcher(settings, lag), Console(), None
     with Live(console=console, auto_refresh=False) as live:
         while goes_on():
             if console.is_terminal and watcher.latest is not shown:

@@ -1,12 +1,16 @@
 """What `millrace status` shows of a workspace."""
 
 import io
+import json
+from datetime import datetime, timezone
 
 from rich.console import Console
 
 from millrace.workspace.display import last_errors, render
 from millrace.workspace.snapshot import Snapshot
+from millrace.workspace.state import one_line
 
+WATERMARK = datetime(2026, 3, 1, 9, 50, tzinfo=timezone.utc)
 SNAPSHOT = Snapshot(
     home="/somewhere/.millrace",
     state="running",
@@ -23,8 +27,8 @@ SNAPSHOT = Snapshot(
     },
     jobs={"ingest": {"state": "running", "batches": 4, "restarts": 1, "last_error": None}},
     rows={"bronze.kafka_records": 12345},
-    ledger={"refine": {"batches": 3, "input_rows": 12000, "late": 7, "watermark": "2026-03-01T09:50:00Z"}},
-    lag={"events": 42},
+    ledger={"refine": {"batches": 3, "input_rows": 12000, "late": 7, "watermark": WATERMARK}},
+    lag={"events/0": 40, "events/1": 2},
     notes=["a note"],
 )
 
@@ -37,10 +41,17 @@ def shown(snapshot):
 
 def test_processes_jobs_lag_tables_watermark_and_errors_are_shown():
     text = shown(SNAPSHOT)
-    for part in ("events: 42 records", "12,345", "12,000", "2026-03-01T09:50:00Z", "http://127.0.0.1:8501"):
+    for part in (
+        "events: 42 records",
+        "12,345",
+        "12,000",
+        "2026-03-01 09:50:00 UTC",
+        "http://127.0.0.1:8501",
+    ):
         assert part in text
     assert "engine: code 1: [no]" in text
     assert "(a note)" in text
+    assert json.loads(one_line(SNAPSHOT.as_dict()))["ledger"]["refine"]["watermark"] == "2026-03-01T09:50:00Z"
     assert last_errors(SNAPSHOT) == {"engine": "code 1: [no]"}
 
 
