@@ -17,8 +17,8 @@ from millrace.workspace.services import Service
 from millrace.workspace.state import now, write_state
 
 _TICK_SECONDS = 0.2
-_DEPENDENTS_SECONDS = 6.5
-_ALL_SECONDS = 8.5
+_DEPENDENTS_SECONDS = 7.0
+_ALL_SECONDS = 8.7
 """The user is promised 10."""
 
 
