@@ -4,7 +4,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from bronze.checkpoint import Checkpoint
 from bronze.ingest import Ingest, ingest_records
-from bronze.kafka import end_offsets, read_records, subscribed_partitions
+from bronze.kafka import Spans, offset_spans, read_records
 from bronze.offsets import next_offsets
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.job import Job, Run
@@ -14,16 +14,16 @@ _POLL_SECONDS = 0.5
 
 def ingest(run: Run) -> None:
     """Take the records of the subscribed topics into bronze, exactly once."""
-    partitions = subscribed_partitions(run.settings)
-    while not partitions:  # no topic yet: nothing to read, and nothing wrong
+    spans = offset_spans(run.settings)
+    while not spans:  # no topic yet: nothing to read, and nothing wrong
         if run.once or run.stop.wait(run.settings.trigger_interval.total_seconds()):
             return
-        partitions = subscribed_partitions(run.settings)
-    run.expect(_waiting(run))
-    _drive(run, _start(run, partitions))
+        spans = offset_spans(run.settings)
+    run.expect(_waiting(run, spans))
+    _drive(run, _start(run, spans))
 
 
-def _start(run: Run, partitions: dict[str, list[int]]) -> StreamingQuery:
+def _start(run: Run, spans: Spans) -> StreamingQuery:
     """Start the query where bronze stands, whatever became of the checkpoint."""
     checkpoint = Checkpoint(run.settings.home / "checkpoints" / "ingest")
     commit = run.lake.last_commit(KAFKA_RECORDS.name)
@@ -33,7 +33,7 @@ def _start(run: Run, partitions: dict[str, list[int]]) -> StreamingQuery:
     committed = int(str(commit["version"])) if kept and commit else -1
     sink = Ingest(run, lambda: str(checkpoint.query_id), committed)
     sink.settle()
-    starting = next_offsets(run.lake.read(KAFKA_RECORDS.name), partitions) if not kept else "earliest"
+    starting = next_offsets(run.lake.read(KAFKA_RECORDS.name), list(spans)) if not kept else "earliest"
     writer = ingest_records(read_records(run.spark, run.settings, starting), sink.write)
     writer = writer.option("checkpointLocation", str(checkpoint.folder))
     interval = f"{run.settings.trigger_interval.total_seconds()} seconds"
@@ -47,9 +47,10 @@ def _drive(run: Run, query: StreamingQuery) -> None:
             query.stop()
 
 
-def _waiting(run: Run) -> int:
+def _waiting(run: Run, spans: Spans) -> int:
     """Records in Kafka that bronze doesn't hold yet, about: transactions leave gaps."""
-    return max(sum(end_offsets(run.settings).values()) - run.lake.read(KAFKA_RECORDS.name).count(), 0)
+    sent = sum(end - first for first, end in spans.values())
+    return max(sent - run.lake.read(KAFKA_RECORDS.name).count(), 0)
 
 
 main = Job("ingest", ingest)

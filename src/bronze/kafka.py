@@ -9,27 +9,29 @@ from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 
 
-def subscribed_partitions(settings: Settings) -> dict[str, list[int]]:
-    """The partitions of each subscribed topic that exists; empty if none does yet.
+Spans = dict[TopicPartition, tuple[int, int]]
+
+
+def offset_spans(settings: Settings) -> Spans:
+    """By subscribed partition: its first offset, and the one after its last; empty if there is no topic.
 
     Raises:
         MillraceError: if no broker answers.
     """
-    return {
-        topic: sorted(partition.partition for partition in ends)
-        for topic, ends in _ends_by_topic(settings).items()
-    }
-
-
-def end_offsets(settings: Settings) -> dict[TopicPartition, int]:
-    """The offset after the last record of each subscribed partition.
-
-    Raises:
-        MillraceError: if no broker answers.
-    """
-    return {
-        partition: end for ends in _ends_by_topic(settings).values() for partition, end in ends.items()
-    }
+    try:
+        consumer = KafkaConsumer(bootstrap_servers=settings.bootstrap, request_timeout_ms=15_000)
+        try:
+            topic = settings.events_topic
+            places = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
+            first, ends = consumer.beginning_offsets(places), consumer.end_offsets(places)
+            return {place: (first[place], ends[place]) for place in places}
+        finally:
+            consumer.close()
+    except KafkaError as error:
+        raise MillraceError(
+            f"no Kafka broker answers at {settings.bootstrap} ({type(error).__name__})",
+            "Start the local one with `millrace up --broker`, or set MILLRACE_KAFKA_BOOTSTRAP",
+        ) from error
 
 
 def read_records(spark: SparkSession, settings: Settings, starting_offsets: str) -> DataFrame:
@@ -44,20 +46,3 @@ def read_records(spark: SparkSession, settings: Settings, starting_offsets: str)
         .option("maxOffsetsPerTrigger", settings.max_batch_rows)
         .load()
     )
-
-
-def _ends_by_topic(settings: Settings) -> dict[str, dict[TopicPartition, int]]:
-    try:
-        consumer = KafkaConsumer(bootstrap_servers=settings.bootstrap, request_timeout_ms=15_000)
-        try:
-            topic = settings.events_topic
-            numbers = consumer.partitions_for_topic(topic) or set()
-            ends = consumer.end_offsets([TopicPartition(topic, number) for number in numbers])
-            return {topic: ends} if ends else {}
-        finally:
-            consumer.close()
-    except KafkaError as error:
-        raise MillraceError(
-            f"no Kafka broker answers at {settings.bootstrap} ({type(error).__name__})",
-            "Start the local one with `millrace up --broker`, or set MILLRACE_KAFKA_BOOTSTRAP",
-        ) from error

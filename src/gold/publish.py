@@ -15,6 +15,7 @@ from gold.traffic import measure_traffic, revise_windows
 from lakehouse.batches import Batch, Outcome
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TRAFFIC
 from lakehouse.contracts.silver import EVENTS, SESSIONS
+from lakehouse.frames import settle
 from lakehouse.instants import EPOCH
 from lakehouse.job import Run
 
@@ -39,24 +40,21 @@ class Publish:
 
     def __call__(self, batch: Batch) -> Outcome:
         """Publish what the events of one micro-batch touch, late ones included."""
-        fresh = self._read(EVENTS.name).where(batch.covers()).select(*_FRESH).persist()
-        try:
-            moved, conversions = self._publish_conversions(fresh, batch)
-            windows = self._publish_traffic(fresh, moved, batch)
-            return Outcome(output_rows=conversions + windows, watermark=batch.upstream_watermark)
-        finally:
-            fresh.unpersist()
+        fresh = settle(self._read(EVENTS.name).where(batch.covers()).select(*_FRESH))
+        moved, conversions = self._publish_conversions(fresh, batch)
+        windows = self._publish_traffic(fresh, moved, batch)
+        return Outcome(output_rows=conversions + windows, watermark=batch.upstream_watermark)
 
     def _publish_conversions(self, fresh: DataFrame, batch: Batch) -> tuple[DataFrame, int]:
         """Swap conversions and attribution; return converted_at before and after, and rows written."""
-        identities = identify_visitors(self._read(EVENTS.name)).persist()
+        identities = settle(identify_visitors(self._read(EVENTS.name)))
         published = self._read(CONVERSIONS.name)
-        due = self._due_conversions(fresh, published, identities).persist()
-        journeys = trace_journeys(due, self._touches_of(due, identities)).persist()
+        due = settle(self._due_conversions(fresh, published, identities))
+        journeys = settle(trace_journeys(due, self._touches_of(due, identities)))
         counted = journeys.groupBy("conversion_id").agg(F.first("touches").alias("touches"))
-        rows = mark_final(due.join(counted, "conversion_id"), _watermark(batch)).persist()
+        rows = settle(mark_final(due.join(counted, "conversion_id"), _watermark(batch)))
         ids = F.broadcast(rows.select("conversion_id"))
-        before = published.join(ids, "conversion_id", "left_semi").persist()
+        before = settle(published.join(ids, "conversion_id", "left_semi"))
         moved = before.select("converted_at").unionByName(rows.select("converted_at"))
         span = _span(moved)
         if span is None:
@@ -72,7 +70,7 @@ class Publish:
     def _due_conversions(self, fresh: DataFrame, published: DataFrame, identities: DataFrame) -> DataFrame:
         events = self._read(EVENTS.name)
         every = find_conversions(events, identities, self._run.settings.reporting_currency)
-        anchored = anchor_refunds(every, self._refunds)
+        anchored = settle(anchor_refunds(every, self._refunds))
         persons = affected_persons(fresh, events, identities)
         due = affected_conversions(anchored, published, fresh, persons)
         return anchored.join(due, "conversion_id", "left_semi")
@@ -96,12 +94,12 @@ class Publish:
     def _publish_traffic(self, fresh: DataFrame, moved: DataFrame, batch: Batch) -> int:
         events, sessions = self._read(EVENTS.name), self._read(SESSIONS.name)
         published = self._read(TRAFFIC.name)
-        windows = affected_windows(fresh, events, sessions, moved, published).persist()
+        windows = settle(affected_windows(fresh, events, sessions, moved, published))
         span = _span(windows)
         if span is None:
             return 0
         low, high = span[0], span[1] + timedelta(minutes=1)
-        inside = sessions.where((F.col("started_at") < high) & (F.col("ended_at") >= low)).persist()
+        inside = sessions.where((F.col("started_at") < high) & (F.col("ended_at") >= low))
         first_start = _span(inside.select("started_at"))
         since = first_start[0] if first_start else low
         current = events.where((F.col("event_time") >= low) & (F.col("event_time") < high))
@@ -109,8 +107,8 @@ class Publish:
             (F.col("role") == "click") & (F.col("event_time") >= since) & (F.col("event_time") < high)
         )
         measured = measure_traffic(current, clicks, inside, self._read(CONVERSIONS.name), windows)
-        before = published.join(F.broadcast(windows), "window_start", "left_semi").persist()
-        rows = revise_windows(measured, before, _watermark(batch)).persist()
+        before = settle(published.join(F.broadcast(windows), "window_start", "left_semi"))
+        rows = settle(revise_windows(measured, before, _watermark(batch)))
         self._run.lake.swap(TRAFFIC.name, before, rows, batch.upto, F.col("t.window_start").between(*span))
         return rows.count()
 

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakehouse.contracts import TABLES
+from lakehouse.frames import settle
 from lakehouse.instants import from_micros, to_micros
 from lakehouse.settings import Settings
 
@@ -39,6 +40,7 @@ class Lakehouse:
         self.job = job
         self._ready: set[str] = set()
         spark.conf.set("spark.databricks.delta.replaceWhere.constraintCheck.enabled", "false")
+        spark.conf.set("spark.databricks.delta.merge.materializeSource", "none")  # `swap` settles it
 
     def read(self, name: str) -> DataFrame:
         """The table as it is now; created empty if it wasn't there."""
@@ -97,12 +99,13 @@ class Lakehouse:
         )
         matches = _all([F.col(f"t.{key}").eqNullSafe(F.col(f"s.{key}")) for key in table.key])
         values: dict[str, str | Column] = {column: f"s.`{column}`" for column in table.column_names}
+        source = settle(changes)
         self.spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", self._metadata(upto))
         try:
             (
                 DeltaTable.forName(self.spark, name)
                 .alias("t")
-                .merge(changes.alias("s"), scope & matches)
+                .merge(source.alias("s"), scope & matches)
                 .whenMatchedDelete("s._gone")
                 .whenMatchedUpdate(set=values)
                 .whenNotMatchedInsert("NOT s._gone", values)

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 from lakehouse.batches import Batch, Outcome
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, REJECTED_EVENTS, SESSIONS
+from lakehouse.frames import settle
 from lakehouse.instants import EPOCH, as_utc
 from lakehouse.job import Run
 from silver.copies import PLACE, find_copies
@@ -62,16 +63,12 @@ class Refine:
         """Write one micro-batch; what a crash let through before is not written again."""
         lake = self._run.lake
         records = lake.read(KAFKA_RECORDS.name).where(batch.covers())
-        candidates = read_candidates(records, self._rules).persist()
-        copies = find_copies(candidates, lake.read(EVENTS.name)).persist()
-        try:
-            judged = judge(candidates, copies, batch.watermark)
-            outcome = self._measure(judged, batch)
-            self._write(judged, batch, outcome)
-            return outcome
-        finally:
-            copies.unpersist()
-            candidates.unpersist()
+        candidates = settle(read_candidates(records, self._rules))
+        copies = settle(find_copies(candidates, lake.read(EVENTS.name)))
+        judged = judge(candidates, copies, batch.watermark)
+        outcome = self._measure(judged, batch)
+        self._write(judged, batch, outcome)
+        return outcome
 
     def _measure(self, judged: DataFrame, batch: Batch) -> Outcome:
         clock = F.when(F.col("verdict") == EVENT, F.col("event_time")).otherwise(F.col("heartbeat_at"))

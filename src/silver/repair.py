@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from lakehouse.batches import Batch, Outcome
 from lakehouse.contracts.silver import EVENTS, SESSIONS
+from lakehouse.frames import settle
 from lakehouse.instants import EPOCH
 from lakehouse.job import Run
 from lakehouse.ledger import Ledger
@@ -40,25 +41,21 @@ class Repair:
         """Repair what the late events of one micro-batch touch."""
         late = self._run.lake.read(EVENTS.name).where(batch.covers() & F.col("is_late"))
         late = late.where(F.col("ingested_at") > F.lit(self._filled))
-        fragments = to_fragments(late).persist()
-        try:
-            span = fragments.agg(
-                F.count("*").alias("rows"), F.min("started_at").alias("low"), F.max("ended_at").alias("high")
-            ).collect()[0]
-            if span.rows:
-                self._repair(fragments, span.low, span.high, batch)
-            return Outcome(output_rows=span.rows, late=span.rows, watermark=batch.upstream_watermark)
-        finally:
-            fragments.unpersist()
+        fragments = settle(to_fragments(late))
+        span = fragments.agg(
+            F.count("*").alias("rows"), F.min("started_at").alias("low"), F.max("ended_at").alias("high")
+        ).collect()[0]
+        if span.rows:
+            self._repair(fragments, span.low, span.high, batch)
+        return Outcome(output_rows=span.rows, late=span.rows, watermark=batch.upstream_watermark)
 
     def _repair(self, fragments: DataFrame, low: datetime, high: datetime, batch: Batch) -> None:
         lake = self._run.lake
-        before = touched_sessions(lake.read(SESSIONS.name).where(_near(low, high)), fragments).persist()
+        before = settle(touched_sessions(lake.read(SESSIONS.name).where(_near(low, high)), fragments))
         joined = join_fragments(fragments.unionByName(before.select(*fragments.columns)))
         refined = Ledger(lake).last("refine")  # by now further, perhaps, than this batch
         after = mark_open(joined, (refined.watermark if refined else None) or EPOCH)
         lake.swap(SESSIONS.name, before, after, upto=batch.upto, scope=_near(low, high, "t."))
-        before.unpersist()
 
 
 def _near(low: datetime, high: datetime, prefix: str = "") -> Column:

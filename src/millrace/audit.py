@@ -1,0 +1,185 @@
+"""The audit: manifests, broker, bronze, ledger and silver held against each other.
+
+Everything is counted anew from the tables and from Kafka; the ledger is one of the parties, not the judge.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from lakehouse.settings import Settings
+from millrace import reader
+from millrace.clients.checksum import MODULUS, as_hex, value_digest
+from millrace.clients.manifest import HEADER
+
+BRONZE, EVENTS = "bronze.kafka_records", "silver.events"
+REJECTED, DUPLICATES = "silver.rejected_events", "silver.duplicate_events"
+_PLACE = ("topic", "partition", "offset")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was compared: what, how it stands, and whether that is as it must be."""
+
+    what: str
+    detail: str
+    is_right: bool
+
+
+def run_audit(settings: Settings) -> Iterator[Finding]:
+    """Compare what must agree, as far as each job has come.
+
+    Yields:
+        A finding for each comparison, right or not.
+
+    Raises:
+        MillraceError: if no broker answers.
+    """
+    bronze = reader.scan(settings, BRONZE)
+    if bronze is None:
+        yield Finding("bronze", "nothing has been ingested yet", True)
+        return
+    yield _unique("bronze.kafka_records", bronze)
+    yield from _against_broker(settings)
+    yield from _against_manifests(settings, bronze)
+    yield from _against_ledger(settings, bronze)
+    yield from _against_silver(settings, bronze)
+
+
+def _unique(name: str, records: pl.LazyFrame) -> Finding:
+    counts = records.select(
+        pl.len().alias("rows"), pl.struct(_PLACE).n_unique().alias("places")
+    ).collect().row(0, named=True)
+    doubled = counts["rows"] - counts["places"]
+    return Finding(name, f"{counts['rows']:,} records, {doubled:,} of them twice", doubled == 0)
+
+
+def _against_broker(settings: Settings) -> Iterator[Finding]:
+    from bronze.kafka import offset_spans
+
+    held = reader.offset_spans(settings)
+    for partition, (first, end) in sorted(offset_spans(settings).items()):
+        low, after, rows = held.get((partition.topic, partition.partition), (first, first, 0))
+        waiting = max(end - after, 0)
+        gaps = after - low - rows
+        name = f"{partition.topic}/{partition.partition}"
+        lost = gaps > 0 or low > first or after > end
+        detail = f"{rows:,} in bronze, {waiting:,} not ingested yet"
+        if lost:
+            detail += f"; bronze holds offsets {low:,} to {after:,} with {gaps:,} gaps, the broker {first:,} to {end:,}"
+        yield Finding(name, detail, not lost)
+
+
+def _against_manifests(settings: Settings, bronze: pl.LazyFrame) -> Iterator[Finding]:
+    manifests = _manifests(settings)
+    if not manifests:
+        return
+    ends = {place: after for place, (_, after, _) in reader.offset_spans(settings).items()}
+    found, sums = _follow_headers(bronze)
+    for manifest in manifests:
+        key = manifest["id"]
+        name = f"manifest {key}"
+        if _is_waiting(manifest, ends):
+            yield Finding(name, f"{found[key]:,} of {manifest['records']:,} records ingested so far", True)
+            continue
+        yield _compare_manifest(name, manifest, found[key], as_hex(sums[key]))
+
+
+def _compare_manifest(name: str, manifest: dict[str, Any], rows: int, checksum: str) -> Finding:
+    sent, unconfirmed = manifest["records"], manifest["unconfirmed"]
+    if unconfirmed or manifest["ended_at"] is None:  # an interrupted client can't vouch for the rest
+        right = sent <= rows and (manifest["ended_at"] is None or rows <= sent + unconfirmed)
+        return Finding(name, f"{rows:,} records in bronze, {sent:,} confirmed, {unconfirmed:,} uncertain", right)
+    right = rows == sent and checksum == manifest["checksum"]
+    detail = f"{rows:,} of {sent:,} records in bronze, checksum {checksum}"
+    if checksum != manifest["checksum"]:
+        detail += f", the client's is {manifest['checksum']}"
+    return Finding(name, detail, right)
+
+
+def _manifests(settings: Settings) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text()) for path in sorted((settings.home / "manifests").glob("*.json"))]
+
+
+def _is_waiting(manifest: dict[str, Any], ends: dict[tuple[str, int], int]) -> bool:
+    """Whether some of its records have not been ingested yet."""
+    return any(
+        span["last"] >= ends.get((manifest["topic"], int(partition)), 0)
+        for partition, span in manifest["offsets"].items()
+    )
+
+
+def _follow_headers(bronze: pl.LazyFrame) -> tuple[Counter[str], Counter[str]]:
+    """By manifest: how many records bronze holds, and their checksum."""
+    found: Counter[str] = Counter()
+    sums: Counter[str] = Counter()
+    for batch in bronze.select("headers", "value").collect_batches(chunk_size=50_000):
+        for headers, value in zip(batch["headers"].to_list(), batch["value"].to_list(), strict=True):
+            for header in headers or ():
+                if header["key"] == HEADER:
+                    key = header["value"].decode()
+                    found[key] += 1
+                    sums[key] = (sums[key] + value_digest(value or b"")) % MODULUS
+    return found, sums
+
+
+def _against_ledger(settings: Settings, bronze: pl.LazyFrame) -> Iterator[Finding]:
+    sums = reader.ledger_sums(settings)
+    ingest = sums.get("ingest")
+    if ingest is None:
+        yield Finding("ledger", "bronze has records, and the ledger no row of ingest", False)
+        return
+    upto = bronze.filter(pl.col("ingested_at") <= ingest["position"]).select(pl.len()).collect().item()
+    yield Finding(
+        "ledger of ingest", f"{ingest['output_rows']:,} rows, bronze {upto:,}", ingest["output_rows"] == upto
+    )
+    refine = sums.get("refine")
+    if refine is None:
+        return
+    for name, column in ((EVENTS, "output_rows"), (REJECTED, "rejected"), (DUPLICATES, "duplicates")):
+        rows = _rows_upto(settings, name, refine["position"])
+        yield Finding(f"ledger of refine: {name}", f"{refine[column]:,} rows, table {rows:,}", refine[column] == rows)
+
+
+def _against_silver(settings: Settings, bronze: pl.LazyFrame) -> Iterator[Finding]:
+    refine = reader.ledger_sums(settings).get("refine")
+    if refine is None:
+        yield Finding("silver", "nothing has been refined yet", True)
+        return
+    position = refine["position"]
+    records = bronze.filter(pl.col("ingested_at") <= position).select(pl.len()).collect().item()
+    parts = {name: _rows_upto(settings, name, position) for name in (EVENTS, DUPLICATES, REJECTED)}
+    rest = records - sum(parts.values()) - refine["heartbeats"] - refine["erased"]
+    detail = (
+        f"{records:,} bronze records = {parts[EVENTS]:,} events + {parts[DUPLICATES]:,} duplicates + "
+        f"{parts[REJECTED]:,} rejected + {refine['heartbeats']:,} heartbeats"
+    )
+    yield Finding("bronze = silver", detail if not rest else f"{detail}, off by {rest:,}", rest == 0)
+    missing = _unaccounted(settings, bronze.filter(pl.col("ingested_at") <= position))
+    lost = max(missing - refine["heartbeats"] - refine["erased"], 0)
+    yield Finding("every record by its place", f"{lost:,} bronze records are in no silver table", lost == 0)
+    events = reader.scan(settings, EVENTS)
+    if events is not None:
+        doubled = events.select(pl.len() - pl.col("event_id").n_unique()).collect().item()
+        yield Finding("one event a UID", f"{doubled:,} UIDs twice in {EVENTS}", doubled == 0)
+
+
+def _rows_upto(settings: Settings, name: str, position: object) -> int:
+    rows = reader.scan(settings, name)
+    if rows is None:
+        return 0
+    return int(rows.filter(pl.col("ingested_at") <= position).select(pl.len()).collect().item())
+
+
+def _unaccounted(settings: Settings, bronze: pl.LazyFrame) -> int:
+    """Bronze records that no silver table has by topic, partition and offset."""
+    missing = bronze.select(_PLACE)
+    for name in (EVENTS, REJECTED, DUPLICATES):
+        known = reader.scan(settings, name)
+        if known is not None:
+            missing = missing.join(known.select(_PLACE), on=list(_PLACE), how="anti")
+    return int(missing.select(pl.len()).collect().item())

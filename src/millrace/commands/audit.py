@@ -1,0 +1,45 @@
+"""`millrace audit`: is everything there, and everything once?"""
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings, load_settings
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(audit)
+
+
+def audit() -> None:
+    """Hold manifests, broker, bronze, ledger and silver against each other; exit 1 on a difference."""
+    from millrace.audit import run_audit
+
+    settings = load_settings()
+    table = Table("", "compared", "found", box=None, header_style="dim")
+    wrong = 0
+    for finding in run_audit(settings):
+        wrong += not finding.is_right
+        table.add_row("[green]ok[/]" if finding.is_right else "[red]wrong[/]", finding.what, finding.detail)
+    Console(soft_wrap=True).print(table)
+    if wrong:
+        raise _difference(wrong)
+    typer.echo("Audit ok: nothing is missing and nothing is doubled.")
+
+
+def require_whole(settings: Settings) -> None:
+    """Raise a MillraceError if the audit finds a difference."""
+    from millrace.audit import run_audit
+
+    wrong = [finding for finding in run_audit(settings) if not finding.is_right]
+    if wrong:
+        raise _difference(len(wrong), f": {wrong[0].what}: {wrong[0].detail}")
+
+
+def _difference(count: int, first: str = "") -> MillraceError:
+    return MillraceError(
+        f"the audit found {count} difference{'s' * (count > 1)}{first}",
+        "Keep the home as it is, and look at the rows marked wrong in `millrace audit`",
+    )

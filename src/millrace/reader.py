@@ -1,0 +1,83 @@
+"""Tables read without a JVM: for `status`, `audit` and `sql`."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
+
+from lakehouse.contracts import TABLES
+from lakehouse.settings import Settings
+
+_SUMS = ("input_rows", "output_rows", "duplicates", "rejected", "heartbeats", "erased", "late", "seconds")
+
+
+def table_path(settings: Settings, name: str) -> Path:
+    """Where a local table lies."""
+    layer, short = name.split(".")
+    return settings.warehouse / layer / short
+
+
+def open_table(settings: Settings, name: str) -> DeltaTable | None:
+    """The table as it is now; None if nothing has been written to it yet."""
+    try:
+        return DeltaTable(table_path(settings, name))
+    except (TableNotFoundError, FileNotFoundError):
+        return None
+
+
+def scan(settings: Settings, name: str) -> pl.LazyFrame | None:
+    """The table as a lazy frame, which reads the columns and rows asked for; None if there is none."""
+    table = open_table(settings, name)
+    return None if table is None else pl.scan_delta(table)
+
+
+def table_rows(settings: Settings) -> dict[str, int]:
+    """Rows by table, 0 where there is none yet, from the tables' own statistics."""
+    tables = {name: open_table(settings, name) for name in TABLES}
+    return {name: 0 if table is None else table.count() for name, table in tables.items()}
+
+
+def ledger_sums(settings: Settings) -> dict[str, dict[str, Any]]:
+    """By job: sums of the ledger's counts, `batches`, and where the job stands: `watermark`, `position`."""
+    ledger = scan(settings, "ops.ledger")
+    if ledger is None:
+        return {}
+    sums = ledger.group_by("job").agg(
+        *(pl.col(name).sum() for name in _SUMS),
+        pl.len().alias("batches"),
+        pl.col("watermark").max(),
+        pl.col("position").max(),
+        (pl.col("started_at") + pl.duration(microseconds=pl.col("seconds") * 1e6)).max().alias("last_batch_at"),
+    )
+    return {row.pop("job"): row for row in sums.sort("job").collect().to_dicts()}
+
+
+def offset_spans(settings: Settings) -> dict[tuple[str, int], tuple[int, int, int]]:
+    """By topic and partition of bronze: its first offset, the one after its last, and how many it holds."""
+    records = scan(settings, "bronze.kafka_records")
+    if records is None:
+        return {}
+    spans = records.group_by("topic", "partition").agg(
+        pl.col("offset").min().alias("first"),
+        (pl.col("offset").max() + 1).alias("after"),
+        pl.len().alias("rows"),
+    )
+    return {(topic, partition): (first, after, rows) for topic, partition, first, after, rows in spans.collect().rows()}
+
+
+def lag(settings: Settings) -> dict[str, int]:
+    """By `topic/partition`: records in Kafka that bronze doesn't hold yet.
+
+    Raises:
+        MillraceError: if no broker answers.
+    """
+    from bronze.kafka import offset_spans as kafka_spans
+
+    held = offset_spans(settings)
+    waiting = {}
+    for place, (first, end) in sorted(kafka_spans(settings).items()):
+        _, after, _ = held.get((place.topic, place.partition), (first, first, 0))
+        waiting[f"{place.topic}/{place.partition}"] = max(end - after, 0)
+    return waiting

@@ -1,0 +1,114 @@
+"""The one Spark application that writes a home's tables."""
+
+import logging
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
+
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Application:
+    """A Spark application, its Java process included.
+
+    Args:
+        spark: its first session.
+    """
+
+    def __init__(self, spark: "SparkSession") -> None:
+        self.spark = spark
+        gateway = spark.sparkContext._gateway
+        self._java = gateway.proc if gateway is not None else None
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the Java process still runs."""
+        return self._java is None or self._java.poll() is None
+
+    def end(self) -> None:
+        """Stop Spark and its Java process, whatever state they are in."""
+        try:
+            if self.is_alive:
+                self.spark.stop()
+        except Exception as error:  # a JVM that dies meanwhile is as good as stopped
+            logging.getLogger(__name__).debug("Spark did not stop cleanly: %s", error)
+        self.kill()
+
+    def kill(self) -> None:
+        """End the Java process at once."""
+        if self._java is not None:
+            self._java.kill()
+            self._java.wait()
+
+
+@contextmanager
+def spark_application(settings: Settings) -> Iterator[Application]:
+    """Start Spark on this machine, as the only one that writes this home's tables.
+
+    Delta's local log is safe for one writing process only, so a lock is held meanwhile. What Spark has to
+    say goes to `logs/spark.log` under the home.
+
+    Raises:
+        MillraceError: if another application has the home, or Spark doesn't start.
+    """
+    (settings.home / "run").mkdir(parents=True, exist_ok=True)
+    lock = FileLock(settings.home / "run" / "engine.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise MillraceError(
+            f"another Millrace process is writing the tables in {settings.home}",
+            "`millrace status` shows it; wait for it, or stop it with `millrace down`",
+        ) from None
+    try:
+        application = _start(settings)
+        try:
+            yield application
+        finally:
+            application.end()
+    finally:
+        lock.release()
+
+
+def _start(settings: Settings) -> Application:
+    from lakehouse.spark import build_session
+    from millrace.machine.jars import spark_jars
+    from millrace.machine.java import java_executable
+
+    java = java_executable()
+    os.environ["JAVA_HOME"] = str(java.resolve().parents[1])
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    log = settings.home / "logs" / "spark.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with _stderr_to(log):
+        try:
+            return Application(build_session(settings, spark_jars()))
+        except MillraceError:
+            raise
+        except Exception as error:
+            raise MillraceError(
+                f"Spark did not start ({type(error).__name__})", f"See {log}; `millrace doctor` may know why"
+            ) from error
+
+
+@contextmanager
+def _stderr_to(path: Path) -> Iterator[None]:
+    """Let a child that is started meanwhile write its errors to a file, for as long as it lives."""
+    sys.stderr.flush()
+    before = os.dup(2)
+    with path.open("ab") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)

@@ -1,0 +1,141 @@
+"""The engine: the continuous jobs of the bundle, in one Spark application, kept running."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from types import FrameType
+from typing import Any
+
+from lakehouse.errors import MillraceError
+from lakehouse.job import Run, Watcher
+from lakehouse.settings import Settings, load_settings
+from millrace.workspace.application import Application, spark_application
+from millrace.workspace.bundle import BundleJob, bundle_jobs
+from millrace.workspace.state import write_state
+
+_GRACE_SECONDS = 6.0  # for the batches at hand to end; what is cut off is done again at the next start
+_LONGEST_PAUSE = 60.0
+
+
+@dataclass
+class JobState:
+    """How one job gets on."""
+
+    state: str = "starting"
+    batches: int = 0
+    rows: int = 0
+    restarts: int = 0
+    last_error: str | None = None
+    last_batch_at: str | None = None
+
+
+@dataclass
+class Engine(Watcher):
+    """Runs jobs side by side, each on a thread and in a session of its own.
+
+    Args:
+        settings: the settings in force.
+        jobs: what to run.
+    """
+
+    settings: Settings
+    jobs: list[BundleJob]
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.states = {job.name: JobState() for job in self.jobs}
+
+    def advance(self, job: str, rows: int, seconds: float) -> None:
+        """Count a micro-batch."""
+        state = self.states[job]
+        state.batches += 1
+        state.rows += rows
+        state.last_batch_at = datetime.now(timezone.utc).isoformat()
+
+    def run(self, application: Application) -> None:
+        """Run until asked to stop.
+
+        Raises:
+            MillraceError: if the Java process ends.
+        """
+        threads = [
+            threading.Thread(target=self._keep_running, args=(job, application), name=job.name, daemon=True)
+            for job in self.jobs
+        ]
+        for thread in threads:
+            thread.start()
+        while not self.stop.wait(1.0) and application.is_alive:
+            self._tell("running")
+        self._tell("stopping")
+        if not application.is_alive:
+            raise MillraceError("Spark's Java process has ended", "It is started again by `millrace up`")
+        deadline = time.monotonic() + _GRACE_SECONDS
+        for thread in threads:
+            thread.join(max(deadline - time.monotonic(), 0))
+
+    def _keep_running(self, job: BundleJob, application: Application) -> None:
+        """Run a job; when it fails, run it again after a pause that doubles each time in a row."""
+        state = self.states[job.name]
+        pause = 1.0
+        while not self.stop.is_set():
+            done = state.batches
+            try:
+                state.state = "running"
+                run = Run(job.name, application.spark.newSession(), self.settings, False, self.stop, self)
+                job.job.body(run)
+                return
+            except Exception as error:  # whatever it was: say so, and try again
+                if self.stop.is_set():
+                    return
+                pause = 1.0 if state.batches > done else min(pause * 2, _LONGEST_PAUSE)
+                state.state, state.restarts = "restarting", state.restarts + 1
+                state.last_error = _one_line(error)
+                print(f"{job.name} failed, again in {pause:.0f} s: {error}", file=sys.stderr, flush=True)
+                self.stop.wait(pause)
+
+    def _tell(self, state: str) -> None:
+        told: dict[str, Any] = {
+            "pid": os.getpid(),
+            "state": state,
+            "jobs": {name: vars(job) for name, job in self.states.items()},
+        }
+        write_state(self.settings.home / "run" / "engine.json", told)
+
+
+def main() -> None:
+    """Run the bundle's continuous jobs until SIGTERM, or until standard input ends."""
+    settings = load_settings()
+    engine = Engine(settings, [job for job in bundle_jobs().values() if job.is_continuous])
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        engine.stop.set()
+
+    signal.signal(signal.SIGTERM, on_signal)
+    signal.signal(signal.SIGINT, on_signal)
+    threading.Thread(target=_stop_with_stdin, args=(engine.stop,), daemon=True).start()
+    engine._tell("starting")
+    try:
+        with spark_application(settings) as application:
+            engine.run(application)
+    except MillraceError as error:
+        print(f"engine: {error}", file=sys.stderr, flush=True)
+        os._exit(1)  # not by way of threads that wait for a JVM that is gone
+    os._exit(0)
+
+
+def _stop_with_stdin(stop: threading.Event) -> None:
+    while sys.stdin.buffer.read(4096):
+        pass
+    stop.set()
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__
+
+
+if __name__ == "__main__":
+    main()

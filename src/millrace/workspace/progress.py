@@ -1,0 +1,73 @@
+"""How a job that catches up shows where it is: rows, rate and time left."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from lakehouse.job import Watcher
+
+_UNKNOWN = "?"
+
+
+class _Pace:
+    """Rows done and to do, and what follows from them."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self.total = 0
+        self._begun = time.monotonic()
+
+    def __str__(self) -> str:
+        seconds = max(time.monotonic() - self._begun, 1e-3)
+        rate = self.done / seconds
+        left = f"{(self.total - self.done) / rate:.0f} s left" if rate and self.done < self.total else ""
+        known = f"{self.total:,}" if self.total else _UNKNOWN
+        return f"{self.done:,} of {known} rows  {rate:,.0f}/s  {left}".rstrip()
+
+
+class _Lines(Watcher):
+    """One line a micro-batch, for a log."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._pace = _Pace()
+
+    def expect(self, job: str, rows: int) -> None:
+        self._pace.total = max(self._pace.total, self._pace.done + rows)
+
+    def advance(self, job: str, rows: int, seconds: float) -> None:
+        self._pace.done += rows
+        self._console.print(f"{job}: {self._pace}  (batch of {rows:,} in {seconds:.1f} s)")
+
+
+class _Bar(Watcher):
+    """A bar that moves, for a terminal."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress = progress
+        self._task = task
+        self._pace = _Pace()
+
+    def expect(self, job: str, rows: int) -> None:
+        self._pace.total = max(self._pace.total, self._pace.done + rows)
+        self._progress.update(self._task, total=self._pace.total, pace=str(self._pace))
+
+    def advance(self, job: str, rows: int, seconds: float) -> None:
+        self._pace.done += rows
+        self._progress.update(self._task, completed=self._pace.done, pace=str(self._pace))
+
+
+@contextmanager
+def console_watcher(job: str) -> Iterator[Watcher]:
+    """A watcher that shows a job's progress on standard error."""
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    if not sys.stderr.isatty():
+        yield _Lines(console)
+        return
+    columns = (TextColumn(f"{job:<8}"), BarColumn(), TextColumn("{task.fields[pace]}"), TimeElapsedColumn())
+    with Progress(*columns, console=console) as progress:
+        yield _Bar(progress, progress.add_task(job, total=None, pace="waiting for the first batch"))
