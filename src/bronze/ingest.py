@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import DataStreamWriter
 
@@ -53,11 +53,11 @@ class Ingest:
             return
         started_at = now()
         stamp = max(started_at, self.position + _TICK)
-        stamped = stamp_records(records, stamp)
+        written = Observation()
+        stamped = stamp_records(records, stamp).observe(written, F.count(F.lit(1)).alias("rows"))
         self._run.lake.append_once(KAFKA_RECORDS.name, stamped, self._query_id(), batch_id)
-        written = self._run.lake.read(KAFKA_RECORDS.name).where(F.col("ingested_at") == F.lit(stamp))
-        rows = written.count()
-        if rows:
+        self._committed = batch_id
+        if rows := written.get["rows"]:
             self._record(stamp, rows, started_at)
 
     def _record(self, stamp: datetime, rows: int, started_at: datetime) -> None:

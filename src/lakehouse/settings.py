@@ -31,10 +31,13 @@ class Settings(BaseSettings):
         timedelta(minutes=10), description="how far the watermark stays behind the latest event time"
     )
     trigger_interval: timedelta = Field(
-        timedelta(seconds=2), description="pause between micro-batches of a continuous job"
+        timedelta(seconds=5), description="pause between micro-batches of a continuous job"
     )
     max_batch_rows: int = Field(300_000, description="rows a micro-batch takes at most, about")
     spark_memory: str = Field("2g", description="memory of the local Spark application")
+    spark_java_options: str = Field(
+        "-XX:+UseParallelGC -XX:TieredStopAtLevel=1", description="Java options of the local Spark application"
+    )
 
     @cached_property
     def bootstrap(self) -> str:

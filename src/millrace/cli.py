@@ -35,5 +35,14 @@ def main() -> None:
     except MillraceError as error:
         if verbose:
             raise
-        typer.secho(f"millrace: {error}", fg="red", err=True)
-        raise SystemExit(1) from None
+        _complain(str(error))
+    except Exception as error:  # a fault of ours: still one line, and how to see more
+        if verbose:
+            raise
+        what = " ".join(str(error).split())[:300]
+        _complain(f"unexpected {type(error).__name__}: {what}. Run it again with --verbose to see where.")
+
+
+def _complain(line: str) -> None:
+    typer.secho(f"millrace: {line}", fg="red", err=True)
+    raise SystemExit(1) from None

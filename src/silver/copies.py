@@ -24,32 +24,11 @@ def find_copies(candidates: DataFrame, known: DataFrame) -> DataFrame:
     """
     contest = candidates.where(F.col("reason").isNull() & F.col("heartbeat_at").isNull())
     entries = contest.select("event_id", "event_hash", *PLACE)
-    shared = _repeated_in(entries).unionByName(_seen_before(entries, known)).distinct()
-    rivals = entries.join(F.broadcast(shared), "event_hash", "left_semi")
-    return _name_first(rivals, known)
-
-
-def _repeated_in(entries: DataFrame) -> DataFrame:
-    """Hashes that occur more than once in the batch."""
-    return entries.groupBy("event_hash").count().where("count > 1").select("event_hash")
-
-
-def _seen_before(entries: DataFrame, known: DataFrame) -> DataFrame:
-    """Hashes of the batch that silver.events has, under other coordinates."""
-    batch = F.broadcast(entries.select("event_hash").distinct())
-    return known.select("event_hash").join(batch, "event_hash", "left_semi")
-
-
-def _name_first(rivals: DataFrame, known: DataFrame) -> DataFrame:
-    """For each rival that is a copy, the coordinates of the record that stays."""
-    before = known.select("event_id", "event_hash", *PLACE).join(
-        F.broadcast(rivals.select("event_hash").distinct()), "event_hash", "left_semi"
-    )
-    place = F.struct(*PLACE)
-    of_uid = Window.partitionBy("event_id")
-    everyone = rivals.unionByName(before).distinct()
-    ranked = everyone.withColumn("first", F.min(place).over(of_uid)).where(place != F.col("first"))
-    return ranked.select(
-        *PLACE,
-        *(F.col(f"first.{name.removeprefix('first_')}").alias(name) for name in _FIRST),
+    hashes = F.broadcast(entries.select("event_hash").distinct())
+    before = known.select(*entries.columns).join(hashes, "event_hash", "left_semi")
+    everyone = entries.unionByName(before).distinct()
+    first = F.min(F.struct(*PLACE)).over(Window.partitionBy("event_id"))
+    copies = everyone.withColumn("first", first).where(F.struct(*PLACE) != F.col("first"))
+    return copies.select(
+        *PLACE, *(F.col(f"first.{name.removeprefix('first_')}").alias(name) for name in _FIRST)
     )
