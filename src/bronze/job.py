@@ -10,7 +10,7 @@ from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.job import Job, Run
 from lakehouse.ledger import Ledger
 
-_POLL_SECONDS = 0.5
+_POLL_SECONDS = 1
 
 
 def ingest(run: Run) -> None:
@@ -39,7 +39,9 @@ def _start(run: Run, spans: Spans) -> StreamingQuery:
     writer = ingest_records(read_records(run.spark, run.settings, starting), sink.write)
     writer = writer.option("checkpointLocation", str(checkpoint.folder))
     interval = f"{run.settings.trigger_interval.total_seconds()} seconds"
-    return (writer.trigger(availableNow=True) if run.once else writer.trigger(processingTime=interval)).start()
+    return (
+        writer.trigger(availableNow=True) if run.once else writer.trigger(processingTime=interval)
+    ).start()
 
 
 def _drive(run: Run, query: StreamingQuery) -> None:

@@ -1,5 +1,8 @@
 """Kafka as the ingest job reads it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from kafka import KafkaConsumer
 from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
@@ -7,7 +10,6 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
-
 
 Spans = dict[TopicPartition, tuple[int, int]]
 
@@ -18,13 +20,37 @@ def offset_spans(settings: Settings) -> Spans:
     Raises:
         MillraceError: if no broker answers.
     """
+    with _consumer(settings) as consumer:
+        topic = settings.events_topic
+        places = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
+        first, ends = consumer.beginning_offsets(places), consumer.end_offsets(places)
+        return {place: (first[place], ends[place]) for place in places}
+
+
+def count_records(settings: Settings, place: TopicPartition, first: int, end: int) -> int:
+    """How many records Kafka has from one offset up to, and without, another.
+
+    Raises:
+        MillraceError: if no broker answers.
+    """
+    found = 0
+    with _consumer(settings) as consumer:
+        consumer.assign([place])
+        consumer.seek(place, first)
+        while consumer.position(place) < end:
+            records = consumer.poll(timeout_ms=10_000).get(place, [])
+            if not records:
+                break
+            found += sum(record.offset < end for record in records)
+    return found
+
+
+@contextmanager
+def _consumer(settings: Settings) -> Iterator[KafkaConsumer]:
     try:
         consumer = KafkaConsumer(bootstrap_servers=settings.bootstrap, request_timeout_ms=15_000)
         try:
-            topic = settings.events_topic
-            places = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
-            first, ends = consumer.beginning_offsets(places), consumer.end_offsets(places)
-            return {place: (first[place], ends[place]) for place in places}
+            yield consumer
         finally:
             consumer.close()
     except KafkaError as error:

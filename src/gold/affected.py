@@ -22,7 +22,9 @@ def affected_persons(fresh: DataFrame, events: DataFrame, identities: DataFrame)
     visitors = fresh.select("visitor_id").distinct()
     now = name_persons(visitors, identities).select("person_id")
     alone = visitors.select(F.col("visitor_id").alias("person_id"))
-    said = events.where(F.col("user_id").isNotNull()).select("visitor_id", F.col("user_id").alias("person_id"))
+    said = events.where(F.col("user_id").isNotNull()).select(
+        "visitor_id", F.col("user_id").alias("person_id")
+    )
     ever = said.join(F.broadcast(visitors), "visitor_id", "left_semi").select("person_id")
     return now.unionByName(alone).unionByName(ever).distinct()
 
@@ -45,7 +47,9 @@ def affected_conversions(
     pending = published.where(~F.col("is_final")).select("conversion_id")
     ids = [reached, pending]
     for owner in ("person_id", "anchor_person"):
-        owned = anchored.join(F.broadcast(persons.select(F.col("person_id").alias(owner))), owner, "left_semi")
+        owned = anchored.join(
+            F.broadcast(persons.select(F.col("person_id").alias(owner))), owner, "left_semi"
+        )
         ids.append(owned.select("conversion_id"))
     taken_back = F.broadcast(reached.select(F.col("conversion_id").alias("anchor_id")))
     ids.append(anchored.join(taken_back, "anchor_id", "left_semi").select("conversion_id"))
@@ -90,6 +94,8 @@ def _sessions_of(fresh: DataFrame, sessions: DataFrame) -> DataFrame:
     spans = sessions.select(
         F.col("visitor_id").alias("_who"), F.col("started_at").alias("_from"), F.col("ended_at").alias("_to")
     )
-    inside = (F.col("visitor_id") == F.col("_who")) & F.col("event_time").between(F.col("_from"), F.col("_to"))
+    inside = (F.col("visitor_id") == F.col("_who")) & F.col("event_time").between(
+        F.col("_from"), F.col("_to")
+    )
     moments = fresh.select("visitor_id", "event_time")
     return spans.join(F.broadcast(moments), inside, "left_semi")

@@ -1,6 +1,6 @@
 """Attribution: each conversion's credit shared among the touches that led to it."""
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from gold.rules.models import MODELS
@@ -45,7 +45,7 @@ def _credit() -> Column:
     return F.when(touches == 0, F.lit(1.0)).otherwise(credit)
 
 
-def _share(value: Column, of_model: Window) -> Column:  # type: ignore[valid-type]
+def _share(value: Column, of_model: WindowSpec) -> Column:
     """The touch's part of a value, half up to four decimals, and the remainder to the first in rank."""
     part = F.round(value * F.col("credit").cast(_EXACT), 4).cast(_MONEY)
     remainder = value - F.sum(part).over(of_model)

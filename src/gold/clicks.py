@@ -24,15 +24,11 @@ def count_clicks(clicks: DataFrame) -> DataFrame:
 
 
 def _counted(clicks: Column) -> Column:
-    start = F.struct(
-        F.lit(None).cast("bigint").alias("last"), F.array().cast("array<string>").alias("ids")
-    )
+    start = F.struct(F.lit(None).cast("bigint").alias("last"), F.array().cast("array<string>").alias("ids"))
 
     def take(taken: Column, click: Column) -> Column:
         counts = taken["last"].isNull() | (click["at"] - taken["last"] >= PAUSE_MICROS)
-        more = F.struct(
-            click["at"].alias("last"), F.array_append(taken["ids"], click["id"]).alias("ids")
-        )
+        more = F.struct(click["at"].alias("last"), F.array_append(taken["ids"], click["id"]).alias("ids"))
         return F.when(counts, more).otherwise(taken)
 
     return F.aggregate(clicks, start, take, lambda taken: taken["ids"])

@@ -49,9 +49,7 @@ def measure_traffic(
     rows = placed.unionByName(started, allowMissingColumns=True)
     by_channel = rows.where(F.col("channel").isNotNull()).groupBy("window_start", "channel")
     overall = rows.groupBy("window_start").agg(*_measures())
-    return overall.withColumn("channel", F.lit(None).cast("string")).unionByName(
-        by_channel.agg(*_measures())
-    )
+    return overall.withColumn("channel", F.lit(None).cast("string")).unionByName(by_channel.agg(*_measures()))
 
 
 def _event_facts(events: DataFrame) -> DataFrame:

@@ -7,12 +7,13 @@ done, so the next job in line follows the rows of the one before it.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import Any
 
 from pyspark.sql import Row
 from pyspark.sql import functions as F
 
 from lakehouse.contracts import TABLES
-from lakehouse.instants import EPOCH, as_utc
+from lakehouse.instants import as_utc
 from lakehouse.tables import Lakehouse
 
 NAME = "ops.ledger"
@@ -71,12 +72,8 @@ def now() -> datetime:
 
 
 def _entries(rows: Iterable[Row]) -> list[Entry]:
-    return [
-        Entry(
-            **{
-                name: as_utc(value) if isinstance(value, datetime) else value
-                for name, value in row.asDict().items()
-            }
-        )
-        for row in rows
-    ]
+    return [Entry(**{name: _read(value) for name, value in row.asDict().items()}) for row in rows]
+
+
+def _read(value: Any) -> Any:
+    return as_utc(value) if isinstance(value, datetime) else value

@@ -50,7 +50,10 @@ def build_session(settings: Settings, jars: Sequence[Path], cores: int | None = 
         .master(f"local[{cores}]")
         .config("spark.jars", ",".join(str(jar) for jar in jars))
         .config("spark.driver.memory", settings.spark_memory)
-        .config("spark.driver.extraJavaOptions", f"{settings.spark_java_options} -Duser.timezone=UTC -Dderby.system.home={scratch}")
+        .config(
+            "spark.driver.extraJavaOptions",
+            f"{settings.spark_java_options} -Duser.timezone=UTC -Dderby.system.home={scratch}",
+        )
         .config("spark.sql.shuffle.partitions", str(cores))
         .config("spark.default.parallelism", str(cores))
         .config("spark.local.dir", str(scratch))

@@ -49,7 +49,9 @@ def ledger_sums(settings: Settings) -> dict[str, dict[str, Any]]:
         pl.len().alias("batches"),
         pl.col("watermark").max(),
         pl.col("position").max(),
-        (pl.col("started_at") + pl.duration(microseconds=pl.col("seconds") * 1e6)).max().alias("last_batch_at"),
+        (pl.col("started_at") + pl.duration(microseconds=pl.col("seconds") * 1e6))
+        .max()
+        .alias("last_batch_at"),
     )
     return {row.pop("job"): row for row in sums.sort("job").collect().to_dicts()}
 
@@ -64,7 +66,22 @@ def offset_spans(settings: Settings) -> dict[tuple[str, int], tuple[int, int, in
         (pl.col("offset").max() + 1).alias("after"),
         pl.len().alias("rows"),
     )
-    return {(topic, partition): (first, after, rows) for topic, partition, first, after, rows in spans.collect().rows()}
+    return {
+        (topic, partition): (first, after, rows)
+        for topic, partition, first, after, rows in spans.collect().rows()
+    }
+
+
+def absent_offsets(settings: Settings, topic: str, partition: int) -> list[tuple[int, int]]:
+    """The gaps in what bronze holds of a partition: each one's first offset, and the one after its last."""
+    records = scan(settings, "bronze.kafka_records")
+    if records is None:
+        return []
+    of_partition = (pl.col("topic") == topic) & (pl.col("partition") == partition)
+    offsets = records.filter(of_partition).select(pl.col("offset").unique().sort())
+    before = (pl.col("offset").shift(1) + 1).alias("begin")
+    gaps = offsets.select(before, pl.col("offset").alias("stop")).filter(pl.col("begin") < pl.col("stop"))
+    return [(begin, stop) for begin, stop in gaps.collect().rows()]
 
 
 def lag(settings: Settings) -> dict[str, int]:

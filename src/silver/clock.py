@@ -4,9 +4,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 _DAY = 24 * 3600 * 1_000_000
-_RFC3339 = (
-    r"^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)?\z"
-)
+_RFC3339 = r"^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)?\z"
 _FAR_OFFSET = r"[+-](?:1[89]|2[0-3]):[0-5]\d\z"  # beyond what Spark's own cast takes
 _FIRST, _END = 0, 253_402_300_800_000_000  # 1970 up to and without 10000, microseconds
 _YEAR_ONE = -62_135_596_800_000_000  # what other engines can still hold

@@ -30,11 +30,13 @@ def parse_records(records: DataFrame, rules: Rules) -> DataFrame:
         rules: roles and channels.
 
     Returns:
-        One row a record: its coordinates, `ingested_at`, `raw`, the value's bytes; the fields of silver.events except
-        `is_late`, null where the record has none; `is_object`, whether the value is one JSON object;
-        `heartbeat_at`, the time of a heartbeat, null for any other record.
+        One row a record: its coordinates, `ingested_at` and `raw`, the value's bytes; the fields of
+        silver.events except `is_late`, null where the record has none; `is_object`, whether the value is
+        one JSON object; `heartbeat_at`, the time of a heartbeat, null for any other record.
     """
-    message = decode_values(records.withColumnRenamed("value", "raw").withColumn("heartbeat_at", _heartbeat()))
+    message = decode_values(
+        records.withColumnRenamed("value", "raw").withColumn("heartbeat_at", _heartbeat())
+    )
     return _name_roles(_correct_clock(_lay_out(message, rules)), rules)
 
 
@@ -58,10 +60,13 @@ def _lay_out(records: DataFrame, rules: Rules) -> DataFrame:
         ),
         "user_id": text_or_null(F.col("message.userId")),
         "url": F.coalesce(text_or_null(F.col(f"{page}.url")), text_or_null(F.col("known.url"))),
-        "referrer": F.coalesce(text_or_null(F.col(f"{page}.referrer")), text_or_null(F.col("known.referrer"))),
+        "referrer": F.coalesce(
+            text_or_null(F.col(f"{page}.referrer")), text_or_null(F.col("known.referrer"))
+        ),
         "user_agent": text_or_null(F.col("message.context.userAgent")),
-        "properties": F.when(F.col("message.properties").rlike(r"^\{"), F.col("message.properties"))
-        .when(F.col("message.properties").isNotNull(), F.lit("{}")),
+        "properties": F.when(F.col("message.properties").rlike(r"^\{"), F.col("message.properties")).when(
+            F.col("message.properties").isNotNull(), F.lit("{}")
+        ),
         "event_hash": F.xxhash64("message.messageId"),
     }
     return read.withColumns(fields)
@@ -103,9 +108,7 @@ def _name_roles(events: DataFrame, rules: Rules) -> DataFrame:
     taken = {
         "goal": F.when(F.col("role") == "goal", F.col("name")),
         "value": _value(rules.roles),
-        "channel": channel(
-            rules.channels, *map(F.col, (*campaign, "url", "referrer"))
-        ),
+        "channel": channel(rules.channels, *map(F.col, (*campaign, "url", "referrer"))),
         **{
             column: _taken(rules.roles, column)
             for column in ("promotion_id", "query", "product_id", "order_id", "currency")

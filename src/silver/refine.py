@@ -93,7 +93,9 @@ class Refine:
         sizes = {EVENT: outcome.output_rows, REJECTED: outcome.rejected, DUPLICATE: outcome.duplicates}
         outputs = [(name, verdict) for name, verdict in _OUTPUTS if sizes[verdict]]
         with ThreadPoolExecutor(max_workers=2) as writers:  # a commit waits more than it works
-            writing = [writers.submit(self._append, judged, name, verdict, batch) for name, verdict in outputs]
+            writing = [
+                writers.submit(self._append, judged, name, verdict, batch) for name, verdict in outputs
+            ]
             writing.append(writers.submit(self._update_sessions, judged, batch, outcome.watermark))
         _raise_first([write.exception() for write in writing])
 

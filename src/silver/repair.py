@@ -60,4 +60,6 @@ class Repair:
 
 def _near(low: datetime, high: datetime, prefix: str = "") -> Column:
     """Sessions that lie within the gap of a span of time."""
-    return (F.col(f"{prefix}started_at") <= F.lit(high + GAP)) & (F.col(f"{prefix}ended_at") >= F.lit(low - GAP))
+    return (F.col(f"{prefix}started_at") <= F.lit(high + GAP)) & (
+        F.col(f"{prefix}ended_at") >= F.lit(low - GAP)
+    )

@@ -38,7 +38,9 @@ def decode_values(records: DataFrame) -> DataFrame:
     marked = F.concat(F.lit("["), text, F.lit(f',{{"{_MARK}":"'), F.md5("raw"), F.lit('"}]'))
     both = F.from_json(marked, f"array<struct<{_FIELDS}, `\0end`: string>>", _STRICT)
     whole = (F.size("both") == 2) & (F.col("both")[1]["\0end"] == F.md5("raw"))
-    return records.withColumn("both", both).withColumn("message", F.when(whole, F.col("both")[0])).drop("both")
+    return (
+        records.withColumn("both", both).withColumn("message", F.when(whole, F.col("both")[0])).drop("both")
+    )
 
 
 def decode_properties(properties: Column, rules: RoleRules) -> Column:

@@ -21,7 +21,7 @@ def _linear(touches: int) -> list[float]:
 MODELS: dict[str, Callable[[int], list[float]]] = {"first": _first, "last": _last, "linear": _linear}
 
 
-def credits(model: str, touches: int) -> list[float]:
+def credits(model: str, touches: int) -> list[float]:  # noqa: A001 - the field's own word
     """The credit of each touch, earliest first.
 
     Args:

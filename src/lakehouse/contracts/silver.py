@@ -17,7 +17,9 @@ EVENTS = Table(
         Column("event_id", "string", "the UID: messageId"),
         Column("type", "string", "page, screen, track, identify, group or alias"),
         Column("name", "string", "event name of a track"),
-        Column("role", "string", "page_view, impression, click, search, result_click, goal, identify or other"),
+        Column(
+            "role", "string", "page_view, impression, click, search, result_click, goal, identify or other"
+        ),
         Column("visitor_id", "string", "anonymousId, else userId"),
         Column("user_id", "string", "userId, if the event carries one"),
         Column("event_time", "timestamp", "when it happened, clock corrected"),

@@ -38,7 +38,9 @@ class RoleRules:
     def properties(self) -> tuple[str, ...]:
         """Every property that some rule reads."""
         read = {
-            name for rule in self.tracks.values() for name in (*rule.requires, *rule.takes.values(), *rule.money)
+            name
+            for rule in self.tracks.values()
+            for name in (*rule.requires, *rule.takes.values(), *rule.money)
         }
         return tuple(sorted(read))
 
