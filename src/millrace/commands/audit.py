@@ -1,7 +1,11 @@
 """`millrace audit`: is everything there, and everything once?"""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from lakehouse.errors import MillraceError
@@ -20,9 +24,11 @@ def audit() -> None:
     settings = load_settings()
     table = Table("", "compared", "found", box=None, header_style="dim")
     wrong = 0
-    for finding in run_audit(settings):
-        wrong += not finding.is_right
-        table.add_row("[green]ok[/]" if finding.is_right else "[red]wrong[/]", finding.what, finding.detail)
+    with _kafka(settings):
+        for finding in run_audit(settings):
+            wrong += not finding.is_right
+            mark = "[green]ok[/]" if finding.is_right else "[red]wrong[/]"
+            table.add_row(mark, escape(finding.what), escape(finding.detail))
     Console(soft_wrap=True).print(table)
     if wrong:
         raise _difference(wrong)
@@ -36,6 +42,21 @@ def require_whole(settings: Settings) -> None:
     wrong = [finding for finding in run_audit(settings) if not finding.is_right]
     if wrong:
         raise _difference(len(wrong), f": {wrong[0].what}: {wrong[0].detail}")
+
+
+@contextmanager
+def _kafka(settings: Settings) -> Iterator[None]:
+    """Start the local broker for as long as it is asked, if it isn't running."""
+    from millrace.workspace.broker import running_broker
+    from millrace.workspace.kafka_health import cluster_id
+
+    is_stopped = settings.kafka_bootstrap is None and cluster_id(settings.bootstrap, seconds=1.0) is None
+    if is_stopped and (settings.home / "kafka").is_dir():
+        typer.echo("Starting the local broker for the audit.", err=True)
+        with running_broker(settings.home, settings.broker_port):
+            yield
+    else:
+        yield
 
 
 def _difference(count: int, first: str = "") -> MillraceError:
