@@ -1,0 +1,175 @@
+"""The documents hold what they promise: names, links, targets, defaults and queries."""
+
+import importlib
+import pkgutil
+import re
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import typer
+from pydantic import TypeAdapter
+
+from kit.warehouse_builder import build_warehouse
+from lakehouse.contracts import TABLES
+from lakehouse.settings import Settings, load_settings
+from millrace import commands
+from millrace.query import run_query
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+SPARK = (ROOT / "src" / "lakehouse" / "spark.py").read_text(encoding="utf-8")
+DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+FOLDERS = ("src", "tests", "conf", "docs", "dashboards", "resources", "scripts", ".ci")
+TABLE = r"(?<![\w./])(?:bronze|silver|gold|ops)\.[a-z_]+"
+
+
+def name_of(document: Path) -> str:
+    return str(document.relative_to(ROOT))
+
+
+def code_of(text: str) -> str:
+    """What stands in fences and between back quotes."""
+    fenced = re.findall(r"^```.*?^```", text, re.DOTALL | re.MULTILINE)
+    spans = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
+    return "\n".join([*fenced, *spans])
+
+
+def row_of(start: str) -> str:
+    """The line of a table in the README that starts with this cell; empty if there is none."""
+    return next((line for line in README.splitlines() if line.startswith(f"| {start}")), "")
+
+
+def anchors_of(text: str) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def written(default: object) -> str:
+    """A default as one would set it."""
+    if default is None:
+        return "none"
+    if isinstance(default, timedelta):
+        default = TypeAdapter(timedelta).dump_python(default, mode="json")
+    return f"`{default}`"
+
+
+def command_line() -> typer.core.TyperGroup:
+    app = typer.Typer()
+    for module in pkgutil.iter_modules(commands.__path__):
+        importlib.import_module(f"{commands.__name__}.{module.name}").register(app)
+    group = typer.main.get_command(app)
+    assert isinstance(group, typer.core.TyperGroup)
+    return group
+
+
+@pytest.mark.parametrize("name", Settings.model_fields)
+def test_the_readme_has_each_setting_with_its_default(name: str) -> None:
+    row = row_of(f"`MILLRACE_{name.upper()}` |")
+    assert row, f"README.md: MILLRACE_{name.upper()} is not in the table of settings"
+    default = written(Settings.model_fields[name].default)
+    assert row.split(" | ")[1] == default, f"README.md: the default of MILLRACE_{name.upper()} is {default}"
+
+
+def test_the_readme_has_each_variable_that_set_up_reads() -> None:
+    sources = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "src").rglob("*.py"))
+    read = set(re.findall(r'environ(?:\.get\(|\[)"(MILLRACE_\w+)"', sources))
+    assert read
+    assert {name for name in read if not row_of(f"`{name}` |")} == set()
+
+
+COMMANDS = command_line().commands
+
+
+@pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if not command.hidden])
+def test_the_readme_has_each_command_with_its_options(name: str) -> None:
+    row = row_of(f"`millrace {name} ") or row_of(f"`millrace {name}` ")
+    assert row, f"README.md: millrace {name} is not in the table of commands"
+    options = [option for param in COMMANDS[name].params for option in param.opts if option.startswith("--")]
+    assert [option for option in options if option not in row] == []
+
+
+def test_the_documents_name_no_command_that_is_not_there() -> None:
+    named = {
+        (name_of(document), command)
+        for document in DOCUMENTS
+        for command in re.findall(r"\bmillrace ([a-z]+)", code_of(document.read_text(encoding="utf-8")))
+    }
+    assert {(place, command) for place, command in named if command not in COMMANDS} == set()
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_readme_has_each_table(table: str) -> None:
+    assert row_of(f"`{table}` |"), f"README.md: {table} is not in the list of tables"
+
+
+def test_the_documents_name_no_table_that_is_not_there() -> None:
+    named = {
+        (name_of(document), table)
+        for document in DOCUMENTS
+        for table in re.findall(TABLE, document.read_text(encoding="utf-8"))
+    }
+    assert {(place, table) for place, table in named if table not in TABLES} == set()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_each_link_leads_somewhere(document: Path) -> None:
+    broken = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", document.read_text(encoding="utf-8")):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (document.parent / path).resolve() if path else document
+        there = target.exists() and target.is_relative_to(ROOT)
+        if not there or (anchor and anchor not in anchors_of(target.read_text(encoding="utf-8"))):
+            broken.append(link)
+    assert broken == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_each_file_and_folder_named_is_there(document: Path) -> None:
+    named = re.findall(r"(?<![\w.~$/-])[\w.-]+(?:/[\w.-]+)+", code_of(document.read_text(encoding="utf-8")))
+    ours = [path for path in named if path.split("/")[0] in FOLDERS]
+    assert [path for path in ours if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
+def test_each_make_target_named_is_there(document: Path) -> None:
+    targets = set(re.findall(r"^([a-z][a-z-]*):", MAKEFILE, re.MULTILINE))
+    code = code_of(document.read_text(encoding="utf-8"))
+    named = set(re.findall(r"^make ([a-z][a-z-]*)", code, re.MULTILINE))
+    assert named - targets == set()
+
+
+def test_each_query_of_the_documents_runs(tmp_path: Path) -> None:
+    build_warehouse(tmp_path, {name: [] for name in TABLES})
+    texts = [document.read_text(encoding="utf-8") for document in DOCUMENTS]
+    queries = [query for text in texts for query in re.findall(r'millrace sql "([^"…]+)"', text)]
+    queries += [query for text in texts for query in re.findall(r"`(SELECT [^`…]+)`", text)]
+    assert queries
+    for query in queries:
+        run_query(load_settings(home=tmp_path), query)
+
+
+def test_each_setting_of_spark_has_its_reason() -> None:
+    reasons = (ROOT / "docs" / "decisions" / "0002-spark-settings.md").read_text(encoding="utf-8")
+    names = set(re.findall(r'"(spark\.[A-Za-z.]+)"', SPARK))
+    assert names
+    assert {name for name in names if f"`{name}`" not in reasons} == set()
+
+
+@pytest.mark.parametrize("decision", DECISIONS, ids=name_of)
+def test_a_decision_has_its_four_parts(decision: Path) -> None:
+    headings = re.findall(r"^## (.+)$", decision.read_text(encoding="utf-8"), re.MULTILINE)
+    places = [
+        next((at for at, heading in enumerate(headings) if heading.startswith(part)), -1)
+        for part in ("Context", "Decision", "Figures", "Consequences")
+    ]
+    assert places == sorted(places)
+    assert -1 not in places
+
+
+def test_decisions_are_numbered_without_gaps() -> None:
+    assert [int(decision.name[:4]) for decision in DECISIONS] == list(range(1, len(DECISIONS) + 1))
