@@ -38,6 +38,22 @@ def find_conversions(events: DataFrame, identities: DataFrame, currency: str) ->
     )
 
 
+def reached_at(events: DataFrame, ids: DataFrame) -> DataFrame:
+    """Every time that a conversion has or had by its events: what a crash left behind stands at one of them.
+
+    Args:
+        events: silver.events.
+        ids: conversion_id.
+
+    Returns:
+        converted_at.
+    """
+    goals = events.where(F.col("goal").isNotNull()).select(
+        conversion_id().alias("conversion_id"), F.col("event_time").alias("converted_at")
+    )
+    return goals.join(ids, "conversion_id", "left_semi").select("converted_at")
+
+
 def conversion_id() -> Column:
     """Derived from goal and order, so that it outlives an earlier copy that comes late."""
     kind = F.when(F.col("order_id").isNotNull(), F.lit("order")).otherwise("event")

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from gold.affected import affected_conversions, affected_persons, affected_windows
 from gold.attribution import credit_touches
-from gold.conversions import anchor_refunds, find_conversions, mark_final
+from gold.conversions import anchor_refunds, find_conversions, mark_final, reached_at
 from gold.persons import identify_visitors, name_persons
 from gold.rules.models import LOOK_BACK
 from gold.touches import find_touches, trace_journeys
@@ -46,7 +46,7 @@ class Publish:
         return Outcome(output_rows=conversions + windows, watermark=batch.upstream_watermark)
 
     def _publish_conversions(self, fresh: DataFrame, batch: Batch) -> tuple[DataFrame, int]:
-        """Swap conversions and attribution; return converted_at before and after, and rows written."""
+        """Swap conversions and attribution; return when they were or may have been, and rows written."""
         identities = settle(identify_visitors(self._read(EVENTS.name)))
         published = self._read(CONVERSIONS.name)
         due = settle(self._due_conversions(fresh, published, identities))
@@ -55,7 +55,7 @@ class Publish:
         rows = settle(mark_final(due.join(counted, "conversion_id"), _watermark(batch)))
         ids = F.broadcast(rows.select("conversion_id"))
         before = settle(published.join(ids, "conversion_id", "left_semi"))
-        moved = before.select("converted_at").unionByName(rows.select("converted_at"))
+        moved = settle(reached_at(self._read(EVENTS.name), ids))
         span = _span(moved)
         if span is None:
             return moved, 0
@@ -63,7 +63,8 @@ class Publish:
         credited = self._read(ATTRIBUTION.name).where(F.col("converted_at").between(*span))
         gone = credited.join(ids, "conversion_id", "left_semi")
         # attribution first: a crash in between leaves the batch to be done again from what it read
-        self._run.lake.swap(ATTRIBUTION.name, gone, credit_touches(journeys), batch.upto, scope)
+        credits = settle(credit_touches(journeys))
+        self._run.lake.swap(ATTRIBUTION.name, settle(gone), credits, batch.upto, scope)
         self._run.lake.swap(CONVERSIONS.name, before, rows, batch.upto, scope)
         return moved, rows.count()
 

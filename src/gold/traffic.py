@@ -6,8 +6,18 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from gold.clicks import count_clicks
+from lakehouse.frames import settle
 
 MINUTE = "1 minute"
+_COUNTS = {
+    "events": "_event",
+    "page_views": "_page_view",
+    "sessions": "_session",
+    "impressions": "_impression",
+    "clicks": "_click",
+    "searches": "_search",
+    "conversions": "_conversion",
+}
 _MEASURES = (
     "events", "page_views", "visitors", "sessions", "impressions", "clicks", "searches", "conversions",
     "reporting_value",
@@ -47,8 +57,10 @@ def measure_traffic(
         F.lit(1).alias("_session"),
     ).join(F.broadcast(windows), "window_start", "left_semi")
     rows = placed.unionByName(started, allowMissingColumns=True)
-    by_channel = rows.where(F.col("channel").isNotNull()).groupBy("window_start", "channel")
-    overall = rows.groupBy("window_start").agg(*_measures())
+    sums = (F.sum(fact).alias(fact) for fact in (*_COUNTS.values(), "_value"))
+    by_visitor = settle(rows.groupBy("window_start", "channel", "visitor_id").agg(*sums))
+    by_channel = by_visitor.where(F.col("channel").isNotNull()).groupBy("window_start", "channel")
+    overall = by_visitor.groupBy("window_start").agg(*_measures())
     return overall.withColumn("channel", F.lit(None).cast("string")).unionByName(by_channel.agg(*_measures()))
 
 
@@ -88,18 +100,10 @@ def _place(facts: DataFrame, sessions: DataFrame) -> DataFrame:
 
 
 def _measures() -> list[Column]:
-    sums = {
-        "events": "_event",
-        "page_views": "_page_view",
-        "sessions": "_session",
-        "impressions": "_impression",
-        "clicks": "_click",
-        "searches": "_search",
-        "conversions": "_conversion",
-    }
-    counts = [F.coalesce(F.sum(column), F.lit(0)).alias(name) for name, column in sums.items()]
+    counts = [F.coalesce(F.sum(fact), F.lit(0)).alias(name) for name, fact in _COUNTS.items()]
     visitors = F.count_distinct("visitor_id").alias("visitors")
-    value = F.coalesce(F.sum("_value"), F.lit(0)).cast("decimal(18,4)").alias("reporting_value")
+    total = F.coalesce(F.sum("_value"), F.lit(0))
+    value = total.try_cast("decimal(18,4)").alias("reporting_value")  # null: more than it can hold
     return [*counts, visitors, value]
 
 
