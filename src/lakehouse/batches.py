@@ -51,7 +51,13 @@ class Outcome:
     watermark: datetime | None = None
 
 
-def follow(run: Run, upstream: str, process: Callable[[Batch], Outcome], holding: str | None = None) -> None:
+def follow(
+    run: Run,
+    upstream: str,
+    process: Callable[[Batch], Outcome],
+    holding: str | None = None,
+    reached: datetime = EPOCH,
+) -> None:
     """Process what the job before has done, batch after batch, and write the ledger.
 
     `process` may see the same rows again after a crash; each table it writes says how far it got.
@@ -61,12 +67,15 @@ def follow(run: Run, upstream: str, process: Callable[[Batch], Outcome], holding
         upstream: the job before it.
         process: does one micro-batch.
         holding: a table that other jobs rewrite too; held while a batch and its ledger row are written.
+        reached: ingest stamp that the job's tables are done up to. If the ledger is not as far, a batch was
+            broken off, and is done again as it was: what came since may not join it, since what is late
+            and what is over has been decided already.
     """
     ledger = Ledger(run.lake)
     last = ledger.last(run.job)
     while not run.stop.is_set():
         pending = ledger.after(upstream, last.position if last else EPOCH)
-        batch = _next_batch(last, pending, run.settings.max_batch_rows)
+        batch = _next_batch(last, pending, run.settings.max_batch_rows, reached)
         if batch is None:
             if run.once:
                 return
@@ -80,13 +89,16 @@ def follow(run: Run, upstream: str, process: Callable[[Batch], Outcome], holding
                 last = _run_batch(run, ledger, batch, process)
 
 
-def _next_batch(last: Entry | None, pending: list[Entry], max_rows: int) -> Batch | None:
-    """Whole upstream batches, as many as fit, one at least."""
+def _next_batch(
+    last: Entry | None, pending: list[Entry], max_rows: int, reached: datetime
+) -> Batch | None:
+    """Whole upstream batches: those broken off, else as many as fit, one at least."""
     if not pending:
         return None
     taken, rows = pending[0], pending[0].input_rows
+    begun = taken.position <= reached
     for entry in pending[1:]:
-        if rows + entry.input_rows > max_rows:
+        if entry.position > reached if begun else rows + entry.input_rows > max_rows:
             break
         taken, rows = entry, rows + entry.input_rows
     return Batch(

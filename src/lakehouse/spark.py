@@ -1,6 +1,7 @@
 """The Spark session of a local or stand-alone application."""
 
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ _SESSION = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.databricks.delta.properties.defaults.checkpointInterval": "100",
     "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
@@ -42,6 +44,7 @@ def build_session(settings: Settings, jars: Sequence[Path], cores: int | None = 
         cores: cores to use; all of the machine's when not given.
     """
     os.environ["TZ"] = "UTC"
+    time.tzset()  # else this process goes on in the machine's zone, and times collected are off by it
     cores = cores or os.cpu_count() or 2
     scratch = settings.home / "spark"
     scratch.mkdir(parents=True, exist_ok=True)

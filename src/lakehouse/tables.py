@@ -18,7 +18,7 @@ from lakehouse.settings import Settings
 
 _LOCKS: dict[str, threading.RLock] = defaultdict(threading.RLock)
 _CREATION = threading.Lock()
-_HISTORY = 100  # commits looked back for a job's own: other writers of a table are few
+_RECENT = 100  # commits searched for a job's own, before all are
 
 
 class Lakehouse:
@@ -39,6 +39,7 @@ class Lakehouse:
         self.settings = settings
         self.job = job
         self._ready: set[str] = set()
+        self._empty: set[str] = set()
         spark.conf.set("spark.databricks.delta.replaceWhere.constraintCheck.enabled", "false")
         spark.conf.set("spark.databricks.delta.merge.materializeSource", "none")  # `swap` settles it
 
@@ -55,16 +56,12 @@ class Lakehouse:
             rows: its columns, in any order.
             upto: ingest stamp that the table's input is done up to with this commit.
         """
-        self._ensure(name)
-        writer = rows.select(*TABLES[name].column_names).write.format("delta").mode("append")
-        writer.option("userMetadata", self._metadata(upto)).saveAsTable(name)
+        self._write(name, rows, "append", self._metadata(upto))
 
     def append_once(self, name: str, rows: DataFrame, app: str, version: int) -> None:
         """Add rows in one commit, unless `app` has committed `version` or a later one already."""
-        self._ensure(name)
-        writer = rows.select(*TABLES[name].column_names).write.format("delta").mode("append")
-        writer = writer.option("txnAppId", app).option("txnVersion", version)
-        writer.option("userMetadata", self._metadata(None, app=app, version=version)).saveAsTable(name)
+        metadata = self._metadata(None, app=app, version=version)
+        self._write(name, rows, "append", metadata, txnAppId=app, txnVersion=version)
 
     def replace_where(self, name: str, condition: str, rows: DataFrame, upto: datetime) -> None:
         """Swap the rows that meet a condition for others, and add the rest, in one commit.
@@ -75,10 +72,7 @@ class Lakehouse:
             rows: what comes, whether it meets the condition or not.
             upto: ingest stamp that the table's input is done up to with this commit.
         """
-        self._ensure(name)
-        writer = rows.select(*TABLES[name].column_names).write.format("delta").mode("overwrite")
-        writer = writer.option("replaceWhere", condition).option("userMetadata", self._metadata(upto))
-        writer.saveAsTable(name)
+        self._write(name, rows, "overwrite", self._metadata(upto), replaceWhere=condition)
 
     def swap(self, name: str, gone: DataFrame, rows: DataFrame, upto: datetime, scope: Column) -> None:
         """Take rows out and put rows in, in one commit. Doing it again changes nothing.
@@ -111,6 +105,7 @@ class Lakehouse:
                 .whenNotMatchedInsert("NOT s._gone", values)
                 .execute()
             )
+            self._empty.discard(name)
         finally:
             self.spark.conf.unset("spark.databricks.delta.commitInfo.userMetadata")
 
@@ -122,16 +117,26 @@ class Lakehouse:
     def last_commit(self, name: str) -> dict[str, object]:
         """What this job wrote of its last commit to a table; empty if it made none."""
         self._ensure(name)
-        history = DeltaTable.forName(self.spark, name).history(_HISTORY)
-        for row in history.where("userMetadata IS NOT NULL").select("userMetadata").collect():
-            metadata: dict[str, object] = json.loads(row.userMetadata)
-            if metadata.get("job") == self.job:
-                return metadata
+        if name in self._empty:
+            return {}
+        table = DeltaTable.forName(self.spark, name)
+        for history in (table.history(_RECENT), table.history()):
+            told = history.where("userMetadata IS NOT NULL").select("userMetadata")
+            for row in told.orderBy(F.desc("version")).collect():
+                metadata: dict[str, object] = json.loads(row.userMetadata)
+                if metadata.get("job") == self.job:
+                    return metadata
         return {}
 
     def exclusive(self, name: str) -> threading.RLock:
         """A lock over a table that several jobs of this application rewrite."""
         return _LOCKS[f"{self.settings.warehouse}:{name}"]
+
+    def _write(self, name: str, rows: DataFrame, mode: str, metadata: str, **options: str | int) -> None:
+        self._ensure(name)
+        writer = rows.select(*TABLES[name].column_names).write.format("delta").mode(mode)
+        writer.options(userMetadata=metadata, **options).saveAsTable(name)
+        self._empty.discard(name)
 
     def _metadata(self, upto: datetime | None, **more: object) -> str:
         reached = {} if upto is None else {"upto": to_micros(upto)}
@@ -144,13 +149,16 @@ class Lakehouse:
         layer, short = name.split(".")
         layout = f"PARTITIONED BY ({', '.join(table.partitioned_by)})" if table.partitioned_by else ""
         properties = ", ".join(f"'{key}' = '{value}'" for key, value in table.properties.items())
+        location = self.settings.warehouse / layer / short
+        if not (location / "_delta_log").exists():
+            self._empty.add(name)
         with _CREATION:
             self.spark.sql(
                 f"CREATE DATABASE IF NOT EXISTS {layer} LOCATION '{self.settings.warehouse / layer}'"
             )
             self.spark.sql(
                 f"CREATE TABLE IF NOT EXISTS {name} ({table.ddl}) USING delta {layout} "
-                f"LOCATION '{self.settings.warehouse / layer / short}' "
+                f"LOCATION '{location}' "
                 + (f"TBLPROPERTIES ({properties})" if properties else "")
             )
         self._ready.add(name)
