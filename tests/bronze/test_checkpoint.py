@@ -1,0 +1,75 @@
+"""A checkpoint fits the table it fills, or it is lost, or half of it is."""
+
+import json
+from pathlib import Path
+
+import pytest
+from bronze.checkpoint import Checkpoint
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Checkpoint:
+    """One whose query has planned micro-batches 0 to 10."""
+    folder = tmp_path / "ingest"
+    (folder / "offsets").mkdir(parents=True)
+    (folder / "metadata").write_text(json.dumps({"id": "query"}) + "\n")
+    for number in range(11):
+        (folder / "offsets" / str(number)).write_text("v1\n")
+    (folder / "offsets" / ".10.crc").write_text("")
+    (folder / "offsets" / "11.tmp").write_text("")
+    return Checkpoint(folder)
+
+
+def test_what_it_says(checkpoint: Checkpoint) -> None:
+    assert checkpoint.query_id == "query"
+    assert checkpoint.last_planned_batch == 10
+
+
+@pytest.mark.parametrize(
+    ("app", "version", "fits"),
+    [
+        (None, None, True),  # the table has no commit: any beginning is right
+        ("query", 10, True),
+        ("query", 9, True),  # planned, not yet committed
+        ("query", 11, False),  # restored from an older copy: it would plan 11 anew
+        ("another", 3, False),
+    ],
+)
+def test_whether_it_fits(checkpoint: Checkpoint, app: object, version: object, fits: bool) -> None:
+    assert checkpoint.goes_with(app, version) is fits
+
+
+@pytest.mark.parametrize("damage", ["gone", "empty", "no id", "not json"])
+def test_lost(checkpoint: Checkpoint, damage: str) -> None:
+    metadata = checkpoint.folder / "metadata"
+    if damage == "gone":
+        metadata.unlink()
+    else:
+        metadata.write_text({"empty": "", "no id": "{}", "not json": "?"}[damage])
+    assert checkpoint.query_id is None
+    assert not checkpoint.goes_with("query", 10)
+
+
+def test_half_lost_without_its_offsets(checkpoint: Checkpoint) -> None:
+    for file in (checkpoint.folder / "offsets").iterdir():
+        file.unlink()
+    assert checkpoint.last_planned_batch == -1
+    assert not checkpoint.goes_with("query", 0)
+
+
+def test_no_folder_at_all(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path / "none")
+    assert checkpoint.set_aside() is None
+    assert checkpoint.goes_with(None, None)
+    assert not checkpoint.goes_with("query", 0)
+
+
+def test_set_aside_it_is_kept_each_time_anew(checkpoint: Checkpoint) -> None:
+    first = checkpoint.set_aside()
+    checkpoint.folder.mkdir()
+    second = checkpoint.set_aside()
+    assert first is not None
+    assert (first / "metadata").is_file()
+    assert second is not None
+    assert second != first
+    assert not checkpoint.folder.exists()

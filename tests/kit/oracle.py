@@ -1,0 +1,136 @@
+"""What the tables must hold, computed naively from bronze: one pass in order, then plain loops.
+
+Shares no code with `src/`.
+"""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kit.oracle_gold import Gold
+from kit.oracle_wire import MINUTE, TYPES, Fields, correct_clock, micros, parse_object, parse_time, read_fields
+from kit.records import Stored
+
+GAP = 30 * MINUTE
+DELAY = 10 * MINUTE
+_ENTRY = ("campaign_source", "campaign_medium", "campaign_name", "channel")
+
+
+@dataclass
+class Oracle:
+    """The tables, and the watermark reached; None before the first event."""
+
+    events: list[Fields] = field(default_factory=list)
+    rejected: list[Fields] = field(default_factory=list)
+    duplicates: list[Fields] = field(default_factory=list)
+    heartbeats: int = 0
+    watermark: int | None = None
+
+    @classmethod
+    def over(cls, stored: Iterable[Stored]) -> "Oracle":
+        """What comes of these records."""
+        oracle = cls()
+        first: dict[str, Fields] = {}
+        for each in sorted(stored, key=_place):
+            oracle._take(each, first)
+        return oracle
+
+    def _take(self, stored: Stored, first: dict[str, Fields]) -> None:
+        place = {"topic": stored.record.topic, "partition": stored.record.partition, "offset": stored.offset}
+        beat = _heartbeat(stored)
+        if beat is not None:
+            self.heartbeats += 1
+            self._advance(beat)
+            return
+        body = parse_object(stored.record.value or b"")
+        fields = read_fields(body or {})
+        arrival, happened = correct_clock(body or {}, stored)
+        reason = _reason(stored, body, fields, happened - arrival)
+        if reason:
+            self.rejected.append({"reason": reason, "value": stored.record.value, **place})
+            return
+        uid = fields["event_id"]
+        if uid in first:
+            winner = {f"first_{name}": first[uid][name] for name in place}
+            self.duplicates.append({"event_id": uid, **place, **winner})
+            return
+        first[uid] = place
+        self.events.append({**fields, "event_time": happened, "arrival_time": arrival, **place})
+        self._advance(happened)
+
+    def _advance(self, at: int) -> None:
+        self.watermark = max(self.watermark if self.watermark is not None else at - DELAY, at - DELAY)
+
+    @property
+    def sessions(self) -> list[Fields]:
+        """silver.sessions."""
+        by_visitor = defaultdict(list)
+        for event in self.events:
+            if event["type"] in ("page", "screen", "track"):
+                by_visitor[event["visitor_id"]].append(event)
+        found = []
+        for events in by_visitor.values():
+            events.sort(key=lambda event: (event["event_time"], event["event_id"]))
+            session = [events[0]]
+            for event in events[1:]:
+                if event["event_time"] - session[-1]["event_time"] >= GAP:
+                    found.append(self._session(session))
+                    session = []
+                session.append(event)
+            found.append(self._session(session))
+        return found
+
+    def _session(self, events: list[Fields]) -> Fields:
+        first, last = events[0], events[-1]
+        return {
+            "session_id": session_id(first["visitor_id"], first["event_time"]),
+            "visitor_id": first["visitor_id"],
+            "started_at": first["event_time"],
+            "ended_at": last["event_time"],
+            "events": len(events),
+            "page_views": sum(event["type"] in ("page", "screen") for event in events),
+            "entry_url": first["url"],
+            "exit_url": last["url"],
+            "entry_referrer": first["referrer"],
+            **{name: first[name] for name in _ENTRY},
+            "is_open": self.watermark < last["event_time"] + GAP,
+            "first_event_id": first["event_id"],
+            "last_event_id": last["event_id"],
+        }
+
+    @property
+    def gold(self) -> Gold:
+        """What gold must hold."""
+        return Gold(self.events, self.sessions, self.watermark or 0)
+
+
+def session_id(visitor: str, started_at: int) -> str:
+    """The id a session has for good."""
+    return hashlib.sha256(f"{started_at}|{visitor}".encode()).hexdigest()[:32]
+
+
+def _place(stored: Stored) -> tuple[int, str, int, int]:
+    return micros(stored.ingested_at), stored.record.topic, stored.record.partition, stored.offset
+
+
+def _heartbeat(stored: Stored) -> int | None:
+    if stored.record.value is not None:
+        return None
+    texts = [value for key, value in stored.record.headers if key == "heartbeat"]
+    return parse_time(texts[0].decode(errors="replace")) if texts else None
+
+
+def _reason(stored: Stored, body: Fields | None, fields: Fields, ahead: int) -> str | None:
+    uid = fields["event_id"]
+    cases = [
+        ("empty", not stored.record.value),
+        ("not_json", body is None),
+        ("no_message_id", uid is None),
+        ("bad_message_id", uid is not None and not 1 <= len(uid) <= 256),
+        ("no_type", fields["type"] is None),
+        ("unknown_type", fields["type"] not in TYPES),
+        ("no_identity", fields["visitor_id"] is None),
+        ("future", ahead > 5 * MINUTE),
+    ]
+    return next((reason for reason, applies in cases if applies), None)

@@ -1,0 +1,176 @@
+"""The wire format's rules once more, naively: bytes to the fields of an event, times in microseconds.
+
+Shares no code with `src/`. Where `src/` says how with columns, this says it with loops and ifs.
+"""
+
+import json
+import re
+from datetime import datetime, timezone
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+from kit.oracle_channels import channel_of, parameter_of
+from kit.records import Stored
+
+Fields = dict[str, Any]
+SECOND = 1_000_000
+MINUTE = 60 * SECOND
+DAY = 24 * 60 * MINUTE
+TYPES = ("page", "screen", "track", "identify", "group", "alias")
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_TIME = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))?", re.ASCII
+)
+_MONEY = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_CENT = Decimal("0.0001")
+
+
+class Number(str):
+    """A JSON number, as it was written."""
+
+    __slots__ = ()
+
+
+def micros(at: datetime) -> int:
+    """Microseconds since 1970."""
+    passed = at.astimezone(timezone.utc) - _EPOCH
+    return (passed.days * 86400 + passed.seconds) * SECOND + passed.microseconds
+
+
+def parse_time(text: str | None) -> int | None:
+    """RFC 3339 as microseconds since 1970, if it is that and lies in 1970 to 9999."""
+    found = _TIME.fullmatch(text or "")
+    if not found:
+        return None
+    year, month, day, hour, minute, second = (int(part) for part in found.groups()[:6])
+    try:
+        at = micros(datetime(year, month, day, hour, minute, second, tzinfo=timezone.utc))
+    except ValueError:
+        return None
+    at += int((found[7] or "").ljust(6, "0")[:6])
+    if found[8]:
+        if int(found[9]) > 23 or int(found[10]) > 59:
+            return None
+        offset = (int(found[9]) * 60 + int(found[10])) * MINUTE
+        at += offset if found[8] == "-" else -offset
+    return at if 0 <= at < 2_932_897 * DAY else None  # days from 1970-01-01 to 10000-01-01
+
+
+def parse_object(value: bytes) -> Fields | None:
+    """The one JSON object that the value is; None if it isn't."""
+
+    def refuse(name: str) -> None:
+        raise ValueError(name)
+
+    try:
+        found = json.loads(
+            value.decode("utf-8"), parse_int=Number, parse_float=Number, parse_constant=refuse
+        )
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def text(value: object) -> str | None:
+    """A value where text is expected: itself, else its JSON text; None for null."""
+    if value is None or type(value) is str:
+        return value  # type: ignore[return-value]
+    return _json(value)
+
+
+def _json(value: object) -> str:
+    if isinstance(value, Number):
+        return str(value)
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_json(key)}:{_json(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(_json(item) for item in value) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def some(value: object) -> str | None:
+    """Text that isn't empty, else None."""
+    return text(value) or None
+
+
+def money(value: object) -> Decimal | None:
+    """A number, rounded half up to four decimals; None if it is none, or too large for 18 digits."""
+    written = (text(value) or "").strip()
+    if not _MONEY.fullmatch(written):
+        return None
+    exact = Decimal(written)
+    if exact.adjusted() < -10:
+        return Decimal("0.0000")
+    if exact.adjusted() > 13:
+        return None
+    rounded = exact.quantize(_CENT, ROUND_HALF_UP)
+    return rounded + 0 if abs(rounded) < 10**14 else None  # + 0: no negative zero
+
+
+def read_fields(body: Fields) -> Fields:
+    """What silver.events holds of a message, but for times."""
+
+    def part(of: Fields, name: str) -> Fields:
+        found = of.get(name)
+        return found if isinstance(found, dict) else {}
+
+    context, properties = part(body, "context"), part(body, "properties")
+    page, campaign = part(context, "page"), part(context, "campaign")
+    url = some(page.get("url")) or some(properties.get("url"))
+    referrer = some(page.get("referrer")) or some(properties.get("referrer"))
+    sent = {
+        name: some(campaign.get(name)) or parameter_of(url, f"utm_{parameter}")
+        for name, parameter in (("source", "source"), ("medium", "medium"), ("name", "campaign"))
+    }
+    kind = text(body.get("type"))
+    name = text(body.get("event")) if kind == "track" else None
+    return {
+        "event_id": text(body.get("messageId")),
+        "type": kind,
+        "name": name,
+        "visitor_id": some(body.get("anonymousId")) or some(body.get("userId")),
+        "user_id": some(body.get("userId")),
+        "url": url,
+        "referrer": referrer,
+        **{f"campaign_{field}": value for field, value in sent.items()},
+        "channel": channel_of(sent["source"], sent["medium"], sent["name"], url, referrer),
+        **_read_role(kind, name, properties),
+    }
+
+
+def _read_role(kind: str | None, name: str | None, properties: Fields) -> Fields:
+    fields: Fields = dict.fromkeys(
+        ("promotion_id", "query", "product_id", "goal", "order_id", "value", "currency")
+    )
+    role = {"page": "page_view", "screen": "page_view", "identify": "identify"}.get(kind or "", "other")
+    if name in ("Promotion Viewed", "Promotion Clicked") and some(properties.get("promotion_id")):
+        role = "impression" if name == "Promotion Viewed" else "click"
+        fields["promotion_id"] = some(properties["promotion_id"])
+    if name == "Products Searched":
+        role, fields["query"] = "search", some(properties.get("query"))
+    if name == "Product Clicked":
+        role, fields["product_id"] = "result_click", some(properties.get("product_id"))
+    if name in ("Order Completed", "Order Refunded", "Signed Up"):
+        role, fields["goal"] = "goal", name
+    if name in ("Order Completed", "Order Refunded"):
+        fields["order_id"] = some(properties.get("order_id"))
+        fields["currency"] = some(properties.get("currency"))
+        total, revenue = money(properties.get("total")), money(properties.get("revenue"))
+        value = total if total is not None else revenue
+        fields["value"] = -value if value is not None and name == "Order Refunded" else value
+    return {"role": role, **fields}
+
+
+def correct_clock(body: Fields, stored: Stored) -> tuple[int, int]:
+    """Arrival time and event time."""
+    kafka = micros(stored.record.timestamp)
+    received, sent, original, given = (
+        parse_time(text(body.get(name))) for name in ("receivedAt", "sentAt", "originalTimestamp", "timestamp")
+    )
+    arrival = received if received is not None and received <= kafka + DAY else kafka
+    if sent is not None and original is not None and sent >= original:
+        return arrival, arrival - (sent - original)
+    for candidate in (given, original):
+        if candidate is not None:
+            return arrival, candidate
+    return arrival, arrival

@@ -1,0 +1,83 @@
+"""The real jobs over a bronze that a test has filled, and their tables against the oracle's."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable
+from gold.job import publish
+from kit.oracle import Oracle
+from kit.oracle_wire import micros
+from lakehouse.contracts import TABLES
+from lakehouse.job import Run
+from lakehouse.settings import Settings
+from pyspark.sql import SparkSession
+from silver.refine_job import refine
+from silver.repair_job import repair
+
+JOBS: dict[str, Callable[[Run], None]] = {"refine": refine, "repair": repair, "publish": publish}
+_PLACE = ("topic", "partition", "offset")
+_MORE = {  # provenance that a test knows, since it knows the order of arrival
+    "silver.events": (*_PLACE, "arrival_time"),
+    "silver.rejected_events": _PLACE,
+    "silver.duplicate_events": (*_PLACE, "first_topic", "first_partition", "first_offset"),
+}
+_UNKNOWN = {"silver.events": ("user_agent", "properties", "device_time", "event_hash")}
+
+
+def run_jobs(spark: SparkSession, settings: Settings, *jobs: str) -> None:
+    """Let jobs catch up, one after the other; all of them if none is named."""
+    for job in jobs or JOBS:
+        JOBS[job](Run(job, spark.newSession(), settings, once=True))
+
+
+def read_rows(settings: Settings, table: str, columns: Sequence[str]) -> list[dict[str, Any]]:
+    """A table as another program reads it; times in microseconds. Empty if nobody has made it."""
+    folder = Path(settings.warehouse, *table.split("."))
+    if not (folder / "_delta_log").exists():
+        return []
+    rows = DeltaTable(folder).to_pyarrow_table(columns=list(columns)).to_pylist()
+    return [{name: _plain(value) for name, value in row.items()} for row in rows]
+
+
+def expected_tables(oracle: Oracle) -> dict[str, list[dict[str, Any]]]:
+    """Every table that the oracle knows."""
+    gold = oracle.gold
+    return {
+        "silver.events": oracle.events,
+        "silver.rejected_events": oracle.rejected,
+        "silver.duplicate_events": oracle.duplicates,
+        "silver.sessions": oracle.sessions,
+        "gold.conversions": gold.conversions,
+        "gold.attribution": gold.attribution,
+        "gold.traffic": gold.traffic,
+    }
+
+
+def assert_as_the_oracle(settings: Settings, oracle: Oracle) -> None:
+    """Each table, row by row.
+
+    Raises:
+        AssertionError: with the first few rows that are missing and that are too many.
+    """
+    for table, rows in expected_tables(oracle).items():
+        columns = (*TABLES[table].facts, *_MORE.get(table, ()))
+        columns = tuple(name for name in columns if name not in _UNKNOWN.get(table, ()))
+        wanted = sorted(_line(columns, row) for row in rows)
+        found = sorted(_line(columns, row) for row in read_rows(settings, table, columns))
+        if wanted == found:
+            continue
+        missing = [row for row in wanted if row not in found]
+        extra = [row for row in found if row not in wanted]
+        listed = "\n".join(["missing:", *missing[:4], "too many:", *extra[:4]])
+        counts = f"{len(wanted)} rows wanted, {len(found)} found, {len(missing)} missing, {len(extra)} extra"
+        raise AssertionError(f"{table}: {counts}\n{listed}")
+
+
+def _line(columns: Sequence[str], row: dict[str, Any]) -> str:
+    return " ".join(f"{name}={row[name]!r}" for name in columns)
+
+
+def _plain(value: object) -> object:
+    return micros(value) if isinstance(value, datetime) else value

@@ -1,0 +1,105 @@
+"""Kafka records as tests write them, and bronze filled with them."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from lakehouse.contracts import TABLES
+from lakehouse.ledger import Entry, Ledger
+from lakehouse.settings import Settings
+from lakehouse.tables import Lakehouse
+from pyspark.sql import SparkSession
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+SENT = datetime(2026, 6, 1, tzinfo=timezone.utc)  # by Kafka's clock, unless a test says otherwise
+BRONZE = "bronze.kafka_records"
+_STAMPS = datetime(2026, 6, 2, tzinfo=timezone.utc)
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record as a producer sends it; `timestamp` is Kafka's."""
+
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...] = ()
+    timestamp: datetime = SENT
+    topic: str = "events"
+    partition: int = 0
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A record as bronze holds it."""
+
+    record: Record
+    offset: int
+    ingested_at: datetime
+
+
+def instant(at: datetime) -> str:
+    """RFC 3339 with all six decimals."""
+    return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def message(uid: str, visitor: str, kind: str = "page", at: datetime = NOON, **more: Any) -> dict[str, Any]:
+    """A message of any type; `kind` is the type, or else the name of a track."""
+    plain = kind in ("page", "screen", "identify", "group", "alias")
+    body: dict[str, Any] = {"messageId": uid, "type": kind if plain else "track", "anonymousId": visitor}
+    if not plain:
+        body["event"] = kind
+    return {**body, "originalTimestamp": instant(at), **more}
+
+
+def record(body: object, **more: Any) -> Record:
+    """A record of a message, or of bytes or text as they stand."""
+    if isinstance(body, str):
+        body = body.encode()
+    return Record(body if isinstance(body, bytes) else json.dumps(body).encode(), **more)
+
+
+def heartbeat(text: str, value: bytes | None = None) -> Record:
+    """A record that says what time it is."""
+    return Record(value, headers=(("other", b"1"), ("heartbeat", text.encode())))
+
+
+@dataclass
+class Bronze:
+    """Bronze of one home as the ingest job would have left it, and what it holds.
+
+    Args:
+        spark: a session.
+        settings: the home's settings.
+    """
+
+    spark: SparkSession
+    settings: Settings
+    stored: list[Stored] = field(default_factory=list)
+    commits: int = 0
+
+    def commit(self, records: Sequence[Record]) -> None:
+        """Add records as one micro-batch of the ingest job."""
+        stamp = _STAMPS + timedelta(seconds=self.commits)
+        new = [Stored(each, len(self.stored) + number, stamp) for number, each in enumerate(records)]
+        rows = [
+            (
+                each.record.topic,
+                each.record.partition,
+                each.offset,
+                each.record.timestamp,
+                None,
+                each.record.value,
+                list(each.record.headers) or None,
+                stamp,
+            )
+            for each in new
+        ]
+        lake = Lakehouse(self.spark.newSession(), self.settings, "ingest")
+        frame = self.spark.createDataFrame(rows, TABLES[BRONZE].ddl).coalesce(1)
+        lake.append_once(BRONZE, frame, "test", self.commits)
+        Ledger(lake).record(
+            Entry("ingest", self.commits, stamp, stamp, 0.0, len(rows), output_rows=len(rows))
+        )
+        self.stored += new
+        self.commits += 1

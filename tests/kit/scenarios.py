@@ -1,0 +1,135 @@
+"""Visits as a generator thinks them up: short, tangled and on the boundaries of every rule."""
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from kit.records import NOON, Record, message, record
+
+COMMITS = 4
+_STEPS = st.sampled_from(
+    [
+        timedelta(0),
+        timedelta(microseconds=1),
+        timedelta(seconds=9, microseconds=999_999),
+        timedelta(seconds=10),
+        timedelta(minutes=5),
+        timedelta(minutes=29, seconds=59, microseconds=999_999),
+        timedelta(minutes=30),
+        timedelta(hours=3),
+        timedelta(days=29, hours=23),
+    ]
+)
+_KINDS = (
+    "page",
+    "page",
+    "screen",
+    "Promotion Viewed",
+    "Promotion Clicked",
+    "Promotion Clicked",
+    "Products Searched",
+    "Product Clicked",
+    "Order Completed",
+    "Order Completed",
+    "Order Refunded",
+    "Signed Up",
+    "identify",
+    "group",
+)
+_URLS = st.sampled_from(
+    [
+        "https://shop.example/",
+        "https://shop.example/?utm_source=google&utm_medium=cpc&utm_campaign=spring",
+        "https://shop.example/?utm_medium=email",
+        "https://shop.example/?gclid=abc",
+        None,
+    ]
+)
+_REFERRERS = st.sampled_from(
+    ["https://www.google.com/", "https://t.co/x", "https://shop.example:443/a", "https://blog.example/", None]
+)
+_VALUES = st.sampled_from(["0.0001", "10", "99.99", "-3", "x", 7, None])
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A record, and which bronze commit it comes with."""
+
+    record: Record
+    commit: int
+
+
+@st.composite
+def visits(draw: st.DrawFn) -> list[tuple[dict[str, Any], int]]:
+    """Messages of a few visitors of one story, each with its commit; copies come in any commit."""
+    at = NOON
+    sent = []
+    for number in range(draw(st.integers(1, 9))):
+        at += draw(_STEPS)
+        visitor, kind = draw(st.sampled_from("ab")), draw(st.sampled_from(_KINDS))
+        uid = f"{draw(st.integers(0, 9))}{number}"  # so that UIDs do not follow time
+        body = message(uid, visitor, kind, at, properties=_properties(draw, kind))
+        if kind == "identify" or draw(st.integers(0, 3)) == 0:
+            body["userId"] = draw(st.sampled_from(["u", "w", "b"]))
+        page = {"url": draw(_URLS), "referrer": draw(_REFERRERS)}
+        if draw(st.integers(0, 4)) == 0:
+            page["url"] = None
+            body["context"] = {"page": page, "campaign": {"source": "facebook", "medium": "CPC"}}
+        else:
+            body["context"] = {"page": page}
+        for _ in range(draw(st.sampled_from([1, 1, 1, 2, 3]))):
+            sent.append((body, draw(st.integers(0, COMMITS - 1))))
+    return sent
+
+
+def _properties(draw: st.DrawFn, kind: str) -> dict[str, Any]:
+    if kind.startswith("Promotion"):
+        return {"promotion_id": draw(st.sampled_from(["p", "p", "q"]))}
+    if kind.startswith("Order"):
+        money = draw(st.sampled_from(["total", "revenue"]))
+        currency = draw(st.sampled_from(["EUR", "EUR", "eur", "USD", None]))
+        order = draw(st.sampled_from(["1", "1", "2", None]))
+        return {"order_id": order, money: draw(_VALUES), "currency": currency}
+    return {"query": "boots", "product_id": "boot"}
+
+
+def tell(stories: int) -> list[Sent]:
+    """So many stories, none of which shares a visitor, UID, user or order with another; always the same."""
+    told: list[list[tuple[dict[str, Any], int]]] = []
+
+    @settings(
+        max_examples=stories,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(visits())
+    def collect(story: list[tuple[dict[str, Any], int]]) -> None:
+        told.append(story)
+
+    collect()
+    return [
+        Sent(record(_of_story(body, f"s{number}-")), commit)
+        for number, story in enumerate(told)
+        for body, commit in story
+    ]
+
+
+def _of_story(body: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """The message with every name in it made this story's own."""
+    own = {name: prefix + body[name] for name in ("messageId", "anonymousId", "userId") if name in body}
+    order = body["properties"].get("order_id")
+    properties = {**body["properties"], **({"order_id": prefix + order} if order else {})}
+    return {**body, **own, "properties": properties}
+
+
+def cut(told: list[Sent]) -> list[list[Record]]:
+    """The records by bronze commit, spread over partitions."""
+    commits: list[list[Record]] = [[] for _ in range(COMMITS)]
+    for number, each in enumerate(told):
+        commits[each.commit].append(replace(each.record, partition=number % 3))
+    return commits

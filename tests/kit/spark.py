@@ -1,0 +1,36 @@
+"""One Spark application for all tests, and a home of its own for each that asks."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from lakehouse.settings import Settings, load_settings
+from lakehouse.spark import build_session
+from millrace.machine.jars import spark_jars
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+_LAYERS = ("bronze", "silver", "gold", "ops")
+
+
+@contextmanager
+def spark_application(home: Path) -> Iterator[SparkSession]:
+    """Start the application; at the end stop it and its Java process."""
+    session = build_session(load_settings(home=home), spark_jars())
+    try:
+        yield session
+    finally:
+        gateway: Any = SparkContext._gateway
+        session.stop()
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait(20)
+        SparkContext._gateway = SparkContext._jvm = None
+
+
+def settle_in(spark: SparkSession, home: Path, **flags: Any) -> Settings:
+    """The settings of a new home. Table names, which the application shares, come to mean its tables."""
+    for layer in _LAYERS:
+        spark.sql(f"DROP DATABASE IF EXISTS {layer} CASCADE")
+    return load_settings(home=home, **flags)

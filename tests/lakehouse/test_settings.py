@@ -1,0 +1,63 @@
+"""Where a setting comes from: bundle variable, then environment, then flag."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from lakehouse.errors import MillraceError
+from lakehouse.settings import load_settings
+
+
+@pytest.fixture(autouse=True)
+def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A bundle of its own, one folder up from where the command is given."""
+    for name in ("MILLRACE_HOME", "MILLRACE_EVENTS_TOPIC", "MILLRACE_REPORTING_CURRENCY"):
+        monkeypatch.delenv(name, raising=False)
+    path = tmp_path / "bundle.yml"
+    path.write_text("variables:\n  events_topic:\n    default: of-the-bundle\n  unknown:\n    default: 1\n")
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    return path
+
+
+def test_the_bundles_variable_is_over_the_default() -> None:
+    assert load_settings().events_topic == "of-the-bundle"
+    assert load_settings().reporting_currency == "EUR"
+
+
+def test_the_environment_is_over_the_bundle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MILLRACE_EVENTS_TOPIC", "of-the-environment")
+    assert load_settings().events_topic == "of-the-environment"
+    assert load_settings(events_topic=None).events_topic == "of-the-environment"
+
+
+def test_a_flag_is_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MILLRACE_EVENTS_TOPIC", "of-the-environment")
+    assert load_settings(events_topic="of-the-flag").events_topic == "of-the-flag"
+
+
+def test_a_variable_without_a_value_is_not_set(bundle: Path) -> None:
+    bundle.write_text('variables:\n  events_topic:\n    description: none\n  reporting_currency:\n    default: ""\n')
+    assert load_settings().events_topic == "events"
+    assert load_settings().reporting_currency == "EUR"
+
+
+def test_rules_are_beside_the_bundle(bundle: Path) -> None:
+    assert load_settings().conf == bundle.parent / "conf"
+
+
+def test_the_home_is_absolute_and_holds_the_warehouse(bundle: Path) -> None:
+    settings = load_settings(home="there")
+    assert settings.home == bundle.parent / "below" / "there"
+    assert settings.warehouse == settings.home / "warehouse"
+
+
+def test_durations_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MILLRACE_WATERMARK_DELAY", "PT1H")
+    assert load_settings().watermark_delay == timedelta(hours=1)
+
+
+def test_what_does_not_parse_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MILLRACE_BROKER_PORT", "harbour")
+    with pytest.raises(MillraceError, match="broker_port"):
+        load_settings()
