@@ -1,6 +1,7 @@
 """The `millrace` command."""
 
 import importlib
+import logging
 import pkgutil
 import sys
 
@@ -29,6 +30,8 @@ def main() -> None:
     verbose = "--verbose" in sys.argv
     if verbose:
         sys.argv.remove("--verbose")
+    # Libraries warn on every retry, py4j with a stack trace; what a user needs comes as one MillraceError.
+    logging.getLogger().addHandler(logging.StreamHandler() if verbose else logging.NullHandler())
     register_commands()
     try:
         app(standalone_mode=True)

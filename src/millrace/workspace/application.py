@@ -2,12 +2,16 @@
 
 import logging
 import os
+import signal
+import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 from filelock import FileLock, Timeout
 
 from lakehouse.errors import MillraceError
@@ -15,6 +19,8 @@ from lakehouse.settings import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_STOP_SECONDS = 2.0
 
 
 class Application:
@@ -26,7 +32,7 @@ class Application:
 
     def __init__(self, spark: "SparkSession") -> None:
         self.spark = spark
-        gateway = spark.sparkContext._gateway
+        gateway = spark.sparkContext._gateway  # noqa: SLF001 - no public way leads to the process
         self._java = gateway.proc if gateway is not None else None
 
     @property
@@ -34,13 +40,19 @@ class Application:
         """Whether the Java process still runs."""
         return self._java is None or self._java.poll() is None
 
-    def end(self) -> None:
-        """Stop Spark and its Java process, whatever state they are in."""
+    def has_ended(self, seconds: float = 2.0) -> bool:
+        """Whether the Java process is gone, now or within the time: its sockets close before it ends."""
         try:
-            if self.is_alive:
-                self.spark.stop()
-        except Exception as error:  # a JVM that dies meanwhile is as good as stopped
-            logging.getLogger(__name__).debug("Spark did not stop cleanly: %s", error)
+            return self._java is not None and self._java.wait(seconds) is not None
+        except subprocess.TimeoutExpired:
+            return False
+
+    def end(self) -> None:
+        """Stop Spark and its Java process, whatever state they are in, in a little over two seconds."""
+        if self.is_alive:  # on a thread, since a Java process that hangs does not answer
+            stopping = threading.Thread(target=self._stop, daemon=True)
+            stopping.start()
+            stopping.join(_STOP_SECONDS)
         self.kill()
 
     def kill(self) -> None:
@@ -48,6 +60,12 @@ class Application:
         if self._java is not None:
             self._java.kill()
             self._java.wait()
+
+    def _stop(self) -> None:
+        try:
+            self.spark.stop()
+        except Exception as error:  # noqa: BLE001 - a JVM that dies meanwhile is as good as stopped
+            logging.getLogger(__name__).debug("Spark did not stop cleanly: %s", error)
 
 
 @contextmanager
@@ -89,15 +107,41 @@ def _start(settings: Settings) -> Application:
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     log = settings.home / "logs" / "spark.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    with _stderr_to(log):
+    jars = spark_jars()
+    with _stderr_to(log), _sigint_kept(), _all_or_nothing():
         try:
-            return Application(build_session(settings, spark_jars()))
+            return Application(build_session(settings, jars))
         except MillraceError:
             raise
         except Exception as error:
             raise MillraceError(
                 f"Spark did not start ({type(error).__name__})", f"See {log}; `millrace doctor` may know why"
             ) from error
+
+
+@contextmanager
+def _sigint_kept() -> Iterator[None]:
+    """Leave Ctrl-C to who had it: PySpark takes it, to raise an exception wherever the program is."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _all_or_nothing() -> Iterator[None]:
+    """If the block fails, end the processes it has started."""
+    this = psutil.Process()
+    before = set(this.children())
+    try:
+        yield
+    except BaseException:
+        for process in set(this.children(recursive=True)) - before:
+            with suppress(psutil.Error):
+                process.kill()
+        raise
 
 
 @contextmanager

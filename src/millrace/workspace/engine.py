@@ -1,5 +1,6 @@
 """The engine: the continuous jobs of the bundle, in one Spark application, kept running."""
 
+import logging
 import os
 import signal
 import sys
@@ -15,9 +16,9 @@ from lakehouse.job import Run, Watcher
 from lakehouse.settings import Settings, load_settings
 from millrace.workspace.application import Application, spark_application
 from millrace.workspace.bundle import BundleJob, bundle_jobs
+from millrace.workspace.ending import GRACE_SECONDS
 from millrace.workspace.state import write_state
 
-_GRACE_SECONDS = 6.0  # for the batches at hand to end; what is cut off is done again at the next start
 _LONGEST_PAUSE = 60.0
 
 
@@ -69,11 +70,16 @@ class Engine(Watcher):
         for thread in threads:
             thread.start()
         while not self.stop.wait(1.0) and application.is_alive:
-            self._tell("running")
-        self._tell("stopping")
+            self.tell("running")
+        self.tell("stopping")
         if not application.is_alive:
-            raise MillraceError("Spark's Java process has ended", "It is started again by `millrace up`")
-        deadline = time.monotonic() + _GRACE_SECONDS
+            if self.stop.is_set():  # it was cut off
+                return
+            raise MillraceError(
+                "Spark's Java process ended while the jobs ran",
+                "Nothing is lost: start them again; `millrace up` does so by itself",
+            )
+        deadline = time.monotonic() + GRACE_SECONDS
         for thread in threads:
             thread.join(max(deadline - time.monotonic(), 0))
 
@@ -88,16 +94,17 @@ class Engine(Watcher):
                 run = Run(job.name, application.spark.newSession(), self.settings, False, self.stop, self)
                 job.job.body(run)
                 return
-            except Exception as error:  # whatever it was: say so, and try again
-                if self.stop.is_set():
+            except Exception as error:  # noqa: BLE001 - whatever it was: say so, and try again
+                if self.stop.is_set() or application.has_ended():
                     return
                 pause = 1.0 if state.batches > done else min(pause * 2, _LONGEST_PAUSE)
                 state.state, state.restarts = "restarting", state.restarts + 1
                 state.last_error = _one_line(error)
-                print(f"{job.name} failed, again in {pause:.0f} s: {error}", file=sys.stderr, flush=True)
+                _say(f"{job.name} failed, again in {pause:.0f} s: {error}")
                 self.stop.wait(pause)
 
-    def _tell(self, state: str) -> None:
+    def tell(self, state: str) -> None:
+        """Write the state file: how the engine and each job get on."""
         told: dict[str, Any] = {
             "pid": os.getpid(),
             "state": state,
@@ -110,6 +117,7 @@ def main() -> None:
     """Run the bundle's continuous jobs until SIGTERM, or until standard input ends."""
     settings = load_settings()
     engine = Engine(settings, [job for job in bundle_jobs().values() if job.is_continuous])
+    logging.getLogger().addHandler(logging.NullHandler())  # py4j's traces would bury what is told below
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         engine.stop.set()
@@ -117,12 +125,12 @@ def main() -> None:
     signal.signal(signal.SIGTERM, on_signal)
     signal.signal(signal.SIGINT, on_signal)
     threading.Thread(target=_stop_with_stdin, args=(engine.stop,), daemon=True).start()
-    engine._tell("starting")
+    engine.tell("starting")
     try:
         with spark_application(settings) as application:
             engine.run(application)
     except MillraceError as error:
-        print(f"engine: {error}", file=sys.stderr, flush=True)
+        _say(f"ERROR {error}")
         os._exit(1)  # not by way of threads that wait for a JVM that is gone
     os._exit(0)
 
@@ -131,6 +139,11 @@ def _stop_with_stdin(stop: threading.Event) -> None:
     while sys.stdin.buffer.read(4096):
         pass
     stop.set()
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
 
 
 def _one_line(error: Exception) -> str:
