@@ -7,11 +7,10 @@ from pyspark.sql import functions as F
 
 from silver.campaigns import campaign_field, channel
 from silver.clock import arrival_time, event_time, parse_instant
+from silver.money import MONEY, parse_money
 from silver.rules.channels import ChannelRules
 from silver.rules.roles import OTHER, RoleRules, TrackRule
 from silver.wire import decode_properties, decode_values, text_or_null
-
-_MONEY = "decimal(18,4)"
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ def _heartbeat() -> Column:
 
 
 def _lay_out(records: DataFrame, rules: Rules) -> DataFrame:
-    read = records.withColumn("known", decode_properties(F.col("message.properties"), rules.roles))
+    read = records.withColumn("known", decode_properties(F.col("properties"), rules.roles))
     page = "message.context.page"
     track = F.col("message.type") == "track"
     fields = {
@@ -64,9 +63,6 @@ def _lay_out(records: DataFrame, rules: Rules) -> DataFrame:
             text_or_null(F.col(f"{page}.referrer")), text_or_null(F.col("known.referrer"))
         ),
         "user_agent": text_or_null(F.col("message.context.userAgent")),
-        "properties": F.when(F.col("message.properties").rlike(r"^\{"), F.col("message.properties")).when(
-            F.col("message.properties").isNotNull(), F.lit("{}")
-        ),
         "event_hash": F.xxhash64("message.messageId"),
     }
     return read.withColumns(fields)
@@ -144,9 +140,9 @@ def _taken(rules: RoleRules, column: str) -> Column:
 
 def _value(rules: RoleRules) -> Column:
     """Money, half up to four decimals; what is no number is null, and the next property is tried."""
-    value = F.lit(None).cast(_MONEY)
+    value = F.lit(None).cast(MONEY)
     for name, rule in rules.tracks.items():
         if rule.money:
-            first = F.coalesce(*(F.col(f"known.{money}").try_cast(_MONEY) for money in rule.money))
+            first = F.coalesce(*(parse_money(F.col(f"known.{money}")) for money in rule.money))
             value = F.when(_applies(name, rule), -first if rule.negate else first).otherwise(value)
     return value

@@ -32,15 +32,23 @@ def decode_values(records: DataFrame) -> DataFrame:
 
     Returns:
         The same rows with `message`, a struct of the wire format's fields, null if the value is not one
-        JSON object in UTF-8.
+        JSON object in UTF-8, and `properties`, their JSON text: `{}` if they are there and no object.
     """
     text = F.when(F.is_valid_utf8(F.col("raw").cast("string")), F.col("raw").cast("string"))
     marked = F.concat(F.lit("["), text, F.lit(f',{{"{_MARK}":"'), F.md5("raw"), F.lit('"}]'))
     both = F.from_json(marked, f"array<struct<{_FIELDS}, `\0end`: string>>", _STRICT)
     whole = (F.size("both") == 2) & (F.col("both")[1]["\0end"] == F.md5("raw"))
-    return (
-        records.withColumn("both", both).withColumn("message", F.when(whole, F.col("both")[0])).drop("both")
-    )
+    read = records.withColumn("both", both).withColumn("message", F.when(whole, F.col("both")[0]))
+    properties = _properties(F.col("message.properties"), text, marked)
+    return read.drop("both").withColumn("properties", properties)
+
+
+def _properties(sent: Column, text: Column, marked: Column) -> Column:
+    """The properties as JSON text. Text that looks like an object is none: rarely looked at twice."""
+    suspect = text.contains('"{') | text.contains('"\\u007')
+    shape = F.from_json(marked, "array<struct<properties: struct<`\0any`: string>>>", _STRICT)
+    is_object = F.when(suspect, shape[0]["properties"].isNotNull()).otherwise(F.lit(True))
+    return F.when(sent.startswith("{") & is_object, sent).when(sent.isNotNull(), F.lit("{}"))
 
 
 def decode_properties(properties: Column, rules: RoleRules) -> Column:
