@@ -89,9 +89,7 @@ def follow(
                 last = _run_batch(run, ledger, batch, process)
 
 
-def _next_batch(
-    last: Entry | None, pending: list[Entry], max_rows: int, reached: datetime
-) -> Batch | None:
+def _next_batch(last: Entry | None, pending: list[Entry], max_rows: int, reached: datetime) -> Batch | None:
     """Whole upstream batches: those broken off, else as many as fit, one at least."""
     if not pending:
         return None

@@ -59,6 +59,11 @@ class Refine:
             for name in (*(output for output, _ in _OUTPUTS), SESSIONS.name)
         }
 
+    @property
+    def reached(self) -> datetime:
+        """The ingest stamp that some table was filled up to, when the job started."""
+        return max(self._filled.values())
+
     def __call__(self, batch: Batch) -> Outcome:
         """Write one micro-batch; what a crash let through before is not written again."""
         lake = self._run.lake

@@ -12,7 +12,8 @@ from silver.rules.roles import load_role_rules
 def refine(run: Run) -> None:
     """Turn bronze records into events without copies, rejects with reasons, and sessions."""
     rules = Rules(load_role_rules(run.settings.conf), load_channel_rules(run.settings.conf))
-    follow(run, "ingest", Refine(run, rules), holding=SESSIONS.name)
+    process = Refine(run, rules)
+    follow(run, "ingest", process, holding=SESSIONS.name, reached=process.reached)
 
 
 main = Job("refine", refine)
