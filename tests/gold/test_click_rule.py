@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+
 from gold.rules.clicks import counted
 from kit.records import NOON
 

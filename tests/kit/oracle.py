@@ -9,7 +9,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kit.oracle_gold import Gold
-from kit.oracle_wire import MINUTE, TYPES, Fields, correct_clock, micros, parse_object, parse_time, read_fields
+from kit.oracle_wire import (
+    MINUTE,
+    TYPES,
+    Fields,
+    correct_clock,
+    micros,
+    parse_object,
+    parse_time,
+    read_fields,
+)
 from kit.records import Stored
 
 GAP = 30 * MINUTE

@@ -52,7 +52,9 @@ class Gold:
         for click in self.counted_clicks:
             of_campaign = click["channel"] if any(click[name] for name in _CAMPAIGN) else "Direct"
             channel = "Display" if of_campaign == "Direct" else of_campaign
-            touches.append({**click, "touch_id": click["event_id"], "at": click["event_time"], "channel": channel})
+            touches.append(
+                {**click, "touch_id": click["event_id"], "at": click["event_time"], "channel": channel}
+            )
         clicked = {click["event_id"] for click in self.counted_clicks}
         for session in self.sessions:
             if session["first_event_id"] not in clicked:
@@ -78,7 +80,10 @@ class Gold:
         reported = (event["currency"] or "").upper() == "EUR"
         return {
             "conversion_id": conversion_id(event),
-            **{name: event[name] for name in ("event_id", "visitor_id", "goal", "order_id", "value", "currency")},
+            **{
+                name: event[name]
+                for name in ("event_id", "visitor_id", "goal", "order_id", "value", "currency")
+            },
             "person_id": self.persons[event["visitor_id"]],
             "converted_at": event["event_time"],
             "reporting_value": event["value"] if reported else None,
@@ -103,7 +108,12 @@ class Gold:
     @cached_property
     def attribution(self) -> list[Fields]:
         """gold.attribution."""
-        return [row for each in self._conversions.values() for model in _MODELS for row in self._share(each, model)]
+        return [
+            row
+            for each in self._conversions.values()
+            for model in _MODELS
+            for row in self._share(each, model)
+        ]
 
     def _share(self, conversion: Fields, model: str) -> list[Fields]:
         nothing = dict.fromkeys(("touch_id", "at", *_CAMPAIGN, "promotion_id"))

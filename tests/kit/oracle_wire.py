@@ -22,6 +22,7 @@ _TIME = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))?", re.ASCII
 )
 _MONEY = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_YEAR_TWO = -718_797 * DAY  # 0002-01-01
 _CENT = Decimal("0.0001")
 
 
@@ -63,9 +64,7 @@ def parse_object(value: bytes) -> Fields | None:
         raise ValueError(name)
 
     try:
-        found = json.loads(
-            value.decode("utf-8"), parse_int=Number, parse_float=Number, parse_constant=refuse
-        )
+        found = json.loads(value.decode("utf-8"), parse_int=Number, parse_float=Number, parse_constant=refuse)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
@@ -165,11 +164,14 @@ def correct_clock(body: Fields, stored: Stored) -> tuple[int, int]:
     """Arrival time and event time."""
     kafka = micros(stored.record.timestamp)
     received, sent, original, given = (
-        parse_time(text(body.get(name))) for name in ("receivedAt", "sentAt", "originalTimestamp", "timestamp")
+        parse_time(text(body.get(name)))
+        for name in ("receivedAt", "sentAt", "originalTimestamp", "timestamp")
     )
     arrival = received if received is not None and received <= kafka + DAY else kafka
     if sent is not None and original is not None and sent >= original:
-        return arrival, arrival - (sent - original)
+        corrected = arrival - (sent - original)
+        if corrected >= _YEAR_TWO:
+            return arrival, corrected
     for candidate in (given, original):
         if candidate is not None:
             return arrival, candidate

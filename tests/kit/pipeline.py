@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
 from gold.job import publish
 from kit.oracle import Oracle
 from kit.oracle_wire import micros
 from lakehouse.contracts import TABLES
 from lakehouse.job import Run
 from lakehouse.settings import Settings
-from pyspark.sql import SparkSession
 from silver.refine_job import refine
 from silver.repair_job import repair
 

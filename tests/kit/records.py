@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 from lakehouse.contracts import TABLES
 from lakehouse.ledger import Entry, Ledger
 from lakehouse.settings import Settings
 from lakehouse.tables import Lakehouse
-from pyspark.sql import SparkSession
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 SENT = datetime(2026, 6, 1, tzinfo=timezone.utc)  # by Kafka's clock, unless a test says otherwise

@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+
 from kit.records import NOON, Record, message, record
 
 COMMITS = 4
@@ -79,8 +80,8 @@ def visits(draw: st.DrawFn) -> list[tuple[dict[str, Any], int]]:
             body["context"] = {"page": page, "campaign": {"source": "facebook", "medium": "CPC"}}
         else:
             body["context"] = {"page": page}
-        for _ in range(draw(st.sampled_from([1, 1, 1, 2, 3]))):
-            sent.append((body, draw(st.integers(0, COMMITS - 1))))
+        copies = draw(st.sampled_from([1, 1, 1, 2, 3]))
+        sent += [(body, draw(st.integers(0, COMMITS - 1))) for _ in range(copies)]
     return sent
 
 

@@ -5,11 +5,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
 from lakehouse.settings import Settings, load_settings
 from lakehouse.spark import build_session
 from millrace.machine.jars import spark_jars
-from pyspark import SparkContext
-from pyspark.sql import SparkSession
 
 _LAYERS = ("bronze", "silver", "gold", "ops")
 

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lakehouse.instants import EPOCH, as_utc, from_micros, to_micros
 
 TICK = timedelta(microseconds=1)

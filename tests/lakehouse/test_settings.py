@@ -4,6 +4,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+
 from lakehouse.errors import MillraceError
 from lakehouse.settings import load_settings
 
@@ -37,7 +38,9 @@ def test_a_flag_is_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_variable_without_a_value_is_not_set(bundle: Path) -> None:
-    bundle.write_text('variables:\n  events_topic:\n    description: none\n  reporting_currency:\n    default: ""\n')
+    bundle.write_text(
+        'variables:\n  events_topic:\n    description: none\n  reporting_currency:\n    default: ""\n'
+    )
     assert load_settings().events_topic == "events"
     assert load_settings().reporting_currency == "EUR"
 

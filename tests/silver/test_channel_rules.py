@@ -1,6 +1,7 @@
 """Channels: which rule holds first, by what a visit carries."""
 
 import pytest
+
 from lakehouse.settings import load_settings
 from silver.rules.channels import ChannelRules, Visit, host_of, load_channel_rules
 

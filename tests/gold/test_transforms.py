@@ -1,0 +1,59 @@
+"""Gold's transforms by themselves, on frames of a few rows."""
+
+import random
+from datetime import timedelta
+from decimal import Decimal
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from gold.attribution import credit_touches
+from gold.clicks import count_clicks
+from gold.rules.clicks import counted
+from kit.records import NOON
+
+SECOND = timedelta(seconds=1)
+
+
+def test_columns_count_the_clicks_that_the_rule_counts(spark: SparkSession) -> None:
+    chance = random.Random(5)
+    rows, kept = [], []
+    for visitor in ("v", "w"):
+        for promotion in ("p", "q"):
+            seconds = [chance.choice([0, 4, 5, 6, 10, 14, 15, 16, 20, 25, 30, 36]) for _ in range(9)]
+            clicks = [(NOON + s * SECOND, f"{visitor}{promotion}{n}") for n, s in enumerate(seconds)]
+            rows += [(visitor, promotion, at, uid) for at, uid in clicks]
+            kept += counted(clicks)
+    columns = "visitor_id string, promotion_id string, event_time timestamp, event_id string"
+    found = count_clicks(spark.createDataFrame(rows, columns).coalesce(1)).collect()
+    assert sorted(row.event_id for row in found) == sorted(kept)
+
+
+def test_a_value_is_shared_to_the_last_ten_thousandth(spark: SparkSession) -> None:
+    journeys = [
+        ("tiny", Decimal("0.0001"), 7),
+        ("third", Decimal("10.0000"), 3),
+        ("refund", Decimal("-10.0000"), 3),
+        ("nothing", None, 2),
+        ("huge", Decimal("99999999999999.9999"), 7),
+    ]
+    rows = [(name, n, value, touches) for name, value, touches in journeys for n in range(1, touches + 1)]
+    frame = spark.createDataFrame(
+        rows, "conversion_id string, position int, value decimal(18,4), touches bigint"
+    ).coalesce(1)
+    text, now = F.lit(None).cast("string"), F.lit(NOON)
+    more = dict.fromkeys(("touch_id", "channel", "promotion_id"), text)
+    more |= dict.fromkeys(("campaign_source", "campaign_medium", "campaign_name"), text)
+    more |= {"touched_at": now, "converted_at": now, "reporting_value": F.col("value")}
+    found: dict[tuple[str, str], list[Decimal]] = {}
+    for row in credit_touches(frame.withColumns(more)).orderBy("position").collect():
+        assert row.credited_value == row.credited_reporting_value
+        found.setdefault((row.conversion_id, row.model), []).append(row.credited_value)
+    assert found["tiny", "linear"] == [0, 0, 0, 0, 0, 0, Decimal("0.0001")]
+    assert found["third", "linear"] == [Decimal("3.3333"), Decimal("3.3333"), Decimal("3.3334")]
+    assert found["refund", "linear"] == [Decimal("-3.3333"), Decimal("-3.3333"), Decimal("-3.3334")]
+    assert found["third", "first"] == [10, 0, 0]
+    assert found["third", "last"] == [0, 0, 10]
+    assert found["nothing", "linear"] == [None, None]
+    for name, value, _ in journeys[:3] + journeys[4:]:
+        assert all(sum(parts) == value for (of, _), parts in found.items() if of == name)

@@ -1,0 +1,234 @@
+"""Records written by hand: hostile ones, those on a boundary, and what silver makes of each."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from kit.oracle import Oracle
+from kit.oracle_wire import micros
+from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
+from kit.records import NOON, SENT, Bronze, Record, heartbeat, instant, message, record
+from kit.spark import settle_in
+from lakehouse.settings import Settings
+
+TICK = timedelta(microseconds=1)
+DAY = timedelta(days=1)
+FUTURE = timedelta(minutes=5)
+
+
+def wire(uid: str, **more: Any) -> str:
+    """A message as text, to be spoilt."""
+    return json.dumps(message(uid, "v-wire", **more))
+
+
+def untimed(uid: str, **times: str) -> dict[str, Any]:
+    """A message with no time but those given."""
+    body = message(uid, f"v-{uid}", **times)
+    return {name: value for name, value in body.items() if name in times or name != "originalTimestamp"}
+
+
+REJECTED: dict[str, tuple[str, Record]] = {
+    "null value": ("empty", Record(None)),
+    "zero bytes": ("empty", Record(b"")),
+    "a heartbeat that says no time": ("empty", heartbeat("soon")),
+    "a heartbeat with zero bytes": ("empty", heartbeat(instant(NOON), b"")),
+    "white space alone": ("not_json", record("  \n")),
+    "text": ("not_json", record('"hello"')),
+    "an array around it": ("not_json", record(f"[{wire('x')}]")),
+    "two objects": ("not_json", record(wire("x") + wire("y"))),
+    "two objects with a comma": ("not_json", record(f"{wire('x')},{wire('y')}")),
+    "words after it": ("not_json", record(wire("x") + " and more")),
+    "a bracket after it": ("not_json", record(wire("x") + "]")),
+    "a comma after it": ("not_json", record(wire("x") + ",")),
+    "cut off": ("not_json", record(wire("x")[:-1])),
+    "single quotes": ("not_json", record(wire("x").replace('"', "'"))),
+    "NaN": ("not_json", record('{"messageId": "x", "n": NaN}')),
+    "Infinity": ("not_json", record('{"messageId": "x", "n": -Infinity}')),
+    "a comment": ("not_json", record("/* hi */" + wire("x"))),
+    "leading zero": ("not_json", record('{"messageId": 007}')),
+    "a raw control character": ("not_json", record('{"messageId": "a\tb"}')),
+    "a byte order mark": ("not_json", record("\ufeff" + wire("x"))),
+    "not UTF-8": ("not_json", record(b'{"messageId": "\xff"}')),
+    "the array's end played": ("not_json", record(wire("x") + ',{"\\u0000end":"0"}')),
+    "no id": ("no_message_id", record({"type": "page"})),
+    "id null": ("no_message_id", record({"messageId": None, "type": "page"})),
+    "last id null": ("no_message_id", record('{"messageId": "x", "messageId": null}')),
+    "empty id": ("bad_message_id", record(message("", "v"))),
+    "257 code points": ("bad_message_id", record(message("\U0001f600" * 257, "v"))),
+    "no type": ("no_type", record({"messageId": "no type", "anonymousId": "v"})),
+    "type of another case": ("unknown_type", record({**message("Page", "v"), "type": "Page"})),
+    "type a number": ("unknown_type", record({**message("number", "v"), "type": 5})),
+    "no identity": ("no_identity", record({**message("nobody", "v"), "anonymousId": None})),
+    "empty identities": ("no_identity", record({**message("empty", ""), "userId": ""})),
+    "5 min and a tick ahead": ("future", record(message("ahead", "v", at=SENT + FUTURE + TICK))),
+}
+
+TIMES: dict[str, tuple[datetime, dict[str, Any]]] = {
+    "corrected by what passed before sending": (
+        SENT - timedelta(seconds=9),
+        untimed("c1", sentAt=instant(NOON + timedelta(seconds=9)), originalTimestamp=instant(NOON)),
+    ),
+    "sent at once": (SENT, untimed("c2", sentAt=instant(NOON), originalTimestamp=instant(NOON))),
+    "sent before it happened: timestamp": (
+        NOON,
+        untimed("c3", sentAt=instant(NOON), originalTimestamp=instant(NOON + TICK), timestamp=instant(NOON)),
+    ),
+    "sent before it happened, no timestamp: original": (
+        NOON + TICK,
+        untimed("c4", sentAt=instant(NOON), originalTimestamp=instant(NOON + TICK)),
+    ),
+    "timestamp before original": (
+        NOON,
+        untimed("c5", timestamp=instant(NOON), originalTimestamp=instant(NOON - DAY)),
+    ),
+    "timestamp that doesn't parse: original": (
+        NOON,
+        untimed("c6", timestamp="yesterday", originalTimestamp=instant(NOON)),
+    ),
+    "no time at all: arrival, by Kafka": (SENT, untimed("c7")),
+    "no time at all: arrival, by the server": (NOON, untimed("c8", receivedAt=instant(NOON))),
+    "received a day ahead of Kafka": (SENT + DAY, untimed("c9", receivedAt=instant(SENT + DAY))),
+    "received a tick more ahead: Kafka": (SENT, untimed("c10", receivedAt=instant(SENT + DAY + TICK))),
+    "5 min ahead is no future": (SENT + FUTURE, message("c11", "v-c11", at=SENT + FUTURE)),
+    "a correction to before year 2: timestamp": (
+        NOON,
+        untimed(
+            "c12",
+            sentAt="9999-01-01T00:00:00Z",
+            originalTimestamp="7974-08-02T23:59:59.999999Z",
+            timestamp=instant(NOON),
+        ),
+    ),
+    "a correction to year 2": (
+        datetime(2, 1, 1, tzinfo=timezone.utc),
+        untimed("c13", sentAt="9999-01-01T00:00:00Z", originalTimestamp="7974-08-03T00:00:00Z"),
+    ),
+}
+
+
+def order(uid: str, total: object, **more: object) -> Record:
+    """An order of a visitor of its own."""
+    properties = {"order_id": uid, "total": total, "currency": "EUR", **more}
+    return record(message(uid, f"v-{uid}", "Order Completed", properties=properties))
+
+
+MONEY: dict[str, tuple[str | None, Record]] = {
+    "number": ("9.5000", order("m1", 9.5)),
+    "text": ("9.5000", order("m2", " 9.50 ")),
+    "half up": ("0.0001", order("m3", "0.00005")),
+    "half up below zero": ("-0.0001", order("m4", "-0.00005")),
+    "just below half": ("0.0000", order("m5", "0.0000499999999999999999999999999999999999999")),
+    "exponent": ("1200.0000", order("m6", "1.2e3")),
+    "no number: revenue": ("7.0000", order("m7", "1,000", revenue=7)),
+    "NaN is none": (None, order("m8", "NaN")),
+    "truth is none": (None, order("m9", True)),
+    "largest": ("99999999999999.9999", order("m10", "99999999999999.9999")),
+    "too large": (None, order("m11", "99999999999999.99995")),
+    "far too large": (None, order("m12", "1e999999999")),
+    "far too small": ("0.0000", order("m13", "1e-999999999")),
+    "small beyond patience": ("0.0000", order("m14", "1e-50000000")),
+}
+
+OTHERS = [
+    heartbeat("2026-03-01T00:00:00+00:30"),
+    record("\r\n\t " + wire("space around") + "\n"),
+    record(message("\U0001f600" * 256, "v-long")),
+    record('{"messageId": "first", "messageId": "last", "type": "page", "anonymousId": "v-last"}'),
+    record({**message("7", ""), "userId": 42}),
+    record({"messageId": 7.50, "type": "page", "anonymousId": False}),
+    record({"messageId": [1, {"a": None}], "type": "page", "anonymousId": {}}),
+    record(message("wrong shapes", "v-shape", context="page", properties=[1])),
+    record(message("wrong shapes inside", "v-shape", context={"page": 5, "campaign": []}, properties=None)),
+    record(message("promotion in text", "v-text", "Promotion Viewed", properties='{"promotion_id": "p"}')),
+    record(message("no promotion", "v-none", "Promotion Clicked", properties={"promotion_id": ""})),
+    record(
+        message(
+            "page of a name", "v-name", "screen", event="Promotion Viewed", properties={"url": "https://a/"}
+        )
+    ),
+    record(
+        message(
+            "utm",
+            "v-utm",
+            context={"page": {"url": "https://shop.example/?utm_source=bing&utm_medium=c%70c"}},
+        )
+    ),
+    record(
+        message("year 1", "v-old", sentAt="9999-01-01T00:00:00Z", originalTimestamp="7974-08-03T00:10:00Z")
+    ),
+    record(
+        message(
+            "order of year 1",
+            "v-old",
+            "Order Completed",
+            sentAt="9999-01-01T00:00:00Z",
+            originalTimestamp="7974-08-03T00:20:00Z",
+            properties={"order_id": "old", "total": 1},
+        )
+    ),
+]
+COPIES = [record(message("c1", "v-another", "group")), record(message("c1", "v-third", "page"))]
+
+
+@dataclass
+class Refined:
+    """The corpus after a run of every job."""
+
+    settings: Settings
+    bronze: Bronze
+
+    def row(self, table: str, wanted: Record, *columns: str) -> tuple[Any, ...]:
+        """The row of a record in a table."""
+        offset = next(each.offset for each in self.bronze.stored if each.record is wanted)
+        rows = read_rows(self.settings, table, ("offset", *columns))
+        return next(tuple(row[name] for name in columns) for row in rows if row["offset"] == offset)
+
+
+TIMED = {name: record(body) for name, (_, body) in TIMES.items()}
+
+
+@pytest.fixture(scope="module")
+def refined(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Refined:
+    settings = settle_in(spark, tmp_path_factory.mktemp("corpus"), max_batch_rows=1)  # a commit a micro-batch
+    bronze = Bronze(spark, settings)
+    bronze.commit([record(message("before", "v-before", at=NOON)), *TIMED.values(), *COPIES[:1]])
+    bronze.commit([*(each for _, each in (*REJECTED.values(), *MONEY.values())), *OTHERS, *COPIES[1:]])
+    run_jobs(spark, settings, "refine")
+    run_jobs(spark, settings.model_copy(update={"max_batch_rows": 1000}), "repair", "publish")
+    return Refined(settings, bronze)
+
+
+@pytest.mark.parametrize("case", REJECTED)
+def test_a_record_is_rejected_for_the_first_reason(refined: Refined, case: str) -> None:
+    reason, wanted = REJECTED[case]
+    assert refined.row("silver.rejected_events", wanted, "reason", "value") == (reason, wanted.value)
+
+
+@pytest.mark.parametrize("case", TIMES)
+def test_the_clock_rule(refined: Refined, case: str) -> None:
+    at, _ = TIMES[case]
+    assert refined.row("silver.events", TIMED[case], "event_time") == (micros(at),)
+
+
+@pytest.mark.parametrize("case", MONEY)
+def test_money(refined: Refined, case: str) -> None:
+    amount, wanted = MONEY[case]
+    (value,) = refined.row("silver.events", wanted, "value")
+    assert (value if value is None else f"{value:f}") == amount
+
+
+def test_every_table_is_as_the_oracle_says(refined: Refined) -> None:
+    assert_as_the_oracle(refined.settings, Oracle.over(refined.bronze.stored))
+
+
+def test_heartbeats_are_counted_and_nothing_else(refined: Refined) -> None:
+    columns = ("job", "input_rows", "output_rows", "duplicates", "rejected", "heartbeats")
+    rows = [row for row in read_rows(refined.settings, "ops.ledger", columns) if row["job"] == "refine"]
+    total = {name: sum(row[name] for row in rows) for name in columns[1:]}
+    oracle = Oracle.over(refined.bronze.stored)
+    assert total["heartbeats"] == oracle.heartbeats == 1
+    assert total["rejected"] == len(REJECTED) == len(oracle.rejected)
+    assert total["input_rows"] == sum(total[name] for name in columns[2:]) == len(refined.bronze.stored)
