@@ -60,11 +60,11 @@ class Publish:
         if span is None:
             return moved, 0
         scope = F.col("t.converted_at").between(*span)
-        credited = self._read(ATTRIBUTION.name).where(F.col("converted_at").between(*span))
-        gone = credited.join(ids, "conversion_id", "left_semi")
+        inside = self._read(ATTRIBUTION.name).where(F.col("converted_at").between(*span))
+        gone = inside.join(ids, "conversion_id", "left_semi")
         # attribution first: a crash in between leaves the batch to be done again from what it read
-        credits = settle(credit_touches(journeys))
-        self._run.lake.swap(ATTRIBUTION.name, settle(gone), credits, batch.upto, scope)
+        credited = settle(credit_touches(journeys))
+        self._run.lake.swap(ATTRIBUTION.name, settle(gone), credited, batch.upto, scope)
         self._run.lake.swap(CONVERSIONS.name, before, rows, batch.upto, scope)
         return moved, rows.count()
 

@@ -158,8 +158,7 @@ class Lakehouse:
             )
             self.spark.sql(
                 f"CREATE TABLE IF NOT EXISTS {name} ({table.ddl}) USING delta {layout} "
-                f"LOCATION '{location}' "
-                + (f"TBLPROPERTIES ({properties})" if properties else "")
+                f"LOCATION '{location}' " + (f"TBLPROPERTIES ({properties})" if properties else "")
             )
         self._ready.add(name)
 
