@@ -47,6 +47,10 @@ class Application:
         except subprocess.TimeoutExpired:
             return False
 
+    def share_fairly(self, pool: str) -> None:
+        """Give what this thread runs a pool of its own: a long batch then leaves room for short ones."""
+        self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+
     def end(self) -> None:
         """Stop Spark and its Java process, whatever state they are in, in a little over two seconds."""
         if self.is_alive:  # on a thread, since a Java process that hangs does not answer

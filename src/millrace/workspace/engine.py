@@ -87,6 +87,7 @@ class Engine(Watcher):
         """Run a job; when it fails, run it again after a pause that doubles each time in a row."""
         state = self.states[job.name]
         pause = 1.0
+        application.share_fairly(job.name)
         while not self.stop.is_set():
             done = state.batches
             try:
