@@ -1,7 +1,6 @@
 """The page in a real browser, served by a real Streamlit process."""
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect, sync_playwright
 
+from kit.browser import FLAGS, chromium
 from kit.dashboards_folder import DASHBOARDS
 from kit.polling import eventually
 from kit.sample_warehouse import Sample, ledger_rows, sample_warehouse, traffic_row
@@ -20,16 +20,6 @@ from kit.warehouse_builder import append_rows, build_warehouse
 
 pytestmark = pytest.mark.browser
 
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 HOSTILE = "<img src=x onerror='window.owned = true'>"
 DEADLINE = 30  # seconds
 
@@ -76,10 +66,9 @@ def address(tmp_path: Path, sample: Sample) -> Iterator[str]:
 
 @pytest.fixture
 def browser_page() -> Iterator[Page]:
-    chromium = shutil.which("chromium")
-    assert chromium, "chromium is missing: install it to run the tests marked browser"
+    executable = chromium()
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
         try:
             page = browser.new_page(viewport={"width": 1440, "height": 1900})
             page.set_default_timeout(DEADLINE * 1000)
