@@ -7,7 +7,7 @@ _DAY = 24 * 3600 * 1_000_000
 _RFC3339 = r"^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)?\z"
 _FAR_OFFSET = r"[+-](?:1[89]|2[0-3]):[0-5]\d\z"  # beyond what Spark's own cast takes
 _FIRST, _END = 0, 253_402_300_800_000_000  # 1970 up to and without 10000, microseconds
-_YEAR_TWO = -62_104_060_800_000_000  # leaves room to look back from in years that dates can hold
+_EARLIEST = -11_676_096_000_000_000  # 1600: before 1582 engines disagree by days what day it was
 
 
 def parse_instant(text: Column) -> Column:
@@ -30,11 +30,11 @@ def arrival_time(received: Column, record: Column) -> Column:
 def event_time(arrival: Column, sent: Column, original: Column, timestamp: Column) -> Column:
     """Three-timestamp correction: arrival less what passed on the device before it was sent.
 
-    After the Segment spec's `timestamp`. Where the correction would go back beyond year 2 it is
-    not used. All in microseconds; `arrival` is never null.
+    After the Segment spec's `timestamp`. Where the correction would go back beyond 1600 it is not
+    used. All in microseconds; `arrival` is never null.
     """
     corrected = arrival - (sent - original)
-    usable = (sent >= original) & (corrected >= _YEAR_TWO)
+    usable = (sent >= original) & (corrected >= _EARLIEST)
     return F.coalesce(F.when(usable, corrected), timestamp, original, arrival)
 
 

@@ -22,7 +22,7 @@ _TIME = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))?", re.ASCII
 )
 _MONEY = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_YEAR_TWO = -718_797 * DAY  # 0002-01-01
+_YEAR_1600 = -135_140 * DAY
 _CENT = Decimal("0.0001")
 
 
@@ -170,7 +170,7 @@ def correct_clock(body: Fields, stored: Stored) -> tuple[int, int]:
     arrival = received if received is not None and received <= kafka + DAY else kafka
     if sent is not None and original is not None and sent >= original:
         corrected = arrival - (sent - original)
-        if corrected >= _YEAR_TWO:
+        if corrected >= _YEAR_1600:
             return arrival, corrected
     for candidate in (given, original):
         if candidate is not None:

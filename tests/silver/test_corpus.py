@@ -93,18 +93,18 @@ TIMES: dict[str, tuple[datetime, dict[str, Any]]] = {
     "received a day ahead of Kafka": (SENT + DAY, untimed("c9", receivedAt=instant(SENT + DAY))),
     "received a tick more ahead: Kafka": (SENT, untimed("c10", receivedAt=instant(SENT + DAY + TICK))),
     "5 min ahead is no future": (SENT + FUTURE, message("c11", "v-c11", at=SENT + FUTURE)),
-    "a correction to before year 2: timestamp": (
+    "a correction to before 1600: timestamp": (
         NOON,
         untimed(
             "c12",
             sentAt="9999-01-01T00:00:00Z",
-            originalTimestamp="7974-08-02T23:59:59.999999Z",
+            originalTimestamp="9572-08-01T23:59:59.999999Z",
             timestamp=instant(NOON),
         ),
     ),
-    "a correction to year 2": (
-        datetime(2, 1, 1, tzinfo=timezone.utc),
-        untimed("c13", sentAt="9999-01-01T00:00:00Z", originalTimestamp="7974-08-03T00:00:00Z"),
+    "a correction to 1600": (
+        datetime(1600, 1, 1, tzinfo=timezone.utc),
+        untimed("c13", sentAt="9999-01-01T00:00:00Z", originalTimestamp="9572-08-02T00:00:00Z"),
     ),
 }
 
@@ -156,16 +156,14 @@ OTHERS = [
             context={"page": {"url": "https://shop.example/?utm_source=bing&utm_medium=c%70c"}},
         )
     ),
-    record(
-        message("year 1", "v-old", sentAt="9999-01-01T00:00:00Z", originalTimestamp="7974-08-03T00:10:00Z")
-    ),
+    record(message("1600", "v-old", sentAt="9999-01-01T00:00:00Z", originalTimestamp="9572-08-02T00:10:00Z")),
     record(
         message(
-            "order of year 1",
+            "order of 1600",
             "v-old",
             "Order Completed",
             sentAt="9999-01-01T00:00:00Z",
-            originalTimestamp="7974-08-03T00:20:00Z",
+            originalTimestamp="9572-08-02T00:20:00Z",
             properties={"order_id": "old", "total": 1},
         )
     ),
