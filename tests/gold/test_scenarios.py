@@ -1,0 +1,41 @@
+"""Many stories at once, late, doubled and in any order, through the real jobs: as the oracle says."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kit.oracle import Oracle
+from kit.pipeline import assert_as_the_oracle, run_jobs
+from kit.records import Bronze
+from kit.scenarios import cut, tell
+from kit.spark import settle_in
+
+
+def test_stories_told_out_of_order(spark: SparkSession, tmp_path: Path) -> None:
+    settings = settle_in(spark, tmp_path, max_batch_rows=1)  # one bronze commit a micro-batch
+    coarse = settings.model_copy(update={"max_batch_rows": 1_000_000})
+    bronze = Bronze(spark, settings)
+    first, second, *rest = cut(tell(40))
+    bronze.commit(first)
+    bronze.commit(second)
+    run_jobs(spark, settings, "refine")
+    run_jobs(spark, coarse, "repair", "publish")
+    for records in rest:
+        bronze.commit(records)
+    run_jobs(spark, settings, "refine")
+    run_jobs(spark, coarse, "repair", "publish")
+    assert_as_the_oracle(settings, Oracle.over(bronze.stored))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("jobs_after_every_commit", [True, False])
+def test_many_stories(spark: SparkSession, tmp_path: Path, jobs_after_every_commit: bool) -> None:
+    settings = settle_in(spark, tmp_path, max_batch_rows=500)
+    bronze = Bronze(spark, settings)
+    for records in cut(tell(400)):
+        bronze.commit(records)
+        if jobs_after_every_commit:
+            run_jobs(spark, settings)
+    run_jobs(spark, settings)
+    assert_as_the_oracle(settings, Oracle.over(bronze.stored))
