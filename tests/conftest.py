@@ -1,9 +1,21 @@
 """What several folders of tests share."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from pyspark.sql import SparkSession
+
+from kit.home import JOBS, REAL_LOG, SAMPLE_EVENTS, Home
+from millrace.workspace.broker import running_broker
+from millrace.workspace.ports import lasting_port
+
+
+@dataclass(frozen=True)
+class Broker:
+    bootstrap: str
 
 
 @pytest.fixture(scope="session")
@@ -13,3 +25,36 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
     with spark_application(tmp_path_factory.mktemp("spark")) as session:
         yield session
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A real broker for all tests; each takes a topic of its own."""
+    with running_broker(tmp_path_factory.mktemp("broker"), lasting_port()) as bootstrap:
+        yield Broker(bootstrap)
+
+
+@pytest.fixture(scope="session")
+def new_home(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Home]:
+    """Makes homes on the shared broker, each with a topic of its own; arguments are further settings."""
+
+    def make(**more: str) -> Home:
+        path: Path = tmp_path_factory.mktemp("at") / "home"
+        path.mkdir()
+        return Home(path, broker.bootstrap, f"events-{uuid4().hex}", more)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def caught_up_home(new_home: Callable[..., Home]) -> Home:
+    """A home in which all jobs have caught up with a real log, where it is there, and a sample.
+
+    The log is of 2015, the sample of 2026. Look at it, but copy it to change it.
+    """
+    home = new_home()
+    if REAL_LOG.is_file():
+        home.must("load", str(REAL_LOG), "--format", "access-log")
+    home.must("produce", "--events", str(SAMPLE_EVENTS), "--seed", "7")
+    home.must("run", *JOBS, "--once")
+    return home

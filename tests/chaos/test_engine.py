@@ -1,0 +1,61 @@
+"""The engine of a running workspace, killed: the supervisor brings it back, and it goes on."""
+
+from collections.abc import Callable, Iterator
+
+import polars as pl
+import psutil
+import pytest
+
+from kit.home import JOBS, Home
+from kit.polling import eventually
+from kit.processes import assert_nothing_runs
+from kit.tables import commits, folder
+from millrace.workspace import records
+from millrace.workspace.ports import lasting_port
+
+PATIENCE = 240  # seconds, on a busy machine
+
+
+@pytest.fixture
+def workspace(new_home: Callable[..., Home]) -> Iterator[Home]:
+    """A home whose workspace runs, on the shared broker."""
+    home = new_home(MILLRACE_DASHBOARD_PORT=str(lasting_port()), MILLRACE_TRIGGER_INTERVAL="1")
+    home.must("produce", "--events", "1000", "--seed", "1")
+    home.must("up")
+    yield home
+    home.must("down")
+    assert_nothing_runs(home.path, seconds=1)
+
+
+def engine(home: Home) -> psutil.Process | None:
+    return records.running(home.path, "engine")
+
+
+def published(home: Home) -> int:
+    """Records that have come all the way to gold."""
+    if not commits(home, "ops.ledger"):
+        return 0
+    ledger = pl.scan_delta(folder(home, "ops.ledger")).filter(pl.col("job") == JOBS[-1])
+    return int(ledger.select(pl.col("input_rows").sum()).collect().item())
+
+
+def test_the_engine_comes_back_when_its_java_is_killed(workspace: Home) -> None:
+    eventually(lambda: published(workspace) == 1000, PATIENCE, "the first events are in gold")
+    before = engine(workspace)
+    assert before is not None
+    java = next(child for child in before.children() if child.name() == "java")
+    java.kill()
+    eventually(
+        lambda: not before.is_running() or before.status() == psutil.STATUS_ZOMBIE,
+        10,
+        "the engine has noticed",
+    )
+    workspace.must("produce", "--events", "1000", "--seed", "2")
+    eventually(lambda: published(workspace) == 2000, PATIENCE, "the next events are in gold")
+    after = engine(workspace)
+    assert after is not None
+    assert after.pid != before.pid
+    workspace.must("audit")
+    log = (workspace.path / "logs" / "engine.log").read_text()
+    assert "ERROR Spark's Java process ended while the jobs ran" in log
+    assert "Traceback" not in log

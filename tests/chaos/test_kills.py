@@ -1,0 +1,92 @@
+"""Kill or stop the pipeline at different moments: it comes to what a calm run comes to."""
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kit.home import JOBS, Home
+from kit.processes import Pipeline, assert_nothing_runs, seconds_of
+from kit.tables import commits, differences
+
+JAVA_ENDED = "millrace: Spark's Java process ended while {job} ran. Run the same command again"
+
+
+def kill_group(pipeline: Pipeline, job: str) -> None:
+    pipeline.kill_group()
+
+
+def kill_java(pipeline: Pipeline, job: str) -> None:
+    pipeline.java().kill()
+    assert seconds_of(lambda: pipeline.ends(30)) < 10
+    assert pipeline.process.returncode == 1
+    (line,) = pipeline.told
+    assert line.startswith(JAVA_ENDED.format(job=job))
+
+
+def stop(pipeline: Pipeline, job: str) -> None:
+    pipeline.process.send_signal(signal.SIGINT if job == "refine" else signal.SIGTERM)
+    assert seconds_of(lambda: pipeline.ends(30)) < 10
+    assert pipeline.process.returncode == 1
+    assert pipeline.told == [f"millrace: {job} was stopped. Run it again: it goes on where it stopped."]
+
+
+# Each moment is a commit of a table, told by how many there are, that of its making included. What the
+# job does next (another table, the ledger) is cut off.
+@pytest.mark.parametrize(
+    ("kill", "moments"),
+    [
+        (
+            kill_group,
+            [
+                ("ingest", "bronze.kafka_records", 3),
+                ("refine", "silver.events", 3),
+                ("publish", "gold.attribution", 2),
+            ],
+        ),
+        (
+            kill_java,
+            [
+                ("ingest", "bronze.kafka_records", 2),
+                ("refine", "silver.sessions", 3),
+                ("publish", "gold.conversions", 3),
+            ],
+        ),
+        (
+            stop,
+            [
+                ("ingest", "bronze.kafka_records", 2),
+                ("refine", "silver.events", 2),
+                ("publish", "gold.attribution", 2),
+            ],
+        ),
+    ],
+)
+def test_three_times_leave_no_trace(
+    calm_home: Home,
+    tmp_path: Path,
+    kill: Callable[[Pipeline, str], None],
+    moments: list[tuple[str, str, int]],
+) -> None:
+    home = calm_home.twin(tmp_path / "home")
+    for job, table, reached in moments:
+        with Pipeline(home) as pipeline:
+            pipeline.reaches(lambda table=table, reached=reached: commits(home, table) >= reached)
+            kill(pipeline, job)
+        assert_nothing_runs(home.path)
+    home.must("run", *JOBS, "--once")
+    home.must("audit")
+    assert differences(home, calm_home) == {}
+
+
+def test_a_stop_while_spark_starts(calm_home: Home, tmp_path: Path) -> None:
+    home = calm_home.twin(tmp_path / "home")
+    with Pipeline(home) as pipeline:
+        pipeline.reaches(lambda: bool(pipeline.children()))
+        pipeline.process.send_signal(signal.SIGTERM)
+        assert seconds_of(lambda: pipeline.ends(30)) < 10
+        assert pipeline.process.returncode == 1
+        (line,) = pipeline.told
+    assert line.startswith("millrace: stopped before Spark was ready. ")
+    assert_nothing_runs(home.path, seconds=2)

@@ -1,0 +1,48 @@
+"""A checkpoint that is lost, or half lost, costs time and never a row."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from kit.home import Home
+
+
+def lose_all(checkpoint: Path) -> None:
+    shutil.rmtree(checkpoint)
+
+
+def lose_offsets(checkpoint: Path) -> None:
+    shutil.rmtree(checkpoint / "offsets")
+
+
+def lose_commits(checkpoint: Path) -> None:
+    shutil.rmtree(checkpoint / "commits")
+
+
+def lose_the_latest_offsets(checkpoint: Path) -> None:
+    latest = max((path for path in checkpoint.glob("offsets/*")), key=lambda path: int(path.name))
+    latest.unlink()
+    latest.with_name(f".{latest.name}.crc").unlink(missing_ok=True)
+
+
+def lose_the_identity(checkpoint: Path) -> None:
+    (checkpoint / "metadata").write_text("")
+
+
+def test_no_loss_costs_or_doubles_a_record(new_home: Callable[..., Home]) -> None:
+    home = new_home(MILLRACE_MAX_BATCH_ROWS="400")
+    losses = (lose_all, lose_offsets, lose_commits, lose_the_latest_offsets, lose_the_identity)
+    sent = 0
+    for seed, lose in enumerate((None, *losses)):
+        if lose is not None:
+            lose(home.path / "checkpoints" / "ingest")
+        home.must("produce", "--events", "1000", "--seed", str(seed))
+        sent += 1000
+        home.must("run", "ingest", "--once")
+        home.must("audit")
+        assert home.sql(PLACES) == [[str(sent), str(sent)]], lose
+    home.must("run", "refine", "--once")
+    home.must("audit")
+
+
+PLACES = 'SELECT count(*), count(DISTINCT (topic, partition, "offset")) FROM bronze.kafka_records'

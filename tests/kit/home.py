@@ -1,0 +1,89 @@
+"""A home as a user has one: the real command line, in processes of its own, on a topic of its own."""
+
+import csv
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lakehouse.settings import Settings, load_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+REAL_LOG = ROOT.parent / "shared" / "data" / "apache_logs.log"
+SAMPLE_EVENTS = 6000
+JOBS = ("ingest", "refine", "repair", "publish")
+
+
+@dataclass(frozen=True)
+class Home:
+    """A MILLRACE_HOME, and the Kafka topic that belongs to it.
+
+    Args:
+        path: the folder.
+        bootstrap: the broker, as host:port.
+        topic: its name.
+        more: other settings, as MILLRACE_* variables.
+    """
+
+    path: Path
+    bootstrap: str
+    topic: str
+    more: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The environment its commands run in."""
+        ours = {
+            "MILLRACE_HOME": str(self.path),
+            "MILLRACE_KAFKA_BOOTSTRAP": self.bootstrap,
+            "MILLRACE_EVENTS_TOPIC": self.topic,
+            "PYTHONPATH": str(ROOT / "src"),
+            "COLUMNS": "250",
+        }
+        return {**os.environ, **ours, **self.more}
+
+    @property
+    def settings(self) -> Settings:
+        """The same for what runs in this process."""
+        return load_settings(home=self.path, kafka_bootstrap=self.bootstrap, events_topic=self.topic)
+
+    def run(self, *arguments: str, seconds: float = 400, **env: str) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end, whatever its exit code."""
+        return subprocess.run(
+            command(*arguments),
+            env={**self.env, **env},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=seconds,
+        )
+
+    def must(self, *arguments: str, **env: str) -> str:
+        """Run a command that has to succeed; its standard output."""
+        done = self.run(*arguments, **env)
+        assert done.returncode == 0, f"millrace {' '.join(arguments)}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def sql(self, query: str) -> list[list[str]]:
+        """The rows that `millrace sql --csv` prints, without its heading."""
+        return list(csv.reader(self.must("sql", query, "--csv").splitlines()))[1:]
+
+    def copy(self, path: Path) -> "Home":
+        """The same state in another folder."""
+        shutil.copytree(self.path, path)
+        return Home(path, self.bootstrap, self.topic, self.more)
+
+    def twin(self, path: Path, **more: str) -> "Home":
+        """A new home that reads the same topic, and knows what was sent there."""
+        path.mkdir()
+        shutil.copytree(self.path / "manifests", path / "manifests")
+        return Home(path, self.bootstrap, self.topic, {**self.more, **more})
+
+
+def command(*arguments: str) -> tuple[str, ...]:
+    """The command line of this Python."""
+    return (sys.executable, "-m", "millrace", *arguments)

@@ -1,0 +1,97 @@
+"""The pipeline as a process group that can be killed, and what is left of a home's processes."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from kit.home import JOBS, ROOT, Home, command
+from kit.polling import eventually
+
+START_SECONDS = 240.0
+"""For the moment that is waited for: a busy machine may take its time."""
+
+
+class Pipeline:
+    """`millrace run … --once` in a session of its own; use it as a context manager.
+
+    Args:
+        home: where it runs.
+        jobs: what it runs.
+    """
+
+    def __init__(self, home: Home, *jobs: str) -> None:
+        self.home = home
+        self._told = home.path.parent / f"{home.path.name}.stderr"
+        with self._told.open("wb") as told:
+            self.process = subprocess.Popen(
+                command("run", *(jobs or JOBS), "--once"),
+                env=home.env,
+                cwd=ROOT,
+                stdout=subprocess.DEVNULL,
+                stderr=told,
+                start_new_session=True,
+            )
+
+    def __enter__(self) -> "Pipeline":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill_group()
+
+    @property
+    def told(self) -> list[str]:
+        """The lines on standard error so far, those of the progress left out."""
+        lines = self._told.read_text().splitlines()
+        return [line for line in lines if not line.startswith(tuple(f"{job}: " for job in JOBS))]
+
+    def reaches(self, moment: Callable[[], bool]) -> None:
+        """Wait until it has come to a moment; it must not have ended before."""
+        eventually(lambda: moment() or self.process.poll() is not None, START_SECONDS, "the moment to kill")
+        assert self.process.poll() is None, f"it ended before it could be killed: {self.told}"
+
+    def java(self) -> psutil.Process:
+        """Its Java process."""
+        return next(child for child in self.children() if child.name() == "java")
+
+    def children(self) -> list[psutil.Process]:
+        """What it has started itself."""
+        return psutil.Process(self.process.pid).children()
+
+    def kill_group(self) -> None:
+        """Kill the whole process group, as `kill -9 -PID` does."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def ends(self, seconds: float) -> int:
+        """Wait for its end; the exit code."""
+        return self.process.wait(seconds)
+
+
+def processes_of(home: Path) -> list[psutil.Process]:
+    """Every process that was started for this home and still runs."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            ours = process.environ().get("MILLRACE_HOME") == str(home)
+            if ours and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def assert_nothing_runs(home: Path, seconds: float = 10.0) -> None:
+    """Nothing that was started for this home outlives it for long."""
+    eventually(lambda: not processes_of(home), seconds, f"nothing runs in {home}")
+
+
+def seconds_of(action: Callable[[], object]) -> float:
+    """How long something takes."""
+    begun = time.monotonic()
+    action()
+    return time.monotonic() - begun

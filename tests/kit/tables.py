@@ -1,0 +1,44 @@
+"""Tables on disk, as another program finds them: their rows, their versions, how far they have come."""
+
+from typing import Any
+
+import polars as pl
+from deltalake import DeltaTable
+
+from kit.home import Home
+from lakehouse.contracts import TABLES
+
+OF_EVENTS = tuple(name for name in TABLES if not name.startswith("ops."))
+
+
+def facts(home: Home, name: str) -> list[tuple[Any, ...]]:
+    """A table's rows, in order, without the columns that follow from the order of arrival."""
+    frame = pl.scan_delta(folder(home, name)).select(TABLES[name].facts).collect()
+    return sorted(frame.rows(), key=repr)
+
+
+def differences(home: Home, other: Home, *names: str) -> dict[str, tuple[int, int]]:
+    """By table, of these or of all but ops, that is not the same in both: how many rows each has alone."""
+    found = {}
+    for name in names or OF_EVENTS:
+        ours, theirs = (facts(each, name) for each in (home, other))
+        if ours != theirs:
+            found[name] = (len(set(ours) - set(theirs)), len(set(theirs) - set(ours)))
+    return found
+
+
+def versions(home: Home) -> dict[str, tuple[int, int]]:
+    """Version and rows of each table that is there."""
+    tables = {name: DeltaTable(folder(home, name)) for name in TABLES if commits(home, name)}
+    return {name: (table.version(), table.count()) for name, table in tables.items()}
+
+
+def commits(home: Home, name: str) -> int:
+    """Commits of a table so far, that of its making included; 0 where there is none yet."""
+    log = home.path / "warehouse" / name.replace(".", "/") / "_delta_log"
+    return sum(1 for _ in log.glob("*.json"))
+
+
+def folder(home: Home, name: str) -> str:
+    """Where a table lies."""
+    return str(home.path / "warehouse" / name.replace(".", "/"))

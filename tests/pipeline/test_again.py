@@ -1,0 +1,16 @@
+"""Running everything a second time adds nothing."""
+
+from pathlib import Path
+
+from kit.home import JOBS, Home
+from kit.tables import versions
+from lakehouse.contracts import TABLES
+
+
+def test_a_second_run_on_the_same_input_commits_nothing(caught_up_home: Home, tmp_path: Path) -> None:
+    home = caught_up_home.copy(tmp_path / "home")
+    before = versions(home)
+    assert set(before) == set(TABLES)
+    assert all(rows for _, rows in before.values())
+    home.must("run", *JOBS, "--once")
+    assert versions(home) == before

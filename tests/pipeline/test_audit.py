@@ -1,0 +1,89 @@
+"""The audit finds nothing wrong where nothing is, and names what somebody has tampered with."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from kit.home import SAMPLE_EVENTS, Home
+from kit.tables import folder
+
+BRONZE = "bronze.kafka_records"
+PLACE = "topic = '{topic}' AND partition = {partition} AND offset = {offset}"
+
+
+def one_record(home: Home) -> pl.DataFrame:
+    """A sample event of bronze that is not the last of its partition."""
+    records = pl.scan_delta(folder(home, BRONZE)).filter(pl.col("partition") == 0)
+    return records.sort("offset", descending=True).slice(100, 1).collect()
+
+
+def remove_a_record(home: Home) -> None:
+    place = one_record(home).row(0, named=True)
+    DeltaTable(folder(home, BRONZE)).delete(PLACE.format(**place))
+
+
+def double_a_record(home: Home) -> None:
+    write_deltalake(folder(home, BRONZE), one_record(home).to_arrow(), mode="append")
+
+
+def remove_an_event(home: Home) -> None:
+    table = DeltaTable(folder(home, "silver.events"))
+    event = pl.scan_delta(table).select("event_id").head(1).collect().item()
+    table.delete(f"event_id = '{event}'")
+
+
+def claim_a_record_more(home: Home) -> None:
+    (path,) = (home.path / "manifests").glob("*-produce-*.json")
+    told = json.loads(path.read_text())
+    path.write_text(json.dumps({**told, "records": told["records"] + 1}))
+
+
+def claim_other_records(home: Home) -> None:
+    (path,) = (home.path / "manifests").glob("*-produce-*.json")
+    told = json.loads(path.read_text())
+    path.write_text(json.dumps({**told, "checksum": "0" * len(told["checksum"])}))
+
+
+def wrong_lines(stdout: str) -> list[str]:
+    return [" ".join(line.split()) for line in stdout.splitlines() if line.split()[:1] == ["wrong"]]
+
+
+def test_all_is_well_after_all_jobs(caught_up_home: Home) -> None:
+    done = caught_up_home.run("audit")
+    assert done.returncode == 0, done.stdout
+    assert wrong_lines(done.stdout) == []
+    assert f"{SAMPLE_EVENTS:,} of {SAMPLE_EVENTS:,} records in bronze" in done.stdout
+    assert "Audit ok: nothing is missing and nothing is doubled." in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("tamper", "told"),
+    [
+        (
+            remove_a_record,
+            ["1 lost", f"{SAMPLE_EVENTS - 1:,} of {SAMPLE_EVENTS:,} records in bronze", "off by -1"],
+        ),
+        (double_a_record, ["records, 1 of them twice", "off by 1"]),
+        (
+            remove_an_event,
+            ["ledger of refine: silver.events", "off by 1", "1 bronze records are in no silver"],
+        ),
+        (claim_a_record_more, [f"{SAMPLE_EVENTS:,} of {SAMPLE_EVENTS + 1:,} records in bronze"]),
+        (claim_other_records, ["checksum", "the client's is 0000"]),
+    ],
+)
+def test_a_difference_is_named(
+    caught_up_home: Home, tmp_path: Path, tamper: Callable[[Home], None], told: list[str]
+) -> None:
+    home = caught_up_home.copy(tmp_path / "home")
+    tamper(home)
+    done = home.run("audit")
+    assert done.returncode == 1
+    wrong = "\n".join(wrong_lines(done.stdout))
+    assert [part for part in told if part not in wrong] == []
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("millrace: the audit found ")

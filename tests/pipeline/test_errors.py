@@ -1,0 +1,73 @@
+"""What a user gets wrong is told by the command line in one clear line, with a next step."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kit.home import Home
+from millrace.workspace.ports import free_port
+
+PARTS = {"missing": None, "empty": b"", "binary": bytes(range(256)) * 64}
+TOLD = {"missing": "no such file", "empty": "is empty", "binary": "is binary"}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A home with no broker: nothing here should get as far as asking it."""
+    return Home(tmp_path / "home", f"127.0.0.1:{free_port()}", "events")
+
+
+def the_one_line(done: "subprocess.CompletedProcess[str]") -> str:
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("millrace: ")
+    assert done.stdout == ""
+    return line
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_file_that_can_not_be_loaded(home: Home, tmp_path: Path, part: str) -> None:
+    file = tmp_path / "events.log"
+    content = PARTS[part]
+    if content is not None:
+        file.write_bytes(content)
+    line = the_one_line(home.run("load", str(file), "--format", "segment"))
+    assert str(file) in line
+    assert TOLD[part] in line
+
+
+def test_an_unknown_format(home: Home, tmp_path: Path) -> None:
+    file = tmp_path / "events.log"
+    file.write_text("{}\n")
+    line = the_one_line(home.run("load", str(file), "--format", "parquet"))
+    assert "parquet" in line
+    assert "segment" in line
+    assert "access-log" in line
+
+
+def test_a_broker_that_is_away(home: Home) -> None:
+    line = the_one_line(home.run("run", "ingest", "--once"))
+    assert f"no Kafka broker answers at {home.bootstrap}" in line
+    assert "millrace up --broker" in line
+
+
+def no_java(folder: Path) -> None:
+    """Nothing at all."""
+
+
+def java_11(folder: Path) -> None:
+    java = folder / "java"
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.22\" 2024-01-16' >&2\n")
+    java.chmod(0o755)
+
+
+@pytest.mark.parametrize(("put", "told"), [(no_java, "No Java found"), (java_11, "Java 11 found at")])
+def test_java_that_will_not_do(home: Home, tmp_path: Path, put: Callable[[Path], None], told: str) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    put(tools)
+    line = the_one_line(home.run("run", "refine", "--once", PATH=str(tools), JAVA_HOME=""))
+    assert told in line
+    assert "17" in line

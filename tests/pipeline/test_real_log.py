@@ -1,0 +1,85 @@
+"""A real server's log, all the way through, against a count that shares no code with what it checks."""
+
+import re
+from collections import Counter, defaultdict
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import NamedTuple
+
+import pytest
+
+from kit.home import REAL_LOG, Home
+
+OF_THE_LOG = "year({}) = 2015"  # the sample beside it is of another year
+COMBINED = re.compile(
+    r'(?P<address>\S+) \S+ \S+ \[(?P<time>[^\]]+)\] "(?:[^"\\]|\\.)*" \d+ \S+ '
+    r'"(?P<referrer>(?:[^"\\]|\\.)*)" "(?P<agent>(?:[^"\\]|\\.)*)'
+)
+HALF_AN_HOUR = timedelta(minutes=30)
+
+
+class View(NamedTuple):
+    visitor: tuple[str, str]
+    at: datetime
+    referrer: str
+
+
+@pytest.fixture(scope="module")
+def views() -> list[View]:
+    """The log's lines, read with the standard library alone."""
+    if not REAL_LOG.is_file():
+        pytest.skip(f"the real log is not there: {REAL_LOG}")
+    found = []
+    for line in REAL_LOG.read_text(encoding="utf-8").splitlines():
+        entry = COMBINED.match(line)
+        assert entry, line
+        at = datetime.strptime(entry["time"], "%d/%b/%Y:%H:%M:%S %z")
+        found.append(View((entry["address"], entry["agent"]), at, entry["referrer"]))
+    return found
+
+
+def count_sessions(views: list[View]) -> int:
+    times: dict[tuple[str, str], list[datetime]] = defaultdict(list)
+    for view in views:
+        times[view.visitor].append(view.at)
+    sessions = 0
+    for moments in times.values():
+        moments.sort()
+        gaps = (later - earlier for earlier, later in pairwise(moments))
+        sessions += 1 + sum(gap >= HALF_AN_HOUR for gap in gaps)
+    return sessions
+
+
+def test_each_line_is_in_bronze_and_accounted_for(caught_up_home: Home, views: list[View]) -> None:
+    (manifest,) = (caught_up_home.path / "manifests").glob("*-load-*.json")
+    told = caught_up_home.must("audit")
+    (line,) = [line for line in told.splitlines() if manifest.stem in line]
+    assert "10,000 of 10,000 records in bronze" in line
+    union = " UNION ".join(
+        f'SELECT topic, partition, "offset" FROM silver.{name}'
+        for name in ("events", "rejected_events", "duplicate_events")
+    )
+    query = f"""
+        SELECT count(*) FROM bronze.kafka_records SEMI JOIN ({union}) USING (topic, partition, "offset")
+        WHERE list_contains(list_transform(headers, lambda h: h.value), '{manifest.stem}'::BLOB)
+    """
+    assert len(views) == 10_000
+    assert caught_up_home.sql(query) == [["10000"]]
+
+
+def test_sessions_are_what_an_independent_count_gives(caught_up_home: Home, views: list[View]) -> None:
+    visitors = len({view.visitor for view in views})
+    figures = "count(*), count(DISTINCT visitor_id), sum(events), sum(page_views)"
+    query = f"SELECT {figures} FROM silver.sessions WHERE {OF_THE_LOG.format('started_at')}"
+    assert caught_up_home.sql(query) == [[str(count_sessions(views)), str(visitors), "10000", "10000"]]
+
+
+def test_top_referrers_are_what_an_independent_count_gives(caught_up_home: Home, views: list[View]) -> None:
+    counted = Counter(view.referrer for view in views if view.referrer not in ("", "-"))
+    wanted = sorted(counted.items(), key=lambda item: (-item[1], item[0]))[:25]
+    query = f"""
+        SELECT referrer, count(*) AS views FROM silver.events
+        WHERE role = 'page_view' AND referrer IS NOT NULL AND {OF_THE_LOG.format("event_time")}
+        GROUP BY referrer ORDER BY views DESC, referrer LIMIT 25
+    """
+    assert caught_up_home.sql(query) == [[referrer, str(count)] for referrer, count in wanted]
