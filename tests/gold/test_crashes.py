@@ -1,0 +1,103 @@
+"""Jobs that die between two commits, and are run again with more to do: nothing lost, nothing doubled."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kit.oracle import Oracle
+from kit.pipeline import assert_as_the_oracle, run_jobs
+from kit.records import NOON, Bronze, Record, message, record
+from kit.spark import settle_in
+from lakehouse.tables import Lakehouse
+
+MINUTES = timedelta(minutes=1)
+SALE = {"order_id": "sale", "total": "0.0001", "currency": "EUR"}
+_WRITES = ("append", "replace_where", "swap")
+PAGE = "https://shop.example/"
+
+
+class DiedError(Exception):
+    """The process has died."""
+
+
+class Told:
+    """A story of one visitor, which a prefix makes one of its own."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+
+    def send(self, uid: str, kind: str, minute: float, visitor: str = "v", **properties: Any) -> Record:
+        if "order_id" in properties:
+            properties["order_id"] = self.prefix + properties["order_id"]
+        at = NOON + minute * MINUTES
+        body = message(self.prefix + uid, self.prefix + visitor, kind, at, properties=properties)
+        return record({**body, "context": {"page": {"url": PAGE}}})
+
+    def before(self, day: float) -> list[Record]:
+        """A sale and a visit, and a copy."""
+        visit = [self.send("a", "page", day), self.send("b", "Promotion Clicked", day, promotion_id="p")]
+        return [*visit, self.send("o2", "Order Completed", day + 20, "w", **SALE), visit[0]]
+
+    def interrupted(self, day: float, clock: float) -> list[Record]:
+        """The same sale, earlier; visitors who are long gone as the clock goes on; a reject; a copy."""
+        sale = self.send("o1", "Order Completed", day + 15, **SALE)
+        gone = [self.send("c", "page", clock + 60), self.send("c2", "page", clock + 60, "x")]
+        clock_mover = self.send("d", "page", clock + 300, "y")
+        return [sale, *gone, clock_mover, record("not json"), self.send("a", "page", day)]
+
+    def after(self, day: float, clock: float) -> list[Record]:
+        """The sale earlier still; what joins visits that were over; copies."""
+        sale = self.send("o0", "Order Completed", day + 1, "z", **SALE)
+        joins = [self.send("e", "page", clock + 80), self.send("f", "page", clock + 100, "x")]
+        return [sale, *joins, self.send("d", "page", clock + 300, "y"), self.send("c", "page", clock + 60)]
+
+
+@contextmanager
+def dying_at(table: str) -> Iterator[None]:
+    """Let the process die where it is about to commit to a table; other commits go through."""
+
+    def dying(write: Any) -> Any:
+        def commit(lake: Lakehouse, name: str, *args: Any, **more: Any) -> None:
+            if name == table:
+                raise DiedError(name)
+            write(lake, name, *args, **more)
+
+        return commit
+
+    with pytest.MonkeyPatch.context() as patched:
+        for name in _WRITES:
+            patched.setattr(Lakehouse, name, dying(getattr(Lakehouse, name)))
+        with pytest.raises(DiedError):
+            yield
+
+
+CASES = [
+    (["refine"], "silver.events"),
+    (["refine"], "silver.sessions"),
+    (["refine"], "ops.ledger"),
+    (["refine", "repair"], "ops.ledger"),
+    (["repair", "publish"], "gold.conversions"),
+    (["refine", "repair", "publish"], "gold.traffic"),
+]
+
+
+def test_jobs_that_die_before_a_commit_end_as_if_they_had_not(spark: SparkSession, tmp_path: Path) -> None:
+    settings = settle_in(spark, tmp_path)
+    bronze = Bronze(spark, settings)
+    stories = [(Told(f"{n}-"), n * 60.0, 2000 + n * 400.0) for n in range(len(CASES))]
+    bronze.commit([each for story, day, _ in stories for each in story.before(day)])
+    run_jobs(spark, settings)
+    for (jobs, table), (story, day, clock) in zip(CASES, stories, strict=True):
+        bronze.commit(story.interrupted(day, clock))
+        for job in jobs[:-1]:
+            run_jobs(spark, settings, job)
+        with dying_at(table):
+            run_jobs(spark, settings, jobs[-1])
+        bronze.commit(story.after(day, clock))
+    run_jobs(spark, settings)
+    assert_as_the_oracle(settings, Oracle.over(bronze.stored))
