@@ -2,20 +2,17 @@
 
 import logging
 import os
-import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import psutil
 from filelock import FileLock, Timeout
 
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
+from millrace.workspace.starting import all_or_nothing, keep_quiet, sigint_kept, stderr_to
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,6 +31,7 @@ class Application:
         self.spark = spark
         gateway = spark.sparkContext._gateway  # noqa: SLF001 - no public way leads to the process
         self._java = gateway.proc if gateway is not None else None
+        keep_quiet(spark.sparkContext._accumulatorServer)  # noqa: SLF001 - nor to this server
 
     @property
     def is_alive(self) -> bool:
@@ -112,7 +110,7 @@ def _start(settings: Settings) -> Application:
     log = settings.home / "logs" / "spark.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     jars = spark_jars()
-    with _stderr_to(log), _sigint_kept(), _all_or_nothing():
+    with stderr_to(log), sigint_kept(), all_or_nothing():
         try:
             return Application(build_session(settings, jars))
         except MillraceError:
@@ -121,42 +119,3 @@ def _start(settings: Settings) -> Application:
             raise MillraceError(
                 f"Spark did not start ({type(error).__name__})", f"See {log}; `millrace doctor` may know why"
             ) from error
-
-
-@contextmanager
-def _sigint_kept() -> Iterator[None]:
-    """Leave Ctrl-C to who had it: PySpark takes it, to raise an exception wherever the program is."""
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, before)
-
-
-@contextmanager
-def _all_or_nothing() -> Iterator[None]:
-    """If the block fails, end the processes it has started."""
-    this = psutil.Process()
-    before = set(this.children())
-    try:
-        yield
-    except BaseException:
-        for process in set(this.children(recursive=True)) - before:
-            with suppress(psutil.Error):
-                process.kill()
-        raise
-
-
-@contextmanager
-def _stderr_to(path: Path) -> Iterator[None]:
-    """Let a child that is started meanwhile write its errors to a file, for as long as it lives."""
-    sys.stderr.flush()
-    before = os.dup(2)
-    with path.open("ab") as file:
-        os.dup2(file.fileno(), 2)
-    try:
-        yield
-    finally:
-        os.dup2(before, 2)
-        os.close(before)

@@ -1,0 +1,57 @@
+"""What PySpark does to the process that starts it, kept within bounds."""
+
+import os
+import signal
+import socketserver
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+
+
+@contextmanager
+def stderr_to(path: Path) -> Iterator[None]:
+    """Let a child that is started meanwhile write its errors to a file, for as long as it lives."""
+    sys.stderr.flush()
+    before = os.dup(2)
+    with path.open("ab") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
+
+
+@contextmanager
+def sigint_kept() -> Iterator[None]:
+    """Leave Ctrl-C to who had it: PySpark takes it, to raise an exception wherever the program is."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def all_or_nothing() -> Iterator[None]:
+    """If the block fails, end the processes it has started."""
+    this = psutil.Process()
+    before = set(this.children())
+    try:
+        yield
+    except BaseException:
+        for process in set(this.children(recursive=True)) - before:
+            with suppress(psutil.Error):
+                process.kill()
+        raise
+
+
+def keep_quiet(server: socketserver.BaseServer | None) -> None:
+    """Keep a server of PySpark's from printing a stack trace when Java ends: that is told in one line."""
+    if server is not None:
+        vars(server)["handle_error"] = lambda *_: None
