@@ -19,7 +19,7 @@ PATIENCE = 240  # seconds, on a busy machine
 @pytest.fixture
 def workspace(new_home: Callable[..., Home]) -> Iterator[Home]:
     """A home whose workspace runs, on the shared broker."""
-    home = new_home(MILLRACE_DASHBOARD_PORT=str(lasting_port()), MILLRACE_TRIGGER_INTERVAL="1")
+    home = new_home(MILLRACE_DASHBOARD_PORT=str(lasting_port()), MILLRACE_TRIGGER_INTERVAL="PT1S")
     home.must("produce", "--events", "1000", "--seed", "1")
     home.must("up")
     yield home
