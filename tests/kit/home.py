@@ -50,7 +50,7 @@ class Home:
         """The same for what runs in this process."""
         return load_settings(home=self.path, kafka_bootstrap=self.bootstrap, events_topic=self.topic)
 
-    def run(self, *arguments: str, seconds: float = 400, **env: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, seconds: float = 1500, **env: str) -> subprocess.CompletedProcess[str]:
         """Run a command to its end, whatever its exit code."""
         return subprocess.run(
             command(*arguments),
