@@ -86,6 +86,7 @@ CASES = [
 ]
 
 
+@pytest.mark.long
 def test_jobs_that_die_before_a_commit_end_as_if_they_had_not(spark: SparkSession, tmp_path: Path) -> None:
     settings = settle_in(spark, tmp_path)
     bronze = Bronze(spark, settings)
