@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -82,11 +83,8 @@ def follow(
             run.stop.wait(run.settings.trigger_interval.total_seconds())
             continue
         run.expect(sum(entry.input_rows for entry in pending))
-        if holding is None:
+        with run.turn, run.lake.exclusive(holding) if holding else nullcontext():
             last = _run_batch(run, ledger, batch, process)
-        else:
-            with run.lake.exclusive(holding):
-                last = _run_batch(run, ledger, batch, process)
 
 
 def _next_batch(last: Entry | None, pending: list[Entry], max_rows: int, reached: datetime) -> Batch | None:

@@ -5,6 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
@@ -35,6 +36,7 @@ class Run:
         once: catch up and stop; else go on until `stop`.
         stop: set when the job is to end after the batch at hand.
         watcher: hears of progress.
+        turn: held while a micro-batch is worked on, where jobs share few cores.
     """
 
     job: str
@@ -43,6 +45,7 @@ class Run:
     once: bool
     stop: threading.Event = field(default_factory=threading.Event)
     watcher: Watcher = field(default_factory=Watcher)
+    turn: AbstractContextManager[object] = field(default_factory=nullcontext)
 
     def __post_init__(self) -> None:
         self.lake = Lakehouse(self.spark, self.settings, self.job)

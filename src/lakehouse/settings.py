@@ -36,7 +36,7 @@ class Settings(BaseSettings):
     max_batch_rows: int = Field(300_000, description="rows a micro-batch takes at most, about")
     spark_memory: str = Field("2g", description="memory of the local Spark application")
     spark_java_options: str = Field(
-        "-XX:+UseParallelGC -XX:TieredStopAtLevel=1",
+        "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
         description="Java options of the local Spark application",
     )
 

@@ -18,6 +18,7 @@ from millrace.workspace.application import Application, spark_application
 from millrace.workspace.bundle import BundleJob, bundle_jobs
 from millrace.workspace.ending import GRACE_SECONDS
 from millrace.workspace.state import write_state
+from millrace.workspace.turns import Turns
 
 _LONGEST_PAUSE = 60.0
 
@@ -49,6 +50,7 @@ class Engine(Watcher):
 
     def __post_init__(self) -> None:
         self.states = {job.name: JobState() for job in self.jobs}
+        self._turns = Turns(max(1, (os.cpu_count() or 2) // 2))
 
     def advance(self, job: str, rows: int, seconds: float) -> None:
         """Count a micro-batch."""
@@ -92,7 +94,8 @@ class Engine(Watcher):
             done = state.batches
             try:
                 state.state = "running"
-                run = Run(job.name, application.spark.newSession(), self.settings, False, self.stop, self)
+                session = application.spark.newSession()
+                run = Run(job.name, session, self.settings, False, self.stop, self, self._turns)
                 job.job.body(run)
                 return
             except Exception as error:  # noqa: BLE001 - whatever it was: say so, and try again
