@@ -1,21 +1,21 @@
-"""The refine job's micro-batch: records to events, copies, rejects and open sessions."""
+"""The refine job's micro-batch: records to events, copies, rejects, and rows that grow."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from lakehouse.batches import Batch, Outcome
 from lakehouse.contracts.bronze import KAFKA_RECORDS
-from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, REJECTED_EVENTS, SESSIONS
+from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, REJECTED_EVENTS
 from lakehouse.frames import settle
 from lakehouse.instants import EPOCH, as_utc
 from lakehouse.job import Run
 from silver.copies import PLACE, find_copies
+from silver.growing import GROWING, Growing
 from silver.parse import Rules, parse_records
-from silver.sessions import join_fragments, mark_open, to_fragments
 from silver.verdicts import DUPLICATE, EVENT, HEARTBEAT, REJECTED, give_verdicts, reject_unusable
 
 _OUTPUTS = ((EVENTS.name, EVENT), (REJECTED_EVENTS.name, REJECTED), (DUPLICATE_EVENTS.name, DUPLICATE))
@@ -56,7 +56,7 @@ class Refine:
         self._rules = rules
         self._filled = {
             name: run.lake.filled_upto(name) or EPOCH
-            for name in (*(output for output, _ in _OUTPUTS), SESSIONS.name)
+            for name in (*(output for output, _ in _OUTPUTS), *(table.name for table in GROWING))
         }
 
     @property
@@ -71,20 +71,25 @@ class Refine:
         candidates = settle(read_candidates(records, self._rules))
         copies = settle(find_copies(candidates, lake.read(EVENTS.name)))
         judged = judge(candidates, copies, batch.watermark)
-        outcome = self._measure(judged, batch)
-        self._write(judged, batch, outcome)
+        counts = self._count(judged)
+        outcome = self._sum_up(counts, batch)
+        self._write(judged, counts, batch, outcome.watermark)
         return outcome
 
-    def _measure(self, judged: DataFrame, batch: Batch) -> Outcome:
+    def _count(self, judged: DataFrame) -> Row:
+        """Rows by verdict, late ones, the latest time; by table that grows, the events on time for it."""
         clock = F.when(F.col("verdict") == EVENT, F.col("event_time")).otherwise(F.col("heartbeat_at"))
-        counts = judged.agg(
+        return judged.agg(
             *(
                 F.count_if(F.col("verdict") == verdict).alias(verdict)
                 for verdict in (EVENT, DUPLICATE, REJECTED, HEARTBEAT)
             ),
+            *(F.count_if(_on_time() & F.expr(table.takes)).alias(table.name) for table in GROWING),
             F.count_if((F.col("verdict") == EVENT) & F.col("is_late")).alias("late"),
             F.max(F.when(F.col("verdict").isin(EVENT, HEARTBEAT), clock)).alias("latest"),
         ).collect()[0]
+
+    def _sum_up(self, counts: Row, batch: Batch) -> Outcome:
         return Outcome(
             output_rows=counts[EVENT],
             duplicates=counts[DUPLICATE],
@@ -94,14 +99,18 @@ class Refine:
             watermark=_advance(batch.watermark, counts["latest"], self._run.settings.watermark_delay),
         )
 
-    def _write(self, judged: DataFrame, batch: Batch, outcome: Outcome) -> None:
-        sizes = {EVENT: outcome.output_rows, REJECTED: outcome.rejected, DUPLICATE: outcome.duplicates}
-        outputs = [(name, verdict) for name, verdict in _OUTPUTS if sizes[verdict]]
+    def _write(self, judged: DataFrame, counts: Row, batch: Batch, watermark: datetime | None) -> None:
+        outputs = [(name, verdict) for name, verdict in _OUTPUTS if counts[verdict]]
         with ThreadPoolExecutor(max_workers=2) as writers:  # a commit waits more than it works
             writing = [
                 writers.submit(self._append, judged, name, verdict, batch) for name, verdict in outputs
             ]
-            writing.append(writers.submit(self._update_sessions, judged, batch, outcome.watermark))
+            if watermark is not None:
+                on_time = judged.where(_on_time())
+                writing += [
+                    writers.submit(self._grow, table, on_time, counts[table.name], batch, watermark)
+                    for table in GROWING
+                ]
         _raise_first([write.exception() for write in writing])
 
     def _append(self, judged: DataFrame, name: str, verdict: str, batch: Batch) -> None:
@@ -110,18 +119,24 @@ class Refine:
             rows = rows.withColumn("value", F.col("raw"))
         self._run.lake.append(name, self._unwritten(name, rows), upto=batch.upto)
 
-    def _update_sessions(self, judged: DataFrame, batch: Batch, watermark: datetime | None) -> None:
-        """Let the open sessions grow by the events on time, and close those the watermark has passed."""
-        if watermark is None:
+    def _grow(
+        self, table: Growing, on_time: DataFrame, taken: int, batch: Batch, watermark: datetime
+    ) -> None:
+        """Let the open rows grow by the events on time, and close those the watermark has passed."""
+        lake = self._run.lake
+        open_rows = lake.read(table.name).where("is_open")
+        if not taken and open_rows.isEmpty():
             return
-        on_time = judged.where((F.col("verdict") == EVENT) & ~F.col("is_late"))
-        fragments = to_fragments(self._unwritten(SESSIONS.name, on_time))
-        still_open = self._run.lake.read(SESSIONS.name).where("is_open").select(*fragments.columns)
-        sessions = mark_open(join_fragments(fragments.unionByName(still_open)), watermark)
-        self._run.lake.replace_where(SESSIONS.name, "is_open = true", sessions, upto=batch.upto)
+        pieces = table.to_pieces(self._unwritten(table.name, on_time))
+        rows = table.grow(open_rows, pieces, watermark)
+        lake.replace_where(table.name, "is_open = true", rows, upto=batch.upto)
 
     def _unwritten(self, name: str, rows: DataFrame) -> DataFrame:
         return rows.where(F.col("ingested_at") > F.lit(self._filled[name]))
+
+
+def _on_time() -> Column:
+    return (F.col("verdict") == EVENT) & ~F.col("is_late")
 
 
 def _advance(before: datetime | None, latest: datetime | None, delay: timedelta) -> datetime | None:

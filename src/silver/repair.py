@@ -1,4 +1,4 @@
-"""The side door: what late events change in sessions that were written without them."""
+"""The side door: what late events change in rows that were written without them."""
 
 from datetime import datetime
 
@@ -6,28 +6,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakehouse.batches import Batch, Outcome
-from lakehouse.contracts.silver import EVENTS, SESSIONS
+from lakehouse.contracts import TABLES
+from lakehouse.contracts.silver import EVENTS
 from lakehouse.frames import settle
-from lakehouse.instants import EPOCH
+from lakehouse.instants import EPOCH, as_utc
 from lakehouse.job import Run
 from lakehouse.ledger import Ledger
-from silver.rules.sessions import GAP, GAP_MICROS
-from silver.sessions import join_fragments, mark_open, to_fragments
-
-
-def touched_sessions(sessions: DataFrame, fragments: DataFrame) -> DataFrame:
-    """The sessions that some fragment of the same visitor comes within the gap of."""
-    late = fragments.select("visitor_id", F.col("started_at").alias("late_at"))
-    near = (
-        (F.col("s.visitor_id") == F.col("f.visitor_id"))
-        & (F.unix_micros("f.late_at") < F.unix_micros("s.ended_at") + GAP_MICROS)
-        & (F.unix_micros("f.late_at") > F.unix_micros("s.started_at") - GAP_MICROS)
-    )
-    return sessions.alias("s").join(F.broadcast(late).alias("f"), near, "left_semi")
+from silver.growing import GROWING, Growing
 
 
 class Repair:
-    """Brings late events into the sessions they belong to.
+    """Brings late events into the rows they belong to.
 
     Args:
         run: the job's run.
@@ -35,31 +24,47 @@ class Repair:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._filled = run.lake.filled_upto(SESSIONS.name) or EPOCH
+        self._filled = {table.name: run.lake.filled_upto(table.name) or EPOCH for table in GROWING}
 
     def __call__(self, batch: Batch) -> Outcome:
-        """Repair what the late events of one micro-batch touch."""
-        late = self._run.lake.read(EVENTS.name).where(batch.covers() & F.col("is_late"))
-        late = late.where(F.col("ingested_at") > F.lit(self._filled))
-        fragments = settle(to_fragments(late))
-        span = fragments.agg(
-            F.count("*").alias("rows"), F.min("started_at").alias("low"), F.max("ended_at").alias("high")
-        ).collect()[0]
-        if span.rows:
-            self._repair(fragments, span.low, span.high, batch)
-        return Outcome(output_rows=span.rows, late=span.rows, watermark=batch.upstream_watermark)
+        """Repair what the late events of one micro-batch touch, table by table."""
+        taken = F.expr(" OR ".join(table.takes for table in GROWING))
+        late = self._run.lake.read(EVENTS.name).where(batch.covers() & F.col("is_late") & taken)
+        late = settle(late.drop("properties"))
+        found = late.agg(F.count("*").alias("rows"), *map(self._span, GROWING)).collect()[0]
+        for table in GROWING:
+            span = found[table.name]
+            if span.low is not None:
+                self._repair(table, late.where(self._new(table)), span.low, span.high, batch)
+        return Outcome(output_rows=found.rows, late=found.rows, watermark=batch.upstream_watermark)
 
-    def _repair(self, fragments: DataFrame, low: datetime, high: datetime, batch: Batch) -> None:
+    def _new(self, table: Growing) -> Column:
+        """Late events that a table takes, and has not been given before a crash."""
+        return F.expr(table.takes) & (F.col("ingested_at") > F.lit(self._filled[table.name]))
+
+    def _span(self, table: Growing) -> Column:
+        time = F.when(self._new(table), F.col("event_time"))
+        return F.struct(F.min(time).alias("low"), F.max(time).alias("high")).alias(table.name)
+
+    def _repair(self, table: Growing, late: DataFrame, low: datetime, high: datetime, batch: Batch) -> None:
         lake = self._run.lake
-        before = settle(touched_sessions(lake.read(SESSIONS.name).where(_near(low, high)), fragments))
-        joined = join_fragments(fragments.unionByName(before.select(*fragments.columns)))
+        columns = TABLES[table.name].column_names
+        pieces = table.to_pieces(late)
+        before = settle(table.touched(lake.read(table.name), pieces, as_utc(low), as_utc(high)))
         refined = Ledger(lake).last("refine")  # by now further, perhaps, than this batch
-        after = mark_open(joined, (refined.watermark if refined else None) or EPOCH)
-        lake.swap(SESSIONS.name, before, after, upto=batch.upto, scope=_near(low, high, "t."))
+        after = table.grow(before, pieces, (refined.watermark if refined else None) or EPOCH)
+        after = settle(after.select(*columns))
+        changed = settle(after.exceptAll(before.select(*columns)))
+        gone = before.join(after, list(TABLES[table.name].key), "left_anti")
+        lake.swap(table.name, gone, changed, upto=batch.upto, scope=_around(table, changed, gone))
 
 
-def _near(low: datetime, high: datetime, prefix: str = "") -> Column:
-    """Sessions that lie within the gap of a span of time."""
-    return (F.col(f"{prefix}started_at") <= F.lit(high + GAP)) & (
-        F.col(f"{prefix}ended_at") >= F.lit(low - GAP)
-    )
+def _around(table: Growing, *frames: DataFrame) -> Column:
+    """The span of time that rows lie in."""
+    time = TABLES[table.name].event_time or ""
+    times = [frame.select(F.col(time).alias("at")) for frame in frames]
+    every = times[0]
+    for more in times[1:]:
+        every = every.unionByName(more)
+    span = every.agg(F.min("at").alias("low"), F.max("at").alias("high")).collect()[0]
+    return F.col(f"t.{time}").between(F.lit(span.low), F.lit(span.high))

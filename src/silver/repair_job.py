@@ -1,14 +1,14 @@
 """The repair job: late rows into what was written without them."""
 
 from lakehouse.batches import follow
-from lakehouse.contracts.silver import SESSIONS
 from lakehouse.job import Job, Run
+from silver.growing import LOCK
 from silver.repair import Repair
 
 
 def repair(run: Run) -> None:
-    """Bring late events into the sessions they belong to."""
-    follow(run, "refine", Repair(run), holding=SESSIONS.name)
+    """Bring late events into the rows they belong to."""
+    follow(run, "refine", Repair(run), holding=LOCK)
 
 
 main = Job("repair", repair)

@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from lakehouse.contracts.silver import SESSIONS
-from silver.rules.sessions import GAP_MICROS, PAGE_VIEWS, TYPES
+from silver.rules.sessions import GAP, GAP_MICROS, PAGE_VIEWS, TYPES
 
 _FRAGMENT = tuple(name for name in SESSIONS.column_names if name not in ("session_id", "is_open"))
 _ENTRY = ("entry_url", "entry_referrer", "campaign_source", "campaign_medium", "campaign_name", "channel")
@@ -34,6 +34,11 @@ def to_fragments(events: DataFrame) -> DataFrame:
         F.col("event_id").alias("first_event_id"),
         F.col("event_id").alias("last_event_id"),
     )
+
+
+def fragments_of(sessions: DataFrame) -> DataFrame:
+    """Sessions as fragments."""
+    return sessions.select(*_FRAGMENT)
 
 
 def join_fragments(fragments: DataFrame) -> DataFrame:
@@ -73,3 +78,22 @@ def mark_open(sessions: DataFrame, watermark: datetime) -> DataFrame:
     """Say which sessions may still grow: the watermark has not passed their last event by the gap."""
     over = F.unix_micros("ended_at") + GAP_MICROS <= F.unix_micros(F.lit(watermark))
     return sessions.withColumn("is_open", ~over)
+
+
+def touched_sessions(sessions: DataFrame, fragments: DataFrame, low: datetime, high: datetime) -> DataFrame:
+    """The sessions that some fragment of the same visitor comes within the gap of.
+
+    Args:
+        sessions: silver.sessions.
+        fragments: late events as fragments.
+        low: time of the first of them; with `high`, it prunes files.
+        high: time of the last.
+    """
+    late = fragments.select("visitor_id", F.col("started_at").alias("late_at"))
+    near = (
+        (F.col("s.visitor_id") == F.col("f.visitor_id"))
+        & (F.unix_micros("f.late_at") < F.unix_micros("s.ended_at") + GAP_MICROS)
+        & (F.unix_micros("f.late_at") > F.unix_micros("s.started_at") - GAP_MICROS)
+    )
+    around = (F.col("started_at") <= F.lit(high + GAP)) & (F.col("ended_at") >= F.lit(low - GAP))
+    return sessions.where(around).alias("s").join(F.broadcast(late).alias("f"), near, "left_semi")

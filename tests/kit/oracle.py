@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from kit import oracle_joins
 from kit.oracle_gold import Gold
 from kit.oracle_wire import (
     MINUTE,
@@ -107,6 +108,16 @@ class Oracle:
             "first_event_id": first["event_id"],
             "last_event_id": last["event_id"],
         }
+
+    @property
+    def impressions(self) -> list[Fields]:
+        """silver.impressions."""
+        return oracle_joins.impressions(self.events, self.watermark or 0)
+
+    @property
+    def searches(self) -> list[Fields]:
+        """silver.searches."""
+        return oracle_joins.searches(self.events, self.watermark or 0)
 
     @property
     def gold(self) -> Gold:

@@ -50,19 +50,23 @@ def expected_tables(oracle: Oracle) -> dict[str, list[dict[str, Any]]]:
         "silver.rejected_events": oracle.rejected,
         "silver.duplicate_events": oracle.duplicates,
         "silver.sessions": oracle.sessions,
+        "silver.impressions": oracle.impressions,
+        "silver.searches": oracle.searches,
         "gold.conversions": gold.conversions,
         "gold.attribution": gold.attribution,
         "gold.traffic": gold.traffic,
     }
 
 
-def assert_as_the_oracle(settings: Settings, oracle: Oracle) -> None:
-    """Each table, row by row.
+def assert_as_the_oracle(settings: Settings, oracle: Oracle, *layers: str) -> None:
+    """Each table, row by row; those of some layers, if any are named.
 
     Raises:
         AssertionError: with the first few rows that are missing and that are too many.
     """
     for table, rows in expected_tables(oracle).items():
+        if layers and TABLES[table].layer not in layers:
+            continue
         columns = (*TABLES[table].facts, *_MORE.get(table, ()))
         columns = tuple(name for name in columns if name not in _UNKNOWN.get(table, ()))
         wanted = sorted(_line(columns, row) for row in rows)

@@ -17,6 +17,7 @@ _STEPS = st.sampled_from(
         timedelta(seconds=9, microseconds=999_999),
         timedelta(seconds=10),
         timedelta(minutes=5),
+        timedelta(minutes=10),
         timedelta(minutes=29, seconds=59, microseconds=999_999),
         timedelta(minutes=30),
         timedelta(hours=3),

@@ -11,6 +11,9 @@ from lakehouse.contracts import TABLES
 
 Row = Mapping[str, Any]
 
+_SQL_PIECE = "at: bigint, is_click: boolean, event_id: string"
+_PIECE = {"at": pl.Int64, "is_click": pl.Boolean, "event_id": pl.String}
+_SEARCH_PIECE = {**_PIECE, "query": pl.String, "product_id": pl.String}
 POLARS_TYPES: dict[str, Any] = {
     "string": pl.String,
     "int": pl.Int32,
@@ -20,6 +23,9 @@ POLARS_TYPES: dict[str, Any] = {
     "binary": pl.Binary,
     "timestamp": pl.Datetime("us", "UTC"),
     "decimal(18,4)": pl.Decimal(18, 4),
+    "array<string>": pl.List(pl.String),
+    f"array<struct<{_SQL_PIECE}>>": pl.List(pl.Struct(_PIECE)),
+    f"array<struct<{_SQL_PIECE}, query: string, product_id: string>>": pl.List(pl.Struct(_SEARCH_PIECE)),
     "array<struct<key: string, value: binary>>": pl.List(pl.Struct({"key": pl.String, "value": pl.Binary})),
 }
 

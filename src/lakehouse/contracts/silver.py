@@ -1,4 +1,4 @@
-"""Silver: events told apart from copies and rejects, and the sessions they form."""
+"""Silver: events told apart from copies and rejects, and what they form: sessions, impressions, searches."""
 
 from lakehouse.contracts.table import Column, Table
 
@@ -102,4 +102,53 @@ SESSIONS = Table(
     partitioned_by=("is_open",),
 )
 
-TABLES = (EVENTS, REJECTED_EVENTS, DUPLICATE_EVENTS, SESSIONS)
+_OUTCOME = (
+    Column("outcome", "string", "clicked, unclicked, open (may be clicked in time yet) or orphan"),
+    Column("first_click_at", "timestamp", "time of the first counted click"),
+    Column("clicks", "bigint", "counted clicks"),
+)
+_STILL_OPEN = Column("is_open", "boolean", "an event on time may still change the row")
+_PIECE = "at: bigint, is_click: boolean, event_id: string"
+
+IMPRESSIONS = Table(
+    name="silver.impressions",
+    grain="impression, or orphan click",
+    key=("event_id",),
+    columns=(
+        Column("event_id", "string", "UID of the impression, or of the click that belongs to none"),
+        Column("visitor_id", "string", "who saw or clicked it"),
+        Column("promotion_id", "string", "promotion seen or clicked"),
+        Column("event_time", "timestamp", "time of that event"),
+        *_OUTCOME,
+        _STILL_OPEN,
+        Column(
+            "made_of", f"array<struct<{_PIECE}>>", "its events, uncounted clicks too; `at` in microseconds"
+        ),
+    ),
+    event_time="event_time",
+    partitioned_by=("is_open",),
+)
+
+SEARCHES = Table(
+    name="silver.searches",
+    grain="search, or orphan click on a result",
+    key=("event_id",),
+    columns=(
+        Column("event_id", "string", "UID of the search, or of the result click that belongs to none"),
+        Column("visitor_id", "string", "who searched or clicked"),
+        Column("query", "string", "words searched for; null for an orphan"),
+        Column("event_time", "timestamp", "time of that event"),
+        *_OUTCOME,
+        Column("clicked_products", "array<string>", "products of its clicks, in order of the clicks"),
+        _STILL_OPEN,
+        Column(
+            "made_of",
+            f"array<struct<{_PIECE}, query: string, product_id: string>>",
+            "its events; `at` in microseconds",
+        ),
+    ),
+    event_time="event_time",
+    partitioned_by=("is_open",),
+)
+
+TABLES = (EVENTS, REJECTED_EVENTS, DUPLICATE_EVENTS, SESSIONS, IMPRESSIONS, SEARCHES)
