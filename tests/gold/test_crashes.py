@@ -38,22 +38,36 @@ class Told:
         body = message(self.prefix + uid, self.prefix + visitor, kind, at, properties=properties)
         return record({**body, "context": {"page": {"url": PAGE}}})
 
+    def offer(self, uid: str, minute: float) -> list[Record]:
+        """A promotion and the results of a search, seen and clicked."""
+        return [
+            self.send(f"{uid}-seen", "Promotion Viewed", minute, promotion_id="p"),
+            self.send(f"{uid}-click", "Promotion Clicked", minute + 0.1, promotion_id="p"),
+            self.send(f"{uid}-search", "Products Searched", minute, query="boots"),
+            self.send(f"{uid}-result", "Product Clicked", minute + 0.1, product_id="boot"),
+        ]
+
     def before(self, day: float) -> list[Record]:
         """A sale and a visit, and a copy."""
         visit = [self.send("a", "page", day), self.send("b", "Promotion Clicked", day, promotion_id="p")]
         return [*visit, self.send("o2", "Order Completed", day + 20, "w", **SALE), visit[0]]
 
     def interrupted(self, day: float, clock: float) -> list[Record]:
-        """The same sale, earlier; visitors who are long gone as the clock goes on; a reject; a copy."""
+        """The same sale, earlier; visitors who are long gone as the clock goes on; a reject; a copy.
+
+        And offers: on time, and late.
+        """
         sale = self.send("o1", "Order Completed", day + 15, **SALE)
         gone = [self.send("c", "page", clock + 60), self.send("c2", "page", clock + 60, "x")]
         clock_mover = self.send("d", "page", clock + 300, "y")
+        gone += [*self.offer("on-time", clock + 61), *self.offer("late", day + 2)]
         return [sale, *gone, clock_mover, record("not json"), self.send("a", "page", day)]
 
     def after(self, day: float, clock: float) -> list[Record]:
         """The sale earlier still; what joins visits that were over; copies."""
         sale = self.send("o0", "Order Completed", day + 1, "z", **SALE)
-        joins = [self.send("e", "page", clock + 80), self.send("f", "page", clock + 100, "x")]
+        joins = [*self.offer("later", clock + 62), *self.offer("also", day + 1)]
+        joins += [self.send("e", "page", clock + 80), self.send("f", "page", clock + 100, "x")]
         return [sale, *joins, self.send("d", "page", clock + 300, "y"), self.send("c", "page", clock + 60)]
 
 
@@ -79,7 +93,10 @@ def dying_at(table: str) -> Iterator[None]:
 CASES = [
     (["refine"], "silver.events"),
     (["refine"], "silver.sessions"),
+    (["refine"], "silver.impressions"),
     (["refine"], "ops.ledger"),
+    (["refine", "repair"], "silver.impressions"),
+    (["refine", "repair"], "silver.searches"),
     (["refine", "repair"], "ops.ledger"),
     (["repair", "publish"], "gold.conversions"),
     (["refine", "repair", "publish"], "gold.traffic"),
