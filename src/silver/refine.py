@@ -9,21 +9,24 @@ from pyspark.sql import functions as F
 
 from lakehouse.batches import Batch, Outcome
 from lakehouse.contracts.bronze import KAFKA_RECORDS
-from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, REJECTED_EVENTS, SESSIONS
+from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, EXCHANGE_RATES, REJECTED_EVENTS, SESSIONS
 from lakehouse.frames import settle
 from lakehouse.instants import EPOCH, as_utc
 from lakehouse.job import Run
 from silver.copies import PLACE, find_copies
 from silver.parse import Rules, parse_records
+from silver.rates import keep_rates, read_rates
 from silver.sessions import join_fragments, mark_open, to_fragments
-from silver.verdicts import DUPLICATE, EVENT, HEARTBEAT, REJECTED, give_verdicts, reject_unusable
+from silver.verdicts import DUPLICATE, EVENT, HEARTBEAT, RATE, REJECTED, give_verdicts, reject_unusable
 
 _OUTPUTS = ((EVENTS.name, EVENT), (REJECTED_EVENTS.name, REJECTED), (DUPLICATE_EVENTS.name, DUPLICATE))
 
 
-def read_candidates(records: DataFrame, rules: Rules) -> DataFrame:
-    """Parse records and say which can't be used; bytes are kept of those alone."""
-    candidates = reject_unusable(parse_records(records, rules))
+def read_candidates(records: DataFrame, rules: Rules, rates_topic: str) -> DataFrame:
+    """Parse records, of events and of rates, and say which can't be used; bytes are kept of those alone."""
+    of_rates = F.col("topic") == rates_topic
+    events = reject_unusable(parse_records(records.where(~of_rates), rules))
+    candidates = events.unionByName(read_rates(records.where(of_rates)), allowMissingColumns=True)
     return candidates.withColumn("raw", F.when(F.col("reason").isNotNull(), F.col("raw")))
 
 
@@ -36,7 +39,8 @@ def judge(candidates: DataFrame, copies: DataFrame, watermark: datetime | None) 
         watermark: before the micro-batch; None before the first.
 
     Returns:
-        The columns of silver.events, rejected_events and duplicate_events together, and `verdict`.
+        The columns of silver.events, rejected_events and duplicate_events together, those of a rate, and
+        `verdict`.
     """
     judged = give_verdicts(candidates.join(F.broadcast(copies), list(PLACE), "left"))
     late = F.col("event_time") <= F.lit(watermark)
@@ -56,7 +60,7 @@ class Refine:
         self._rules = rules
         self._filled = {
             name: run.lake.filled_upto(name) or EPOCH
-            for name in (*(output for output, _ in _OUTPUTS), SESSIONS.name)
+            for name in (*(output for output, _ in _OUTPUTS), SESSIONS.name, EXCHANGE_RATES.name)
         }
 
     @property
@@ -68,34 +72,43 @@ class Refine:
         """Write one micro-batch; what a crash let through before is not written again."""
         lake = self._run.lake
         records = lake.read(KAFKA_RECORDS.name).where(batch.covers())
-        candidates = settle(read_candidates(records, self._rules))
-        copies = settle(find_copies(candidates, lake.read(EVENTS.name)))
+        candidates = settle(read_candidates(records, self._rules, self._run.settings.exchange_rates_topic))
+        copies = settle(find_copies(candidates.where("rate IS NULL"), lake.read(EVENTS.name)))
         judged = judge(candidates, copies, batch.watermark)
-        outcome = self._measure(judged, batch)
-        self._write(judged, batch, outcome)
+        outcome, rates, refused = self._measure(judged, batch)
+        if rates:
+            accepted = judged.where(F.col("verdict") == RATE)
+            keep_rates(lake, self._unwritten(EXCHANGE_RATES.name, accepted), batch.upto)
+        self._write(judged, batch, outcome, refused)
         return outcome
 
-    def _measure(self, judged: DataFrame, batch: Batch) -> Outcome:
+    def _measure(self, judged: DataFrame, batch: Batch) -> tuple[Outcome, int, int]:
+        """Count what came of records of events; beside that, accepted rates, and all rejects."""
+        of_events = F.col("topic") != self._run.settings.exchange_rates_topic
         clock = F.when(F.col("verdict") == EVENT, F.col("event_time")).otherwise(F.col("heartbeat_at"))
         counts = judged.agg(
             *(
                 F.count_if(F.col("verdict") == verdict).alias(verdict)
-                for verdict in (EVENT, DUPLICATE, REJECTED, HEARTBEAT)
+                for verdict in (EVENT, DUPLICATE, REJECTED, HEARTBEAT, RATE)
             ),
+            F.count_if(of_events).alias("read"),
+            F.count_if(of_events & (F.col("verdict") == REJECTED)).alias("refused"),
             F.count_if((F.col("verdict") == EVENT) & F.col("is_late")).alias("late"),
             F.max(F.when(F.col("verdict").isin(EVENT, HEARTBEAT), clock)).alias("latest"),
         ).collect()[0]
-        return Outcome(
+        outcome = Outcome(
+            input_rows=counts["read"],
             output_rows=counts[EVENT],
             duplicates=counts[DUPLICATE],
-            rejected=counts[REJECTED],
+            rejected=counts["refused"],
             heartbeats=counts[HEARTBEAT],
             late=counts["late"],
             watermark=_advance(batch.watermark, counts["latest"], self._run.settings.watermark_delay),
         )
+        return outcome, counts[RATE], counts[REJECTED]
 
-    def _write(self, judged: DataFrame, batch: Batch, outcome: Outcome) -> None:
-        sizes = {EVENT: outcome.output_rows, REJECTED: outcome.rejected, DUPLICATE: outcome.duplicates}
+    def _write(self, judged: DataFrame, batch: Batch, outcome: Outcome, refused: int) -> None:
+        sizes = {EVENT: outcome.output_rows, REJECTED: refused, DUPLICATE: outcome.duplicates}
         outputs = [(name, verdict) for name, verdict in _OUTPUTS if sizes[verdict]]
         with ThreadPoolExecutor(max_workers=2) as writers:  # a commit waits more than it works
             writing = [

@@ -11,8 +11,10 @@ from lakehouse.frames import settle
 from lakehouse.instants import EPOCH
 from lakehouse.job import Run
 from lakehouse.ledger import Ledger
+from silver.rules.bots import BotRules
 from silver.rules.sessions import GAP, GAP_MICROS
 from silver.sessions import join_fragments, mark_open, to_fragments
+from silver.visitors import Visitors
 
 
 def touched_sessions(sessions: DataFrame, fragments: DataFrame) -> DataFrame:
@@ -27,14 +29,16 @@ def touched_sessions(sessions: DataFrame, fragments: DataFrame) -> DataFrame:
 
 
 class Repair:
-    """Brings late events into the sessions they belong to.
+    """Brings late events into the sessions they belong to, and keeps what is known of visitors.
 
     Args:
         run: the job's run.
+        rules: what programs call themselves.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, rules: BotRules) -> None:
         self._run = run
+        self._visitors = Visitors(run, rules)
         self._filled = run.lake.filled_upto(SESSIONS.name) or EPOCH
 
     def __call__(self, batch: Batch) -> Outcome:
@@ -47,6 +51,7 @@ class Repair:
         ).collect()[0]
         if span.rows:
             self._repair(fragments, span.low, span.high, batch)
+        self._visitors(batch)
         return Outcome(output_rows=span.rows, late=span.rows, watermark=batch.upstream_watermark)
 
     def _repair(self, fragments: DataFrame, low: datetime, high: datetime, batch: Batch) -> None:

@@ -80,6 +80,7 @@ CASES = [
     (["refine"], "silver.events"),
     (["refine"], "silver.sessions"),
     (["refine"], "ops.ledger"),
+    (["refine", "repair"], "silver.identities"),
     (["refine", "repair"], "ops.ledger"),
     (["repair", "publish"], "gold.conversions"),
     (["refine", "repair", "publish"], "gold.traffic"),

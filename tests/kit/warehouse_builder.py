@@ -20,6 +20,8 @@ POLARS_TYPES: dict[str, Any] = {
     "binary": pl.Binary,
     "timestamp": pl.Datetime("us", "UTC"),
     "decimal(18,4)": pl.Decimal(18, 4),
+    "decimal(19,10)": pl.Decimal(19, 10),
+    "array<string>": pl.List(pl.String),
     "array<struct<key: string, value: binary>>": pl.List(pl.Struct({"key": pl.String, "value": pl.Binary})),
 }
 
