@@ -65,7 +65,7 @@ def test_a_rate_applies_from_its_start_up_to_and_without_the_next(spark: SparkSe
     rates = [
         ("USD", Decimal("0.5"), NOON, NOON + hour),
         ("USD", Decimal("1.23456"), NOON + hour, None),
-        ("EUR", Decimal("7"), NOON, None),
+        ("EUR", Decimal(7), NOON, None),
     ]
     columns = "currency string, rate decimal(19,10), valid_from timestamp, valid_to timestamp"
     rated = spark.createDataFrame(rates, columns).coalesce(1)
