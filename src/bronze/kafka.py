@@ -1,5 +1,6 @@
 """Kafka as the ingest job reads it."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,14 +16,19 @@ Spans = dict[TopicPartition, tuple[int, int]]
 
 
 def offset_spans(settings: Settings) -> Spans:
-    """By subscribed partition: its first offset, and the one after its last; empty if there is no topic.
+    """By subscribed partition: its first offset, and the one after its last; none of topics not there yet.
 
     Raises:
         MillraceError: if no broker answers.
     """
     with _consumer(settings) as consumer:
-        topic = settings.events_topic
-        places = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
+        there = consumer.topics()
+        places = [
+            TopicPartition(topic, number)
+            for topic in settings.topics
+            if topic in there
+            for number in consumer.partitions_for_topic(topic) or ()
+        ]
         first, ends = consumer.beginning_offsets(places), consumer.end_offsets(places)
         return {place: (first[place], ends[place]) for place in places}
 
@@ -61,11 +67,15 @@ def _consumer(settings: Settings) -> Iterator[KafkaConsumer]:
 
 
 def read_records(spark: SparkSession, settings: Settings, starting_offsets: str) -> DataFrame:
-    """The stream of records of the subscribed topics, headers included."""
+    """The stream of records of the subscribed topics, headers included.
+
+    By a pattern, since a topic that is named has to be there: one that is made later is found then.
+    """
+    pattern = "|".join(re.escape(topic) for topic in settings.topics)
     return (
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", settings.bootstrap)
-        .option("subscribe", settings.events_topic)
+        .option("subscribePattern", f"^(?:{pattern})$")
         .option("startingOffsets", starting_offsets)
         .option("includeHeaders", "true")
         .option("failOnDataLoss", "true")

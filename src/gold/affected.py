@@ -1,71 +1,79 @@
-"""What new events may change in gold: whose conversions, and which windows."""
+"""What a micro-batch may change in gold: whose conversions, and which windows."""
+
+from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from gold.conversions import conversion_id
-from gold.persons import name_persons
+from gold.rates import rated_by
 from gold.traffic import minute_of
+from gold.view import View
+
+_EVER = (-(10**17), 10**17)  # microseconds: no event is before or after
 
 
-def affected_persons(fresh: DataFrame, events: DataFrame, identities: DataFrame) -> DataFrame:
-    """Persons that the visitors of new events are, were, or may have been taken for.
+def affected_persons(fresh: DataFrame, view: View) -> DataFrame:
+    """Persons that the visitors of new events, and new bots, are, were, or may have been taken for.
 
     Args:
         fresh: new rows of silver.events.
-        events: silver.events, the new rows included.
-        identities: visitor_id, user_id.
+        view: what silver knows.
 
     Returns:
         person_id, each once.
     """
-    visitors = fresh.select("visitor_id").distinct()
-    now = name_persons(visitors, identities).select("person_id")
+    visitors = fresh.select("visitor_id").unionByName(view.new_bots).distinct()
+    known = view.identities.join(F.broadcast(visitors), "visitor_id", "left_semi")
+    ever = known.select(F.explode("user_ids").alias("person_id"))
     alone = visitors.select(F.col("visitor_id").alias("person_id"))
-    said = events.where(F.col("user_id").isNotNull()).select(
-        "visitor_id", F.col("user_id").alias("person_id")
-    )
-    ever = said.join(F.broadcast(visitors), "visitor_id", "left_semi").select("person_id")
-    return now.unionByName(alone).unionByName(ever).distinct()
+    return alone.unionByName(ever).distinct()
 
 
 def affected_conversions(
-    anchored: DataFrame, published: DataFrame, fresh: DataFrame, persons: DataFrame
+    anchored: DataFrame, published: DataFrame, fresh: DataFrame, persons: DataFrame, view: View
 ) -> DataFrame:
-    """Conversions that new events may change: by person, by order, or by the watermark alone.
+    """Conversions that may change: by person, by order, by rate, by the watermark alone; and those of bots.
 
     Args:
         anchored: every conversion, as `gold.conversions.anchor_refunds` gives them.
         published: gold.conversions as it stands.
         fresh: new rows of silver.events.
         persons: person_id, as `affected_persons` gives them.
+        view: what silver knows.
 
     Returns:
-        conversion_id, each once.
+        conversion_id, each once; some may be there no longer.
     """
-    reached = fresh.where(F.col("goal").isNotNull()).select(conversion_id().alias("conversion_id"))
-    pending = published.where(~F.col("is_final")).select("conversion_id")
-    ids = [reached, pending]
+    reached = fresh.where(F.col("goal").isNotNull())
+    of_bots = published.join(F.broadcast(view.bots), "visitor_id", "left_semi")
+    orders = reached.select("order_id").unionByName(of_bots.select("order_id")).distinct()
+    ids = [
+        reached.select(conversion_id().alias("conversion_id")),
+        of_bots,
+        published.where(~F.col("is_final")),
+        anchored.join(F.broadcast(orders), "order_id", "left_semi"),  # refunds, whose order is another now
+        rated_by(anchored, view.new_rates),
+    ]
     for owner in ("person_id", "anchor_person"):
-        owned = anchored.join(
-            F.broadcast(persons.select(F.col("person_id").alias(owner))), owner, "left_semi"
-        )
-        ids.append(owned.select("conversion_id"))
-    taken_back = F.broadcast(reached.select(F.col("conversion_id").alias("anchor_id")))
-    ids.append(anchored.join(taken_back, "anchor_id", "left_semi").select("conversion_id"))
-    union = ids[0]
-    for more in ids[1:]:
-        union = union.unionByName(more)
-    return union.distinct()
+        theirs = F.broadcast(persons.select(F.col("person_id").alias(owner)))
+        ids.append(anchored.join(theirs, owner, "left_semi"))
+    return reduce(DataFrame.unionByName, (rows.select("conversion_id") for rows in ids)).distinct()
 
 
 def affected_windows(
-    fresh: DataFrame, events: DataFrame, sessions: DataFrame, converted: DataFrame, published: DataFrame
+    fresh: DataFrame,
+    events: DataFrame,
+    sessions: DataFrame,
+    converted: DataFrame,
+    published: DataFrame,
+    new_bots: DataFrame,
 ) -> DataFrame:
-    """Windows that new events may change.
+    """Windows that may change.
 
-    Their own; those of every event in a session that they joined, whose channel may be another now;
-    those of conversions that came, moved or went; and those not complete yet.
+    Those of new events; those of every event in a session that they joined, whose channel may be another
+    now; those of conversions that came, moved or went; those of every event of a new bot; and those not
+    complete yet.
 
     Args:
         fresh: new rows of silver.events.
@@ -73,11 +81,14 @@ def affected_windows(
         sessions: silver.sessions, the new rows included.
         converted: converted_at of conversions, before and after.
         published: gold.traffic as it stands.
+        new_bots: visitor_id.
 
     Returns:
         window_start, each once.
     """
-    grown = _sessions_of(fresh, sessions)
+    since, until = (F.timestamp_micros(F.lit(micros)) for micros in _EVER)
+    gone = new_bots.select(F.col("visitor_id").alias("_who"), since.alias("_from"), until.alias("_to"))
+    grown = _sessions_of(fresh, sessions).unionByName(gone)
     members = events.select("visitor_id", "event_time").join(
         F.broadcast(grown),
         (F.col("visitor_id") == F.col("_who")) & F.col("event_time").between(F.col("_from"), F.col("_to")),

@@ -8,22 +8,19 @@ from pyspark.sql import functions as F
 from gold.persons import name_persons
 
 
-def find_conversions(events: DataFrame, identities: DataFrame, currency: str) -> DataFrame:
+def find_conversions(events: DataFrame, identities: DataFrame) -> DataFrame:
     """One row a conversion: the earliest event of its goal and order (time, then UID).
 
     Args:
-        events: silver.events; those with a goal count.
-        identities: visitor_id, user_id.
-        currency: the reporting currency.
+        events: silver.events without those of bots; those with a goal count.
+        identities: silver.identities.
 
     Returns:
-        conversion_id, event_id, visitor_id, person_id, goal, order_id, converted_at, value, currency,
-        reporting_value.
+        conversion_id, event_id, visitor_id, person_id, goal, order_id, converted_at, value, currency.
     """
     goals = events.where(F.col("goal").isNotNull()).withColumn("conversion_id", conversion_id())
     rank = F.row_number().over(Window.partitionBy("conversion_id").orderBy("event_time", "event_id"))
     first = goals.withColumn("_rank", rank).where("_rank = 1")
-    reported = F.when(F.upper("currency") == currency, F.col("value"))
     return name_persons(first, identities).select(
         "conversion_id",
         "event_id",
@@ -34,7 +31,6 @@ def find_conversions(events: DataFrame, identities: DataFrame, currency: str) ->
         F.col("event_time").alias("converted_at"),
         "value",
         "currency",
-        reported.alias("reporting_value"),
     )
 
 

@@ -1,4 +1,4 @@
-"""The publish job's micro-batch: what new events change in gold, and nothing else."""
+"""The publish job's micro-batch: what it changes in gold, and nothing else."""
 
 from datetime import datetime, timedelta
 
@@ -8,10 +8,12 @@ from pyspark.sql import functions as F
 from gold.affected import affected_conversions, affected_persons, affected_windows
 from gold.attribution import credit_touches
 from gold.conversions import anchor_refunds, find_conversions, mark_final, reached_at
-from gold.persons import identify_visitors, name_persons
+from gold.persons import name_persons
+from gold.rates import report_values
 from gold.rules.models import LOOK_BACK
 from gold.touches import find_touches, trace_journeys
 from gold.traffic import measure_traffic, revise_windows
+from gold.view import View, take_view
 from lakehouse.batches import Batch, Outcome
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TRAFFIC
 from lakehouse.contracts.silver import EVENTS, SESSIONS
@@ -19,7 +21,7 @@ from lakehouse.frames import settle
 from lakehouse.instants import EPOCH
 from lakehouse.job import Run
 
-_FRESH = ("visitor_id", "user_id", "goal", "order_id", "event_id", "event_time")
+_FRESH = ("visitor_id", "goal", "order_id", "event_id", "event_time")
 Span = tuple[datetime, datetime]
 
 
@@ -27,7 +29,7 @@ class Publish:
     """Brings gold up to date with silver.
 
     Everything is recomputed for the conversions and windows that a micro-batch touches, and swapped in:
-    doing it again comes to the same tables.
+    doing it again comes to the same tables. Bots are left out, and what they had goes when they are found.
 
     Args:
         run: the job's run.
@@ -39,21 +41,20 @@ class Publish:
         self._refunds = refunds
 
     def __call__(self, batch: Batch) -> Outcome:
-        """Publish what the events of one micro-batch touch, late ones included."""
-        fresh = settle(self._read(EVENTS.name).where(batch.covers()).select(*_FRESH))
-        moved, conversions = self._publish_conversions(fresh, batch)
-        windows = self._publish_traffic(fresh, moved, batch)
+        """Publish what the events, bots and rates of one micro-batch touch, late ones included."""
+        view = take_view(self._run.lake, batch)
+        fresh = settle(view.people(self._read(EVENTS.name).where(batch.covers()).select(*_FRESH)))
+        moved, conversions = self._publish_conversions(fresh, view, batch)
+        windows = self._publish_traffic(fresh, moved, view, batch)
         return Outcome(output_rows=conversions + windows, watermark=batch.upstream_watermark)
 
-    def _publish_conversions(self, fresh: DataFrame, batch: Batch) -> tuple[DataFrame, int]:
+    def _publish_conversions(self, fresh: DataFrame, view: View, batch: Batch) -> tuple[DataFrame, int]:
         """Swap conversions and attribution; return when they were or may have been, and rows written."""
-        identities = settle(identify_visitors(self._read(EVENTS.name)))
         published = self._read(CONVERSIONS.name)
-        due = settle(self._due_conversions(fresh, published, identities))
-        journeys = settle(trace_journeys(due, self._touches_of(due, identities)))
+        ids, due = self._due_conversions(fresh, published, view)
+        journeys = settle(trace_journeys(due, self._touches_of(due, view)))
         counted = journeys.groupBy("conversion_id").agg(F.first("touches").alias("touches"))
         rows = settle(mark_final(due.join(counted, "conversion_id"), _watermark(batch)))
-        ids = F.broadcast(rows.select("conversion_id"))
         before = settle(published.join(ids, "conversion_id", "left_semi"))
         moved = settle(reached_at(self._read(EVENTS.name), ids))
         span = _span(moved)
@@ -68,15 +69,18 @@ class Publish:
         self._run.lake.swap(CONVERSIONS.name, before, rows, batch.upto, scope)
         return moved, rows.count()
 
-    def _due_conversions(self, fresh: DataFrame, published: DataFrame, identities: DataFrame) -> DataFrame:
-        events = self._read(EVENTS.name)
-        every = find_conversions(events, identities, self._run.settings.reporting_currency)
+    def _due_conversions(
+        self, fresh: DataFrame, published: DataFrame, view: View
+    ) -> tuple[DataFrame, DataFrame]:
+        """The ids of what may change, and what there is of it now."""
+        every = find_conversions(view.people(self._read(EVENTS.name)), view.identities)
         anchored = settle(anchor_refunds(every, self._refunds))
-        persons = affected_persons(fresh, events, identities)
-        due = affected_conversions(anchored, published, fresh, persons)
-        return anchored.join(due, "conversion_id", "left_semi")
+        persons = affected_persons(fresh, view)
+        ids = F.broadcast(settle(affected_conversions(anchored, published, fresh, persons, view)))
+        due = anchored.join(ids, "conversion_id", "left_semi")
+        return ids, settle(report_values(due, view.rates, self._run.settings.reporting_currency))
 
-    def _touches_of(self, conversions: DataFrame, identities: DataFrame) -> DataFrame:
+    def _touches_of(self, conversions: DataFrame, view: View) -> DataFrame:
         """The touches of everyone concerned, as far back as any of the conversions looks."""
         persons = conversions.select(F.col("anchor_person").alias("person_id")).distinct()
         span = _span(conversions.select("anchor_at")) or (EPOCH, EPOCH)
@@ -87,19 +91,22 @@ class Publish:
         )
         sessions = self._read(SESSIONS.name).where(F.col("started_at").between(low, high))
         theirs = (
-            name_persons(rows, identities).join(F.broadcast(persons), "person_id", "left_semi")
+            name_persons(view.people(rows), view.identities).join(
+                F.broadcast(persons), "person_id", "left_semi"
+            )
             for rows in (clicks, sessions)
         )
-        return name_persons(find_touches(*theirs), identities)
+        return name_persons(find_touches(*theirs), view.identities)
 
-    def _publish_traffic(self, fresh: DataFrame, moved: DataFrame, batch: Batch) -> int:
+    def _publish_traffic(self, fresh: DataFrame, moved: DataFrame, view: View, batch: Batch) -> int:
         events, sessions = self._read(EVENTS.name), self._read(SESSIONS.name)
         published = self._read(TRAFFIC.name)
-        windows = settle(affected_windows(fresh, events, sessions, moved, published))
+        windows = settle(affected_windows(fresh, events, sessions, moved, published, view.new_bots))
         span = _span(windows)
         if span is None:
             return 0
         low, high = span[0], span[1] + timedelta(minutes=1)
+        events, sessions = view.people(events), view.people(sessions)
         inside = sessions.where((F.col("started_at") < high) & (F.col("ended_at") >= low))
         first_start = _span(inside.select("started_at"))
         since = first_start[0] if first_start else low

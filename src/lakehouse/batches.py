@@ -41,8 +41,12 @@ class Batch:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a micro-batch, in rows; see the ledger's contract."""
+    """What came of a micro-batch, in rows; see the ledger's contract.
 
+    `input_rows` is None for a job that reads all the rows of the job before.
+    """
+
+    input_rows: int | None = None
     output_rows: int = 0
     duplicates: int = 0
     rejected: int = 0
@@ -110,14 +114,14 @@ def _next_batch(last: Entry | None, pending: list[Entry], max_rows: int, reached
 def _run_batch(run: Run, ledger: Ledger, batch: Batch, process: Callable[[Batch], Outcome]) -> Entry:
     started_at, clock = now(), time.monotonic()
     outcome = process(batch)
+    read = batch.rows if outcome.input_rows is None else outcome.input_rows
     entry = Entry(
         job=run.job,
         batch_id=batch.id,
         position=batch.upto,
         started_at=started_at,
         seconds=time.monotonic() - clock,
-        input_rows=batch.rows,
-        **vars(outcome),
+        **{**vars(outcome), "input_rows": read},
     )
     ledger.record(entry)
     run.advance(batch.rows, entry.seconds)

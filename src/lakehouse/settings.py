@@ -26,6 +26,7 @@ class Settings(BaseSettings):
     broker_port: int = Field(9092, description="port of the local broker on 127.0.0.1")
     dashboard_port: int = Field(8501, description="port of the dashboard on 127.0.0.1")
     events_topic: str = Field("events", description="topic of behavioural events")
+    exchange_rates_topic: str = Field("exchange_rates", description="topic of exchange rates")
     reporting_currency: str = Field("EUR", description="currency that reports are in (ISO 4217)")
     watermark_delay: timedelta = Field(
         timedelta(minutes=10), description="how far the watermark stays behind the latest event time"
@@ -44,6 +45,11 @@ class Settings(BaseSettings):
     def bootstrap(self) -> str:
         """The Kafka in use, as host:port."""
         return self.kafka_bootstrap or f"127.0.0.1:{self.broker_port}"
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics that bronze holds."""
+        return (self.events_topic, self.exchange_rates_topic)
 
     @property
     def warehouse(self) -> Path:

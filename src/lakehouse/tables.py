@@ -74,23 +74,23 @@ class Lakehouse:
         """
         self._write(name, rows, "overwrite", self._metadata(upto), replaceWhere=condition)
 
-    def swap(self, name: str, gone: DataFrame, rows: DataFrame, upto: datetime, scope: Column) -> None:
+    def swap(self, name: str, gone: DataFrame | None, rows: DataFrame, upto: datetime, scope: Column) -> None:
         """Take rows out and put rows in, in one commit. Doing it again changes nothing.
 
         Args:
             name: the table.
-            gone: key columns of what goes; a key that is in `rows` too is replaced.
+            gone: key columns of what goes; a key that is in `rows` too is replaced. None: nothing else goes.
             rows: what comes.
             upto: ingest stamp that the table's input is done up to with this commit.
             scope: a condition on the table, as `t`, that every key concerned meets: it prunes files.
         """
         self._ensure(name)
         table = TABLES[name]
-        same = [F.col(f"a.{key}").eqNullSafe(F.col(f"b.{key}")) for key in table.key]
-        leaving = gone.select(*table.key).alias("a").join(rows.alias("b"), _all(same), "left_anti")
-        changes = rows.select(*table.column_names, F.lit(False).alias("_gone")).unionByName(
-            leaving.withColumn("_gone", F.lit(True)), allowMissingColumns=True
-        )
+        changes = rows.select(*table.column_names, F.lit(False).alias("_gone"))
+        if gone is not None:
+            same = [F.col(f"a.{key}").eqNullSafe(F.col(f"b.{key}")) for key in table.key]
+            leaving = gone.select(*table.key).alias("a").join(rows.alias("b"), _all(same), "left_anti")
+            changes = changes.unionByName(leaving.withColumn("_gone", F.lit(True)), allowMissingColumns=True)
         matches = _all([F.col(f"t.{key}").eqNullSafe(F.col(f"s.{key}")) for key in table.key])
         values: dict[str, str | Column] = {column: f"s.`{column}`" for column in table.column_names}
         source = settle(changes)

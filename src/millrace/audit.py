@@ -19,6 +19,7 @@ from millrace.clients.manifest import HEADER
 
 BRONZE, EVENTS = "bronze.kafka_records", "silver.events"
 REJECTED, DUPLICATES = "silver.rejected_events", "silver.duplicate_events"
+RATES = "silver.exchange_rates"
 _PLACE = ("topic", "partition", "offset")
 
 
@@ -157,8 +158,11 @@ def _against_silver(settings: Settings, bronze: pl.LazyFrame) -> Iterator[Findin
     if refine is None:
         yield Finding("silver", "nothing has been refined yet", True)
         return
-    position = refine["position"]
-    records = bronze.filter(pl.col("ingested_at") <= position).select(pl.len()).collect().item()
+    position, topic = refine["position"], settings.exchange_rates_topic
+    refined = bronze.filter(pl.col("ingested_at") <= position)
+    yield from _against_rates(settings, refined.filter(pl.col("topic") == topic), position)
+    refined = refined.filter(pl.col("topic") != topic)
+    records = refined.select(pl.len()).collect().item()
     parts = {name: _rows_upto(settings, name, position) for name in (EVENTS, DUPLICATES, REJECTED)}
     rest = records - sum(parts.values()) - refine["heartbeats"] - refine["erased"]
     detail = (
@@ -166,7 +170,7 @@ def _against_silver(settings: Settings, bronze: pl.LazyFrame) -> Iterator[Findin
         f"{parts[REJECTED]:,} rejected + {refine['heartbeats']:,} heartbeats"
     )
     yield Finding("bronze = silver", detail if not rest else f"{detail}, off by {rest:,}", rest == 0)
-    missing = _unaccounted(settings, bronze.filter(pl.col("ingested_at") <= position))
+    missing = _unaccounted(settings, refined, (EVENTS, REJECTED, DUPLICATES))
     lost = max(missing - refine["heartbeats"] - refine["erased"], 0)
     yield Finding("every record by its place", f"{lost:,} bronze records are in no silver table", lost == 0)
     events = reader.scan(settings, EVENTS)
@@ -175,17 +179,41 @@ def _against_silver(settings: Settings, bronze: pl.LazyFrame) -> Iterator[Findin
         yield Finding("one event a UID", f"{doubled:,} UIDs twice in {EVENTS}", doubled == 0)
 
 
-def _rows_upto(settings: Settings, name: str, position: datetime) -> int:
+def _against_rates(settings: Settings, records: pl.LazyFrame, position: datetime) -> Iterator[Finding]:
+    """Exchange rates: a record is the row's that it made, or was replaced by a later one, or refused."""
+    count = records.select(pl.len()).collect().item()
+    rates = reader.scan(settings, RATES)
+    if not count and rates is None:
+        return
+    refused = _rows_upto(settings, REJECTED, position, of_rates=True)
+    rows, told = 0, 0
+    if rates is not None:
+        sums = rates.select(pl.len(), pl.col("records").sum(), pl.col("ingested_at").max())
+        rows, told, latest = sums.collect().row(0)
+        if latest is not None and latest > position:
+            yield Finding("bronze = exchange rates", "a micro-batch is under way", True)
+            return
+    rest = count - told - refused
+    detail = f"{count:,} bronze records = {rows:,} rates + {told - rows:,} replaced + {refused:,} rejected"
+    yield Finding("bronze = exchange rates", f"{detail}, off by {rest:,}" if rest else detail, rest == 0)
+    missing = _unaccounted(settings, records, (RATES, REJECTED))
+    lost = abs(missing - (told - rows))
+    yield Finding("every rate by its place", f"{lost:,} bronze records are in no silver table", lost == 0)
+
+
+def _rows_upto(settings: Settings, name: str, position: datetime, of_rates: bool = False) -> int:
+    """Rows of a silver table that came of the topic of events, or of that of exchange rates."""
     rows = reader.scan(settings, name)
     if rows is None:
         return 0
-    return int(rows.filter(pl.col("ingested_at") <= position).select(pl.len()).collect().item())
+    of_topic = (pl.col("topic") == settings.exchange_rates_topic) == of_rates
+    return int(rows.filter((pl.col("ingested_at") <= position) & of_topic).select(pl.len()).collect().item())
 
 
-def _unaccounted(settings: Settings, bronze: pl.LazyFrame) -> int:
-    """Bronze records that no silver table has by topic, partition and offset."""
+def _unaccounted(settings: Settings, bronze: pl.LazyFrame, tables: tuple[str, ...]) -> int:
+    """Bronze records that none of these tables has by topic, partition and offset."""
     missing = bronze.select(_PLACE)
-    for name in (EVENTS, REJECTED, DUPLICATES):
+    for name in tables:
         known = reader.scan(settings, name)
         if known is not None:
             missing = missing.join(known.select(_PLACE), on=list(_PLACE), how="anti")

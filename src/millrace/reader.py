@@ -39,6 +39,33 @@ def table_rows(settings: Settings) -> dict[str, int]:
     return {name: 0 if table is None else table.count() for name, table in tables.items()}
 
 
+def rows_by_topic(settings: Settings) -> dict[str, dict[str, int]]:
+    """By topic of bronze: its records, and what became of them in silver as far as it is refined."""
+    names = {
+        "records": "bronze.kafka_records",
+        "events": "silver.events",
+        "duplicates": "silver.duplicate_events",
+        "rejected": "silver.rejected_events",
+        "rates": "silver.exchange_rates",
+    }
+    counts: dict[str, dict[str, int]] = {}
+    for what, name in names.items():
+        rows = scan(settings, name)
+        if rows is not None:
+            for topic, count in rows.group_by("topic").len().sort("topic").collect().rows():
+                counts.setdefault(topic, {})[what] = count
+    return counts
+
+
+def without_rate(settings: Settings) -> int:
+    """Conversions with a value that nothing is known to turn into the reporting currency."""
+    conversions = scan(settings, "gold.conversions")
+    if conversions is None:
+        return 0
+    lacking = pl.col("value").is_not_null() & pl.col("reporting_value").is_null()
+    return int(conversions.select(lacking.sum()).collect().item())
+
+
 def ledger_sums(settings: Settings) -> dict[str, dict[str, Any]]:
     """By job: sums of the ledger's counts, `batches`, and where the job stands: `watermark`, `position`."""
     ledger = scan(settings, "ops.ledger")

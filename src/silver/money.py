@@ -12,5 +12,10 @@ _NEXT_TO_NOTHING = _DIGITS + r"[eE]-\d{4,}\s*\z"
 
 def parse_money(text: Column) -> Column:
     """The amount, half up to four decimals; null for what is no number or has more than 18 digits."""
-    nothing = F.when(text.rlike(_NEXT_TO_NOTHING), F.lit(0).cast(MONEY))
-    return F.when(text.rlike(_NUMBER), text.try_cast(MONEY)).otherwise(nothing)
+    return parse_number(text, MONEY)
+
+
+def parse_number(text: Column, decimal: str) -> Column:
+    """The number, half up to a decimal type's last digit; null for what is no number or does not fit."""
+    nothing = F.when(text.rlike(_NEXT_TO_NOTHING), F.lit(0).cast(decimal))
+    return F.when(text.rlike(_NUMBER), text.try_cast(decimal)).otherwise(nothing)

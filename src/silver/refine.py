@@ -9,21 +9,24 @@ from pyspark.sql import functions as F
 
 from lakehouse.batches import Batch, Outcome
 from lakehouse.contracts.bronze import KAFKA_RECORDS
-from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, REJECTED_EVENTS
+from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, EXCHANGE_RATES, REJECTED_EVENTS
 from lakehouse.frames import settle
 from lakehouse.instants import EPOCH, as_utc
 from lakehouse.job import Run
 from silver.copies import PLACE, find_copies
 from silver.growing import GROWING, Growing
 from silver.parse import Rules, parse_records
-from silver.verdicts import DUPLICATE, EVENT, HEARTBEAT, REJECTED, give_verdicts, reject_unusable
+from silver.rates import keep_rates, read_rates
+from silver.verdicts import DUPLICATE, EVENT, HEARTBEAT, RATE, REJECTED, give_verdicts, reject_unusable
 
 _OUTPUTS = ((EVENTS.name, EVENT), (REJECTED_EVENTS.name, REJECTED), (DUPLICATE_EVENTS.name, DUPLICATE))
 
 
-def read_candidates(records: DataFrame, rules: Rules) -> DataFrame:
-    """Parse records and say which can't be used; bytes are kept of those alone."""
-    candidates = reject_unusable(parse_records(records, rules))
+def read_candidates(records: DataFrame, rules: Rules, rates_topic: str) -> DataFrame:
+    """Parse records, of events and of rates, and say which can't be used; bytes are kept of those alone."""
+    of_rates = F.col("topic") == rates_topic
+    events = reject_unusable(parse_records(records.where(~of_rates), rules))
+    candidates = events.unionByName(read_rates(records.where(of_rates)), allowMissingColumns=True)
     return candidates.withColumn("raw", F.when(F.col("reason").isNotNull(), F.col("raw")))
 
 
@@ -36,7 +39,8 @@ def judge(candidates: DataFrame, copies: DataFrame, watermark: datetime | None) 
         watermark: before the micro-batch; None before the first.
 
     Returns:
-        The columns of silver.events, rejected_events and duplicate_events together, and `verdict`.
+        The columns of silver.events, rejected_events and duplicate_events together, those of a rate, and
+        `verdict`.
     """
     judged = give_verdicts(candidates.join(F.broadcast(copies), list(PLACE), "left"))
     late = F.col("event_time") <= F.lit(watermark)
@@ -56,7 +60,11 @@ class Refine:
         self._rules = rules
         self._filled = {
             name: run.lake.filled_upto(name) or EPOCH
-            for name in (*(output for output, _ in _OUTPUTS), *(table.name for table in GROWING))
+            for name in (
+                *(output for output, _ in _OUTPUTS),
+                *(table.name for table in GROWING),
+                EXCHANGE_RATES.name,
+            )
         }
 
     @property
@@ -68,32 +76,40 @@ class Refine:
         """Write one micro-batch; what a crash let through before is not written again."""
         lake = self._run.lake
         records = lake.read(KAFKA_RECORDS.name).where(batch.covers())
-        candidates = settle(read_candidates(records, self._rules))
-        copies = settle(find_copies(candidates, lake.read(EVENTS.name)))
+        candidates = settle(read_candidates(records, self._rules, self._run.settings.exchange_rates_topic))
+        copies = settle(find_copies(candidates.where("rate IS NULL"), lake.read(EVENTS.name)))
         judged = judge(candidates, copies, batch.watermark)
         counts = self._count(judged)
+        if counts[RATE]:
+            accepted = judged.where(F.col("verdict") == RATE)
+            keep_rates(lake, self._unwritten(EXCHANGE_RATES.name, accepted), batch.upto)
         outcome = self._sum_up(counts, batch)
         self._write(judged, counts, batch, outcome.watermark)
         return outcome
 
     def _count(self, judged: DataFrame) -> Row:
-        """Rows by verdict, late ones, the latest time; by table that grows, the events on time for it."""
+        """Rows by verdict, by table that grows, late ones, those of the events' topic; the latest time."""
+        of_events = F.col("topic") != self._run.settings.exchange_rates_topic
         clock = F.when(F.col("verdict") == EVENT, F.col("event_time")).otherwise(F.col("heartbeat_at"))
         return judged.agg(
             *(
                 F.count_if(F.col("verdict") == verdict).alias(verdict)
-                for verdict in (EVENT, DUPLICATE, REJECTED, HEARTBEAT)
+                for verdict in (EVENT, DUPLICATE, REJECTED, HEARTBEAT, RATE)
             ),
             *(F.count_if(_on_time() & F.expr(table.takes)).alias(table.name) for table in GROWING),
+            F.count_if(of_events).alias("read"),
+            F.count_if(of_events & (F.col("verdict") == REJECTED)).alias("refused"),
             F.count_if((F.col("verdict") == EVENT) & F.col("is_late")).alias("late"),
             F.max(F.when(F.col("verdict").isin(EVENT, HEARTBEAT), clock)).alias("latest"),
         ).collect()[0]
 
     def _sum_up(self, counts: Row, batch: Batch) -> Outcome:
+        """The ledger's row: what came of records of events."""
         return Outcome(
+            input_rows=counts["read"],
             output_rows=counts[EVENT],
             duplicates=counts[DUPLICATE],
-            rejected=counts[REJECTED],
+            rejected=counts["refused"],
             heartbeats=counts[HEARTBEAT],
             late=counts["late"],
             watermark=_advance(batch.watermark, counts["latest"], self._run.settings.watermark_delay),

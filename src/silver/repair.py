@@ -13,17 +13,21 @@ from lakehouse.instants import EPOCH, as_utc
 from lakehouse.job import Run
 from lakehouse.ledger import Ledger
 from silver.growing import GROWING, Growing
+from silver.rules.bots import BotRules
+from silver.visitors import Visitors
 
 
 class Repair:
-    """Brings late events into the rows they belong to.
+    """Brings late events into the rows they belong to, and keeps what is known of visitors.
 
     Args:
         run: the job's run.
+        rules: what programs call themselves.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, rules: BotRules) -> None:
         self._run = run
+        self._visitors = Visitors(run, rules)
         self._filled = {table.name: run.lake.filled_upto(table.name) or EPOCH for table in GROWING}
 
     def __call__(self, batch: Batch) -> Outcome:
@@ -36,6 +40,7 @@ class Repair:
             span = found[table.name]
             if span.low is not None:
                 self._repair(table, late.where(self._new(table)), span.low, span.high, batch)
+        self._visitors(batch)
         return Outcome(output_rows=found.rows, late=found.rows, watermark=batch.upstream_watermark)
 
     def _new(self, table: Growing) -> Column:

@@ -1,4 +1,4 @@
-"""What becomes of each record: event, copy, reject or heartbeat."""
+"""What becomes of each record: event, copy, reject, heartbeat or exchange rate."""
 
 from datetime import timedelta
 
@@ -10,6 +10,7 @@ LONGEST_ID = 256  # code points
 FUTURE = timedelta(minutes=5)
 
 EVENT, DUPLICATE, REJECTED, HEARTBEAT = "event", "duplicate", "rejected", "heartbeat"
+RATE = "rate"
 
 
 def reject_unusable(parsed: DataFrame) -> DataFrame:
@@ -41,14 +42,16 @@ def give_verdicts(judged: DataFrame) -> DataFrame:
     """Name each record's fate.
 
     Args:
-        judged: with `heartbeat_at`, `reason` and `first_offset`, the record that stayed, for a copy.
+        judged: with `heartbeat_at`, `reason`, `rate`, and `first_offset`, the record that stayed, for a
+            copy.
 
     Returns:
-        The same rows with `verdict`: event, duplicate, rejected or heartbeat.
+        The same rows with `verdict`: event, duplicate, rejected, heartbeat or rate.
     """
     verdict = (
         F.when(F.col("heartbeat_at").isNotNull(), HEARTBEAT)
         .when(F.col("reason").isNotNull(), REJECTED)
+        .when(F.col("rate").isNotNull(), RATE)
         .when(F.col("first_offset").isNotNull(), DUPLICATE)
         .otherwise(EVENT)
     )

@@ -21,11 +21,7 @@ _FIELDS = (
 
 
 def decode_values(records: DataFrame) -> DataFrame:
-    """Read each record's value as one JSON object.
-
-    The value is parsed as the first element of an array whose second is a mark, so that anything but
-    white space after the object is seen, in one pass. The last of duplicate keys wins; where text is
-    expected anything else is its JSON text; where an object is expected anything else is null.
+    """Read each record's value as the message of an event.
 
     Args:
         records: with `raw`, the value's bytes.
@@ -34,13 +30,36 @@ def decode_values(records: DataFrame) -> DataFrame:
         The same rows with `message`, a struct of the wire format's fields, null if the value is not one
         JSON object in UTF-8, and `properties`, their JSON text: `{}` if they are there and no object.
     """
-    text = F.when(F.is_valid_utf8(F.col("raw").cast("string")), F.col("raw").cast("string"))
-    marked = F.concat(F.lit("["), text, F.lit(f',{{"{_MARK}":"'), F.md5("raw"), F.lit('"}]'))
-    both = F.from_json(marked, f"array<struct<{_FIELDS}, `\0end`: string>>", _STRICT)
+    read = decode_objects(records, _FIELDS)
+    return read.withColumn("properties", _properties(F.col("message.properties"), _text(), _marked()))
+
+
+def decode_objects(records: DataFrame, fields: str) -> DataFrame:
+    """Read each record's value as one JSON object.
+
+    The value is parsed as the first element of an array whose second is a mark, so that anything but
+    white space after the object is seen, in one pass. The last of duplicate keys wins; where text is
+    expected anything else is its JSON text; where an object is expected anything else is null.
+
+    Args:
+        records: with `raw`, the value's bytes.
+        fields: names and types of what is wanted of it, as in SQL.
+
+    Returns:
+        The same rows with `message`, a struct of the fields, null if the value is not one JSON object.
+    """
+    both = F.from_json(_marked(), f"array<struct<{fields}, `\0end`: string>>", _STRICT)
     whole = (F.size("both") == 2) & (F.col("both")[1]["\0end"] == F.md5("raw"))
     read = records.withColumn("both", both).withColumn("message", F.when(whole, F.col("both")[0]))
-    properties = _properties(F.col("message.properties"), text, marked)
-    return read.drop("both").withColumn("properties", properties)
+    return read.drop("both")
+
+
+def _text() -> Column:
+    return F.when(F.is_valid_utf8(F.col("raw").cast("string")), F.col("raw").cast("string"))
+
+
+def _marked() -> Column:
+    return F.concat(F.lit("["), _text(), F.lit(f',{{"{_MARK}":"'), F.md5("raw"), F.lit('"}]'))
 
 
 def _properties(sent: Column, text: Column, marked: Column) -> Column:

@@ -97,6 +97,7 @@ CASES = [
     (["refine"], "ops.ledger"),
     (["refine", "repair"], "silver.impressions"),
     (["refine", "repair"], "silver.searches"),
+    (["refine", "repair"], "silver.identities"),
     (["refine", "repair"], "ops.ledger"),
     (["repair", "publish"], "gold.conversions"),
     (["refine", "repair", "publish"], "gold.traffic"),

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, run_jobs
 from kit.records import Bronze
-from kit.scenarios import cut, tell
+from kit.scenarios import cut, tell, tell_rates, tell_rushes
 from kit.spark import settle_in
 
 
@@ -16,7 +16,7 @@ def test_stories_told_out_of_order(spark: SparkSession, tmp_path: Path) -> None:
     settings = settle_in(spark, tmp_path, max_batch_rows=1)  # one bronze commit a micro-batch
     coarse = settings.model_copy(update={"max_batch_rows": 1_000_000})
     bronze = Bronze(spark, settings)
-    first, second, *rest = cut(tell(40))
+    first, second, *rest = cut(tell(40) + tell_rates() + tell_rushes())
     bronze.commit(first)
     bronze.commit(second)
     run_jobs(spark, settings, "refine")
@@ -33,7 +33,7 @@ def test_stories_told_out_of_order(spark: SparkSession, tmp_path: Path) -> None:
 def test_many_stories(spark: SparkSession, tmp_path: Path, jobs_after_every_commit: bool) -> None:
     settings = settle_in(spark, tmp_path, max_batch_rows=500)
     bronze = Bronze(spark, settings)
-    for records in cut(tell(400)):
+    for records in cut(tell(400) + tell_rates() + tell_rushes()):
         bronze.commit(records)
         if jobs_after_every_commit:
             run_jobs(spark, settings)

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from gold.attribution import credit_touches
 from gold.clicks import count_clicks
+from gold.rates import rated_by, report_values
 from gold.rules.clicks import counted
 from kit.records import NOON
 
@@ -57,3 +58,34 @@ def test_a_value_is_shared_to_the_last_ten_thousandth(spark: SparkSession) -> No
     assert found["nothing", "linear"] == [None, None]
     for name, value, _ in journeys[:3] + journeys[4:]:
         assert all(sum(parts) == value for (of, _), parts in found.items() if of == name)
+
+
+def test_a_rate_applies_from_its_start_up_to_and_without_the_next(spark: SparkSession) -> None:
+    hour, tick = timedelta(hours=1), timedelta(microseconds=1)
+    rates = [
+        ("USD", Decimal("0.5"), NOON, NOON + hour),
+        ("USD", Decimal("1.23456"), NOON + hour, None),
+        ("EUR", Decimal(7), NOON, None),
+    ]
+    columns = "currency string, rate decimal(19,10), valid_from timestamp, valid_to timestamp"
+    rated = spark.createDataFrame(rates, columns).coalesce(1)
+    one, most = Decimal("1.0001"), Decimal("99999999999999.9999")
+    cases = {
+        "a tick before the first": ("USD", NOON - tick, one, None),
+        "at the first's start": ("USD", NOON, one, Decimal("0.5001")),
+        "a tick before the next": ("usd", NOON + hour - tick, one, Decimal("0.5001")),
+        "at the next's start": ("USD", NOON + hour, one, Decimal("1.2347")),
+        "a refund": ("USD", NOON, -one, Decimal("-0.5001")),
+        "more than fits": ("USD", NOON + hour, most, None),
+        "the reporting currency": ("eur", NOON, one, one),
+        "no rate": ("JPY", NOON, one, None),
+        "no currency": (None, NOON, one, None),
+        "no value": ("USD", NOON, None, None),
+    }
+    rows = [(name, *case[:3]) for name, case in cases.items()]
+    columns = "name string, currency string, converted_at timestamp, value decimal(18,4)"
+    conversions = spark.createDataFrame(rows, columns).coalesce(1)
+    found = {row["name"]: row.reporting_value for row in report_values(conversions, rated, "EUR").collect()}
+    assert found == {name: case[3] for name, case in cases.items()}
+    later = {row["name"] for row in rated_by(conversions, rated.where("valid_to IS NULL")).collect()}
+    assert later == {"at the next's start", "more than fits", "the reporting currency"}

@@ -34,12 +34,18 @@ class Home:
     more: Mapping[str, str] = field(default_factory=dict)
 
     @property
+    def rates_topic(self) -> str:
+        """The topic of exchange rates that goes with it."""
+        return f"{self.topic}-rates"
+
+    @property
     def env(self) -> dict[str, str]:
         """The environment its commands run in."""
         ours = {
             "MILLRACE_HOME": str(self.path),
             "MILLRACE_KAFKA_BOOTSTRAP": self.bootstrap,
             "MILLRACE_EVENTS_TOPIC": self.topic,
+            "MILLRACE_EXCHANGE_RATES_TOPIC": self.rates_topic,
             "PYTHONPATH": str(ROOT / "src"),
             "COLUMNS": "250",
         }
@@ -48,7 +54,12 @@ class Home:
     @property
     def settings(self) -> Settings:
         """The same for what runs in this process."""
-        return load_settings(home=self.path, kafka_bootstrap=self.bootstrap, events_topic=self.topic)
+        return load_settings(
+            home=self.path,
+            kafka_bootstrap=self.bootstrap,
+            events_topic=self.topic,
+            exchange_rates_topic=self.rates_topic,
+        )
 
     def run(self, *arguments: str, seconds: float = 1500, **env: str) -> subprocess.CompletedProcess[str]:
         """Run a command to its end, whatever its exit code."""

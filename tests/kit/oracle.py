@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from kit import oracle_joins
 from kit.oracle_gold import Gold
+from kit.oracle_identities import RATES_TOPIC, bots_of, identities_of, rate_of, rates_of
 from kit.oracle_wire import (
     MINUTE,
     TYPES,
@@ -34,6 +35,7 @@ class Oracle:
     events: list[Fields] = field(default_factory=list)
     rejected: list[Fields] = field(default_factory=list)
     duplicates: list[Fields] = field(default_factory=list)
+    told_rates: list[Fields] = field(default_factory=list)
     heartbeats: int = 0
     watermark: int | None = None
 
@@ -48,6 +50,9 @@ class Oracle:
 
     def _take(self, stored: Stored, first: dict[str, Fields]) -> None:
         place = {"topic": stored.record.topic, "partition": stored.record.partition, "offset": stored.offset}
+        if stored.record.topic == RATES_TOPIC:
+            self._take_rate(stored, place)
+            return
         beat = _heartbeat(stored)
         if beat is not None:
             self.heartbeats += 1
@@ -68,6 +73,13 @@ class Oracle:
         first[uid] = place
         self.events.append({**fields, "event_time": happened, "arrival_time": arrival, **place})
         self._advance(happened)
+
+    def _take_rate(self, stored: Stored, place: Fields) -> None:
+        rate = rate_of(stored)
+        if isinstance(rate, str):
+            self.rejected.append({"reason": rate, "value": stored.record.value, **place})
+        else:
+            self.told_rates.append({**rate, **place})
 
     def _advance(self, at: int) -> None:
         self.watermark = max(self.watermark if self.watermark is not None else at - DELAY, at - DELAY)
@@ -119,10 +131,28 @@ class Oracle:
         """silver.searches."""
         return oracle_joins.searches(self.events, self.watermark or 0)
 
+    def identities(self) -> list[Fields]:
+        """silver.identities."""
+        return identities_of(self.events)
+
+    @property
+    def bots(self) -> list[Fields]:
+        """silver.bots."""
+        return bots_of(self.events)
+
+    @property
+    def rates(self) -> list[Fields]:
+        """silver.exchange_rates."""
+        return rates_of(self.told_rates)
+
     @property
     def gold(self) -> Gold:
-        """What gold must hold."""
-        return Gold(self.events, self.sessions, self.watermark or 0)
+        """What gold must hold: nothing of bots."""
+        bots = {bot["visitor_id"] for bot in self.bots}
+        events, sessions = (
+            [row for row in rows if row["visitor_id"] not in bots] for rows in (self.events, self.sessions)
+        )
+        return Gold(events, sessions, self.watermark or 0, self.rates)
 
 
 def session_id(visitor: str, started_at: int) -> str:

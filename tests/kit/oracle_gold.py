@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cached_property
 
+from kit.oracle_identities import worth
 from kit.oracle_wire import DAY, MINUTE, SECOND, Fields
 
 _CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
@@ -16,11 +17,12 @@ _ZERO = Decimal("0.0000")
 
 @dataclass
 class Gold:
-    """What follows from the events and sessions of silver, and its watermark."""
+    """What follows from the events and sessions of silver that are people's, its watermark, and its rates."""
 
     events: list[Fields]
     sessions: list[Fields]
     watermark: int
+    rates: list[Fields]
 
     @cached_property
     def persons(self) -> dict[str, str]:
@@ -77,7 +79,6 @@ class Gold:
         return found
 
     def _conversion(self, event: Fields) -> Fields:
-        reported = (event["currency"] or "").upper() == "EUR"
         return {
             "conversion_id": conversion_id(event),
             **{
@@ -86,7 +87,7 @@ class Gold:
             },
             "person_id": self.persons[event["visitor_id"]],
             "converted_at": event["event_time"],
-            "reporting_value": event["value"] if reported else None,
+            "reporting_value": worth(event["value"], event["currency"], event["event_time"], self.rates),
             "is_final": event["event_time"] <= self.watermark,
         }
 

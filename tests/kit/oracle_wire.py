@@ -131,6 +131,7 @@ def read_fields(body: Fields) -> Fields:
         "user_id": some(body.get("userId")),
         "url": url,
         "referrer": referrer,
+        "user_agent": some(context.get("userAgent")),
         **{f"campaign_{field}": value for field, value in sent.items()},
         "channel": channel_of(sent["source"], sent["medium"], sent["name"], url, referrer),
         **_read_role(kind, name, properties),

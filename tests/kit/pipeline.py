@@ -23,8 +23,9 @@ _MORE = {  # provenance that a test knows, since it knows the order of arrival
     "silver.events": (*_PLACE, "arrival_time"),
     "silver.rejected_events": _PLACE,
     "silver.duplicate_events": (*_PLACE, "first_topic", "first_partition", "first_offset"),
+    "silver.exchange_rates": _PLACE,
 }
-_UNKNOWN = {"silver.events": ("user_agent", "properties", "device_time", "event_hash")}
+_UNKNOWN = {"silver.events": ("properties", "device_time", "event_hash")}
 
 
 def run_jobs(spark: SparkSession, settings: Settings, *jobs: str) -> None:
@@ -52,6 +53,9 @@ def expected_tables(oracle: Oracle) -> dict[str, list[dict[str, Any]]]:
         "silver.sessions": oracle.sessions,
         "silver.impressions": oracle.impressions,
         "silver.searches": oracle.searches,
+        "silver.identities": oracle.identities,
+        "silver.bots": oracle.bots,
+        "silver.exchange_rates": oracle.rates,
         "gold.conversions": gold.conversions,
         "gold.attribution": gold.attribution,
         "gold.traffic": gold.traffic,

@@ -60,6 +60,12 @@ def record(body: object, **more: Any) -> Record:
     return Record(body if isinstance(body, bytes) else json.dumps(body).encode(), **more)
 
 
+def rate(currency: object, worth: object, valid_from: datetime | str) -> Record:
+    """A record of the topic of exchange rates."""
+    start = valid_from if isinstance(valid_from, str) else instant(valid_from)
+    return record({"currency": currency, "rate": worth, "valid_from": start}, topic="exchange_rates")
+
+
 def heartbeat(text: str, value: bytes | None = None) -> Record:
     """A record that says what time it is."""
     return Record(value, headers=(("other", b"1"), ("heartbeat", text.encode())))

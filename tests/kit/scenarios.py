@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from kit.records import NOON, Record, message, record
+from kit.records import NOON, Record, message, rate, record
 
 COMMITS = 4
 _STEPS = st.sampled_from(
@@ -52,6 +52,9 @@ _URLS = st.sampled_from(
 _REFERRERS = st.sampled_from(
     ["https://www.google.com/", "https://t.co/x", "https://shop.example:443/a", "https://blog.example/", None]
 )
+_BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:147.0) Gecko/20100101 Firefox/147.0"
+_CRAWLER = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+_AGENTS = st.sampled_from([*[_BROWSER, None] * 20, _CRAWLER])
 _VALUES = st.sampled_from(["0.0001", "10", "99.99", "-3", "x", 7, None])
 
 
@@ -81,6 +84,7 @@ def visits(draw: st.DrawFn) -> list[tuple[dict[str, Any], int]]:
             body["context"] = {"page": page, "campaign": {"source": "facebook", "medium": "CPC"}}
         else:
             body["context"] = {"page": page}
+        body["context"]["userAgent"] = draw(_AGENTS)
         copies = draw(st.sampled_from([1, 1, 1, 2, 3]))
         sent += [(body, draw(st.integers(0, COMMITS - 1))) for _ in range(copies)]
     return sent
@@ -91,7 +95,7 @@ def _properties(draw: st.DrawFn, kind: str) -> dict[str, Any]:
         return {"promotion_id": draw(st.sampled_from(["p", "p", "q"]))}
     if kind.startswith("Order"):
         money = draw(st.sampled_from(["total", "revenue"]))
-        currency = draw(st.sampled_from(["EUR", "EUR", "eur", "USD", None]))
+        currency = draw(st.sampled_from(["EUR", "EUR", "eur", "USD", "usd", "GBP", "JPY", None]))
         order = draw(st.sampled_from(["1", "1", "2", None]))
         return {"order_id": order, money: draw(_VALUES), "currency": currency}
     return {"query": "boots", "product_id": "boot"}
@@ -127,6 +131,42 @@ def _of_story(body: dict[str, Any], prefix: str) -> dict[str, Any]:
     order = body["properties"].get("order_id")
     properties = {**body["properties"], **({"order_id": prefix + order} if order else {})}
     return {**body, **own, "properties": properties}
+
+
+def tell_rates() -> list[Sent]:
+    """Rates for the stories' orders: some in time, some late, some corrected; none for the yen."""
+    hour, day = timedelta(hours=1), timedelta(days=1)
+    return [
+        Sent(rate("USD", 0.9, NOON - day), 0),
+        Sent(rate("usd", "0.91234567891", NOON + timedelta(minutes=5)), 2),
+        Sent(rate("USD", 0.5, NOON + 3 * hour), 1),
+        Sent(rate("USD", 0.95, NOON + 3 * hour), 3),  # the later counts
+        Sent(rate("USD", 1.1, NOON + 20 * day), 3),
+        Sent(rate("GBP", 1.15, NOON + 10 * timedelta(seconds=1)), 3),
+        Sent(rate("EUR", 7, NOON - day), 1),  # a euro is a euro
+        Sent(rate("JPY", 0, NOON - day), 2),
+        Sent(record("not json", topic="exchange_rates"), 2),
+    ]
+
+
+def tell_rushes() -> list[Sent]:
+    """Visitors who are as quick as a person may be, and too quick, told in pieces and out of order."""
+    minute, tick = timedelta(minutes=1), timedelta(microseconds=1)
+    told = []
+    for name, events, span in (
+        ("busy", 100, timedelta(0)),
+        ("full", 101, minute),
+        ("quick", 101, minute - tick),
+        ("crowd", 130, timedelta(seconds=75)),
+    ):
+        for number in range(events):
+            at = NOON + span * number / (events - 1)
+            body = message(f"{name}-{number:03}", f"v-{name}", "page", at, userId=f"u-{name}")
+            told.append(Sent(record(body), number % COMMITS))
+        properties = {"order_id": f"o-{name}", "total": 5, "currency": "USD"}
+        order = message(f"{name}-o", f"w-{name}", "Order Completed", NOON + 2 * minute, userId=f"u-{name}")
+        told.append(Sent(record({**order, "properties": properties}), 1))
+    return told
 
 
 def cut(told: list[Sent]) -> list[list[Record]]:

@@ -23,9 +23,10 @@ POLARS_TYPES: dict[str, Any] = {
     "binary": pl.Binary,
     "timestamp": pl.Datetime("us", "UTC"),
     "decimal(18,4)": pl.Decimal(18, 4),
-    "array<string>": pl.List(pl.String),
     f"array<struct<{_SQL_PIECE}>>": pl.List(pl.Struct(_PIECE)),
     f"array<struct<{_SQL_PIECE}, query: string, product_id: string>>": pl.List(pl.Struct(_SEARCH_PIECE)),
+    "decimal(19,10)": pl.Decimal(19, 10),
+    "array<string>": pl.List(pl.String),
     "array<struct<key: string, value: binary>>": pl.List(pl.Struct({"key": pl.String, "value": pl.Binary})),
 }
 

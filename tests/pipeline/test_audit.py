@@ -17,7 +17,8 @@ PLACE = "topic = '{topic}' AND partition = {partition} AND offset = {offset}"
 
 def one_record(home: Home) -> pl.DataFrame:
     """A sample event of bronze that is not the last of its partition."""
-    records = pl.scan_delta(folder(home, BRONZE)).filter(pl.col("partition") == 0)
+    of_events = (pl.col("topic") == home.topic) & (pl.col("partition") == 0)
+    records = pl.scan_delta(folder(home, BRONZE)).filter(of_events)
     return records.sort("offset", descending=True).slice(100, 1).collect()
 
 
@@ -34,6 +35,10 @@ def remove_an_event(home: Home) -> None:
     table = DeltaTable(folder(home, "silver.events"))
     event = pl.scan_delta(table).select("event_id").head(1).collect().item()
     table.delete(f"event_id = '{event}'")
+
+
+def remove_a_rate(home: Home) -> None:
+    DeltaTable(folder(home, "silver.exchange_rates")).delete("currency = 'GBP' AND valid_to IS NULL")
 
 
 def claim_a_record_more(home: Home) -> None:
@@ -72,6 +77,7 @@ def test_all_is_well_after_all_jobs(caught_up_home: Home) -> None:
             remove_an_event,
             ["ledger of refine: silver.events", "off by 1", "1 bronze records are in no silver"],
         ),
+        (remove_a_rate, ["bronze = exchange rates", "off by 1", "1 bronze records are in no silver"]),
         (claim_a_record_more, [f"{SAMPLE_EVENTS:,} of {SAMPLE_EVENTS + 1:,} records in bronze"]),
         (claim_other_records, ["checksum", "the client's is 0000"]),
     ],

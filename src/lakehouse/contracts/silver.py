@@ -1,4 +1,4 @@
-"""Silver: events told apart from copies and rejects, and what they form: sessions, impressions, searches."""
+"""Silver: events told apart from copies and rejects, what they form, who visitors are, and rates."""
 
 from lakehouse.contracts.table import Column, Table
 
@@ -8,6 +8,7 @@ _COORDINATES = (
     Column("offset", "bigint", "Kafka offset", provenance=True),
 )
 _INGESTED_AT = Column("ingested_at", "timestamp", "stamp of the bronze micro-batch", provenance=True)
+_KNOWN_BY = Column("ingested_at", "timestamp", "stamp up to which input told of it", provenance=True)
 
 EVENTS = Table(
     name="silver.events",
@@ -151,4 +152,58 @@ SEARCHES = Table(
     partitioned_by=("is_open",),
 )
 
-TABLES = (EVENTS, REJECTED_EVENTS, DUPLICATE_EVENTS, SESSIONS, IMPRESSIONS, SEARCHES)
+IDENTITIES = Table(
+    name="silver.identities",
+    grain="visitor",
+    key=("visitor_id",),
+    columns=(
+        Column("visitor_id", "string", "who has said who they are"),
+        Column("user_id", "string", "userId of the latest event that carries one (time, then UID)"),
+        Column("identified_at", "timestamp", "time of that event"),
+        Column("event_id", "string", "UID of that event"),
+        Column("user_ids", "array<string>", "every userId the visitor's events carry, in order of text"),
+        _KNOWN_BY,
+    ),
+    event_time="identified_at",
+)
+
+BOTS = Table(
+    name="silver.bots",
+    grain="visitor",
+    key=("visitor_id",),
+    columns=(
+        Column("visitor_id", "string", "who is no person"),
+        Column("reason", "string", "user_agent: it says so; rate: it is too quick"),
+        Column("since", "timestamp", "time of the event that it is known by"),
+        _KNOWN_BY,
+    ),
+    event_time="since",
+)
+
+EXCHANGE_RATES = Table(
+    name="silver.exchange_rates",
+    grain="currency × validity",
+    key=("currency", "valid_from"),
+    columns=(
+        Column("currency", "string", "ISO 4217 code, in capitals"),
+        Column("rate", "decimal(19,10)", "what one unit is worth in the reporting currency"),
+        Column("valid_from", "timestamp", "start, included"),
+        Column("valid_to", "timestamp", "end, excluded: the currency's next start; null for the latest"),
+        Column("records", "bigint", "records that name this currency and start; the last to come counts"),
+        *_COORDINATES,
+        _INGESTED_AT,
+    ),
+    event_time="valid_from",
+)
+
+TABLES = (
+    EVENTS,
+    REJECTED_EVENTS,
+    DUPLICATE_EVENTS,
+    SESSIONS,
+    IMPRESSIONS,
+    SEARCHES,
+    IDENTITIES,
+    BOTS,
+    EXCHANGE_RATES,
+)

@@ -1,8 +1,8 @@
 """Sample traffic, sent to Kafka."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 from time import monotonic
 
 from lakehouse.errors import MillraceError
@@ -13,9 +13,11 @@ from millrace.clients.progress import progress_bar
 from millrace.clients.record import Record
 from millrace.clients.stopping import Stop
 from millrace.clients.traffic.live import live_records
-from millrace.clients.traffic.stream import DEFAULT_SEED, DEFAULT_START, generate
+from millrace.clients.traffic.rates import late_rates, monthly_rates
+from millrace.clients.traffic.stream import DEFAULT_SEED, DEFAULT_START, EVENTS_PER_DAY, generate
 
 DEFAULT_EVENTS = 200_000
+_MONTH = timedelta(days=31)
 
 
 @dataclass(frozen=True)
@@ -59,21 +61,47 @@ class Wanted:
             return live_records(self.seed, self.rate, self.events, stop)
         return generate(self.seed, self.events or DEFAULT_EVENTS, self.start or DEFAULT_START)
 
+    def rates(self, reporting: str) -> Iterator[Record]:
+        """The exchange rates that are there before the events."""
+        first = self._first
+        days = timedelta(days=2 * (self.events or DEFAULT_EVENTS) / EVENTS_PER_DAY)
+        return monthly_rates(self.seed, reporting, first, first + (_MONTH if self.rate is not None else days))
+
+    def late_rates(self, reporting: str) -> Iterator[Record]:
+        """The exchange rates that come after the events; live traffic may have no end to wait for."""
+        return late_rates(self.seed, reporting, self._first) if self.rate is None else iter(())
+
+    @property
+    def _first(self) -> datetime:
+        start = datetime.now(timezone.utc) if self.rate is not None else self.start or DEFAULT_START
+        return start if start.tzinfo else start.replace(tzinfo=timezone.utc)
+
 
 def produce(settings: Settings, wanted: Wanted) -> tuple[Manifest, float]:
-    """Send sample traffic until it ends or the user stops it.
+    """Send sample traffic until it ends or the user stops it, and the exchange rates for its money.
+
+    Rates go to a topic of their own, under manifests of their own.
 
     Returns:
-        The manifest, closed, and how many seconds it took.
+        The manifest of the events, closed, and how many seconds they took.
 
     Raises:
         MillraceError: if the wish can't be met, there is no broker, or it went away.
     """
     wanted.check()
+    with Stop().on_signals() as stop:
+        _send_rates(settings, wanted, "exchange rates", wanted.rates(settings.reporting_currency), stop)
+        manifest, seconds = _send_events(settings, wanted, stop)
+        late = wanted.late_rates(settings.reporting_currency)
+        _send_rates(settings, wanted, "late exchange rates", late, stop)
+    return manifest, seconds
+
+
+def _send_events(settings: Settings, wanted: Wanted, stop: Stop) -> tuple[Manifest, float]:
     total = wanted.events if wanted.rate is not None else wanted.events or DEFAULT_EVENTS
     manifest = new_manifest(settings.home, "produce", wanted.describe(), settings.events_topic)
     started = monotonic()
-    with Stop().on_signals() as stop, progress_bar("Sending sample traffic", total) as bar:
+    with progress_bar("Sending sample traffic", total) as bar:
         deliver(
             wanted.records(stop),
             manifest,
@@ -83,3 +111,11 @@ def produce(settings: Settings, wanted: Wanted) -> tuple[Manifest, float]:
             on_tick=lambda: bar(manifest.records, manifest.records),
         )
     return manifest, monotonic() - started
+
+
+def _send_rates(settings: Settings, wanted: Wanted, what: str, rates: Iterable[Record], stop: Stop) -> None:
+    records = list(rates)
+    if records and not stop.requested:
+        source = f"{what} for {wanted.describe()}"
+        manifest = new_manifest(settings.home, "rates", source, settings.exchange_rates_topic)
+        deliver(records, manifest, settings.bootstrap, stop)

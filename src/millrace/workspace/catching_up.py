@@ -36,7 +36,8 @@ def catch_up(settings: Settings, events: int) -> dict[str, Any]:
     """Send so many sample events, unless they have been sent before, and run all jobs once.
 
     Returns:
-        rows by table, the ledger's sums by job, seconds by step, and `ok` from the audit.
+        rows by table and by topic, conversions without a rate, the ledger's sums by job, seconds by step,
+        and `ok` from the audit.
 
     Raises:
         MillraceError: if a step fails, or the audit finds something missing or doubled.
@@ -94,7 +95,12 @@ def _send(settings: Settings, events: int) -> None:
 def _figures(settings: Settings) -> dict[str, Any]:
     from millrace import reader
 
-    return {"rows": reader.table_rows(settings), "ledger": reader.ledger_sums(settings)}
+    return {
+        "rows": reader.table_rows(settings),
+        "topics": reader.rows_by_topic(settings),
+        "without_rate": reader.without_rate(settings),
+        "ledger": reader.ledger_sums(settings),
+    }
 
 
 def _audit(settings: Settings) -> None:

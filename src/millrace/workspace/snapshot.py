@@ -91,6 +91,8 @@ def _read_tables(settings: Settings, snapshot: Snapshot, lag: bool) -> None:
 
     snapshot.rows = _read(lambda: reader.table_rows(settings), snapshot, {})
     snapshot.ledger = _read(lambda: reader.ledger_sums(settings), snapshot, {})
+    if lacking := _read(lambda: reader.without_rate(settings), snapshot, 0):
+        snapshot.notes.append(f"{lacking:,} conversions have no reporting value: no exchange rate")
     if lag and cluster_id(settings.bootstrap, seconds=1.0) is not None:
         snapshot.lag = _read(lambda: reader.lag(settings), snapshot, None)
 

@@ -39,7 +39,10 @@ def settings(broker, tmp_path) -> Settings:
 
 
 def settings_for(bootstrap: str, home: Path) -> Settings:
-    return load_settings(home=home, kafka_bootstrap=bootstrap, events_topic=f"events-{uuid4().hex}")
+    topic = f"events-{uuid4().hex}"
+    return load_settings(
+        home=home, kafka_bootstrap=bootstrap, events_topic=topic, exchange_rates_topic=f"{topic}-rates"
+    )
 
 
 def in_topic(settings: Settings) -> list:
@@ -223,6 +226,7 @@ def started(settings: Settings, *arguments: str, **more) -> subprocess.Popen:
         "MILLRACE_HOME": str(settings.home),
         "MILLRACE_KAFKA_BOOTSTRAP": settings.bootstrap,
         "MILLRACE_EVENTS_TOPIC": settings.events_topic,
+        "MILLRACE_EXCHANGE_RATES_TOPIC": settings.exchange_rates_topic,
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
     command = [sys.executable, "-m", "millrace", *arguments]
@@ -232,7 +236,7 @@ def started(settings: Settings, *arguments: str, **more) -> subprocess.Popen:
 
 
 def confirmed(settings: Settings) -> int:
-    return sum(told_by(path)["records"] for path in (settings.home / "manifests").glob("*.json"))
+    return sum(told_by(path)["records"] for path in (settings.home / "manifests").glob("*-produce-*.json"))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -245,7 +249,7 @@ def test_live_traffic_ends_by_a_signal_and_all_of_it_is_confirmed(settings, numb
         finally:
             process.kill()
     assert (process.returncode, err) == (0, "")
-    (path,) = (settings.home / "manifests").glob("*.json")
+    (path,) = (settings.home / "manifests").glob("*-produce-*.json")
     told = told_by(path)
     assert (told["status"], told["records"]) == ("complete", len(in_topic(settings)))
     assert f"{told['records']:,} records sent, 0 unconfirmed" in out

@@ -4,12 +4,12 @@ from random import Random
 from typing import Any
 
 from millrace.clients.traffic.catalogue import PRODUCTS
+from millrace.clients.traffic.rates import PER_EURO
 from millrace.clients.traffic.step import Step
 from millrace.clients.traffic.visit import Visit
 from millrace.clients.traffic.visitors import Visitor
 
 _DAY = 86_400.0
-_RATES = {"EUR": 1.0, "USD": 1.1, "GBP": 0.86}
 
 
 def sign_up(visit: Visit) -> None:
@@ -101,7 +101,7 @@ def _lines(visit: Visit) -> list[dict[str, Any]]:
 
 
 def _price(euros: float, visit: Visit) -> float:
-    return round(euros * _RATES[visit.visitor.currency], 2)
+    return round(euros * PER_EURO[visit.visitor.currency], 2)
 
 
 def _total(visit: Visit) -> float:
