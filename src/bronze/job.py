@@ -2,6 +2,7 @@
 
 import time
 from contextlib import suppress
+from typing import Any
 
 from kafka.errors import KafkaError
 from pyspark.sql.streaming import StreamingQuery
@@ -58,9 +59,14 @@ def _drive(run: Run, query: StreamingQuery, sink: Ingest) -> None:
             continue
         if run.stop.is_set():
             query.stop()
-        elif not status["isDataAvailable"] and pulse.is_due(time.monotonic(), sink.arrived):
+        elif _is_idle(status) and pulse.is_due(time.monotonic(), sink.arrived):
             with suppress(KafkaError):  # a broker that is away gets the next one
                 send_heartbeat(run.settings, now())
+
+
+def _is_idle(status: dict[str, Any]) -> bool:
+    """Whether the query has looked, and found nothing more to read."""
+    return not status["isDataAvailable"] and not status["message"].startswith("Initializing")
 
 
 def _waiting(run: Run, spans: Spans) -> int:

@@ -66,7 +66,7 @@ def _rebuild_all(run: Run, definitions: Definitions) -> None:
         _rebuild(run, name, definition)
     fed = {table for definition in definitions.values() for table in definition.feeds}
     if stale := sorted(fed - set(definitions)):
-        run.say(f"computed from these, and not rebuilt: {', '.join(stale)}")
+        run.say(f"stale now, since computed from what was there before: {', '.join(stale)}")
 
 
 def _rebuild(run: Run, name: str, definition: Definition) -> None:

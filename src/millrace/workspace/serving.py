@@ -25,8 +25,11 @@ def serve(settings: Settings, application: Application, turns: Turns, stop: thre
     """
     application.share_fairly("errands")
     while not stop.wait(_LOOK_SECONDS):
-        for errand in list(waiting(settings.home)):
-            _carry_out(errand, settings, application, turns, stop)
+        try:
+            for errand in list(waiting(settings.home)):
+                _carry_out(errand, settings, application, turns, stop)
+        except OSError as error:  # a full disk, say: whoever ordered can't be told, others may be, later
+            sys.stderr.write(f"an errand could not be answered: {error}\n")
 
 
 def _carry_out(
