@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from lakehouse.errors import MillraceError
@@ -25,11 +26,9 @@ def serve(settings: Settings, application: Application, turns: Turns, stop: thre
     """
     application.share_fairly("errands")
     while not stop.wait(_LOOK_SECONDS):
-        try:
+        with suppress(OSError):  # a full disk, say: whoever ordered can't be told, others may be, later
             for errand in list(waiting(settings.home)):
                 _carry_out(errand, settings, application, turns, stop)
-        except OSError as error:  # a full disk, say: whoever ordered can't be told, others may be, later
-            sys.stderr.write(f"an errand could not be answered: {error}\n")
 
 
 def _carry_out(
