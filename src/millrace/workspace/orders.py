@@ -30,7 +30,7 @@ class Order:
             from lakehouse.rebuilding import rebuild_job
             from silver.definitions import DEFINITIONS
 
-            return [rebuild_job({**DEFINITIONS}, self.names)]
+            return [rebuild_job(DEFINITIONS, self.names)]
         from millrace.workspace.bundle import select_jobs
 
         return [job.job for job in select_jobs(list(self.names))]
