@@ -25,6 +25,6 @@ def rebuild(
     order = Order(REBUILD, tables)
     jobs = order.jobs()
     if engine_runs(settings):
-        hand_over(settings, order, Console(stderr=True, soft_wrap=True, highlight=False).print)
+        hand_over(settings, order, Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print)
     else:
         run_once(settings, jobs)

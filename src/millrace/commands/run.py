@@ -58,7 +58,7 @@ def _run_beside(settings: Settings, names: list[str]) -> bool:
 
     select_jobs(names)
     _require_broker(settings, names)
-    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
     run_beside(settings, names, console.print)
     return True
 
