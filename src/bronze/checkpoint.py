@@ -4,12 +4,19 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from lakehouse.settings import Settings
+
 
 @dataclass(frozen=True)
 class Checkpoint:
     """A Structured Streaming checkpoint folder."""
 
     folder: Path
+
+    @classmethod
+    def of_ingest(cls, settings: Settings) -> "Checkpoint":
+        """The one of the ingest stream."""
+        return cls(settings.home / "checkpoints" / "ingest")
 
     @property
     def query_id(self) -> str | None:
@@ -24,6 +31,18 @@ class Checkpoint:
         """The latest micro-batch whose offsets were written down; -1 if none."""
         planned = (name.name for name in self.folder.glob("offsets/*"))
         return max((int(name) for name in planned if name.isdigit()), default=-1)
+
+    @property
+    def reached(self) -> dict[str, dict[str, int]]:
+        """By topic and partition: the offset after the last that a finished micro-batch has read."""
+        finished = max(
+            (int(name.name) for name in self.folder.glob("commits/*") if name.name.isdigit()), default=-1
+        )
+        try:
+            planned = (self.folder / "offsets" / str(finished)).read_text().splitlines()
+            return dict(json.loads(planned[-1]))
+        except (OSError, ValueError, IndexError):
+            return {}
 
     def goes_with(self, app: object, version: object) -> bool:
         """Whether going on from it neither repeats nor skips what the table already holds.

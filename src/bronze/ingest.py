@@ -1,5 +1,6 @@
 """The ingest stream: Kafka records into bronze, exactly once."""
 
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -26,6 +27,9 @@ class Ingest:
         run: the job's run.
         query_id: id of the streaming query, which names the Delta transaction.
         committed: the last micro-batch that this query has committed, -1 if none.
+
+    Attributes:
+        arrived: when the last micro-batch was done, by the monotonic clock; at first, when this was made.
     """
 
     def __init__(self, run: Run, query_id: Callable[[], str], committed: int) -> None:
@@ -34,6 +38,7 @@ class Ingest:
         self._committed = committed
         self._ledger = Ledger(run.lake)
         self._last = self._ledger.last(run.job)
+        self.arrived = time.monotonic()
 
     @property
     def position(self) -> datetime:
@@ -59,6 +64,7 @@ class Ingest:
         self._committed = batch_id
         if rows := written.get["rows"]:
             self._record(stamp, rows, started_at)
+        self.arrived = time.monotonic()
 
     def _record(self, stamp: datetime, rows: int, started_at: datetime) -> None:
         seconds = (now() - started_at).total_seconds()

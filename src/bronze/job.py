@@ -1,14 +1,20 @@
 """The ingest job: real Kafka, real checkpoint."""
 
+import time
+from contextlib import suppress
+from typing import Any
+
+from kafka.errors import KafkaError
 from pyspark.sql.streaming import StreamingQuery
 
 from bronze.checkpoint import Checkpoint
+from bronze.heartbeats import Pulse
 from bronze.ingest import Ingest, ingest_records
-from bronze.kafka import Spans, offset_spans, read_records
+from bronze.kafka import Spans, offset_spans, read_records, send_heartbeat
 from bronze.offsets import next_offsets
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.job import Job, Run
-from lakehouse.ledger import Ledger
+from lakehouse.ledger import Ledger, now
 
 _POLL_SECONDS = 1
 
@@ -22,12 +28,13 @@ def ingest(run: Run) -> None:
         spans = offset_spans(run.settings)
     if run.once:  # else there is no end to tell the way to
         run.expect(_waiting(run, spans))
-    _drive(run, _start(run, spans))
+    query, sink = _start(run, spans)
+    _drive(run, query, sink)
 
 
-def _start(run: Run, spans: Spans) -> StreamingQuery:
+def _start(run: Run, spans: Spans) -> tuple[StreamingQuery, Ingest]:
     """Start the query where bronze stands, whatever became of the checkpoint."""
-    checkpoint = Checkpoint(run.settings.home / "checkpoints" / "ingest")
+    checkpoint = Checkpoint.of_ingest(run.settings)
     commit = run.lake.last_commit(KAFKA_RECORDS.name)
     kept = checkpoint.goes_with(commit.get("app"), commit.get("version"))
     if not kept:
@@ -39,16 +46,27 @@ def _start(run: Run, spans: Spans) -> StreamingQuery:
     writer = ingest_records(read_records(run.spark, run.settings, starting), sink.write)
     writer = writer.option("checkpointLocation", str(checkpoint.folder))
     interval = f"{run.settings.trigger_interval.total_seconds()} seconds"
-    return (
-        writer.trigger(availableNow=True) if run.once else writer.trigger(processingTime=interval)
-    ).start()
+    writer = writer.trigger(availableNow=True) if run.once else writer.trigger(processingTime=interval)
+    return writer.start(), sink
 
 
-def _drive(run: Run, query: StreamingQuery) -> None:
+def _drive(run: Run, query: StreamingQuery, sink: Ingest) -> None:
     """Wait for the end, or stop between two micro-batches when asked."""
+    pulse = Pulse(None if run.once else run.settings.heartbeat_interval)
     while not query.awaitTermination(_POLL_SECONDS):  # raises what the query failed of
-        if run.stop.is_set() and not query.status["isTriggerActive"]:
+        status = query.status
+        if status["isTriggerActive"]:
+            continue
+        if run.stop.is_set():
             query.stop()
+        elif _is_idle(status) and pulse.is_due(time.monotonic(), sink.arrived):
+            with suppress(KafkaError):  # a broker that is away gets the next one
+                send_heartbeat(run.settings, now())
+
+
+def _is_idle(status: dict[str, Any]) -> bool:
+    """Whether the query has looked, and found nothing more to read."""
+    return not status["isDataAvailable"] and not status["message"].startswith("Initializing")
 
 
 def _waiting(run: Run, spans: Spans) -> int:

@@ -3,14 +3,21 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime, timezone
 
-from kafka import KafkaConsumer
+from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
+
+HEARTBEAT = "heartbeat"
+"""Name of the header that makes a record a heartbeat, and holds its time."""
+
+_PATIENCE_MS = 3000
+"""For a heartbeat: it holds up the end of a job that is asked to stop."""
 
 Spans = dict[TopicPartition, tuple[int, int]]
 
@@ -64,6 +71,29 @@ def _consumer(settings: Settings) -> Iterator[KafkaConsumer]:
             f"no Kafka broker answers at {settings.bootstrap} ({type(error).__name__})",
             "Start the local one with `millrace up --broker`, or set MILLRACE_KAFKA_BOOTSTRAP",
         ) from error
+
+
+def send_heartbeat(settings: Settings, at: datetime) -> None:
+    """Write a record without a value that says what time it is.
+
+    Raises:
+        KafkaError: if no broker takes it.
+    """
+    said = at.astimezone(timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    producer = KafkaProducer(
+        bootstrap_servers=settings.bootstrap,
+        enable_idempotence=True,
+        acks="all",
+        bootstrap_timeout_ms=_PATIENCE_MS,
+        max_block_ms=_PATIENCE_MS,
+        request_timeout_ms=_PATIENCE_MS // 2,
+        delivery_timeout_ms=_PATIENCE_MS,
+    )
+    try:
+        headers = [(HEARTBEAT, said.encode())]
+        producer.send(settings.events_topic, headers=headers, partition=0).get(_PATIENCE_MS / 1000)
+    finally:
+        producer.close(timeout=0)
 
 
 def read_records(spark: SparkSession, settings: Settings, starting_offsets: str) -> DataFrame:

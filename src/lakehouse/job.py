@@ -24,6 +24,9 @@ class Watcher:
     def advance(self, job: str, rows: int, seconds: float) -> None:
         """The job has finished a micro-batch of so many rows."""
 
+    def say(self, job: str, line: str) -> None:
+        """The job has something to say of what it is at."""
+
 
 @dataclass
 class Run:
@@ -57,6 +60,10 @@ class Run:
     def advance(self, rows: int, seconds: float) -> None:
         """Tell that a micro-batch is done."""
         self.watcher.advance(self.job, rows, seconds)
+
+    def say(self, line: str) -> None:
+        """Say what the job is at, in a line."""
+        self.watcher.say(self.job, line)
 
 
 Body = Callable[[Run], None]

@@ -34,6 +34,11 @@ class Settings(BaseSettings):
     trigger_interval: timedelta = Field(
         timedelta(seconds=5), description="pause between micro-batches of a continuous job"
     )
+    heartbeat_interval: timedelta | None = Field(
+        None,
+        gt=timedelta(0),
+        description="how long an idle topic goes without a heartbeat from ingest; unset, it never writes one",
+    )
     max_batch_rows: int = Field(300_000, description="rows a micro-batch takes at most, about")
     spark_memory: str = Field("2g", description="memory of the local Spark application")
     spark_java_options: str = Field(

@@ -1,5 +1,7 @@
 """Tables read without a JVM: for `status`, `audit` and `sql`."""
 
+from datetime import datetime, timezone
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,11 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from lakehouse.contracts import TABLES
+from lakehouse.instants import as_utc
 from lakehouse.settings import Settings
+
+LINE = ("ingest", "refine", "repair", "publish")
+"""The jobs, each behind the one it follows."""
 
 _SUMS = ("input_rows", "output_rows", "duplicates", "rejected", "heartbeats", "erased", "late", "seconds")
 
@@ -81,6 +87,47 @@ def ledger_sums(settings: Settings) -> dict[str, dict[str, Any]]:
         .alias("last_batch_at"),
     )
     return {row.pop("job"): row for row in sums.sort("job").collect().to_dicts()}
+
+
+def behind(settings: Settings) -> dict[str, dict[str, Any]]:
+    """By job that follows another, what that one is done with and it isn't yet.
+
+    Returns:
+        `upstream`, the other; `rows` and, of these, `late` ones; `since`, when the oldest of them was ready
+        (None if nothing waits); `seconds`, how long ago that is.
+    """
+    ledger = scan(settings, "ops.ledger")
+    if ledger is None:
+        return {}
+    columns = ("job", "position", "input_rows", "late", "started_at", "seconds")
+    rows = ledger.select(columns).filter(pl.col("job").is_in(LINE)).collect()
+    reached = dict(rows.group_by("job").agg(pl.col("position").max()).rows())
+    return {
+        job: {"upstream": upstream, **_waiting(rows.filter(pl.col("job") == upstream), reached.get(job))}
+        for upstream, job in pairwise(LINE)
+        if upstream in reached
+    }
+
+
+def _waiting(done: pl.DataFrame, reached: datetime | None) -> dict[str, Any]:
+    waiting = done if reached is None else done.filter(pl.col("position") > reached)
+    ready = (pl.col("started_at") + pl.duration(microseconds=pl.col("seconds") * 1e6)).min()
+    found = waiting.select(
+        pl.col("input_rows").sum().alias("rows"), pl.col("late").sum(), ready.alias("since")
+    ).row(0, named=True)
+    age = (datetime.now(timezone.utc) - as_utc(found["since"])).total_seconds() if found["since"] else 0.0
+    return {**found, "seconds": round(max(age, 0.0), 1)}
+
+
+def rows_between(settings: Settings, after: datetime | None, upto: datetime) -> int:
+    """Rows of bronze, by the ledger, whose ingest stamp lies after one and not after another."""
+    ledger = scan(settings, "ops.ledger")
+    if ledger is None:
+        return 0
+    ours = (pl.col("job") == "ingest") & (pl.col("position") <= upto)
+    if after is not None:
+        ours &= pl.col("position") > after
+    return int(ledger.filter(ours).select(pl.col("input_rows").sum()).collect().item())
 
 
 def offset_spans(settings: Settings) -> dict[tuple[str, int], tuple[int, int, int]]:

@@ -22,11 +22,20 @@ def find_copies(candidates: DataFrame, known: DataFrame) -> DataFrame:
         One row a copy: ingested_at and coordinates, and `first_topic`, `first_partition`,
         `first_offset`: the record that stays.
     """
-    contest = candidates.where(F.col("reason").isNull() & F.col("heartbeat_at").isNull())
-    entries = contest.select("event_id", "event_hash", *PLACE)
+    entries = enter_contest(candidates)
     hashes = F.broadcast(entries.select("event_hash").distinct())
     before = known.select(*entries.columns).join(hashes, "event_hash", "left_semi")
-    everyone = entries.unionByName(before).distinct()
+    return tell_copies(entries.unionByName(before).distinct())
+
+
+def enter_contest(candidates: DataFrame) -> DataFrame:
+    """The records that may be the first of their UID: neither refused nor heartbeats."""
+    contest = candidates.where(F.col("reason").isNull() & F.col("heartbeat_at").isNull())
+    return contest.select("event_id", "event_hash", *PLACE)
+
+
+def tell_copies(everyone: DataFrame) -> DataFrame:
+    """Say of all records of some UIDs which are copies; see `find_copies`."""
     first = F.min(F.struct(*PLACE)).over(Window.partitionBy("event_id"))
     copies = everyone.withColumn("first", first).where(F.struct(*PLACE) != F.col("first"))
     return copies.select(

@@ -1,6 +1,7 @@
 """Records to events: every field of silver.events that a record can give by itself."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -8,8 +9,8 @@ from pyspark.sql import functions as F
 from silver.campaigns import campaign_field, channel
 from silver.clock import arrival_time, event_time, parse_instant
 from silver.money import MONEY, parse_money
-from silver.rules.channels import ChannelRules
-from silver.rules.roles import OTHER, RoleRules, TrackRule
+from silver.rules.channels import ChannelRules, load_channel_rules
+from silver.rules.roles import OTHER, RoleRules, TrackRule, load_role_rules
 from silver.wire import decode_properties, decode_values, text_or_null
 
 
@@ -19,6 +20,11 @@ class Rules:
 
     roles: RoleRules
     channels: ChannelRules
+
+
+def load_rules(conf: Path) -> Rules:
+    """Read them as they are in conf/ now."""
+    return Rules(load_role_rules(conf), load_channel_rules(conf))
 
 
 def parse_records(records: DataFrame, rules: Rules) -> DataFrame:

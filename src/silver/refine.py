@@ -1,6 +1,6 @@
 """The refine job's micro-batch: records to events, copies, rejects, and rows that grow."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
@@ -30,21 +30,27 @@ def read_candidates(records: DataFrame, rules: Rules, rates_topic: str) -> DataF
     return candidates.withColumn("raw", F.when(F.col("reason").isNotNull(), F.col("raw")))
 
 
-def judge(candidates: DataFrame, copies: DataFrame, watermark: datetime | None) -> DataFrame:
+def judge(candidates: DataFrame, copies: DataFrame, watermark: Column) -> DataFrame:
     """Everything silver knows of a micro-batch's records, one row each.
 
     Args:
         candidates: as `read_candidates` gives them.
         copies: as `silver.copies.find_copies` gives them.
-        watermark: before the micro-batch; None before the first.
+        watermark: before a record's micro-batch; null before the first.
 
     Returns:
         The columns of silver.events, rejected_events and duplicate_events together, those of a rate, and
         `verdict`.
     """
-    judged = give_verdicts(candidates.join(F.broadcast(copies), list(PLACE), "left"))
-    late = F.col("event_time") <= F.lit(watermark)
+    judged = give_verdicts(candidates.join(copies, list(PLACE), "left"))
+    late = F.col("event_time") <= watermark
     return judged.withColumn("is_late", F.coalesce(late, F.lit(False)))
+
+
+def take_verdict(judged: DataFrame, verdict: str) -> DataFrame:
+    """The records of one verdict, with the columns of its table among theirs."""
+    rows = judged.where(F.col("verdict") == verdict)
+    return rows.withColumn("value", F.col("raw")) if verdict == REJECTED else rows
 
 
 class Refine:
@@ -52,10 +58,11 @@ class Refine:
 
     Args:
         run: the job's run.
-        rules: roles and channels.
+        rules: gives roles and channels; asked for each micro-batch, so that all events after a change
+            follow it.
     """
 
-    def __init__(self, run: Run, rules: Rules) -> None:
+    def __init__(self, run: Run, rules: Callable[[], Rules]) -> None:
         self._run = run
         self._rules = rules
         self._filled = {
@@ -76,9 +83,9 @@ class Refine:
         """Write one micro-batch; what a crash let through before is not written again."""
         lake = self._run.lake
         records = lake.read(KAFKA_RECORDS.name).where(batch.covers())
-        candidates = settle(read_candidates(records, self._rules, self._run.settings.exchange_rates_topic))
+        candidates = settle(read_candidates(records, self._rules(), self._run.settings.exchange_rates_topic))
         copies = settle(find_copies(candidates.where("rate IS NULL"), lake.read(EVENTS.name)))
-        judged = judge(candidates, copies, batch.watermark)
+        judged = judge(candidates, F.broadcast(copies), F.lit(batch.watermark))
         counts = self._count(judged)
         if counts[RATE]:
             accepted = judged.where(F.col("verdict") == RATE)
@@ -130,10 +137,8 @@ class Refine:
         _raise_first([write.exception() for write in writing])
 
     def _append(self, judged: DataFrame, name: str, verdict: str, batch: Batch) -> None:
-        rows = judged.where(F.col("verdict") == verdict)
-        if verdict == REJECTED:
-            rows = rows.withColumn("value", F.col("raw"))
-        self._run.lake.append(name, self._unwritten(name, rows), upto=batch.upto)
+        rows = self._unwritten(name, take_verdict(judged, verdict))
+        self._run.lake.append(name, rows, upto=batch.upto)
 
     def _grow(
         self, table: Growing, on_time: DataFrame, taken: int, batch: Batch, watermark: datetime

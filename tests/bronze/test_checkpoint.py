@@ -26,6 +26,16 @@ def test_what_it_says(checkpoint: Checkpoint) -> None:
     assert checkpoint.last_planned_batch == 10
 
 
+def test_how_far_it_has_read_is_what_the_last_finished_batch_had_planned(checkpoint: Checkpoint) -> None:
+    assert checkpoint.reached == {}
+    (checkpoint.folder / "commits").mkdir()
+    for number in (8, 9):
+        (checkpoint.folder / "commits" / str(number)).write_text("v1\n{}")
+        read = json.dumps({"events": {"0": number, "1": 7}})
+        (checkpoint.folder / "offsets" / str(number)).write_text(f'v1\n{{"batchWatermarkMs":0}}\n{read}')
+    assert checkpoint.reached == {"events": {"0": 9, "1": 7}}
+
+
 @pytest.mark.parametrize(
     ("app", "version", "fits"),
     [

@@ -1,18 +1,20 @@
 """The engine of a running workspace, killed: the supervisor brings it back, and it goes on."""
 
+import subprocess
 from collections.abc import Callable, Iterator
 
 import polars as pl
 import psutil
 import pytest
 
-from kit.home import JOBS, Home
+from kit.home import JOBS, ROOT, Home, command
 from kit.polling import eventually
 from kit.processes import assert_nothing_runs
-from kit.tables import commits, folder
+from kit.tables import commits, facts, folder
 from millrace.workspace import records
 from millrace.workspace.ports import lasting_port
 
+REBUILT = ("silver.events", "silver.sessions")
 PATIENCE = 240  # seconds, on a busy machine
 
 
@@ -59,3 +61,34 @@ def test_the_engine_comes_back_when_its_java_is_killed(workspace: Home) -> None:
     log = (workspace.path / "logs" / "engine.log").read_text()
     assert "ERROR Spark's Java process ended while the jobs ran" in log
     assert "Traceback" not in log
+
+
+def test_orders_are_carried_out_by_the_engine_that_runs(workspace: Home) -> None:
+    eventually(lambda: engine(workspace) is not None, PATIENCE, "the engine runs")
+    caught_up = workspace.run("run", *JOBS, "--once")
+    assert caught_up.returncode == 0, caught_up.stderr
+    assert [line for line in caught_up.stderr.splitlines() if "caught up" in line] == [
+        f"{job}: caught up" for job in JOBS
+    ]
+    assert published(workspace) == 1000
+    before = {name: facts(workspace, name) for name in REBUILT}
+    workspace.must("rebuild", *REBUILT)
+    assert {name: facts(workspace, name) for name in REBUILT} == before
+
+    running = engine(workspace)
+    assert running is not None
+    java = next(child for child in running.children() if child.name() == "java")
+    ordered = subprocess.Popen(
+        command("rebuild", *REBUILT), env=workspace.env, cwd=ROOT, stderr=subprocess.PIPE, text=True
+    )
+    with ordered:
+        assert ordered.stderr is not None
+        assert any("silver.events: computing" in line for line in ordered.stderr)
+        java.kill()
+        *_, line = ordered.stderr
+    assert ordered.returncode == 1
+    assert line.startswith(("millrace: Spark's Java process ended", "millrace: the engine ended"))
+    assert {name: facts(workspace, name) for name in REBUILT} == before
+    workspace.must("rebuild", *REBUILT)
+    assert {name: facts(workspace, name) for name in REBUILT} == before
+    workspace.must("audit")

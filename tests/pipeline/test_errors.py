@@ -8,6 +8,7 @@ import pytest
 
 from kit.home import Home
 from millrace.workspace.ports import free_port
+from silver.definitions import DEFINITIONS
 
 PARTS = {"missing": None, "empty": b"", "binary": bytes(range(256)) * 64}
 TOLD = {"missing": "no such file", "empty": "is empty", "binary": "is binary"}
@@ -51,6 +52,13 @@ def test_a_broker_that_is_away(home: Home) -> None:
     line = the_one_line(home.run("run", "ingest", "--once"))
     assert f"no Kafka broker answers at {home.bootstrap}" in line
     assert "millrace up --broker" in line
+
+
+def test_a_table_that_can_not_be_rebuilt(home: Home) -> None:
+    line = the_one_line(home.run("rebuild", "silver.events", "silver.nothing"))
+    assert "silver.nothing is no table that can be rebuilt" in line
+    for name in DEFINITIONS:
+        assert name in line
 
 
 def no_java(folder: Path) -> None:

@@ -1,19 +1,12 @@
 """`millrace run`: jobs of the bundle, on this machine."""
 
-import time
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
-
-if TYPE_CHECKING:
-    from lakehouse.job import Watcher
-    from millrace.workspace.application import Application
-    from millrace.workspace.bundle import BundleJob
-    from millrace.workspace.ending import Ending
 
 
 def register(app: typer.Typer) -> None:
@@ -27,10 +20,10 @@ def run(
 ) -> None:
     """Run jobs of bundle.yml: until Ctrl-C, or with --once until they have caught up."""
     settings = load_settings()
-    if once:
-        run_jobs(settings, jobs)
-    else:
+    if not once:
         _run_on(settings, jobs)
+    elif not _run_beside(settings, jobs):
+        run_jobs(settings, jobs)
 
 
 def run_jobs(settings: Settings, names: list[str]) -> dict[str, float]:
@@ -44,26 +37,30 @@ def run_jobs(settings: Settings, names: list[str]) -> dict[str, float]:
         Seconds by job, and `spark`, the seconds Spark took to start.
 
     Raises:
-        MillraceError: if a job fails, or a signal ends it within ten seconds. What it had committed stays;
-            running it again goes on from there.
+        MillraceError: if a job fails or is stopped; see `millrace.workspace.once`.
     """
-    from millrace.workspace.application import spark_application
-    from millrace.workspace.bundle import select_jobs
-    from millrace.workspace.ending import Ending
-    from millrace.workspace.progress import console_watcher
+    from millrace.workspace.once import run_once
+    from millrace.workspace.orders import RUN, Order
 
-    jobs = select_jobs(names)
+    jobs = Order(RUN, names).jobs()
     _require_broker(settings, names)
-    clock = time.monotonic()
-    with Ending().on_signals() as ending, spark_application(settings) as application:
-        ending.cut_off_by(application.kill)
-        seconds = {"spark": round(time.monotonic() - clock, 3)}
-        for job in jobs:
-            clock = time.monotonic()
-            with console_watcher(job.name) as watcher:
-                _catch_up(settings, application, job, ending, watcher)
-            seconds[job.name] = round(time.monotonic() - clock, 3)
-    return seconds
+    return run_once(settings, jobs)
+
+
+def _run_beside(settings: Settings, names: list[str]) -> bool:
+    """Where an engine runs, have the jobs catch up there; whether there is one."""
+    from millrace.workspace.bundle import select_jobs
+    from millrace.workspace.handing_over import engine_runs
+
+    if not engine_runs(settings):
+        return False
+    from millrace.workspace.joining import run_beside
+
+    select_jobs(names)
+    _require_broker(settings, names)
+    console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+    run_beside(settings, names, console.print)
+    return True
 
 
 def _require_broker(settings: Settings, names: list[str]) -> None:
@@ -75,35 +72,6 @@ def _require_broker(settings: Settings, names: list[str]) -> None:
             f"no Kafka broker answers at {settings.bootstrap}",
             "Start the local one with `millrace up --broker`, or set MILLRACE_KAFKA_BOOTSTRAP",
         )
-
-
-def _catch_up(
-    settings: Settings, application: "Application", job: "BundleJob", ending: "Ending", watcher: "Watcher"
-) -> None:
-    from lakehouse.job import Run
-
-    try:
-        session = application.spark.newSession()
-        job.job.body(Run(job.name, session, settings, True, ending.asked, watcher))
-    except MillraceError:
-        raise
-    except Exception as error:
-        if not ending.asked.is_set():
-            raise _failure(settings, application, job.name, error) from error
-    if ending.asked.is_set():
-        raise MillraceError(f"{job.name} was stopped", "Run it again: it goes on where it stopped")
-
-
-def _failure(settings: Settings, application: "Application", job: str, error: Exception) -> MillraceError:
-    if application.has_ended():
-        return MillraceError(
-            f"Spark's Java process ended while {job} ran",
-            "Run the same command again: it goes on where it stopped, and nothing is lost",
-        )
-    what = " ".join(str(error).split())[:200]
-    return MillraceError(
-        f"{job} failed: {what}", f"See {settings.home / 'logs' / 'spark.log'}; then run it again"
-    )
 
 
 def _run_on(settings: Settings, names: list[str]) -> None:

@@ -43,6 +43,10 @@ def _headline(snapshot: Snapshot) -> RenderableType:
         table.add_row("Dashboard", "", snapshot.dashboard)
     for topic, records in _lag_by_topic(snapshot).items():
         table.add_row("Lag", "", f"{escape(topic)}: {records:,} records not in bronze yet")
+    if repair := snapshot.behind.get("repair", {}).get("rows"):
+        late, seconds = snapshot.behind["repair"]["late"], snapshot.behind["repair"]["seconds"]
+        told = f"{repair:,} rows refined and not repaired yet, {late:,} of them late, for {seconds:,.0f} s"
+        table.add_row("Repair", "", told)
     if snapshot.watermark is not None:
         table.add_row("Watermark", "", readable(snapshot.watermark))
     return table
@@ -70,12 +74,20 @@ def _processes(snapshot: Snapshot) -> RenderableType:
 
 def _jobs(snapshot: Snapshot) -> RenderableType:
     counts = ("batches", "input_rows", "output_rows", "duplicates", "rejected", "late")
-    table = _table("job", "state", right=("batches", "in", "out", "copies", "rejected", "late", "restarts"))
+    heads = ("batches", "in", "out", "copies", "rejected", "late", "behind", "oldest", "restarts")
+    table = _table("job", "state", right=heads)
     for name in dict.fromkeys((*snapshot.jobs, *snapshot.ledger)):
         job, sums = snapshot.jobs.get(name, {}), snapshot.ledger.get(name, {})
         figures = [_number(sums.get(count)) for count in counts]
-        table.add_row(name, _coloured(job.get("state", "")), *figures, _number(job.get("restarts")))
+        behind = _behind(snapshot.behind.get(name, {}))
+        table.add_row(name, _coloured(job.get("state", "")), *figures, *behind, _number(job.get("restarts")))
     return table
+
+
+def _behind(waiting: dict[str, Any]) -> tuple[str, str]:
+    """Rows that the job before is done with and this one isn't, and for how long the oldest has waited."""
+    age = f"{waiting['seconds']:,.0f} s" if waiting.get("rows") else ""
+    return _number(waiting.get("rows")), age
 
 
 def _tables(snapshot: Snapshot) -> RenderableType:

@@ -17,6 +17,8 @@ from lakehouse.settings import Settings, load_settings
 from millrace.workspace.application import Application, spark_application
 from millrace.workspace.bundle import BundleJob, bundle_jobs
 from millrace.workspace.ending import GRACE_SECONDS
+from millrace.workspace.errands import who
+from millrace.workspace.serving import serve
 from millrace.workspace.state import write_state
 from millrace.workspace.turns import Turns
 
@@ -69,6 +71,8 @@ class Engine(Watcher):
             threading.Thread(target=self._keep_running, args=(job, application), name=job.name, daemon=True)
             for job in self.jobs
         ]
+        served = (self.settings, application, self._turns, self.stop)
+        threads.append(threading.Thread(target=serve, args=served, name="errands", daemon=True))
         for thread in threads:
             thread.start()
         while not self.stop.wait(1.0) and application.is_alive:
@@ -110,7 +114,7 @@ class Engine(Watcher):
     def tell(self, state: str) -> None:
         """Write the state file: how the engine and each job get on."""
         told: dict[str, Any] = {
-            "pid": os.getpid(),
+            **who(),
             "state": state,
             "jobs": {name: vars(job) for name, job in self.states.items()},
         }

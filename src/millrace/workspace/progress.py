@@ -43,6 +43,9 @@ class _Lines(Watcher):
         self._pace.done += rows
         self._console.print(f"{job}: {self._pace}  (batch of {rows:,} in {seconds:.1f} s)")
 
+    def say(self, job: str, line: str) -> None:
+        self._console.print(f"{job}: {line}")
+
 
 class _Bar(Watcher):
     """A bar that moves, for a terminal."""
@@ -59,6 +62,9 @@ class _Bar(Watcher):
     def advance(self, job: str, rows: int, seconds: float) -> None:
         self._pace.done += rows
         self._progress.update(self._task, completed=self._pace.done, pace=str(self._pace))
+
+    def say(self, job: str, line: str) -> None:
+        self._progress.console.print(f"{job}: {line}")
 
 
 @contextmanager

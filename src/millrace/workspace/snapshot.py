@@ -27,6 +27,7 @@ class Snapshot:
         jobs: by name, as the engine describes them.
         rows: by table.
         ledger: sums by job.
+        behind: by job, what the job before it is done with and it isn't yet.
         lag: by topic/partition, the records that bronze does not have yet; None if it was not asked
             for, or no Kafka answers.
         notes: what could not be told, and why.
@@ -40,6 +41,7 @@ class Snapshot:
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
     ledger: dict[str, dict[str, Any]] = field(default_factory=dict)
+    behind: dict[str, dict[str, Any]] = field(default_factory=dict)
     lag: dict[str, int] | None = None
     notes: list[str] = field(default_factory=list)
 
@@ -93,6 +95,7 @@ def _read_tables(settings: Settings, snapshot: Snapshot, lag: bool) -> None:
     snapshot.ledger = _read(lambda: reader.ledger_sums(settings), snapshot, {})
     if lacking := _read(lambda: reader.without_rate(settings), snapshot, 0):
         snapshot.notes.append(f"{lacking:,} conversions have no reporting value: no exchange rate")
+    snapshot.behind = _read(lambda: reader.behind(settings), snapshot, {})
     if lag and cluster_id(settings.bootstrap, seconds=1.0) is not None:
         snapshot.lag = _read(lambda: reader.lag(settings), snapshot, None)
 

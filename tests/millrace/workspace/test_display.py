@@ -28,6 +28,10 @@ SNAPSHOT = Snapshot(
     jobs={"ingest": {"state": "running", "batches": 4, "restarts": 1, "last_error": None}},
     rows={"bronze.kafka_records": 12345},
     ledger={"refine": {"batches": 3, "input_rows": 12000, "late": 7, "watermark": WATERMARK}},
+    behind={
+        "refine": {"upstream": "ingest", "rows": 345, "late": 0, "since": WATERMARK, "seconds": 61.4},
+        "repair": {"upstream": "refine", "rows": 2000, "late": 9, "since": WATERMARK, "seconds": 12.3},
+    },
     lag={"events/0": 40, "events/1": 2},
     notes=["a note"],
 )
@@ -46,6 +50,8 @@ def test_processes_jobs_lag_tables_watermark_and_errors_are_shown():
         "12,345",
         "12,000",
         "2026-03-01 09:50:00 UTC",
+        "2,000 rows refined and not repaired yet, 9 of them late, for 12 s",
+        "61 s",
         "http://127.0.0.1:8501",
     ):
         assert part in text

@@ -1,0 +1,60 @@
+"""Jobs that run to their end in a Spark application of this process's own."""
+
+import time
+from collections.abc import Sequence
+
+from lakehouse.errors import MillraceError
+from lakehouse.job import Job, Run, Watcher
+from lakehouse.settings import Settings
+from millrace.workspace.application import Application, spark_application
+from millrace.workspace.ending import Ending
+from millrace.workspace.progress import console_watcher
+
+
+def run_once(settings: Settings, jobs: Sequence[Job]) -> dict[str, float]:
+    """Run jobs one after the other, each until it has caught up.
+
+    Returns:
+        Seconds by job, and `spark`, the seconds Spark took to start.
+
+    Raises:
+        MillraceError: if a job fails, or a signal ends it within ten seconds. What it had committed stays;
+            running it again goes on from there.
+    """
+    clock = time.monotonic()
+    with Ending().on_signals() as ending, spark_application(settings) as application:
+        ending.cut_off_by(application.kill)
+        seconds = {"spark": round(time.monotonic() - clock, 3)}
+        for job in jobs:
+            clock = time.monotonic()
+            with console_watcher(job.name) as watcher:
+                _catch_up(settings, application, job, ending, watcher)
+            seconds[job.name] = round(time.monotonic() - clock, 3)
+    return seconds
+
+
+def _catch_up(
+    settings: Settings, application: Application, job: Job, ending: Ending, watcher: Watcher
+) -> None:
+    try:
+        session = application.spark.newSession()
+        job.body(Run(job.name, session, settings, True, ending.asked, watcher))
+    except MillraceError:
+        raise
+    except Exception as error:
+        if not ending.asked.is_set():
+            raise _failure(settings, application, job.name, error) from error
+    if ending.asked.is_set():
+        raise MillraceError(f"{job.name} was stopped", "Run it again: it goes on where it stopped")
+
+
+def _failure(settings: Settings, application: Application, job: str, error: Exception) -> MillraceError:
+    if application.has_ended():
+        return MillraceError(
+            f"Spark's Java process ended while {job} ran",
+            "Run the same command again: it goes on where it stopped, and nothing is lost",
+        )
+    what = " ".join(str(error).split())[:200]
+    return MillraceError(
+        f"{job} failed: {what}", f"See {settings.home / 'logs' / 'spark.log'}; then run it again"
+    )

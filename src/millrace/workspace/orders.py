@@ -1,0 +1,36 @@
+"""What commands have run in the one Spark application of a home."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lakehouse.job import Job
+
+REBUILD, RUN = "rebuild", "run"
+
+
+@dataclass(frozen=True)
+class Order:
+    """A command that writes, and what it is about.
+
+    Args:
+        command: `rebuild`, of tables, or `run`, of jobs, each until it has caught up.
+        names: tables or jobs.
+    """
+
+    command: str
+    names: Sequence[str]
+
+    def jobs(self) -> list[Job]:
+        """What carries it out.
+
+        Raises:
+            MillraceError: for a name that is not known.
+        """
+        if self.command == REBUILD:
+            from lakehouse.rebuilding import rebuild_job
+            from silver.definitions import DEFINITIONS
+
+            return [rebuild_job(DEFINITIONS, self.names)]
+        from millrace.workspace.bundle import select_jobs
+
+        return [job.job for job in select_jobs(list(self.names))]

@@ -1,0 +1,214 @@
+"""Rebuilt tables: as the oracle says, whatever the jobs were at, and never half of one."""
+
+import shutil
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from kit.oracle import Oracle
+from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
+from kit.records import NOON, Bronze, Record, message, record
+from kit.scenarios import cut, tell
+from kit.spark import settle_in
+from lakehouse.contracts import TABLES
+from lakehouse.job import Run
+from lakehouse.rebuilding import rebuild_job
+from lakehouse.settings import BUNDLE_FILE, Settings, bundle_root
+from lakehouse.tables import Lakehouse
+from silver.definitions import DEFINITIONS
+from silver.repair_job import repair
+
+MINUTE = timedelta(minutes=1)
+SILVER = tuple(DEFINITIONS)
+PAID = "https://shop.example/?utm_source=zebra&utm_medium=stripes"
+
+
+def rebuild(spark: SparkSession, settings: Settings, *tables: str) -> None:
+    job = rebuild_job(DEFINITIONS, tables or SILVER)
+    job.body(Run(job.name, spark.newSession(), settings, once=True))
+
+
+def whole(settings: Settings, *tables: str) -> dict[str, list[str]]:
+    """Tables as they are, provenance and all."""
+    found = {}
+    for name in tables or SILVER:
+        rows = read_rows(settings, name, TABLES[name].column_names)
+        found[name] = sorted(repr(row) for row in rows)
+    return found
+
+
+@pytest.fixture
+def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A bundle of the test's own: its channel rules, to be changed."""
+    root = bundle_root()
+    assert root is not None
+    shutil.copytree(root / "conf", tmp_path / "bundle" / "conf")
+    shutil.copy(root / BUNDLE_FILE, tmp_path / "bundle")
+    monkeypatch.chdir(tmp_path / "bundle")
+    return tmp_path / "bundle" / "conf" / "channels.yml"
+
+
+def let_stripes_be(rules: Path, channel: str) -> None:
+    document: dict[str, Any] = yaml.safe_load(rules.read_text())
+    document["rules"].insert(0, {"channel": channel, "medium": "stripes"})
+    rules.write_text(yaml.safe_dump(document))
+
+
+def visit(uid: str, visitor: str, minute: float, url: str = PAID) -> Record:
+    return record(message(uid, visitor, "page", NOON + minute * MINUTE, context={"page": {"url": url}}))
+
+
+@pytest.mark.long
+def test_stories_rebuilt_between_the_jobs_change_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    settings = settle_in(spark, tmp_path, max_batch_rows=1)
+    bronze = Bronze(spark, settings)
+    first, second, third, last = cut(tell(40))
+    bronze.commit(first)
+    bronze.commit(second)
+    run_jobs(spark, settings, "refine")  # late rows of it are not repaired yet
+    before = whole(settings)
+    rebuild(spark, settings)
+    assert whole(settings) == before
+    bronze.commit(third)
+    run_jobs(spark, settings, "repair", "refine")
+    rebuild(spark, settings, "silver.sessions")
+    bronze.commit(last)
+    run_jobs(spark, settings, "refine", "repair")
+    assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
+    before = whole(settings)
+    rebuild(spark, settings)
+    assert whole(settings) == before
+
+
+def test_changed_rules_reach_what_was_there_and_what_comes(
+    spark: SparkSession, tmp_path: Path, rules: Path
+) -> None:
+    settings = settle_in(spark, tmp_path)
+    bronze = Bronze(spark, settings)
+    bronze.commit([visit("a", "v", 0), visit("b", "w", 500), visit("c", "v", 5)])
+    run_jobs(spark, settings, "refine", "repair")
+    bronze.commit([visit("late", "v", -10), visit("d", "x", 510)])
+    run_jobs(spark, settings, "refine")
+    let_stripes_be(rules, "Savanna")
+    rebuild(spark, settings, "silver.sessions", "silver.events")
+    bronze.commit([visit("e", "y", 520), visit("later", "x", 490)])
+    run_jobs(spark, settings, "refine", "repair")
+    events = read_rows(settings, "silver.events", ("event_id", "channel"))
+    assert {row["event_id"]: row["channel"] for row in events} == dict.fromkeys(
+        ("a", "b", "c", "d", "e", "late", "later"), "Savanna"
+    )
+    sessions = read_rows(settings, "silver.sessions", ("visitor_id", "events", "channel", "first_event_id"))
+    assert sorted(tuple(row.values()) for row in sessions) == [
+        ("v", 3, "Savanna", "late"),
+        ("w", 1, "Savanna", "b"),
+        ("x", 2, "Savanna", "later"),
+        ("y", 1, "Savanna", "e"),
+    ]
+
+
+class DiedError(Exception):
+    """The process has died."""
+
+
+@pytest.mark.parametrize(
+    ("job", "dies_at"),
+    [
+        ("refine", "silver.events"),
+        ("refine", "silver.sessions"),
+        ("refine", "ops.ledger"),
+        ("repair", "ops.ledger"),
+    ],
+)
+def test_a_rebuild_over_a_batch_that_was_broken_off(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: str, dies_at: str
+) -> None:
+    settings = settle_in(spark, tmp_path)
+    bronze = Bronze(spark, settings)
+    bronze.commit([visit("a", "v", 0), visit("b", "w", 100), record("no json")])
+    run_jobs(spark, settings, "refine", "repair")
+    bronze.commit([visit("c", "v", 10), visit("d", "w", 110), visit("a", "v", 0), record("none")])
+    if job == "repair":
+        run_jobs(spark, settings, "refine")
+    with monkeypatch.context() as patched:
+        for name in ("append", "replace_where", "swap"):
+            patched.setattr(Lakehouse, name, dying(getattr(Lakehouse, name), dies_at))
+        with pytest.raises(DiedError):
+            run_jobs(spark, settings, job)
+    rebuild(spark, settings, "silver.events", "silver.sessions")
+    bronze.commit([visit("e", "v", 25), visit("f", "x", 400)])
+    run_jobs(spark, settings, "refine", "repair")
+    assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
+
+
+def dying(write: Any, table: str) -> Any:
+    def commit(lake: Lakehouse, name: str, *args: Any, **more: Any) -> None:
+        if name == table:
+            raise DiedError(name)
+        write(lake, name, *args, **more)
+
+    return commit
+
+
+def test_a_rebuild_that_dies_leaves_the_table_as_it_was(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = settle_in(spark, tmp_path)
+    bronze = Bronze(spark, settings)
+    bronze.commit([visit(str(number), f"v{number}", number) for number in range(50)])
+    run_jobs(spark, settings, "refine", "repair")
+    before, version = whole(settings), DeltaTable(settings.warehouse / "silver" / "events").version()
+    broken = spark.newSession()
+    broken.conf.set("spark.sql.ansi.enabled", "true")
+    definition = DEFINITIONS["silver.events"]
+
+    def fails_on_the_way(run: Run) -> Any:
+        return definition.compute(run).selectExpr(
+            "* EXCEPT (event_hash)",
+            "event_hash / (CASE WHEN event_id = '49' THEN 0 ELSE 1 END) AS event_hash",
+        )
+
+    one = {"silver.events": type(definition)(fails_on_the_way, definition.holding)}
+    with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
+        rebuild_job(one, ["silver.events"]).body(Run("rebuild", broken, settings, once=True))
+    assert whole(settings) == before
+    assert DeltaTable(settings.warehouse / "silver" / "events").version() == version
+
+
+def test_a_rebuild_while_batches_go_on(spark: SparkSession, tmp_path: Path) -> None:
+    settings = settle_in(spark, tmp_path, max_batch_rows=1, trigger_interval=timedelta(milliseconds=100))
+    bronze = Bronze(spark, settings)
+    commits = [
+        [visit(f"{n}-{v}", f"v{v}", n * 20 - (n % 3) * 70) for v in range(5)] + [record("no json")]
+        for n in range(5)
+    ]
+    bronze.commit(commits[0])
+    stop, failed = threading.Event(), []
+
+    def keep_running(job: str) -> None:
+        try:
+            from silver.refine_job import refine
+
+            body = {"refine": refine, "repair": repair}[job]
+            body(Run(job, spark.newSession(), settings, once=False, stop=stop))
+        except Exception as error:  # noqa: BLE001 - told by the test's own thread
+            failed.append(error)
+
+    threads = [threading.Thread(target=keep_running, args=(job,)) for job in ("refine", "repair")]
+    for thread in threads:
+        thread.start()
+    for number, records in enumerate(commits[1:]):
+        bronze.commit(records)
+        rebuild(spark, settings, *(SILVER if number == 1 else ("silver.sessions",)))
+    stop.set()
+    for thread in threads:
+        thread.join(60)
+    assert not failed
+    run_jobs(spark, settings, "refine", "repair")
+    assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
