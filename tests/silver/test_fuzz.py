@@ -5,35 +5,13 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from kit.hostile import make_up
 from kit.oracle import read_record
 from kit.oracle_wire import Number, micros, text
-from kit.records import SENT, Record, Stored, in_bronze
-from lakehouse.settings import load_settings
-from silver.parse import Rules
-from silver.refine import read_candidates
-from silver.rules.channels import Visit, load_channel_rules
-from silver.rules.roles import load_role_rules
-
-CONF = load_settings().conf
-CHANNELS = load_channel_rules(CONF)
-TIMES = ("event_time", "arrival_time", "device_time")
-FIELDS = (
-    *("event_id", "type", "name", "role", "visitor_id", "user_id", "url", "referrer", "user_agent"),
-    *("campaign_source", "campaign_medium", "campaign_name", "promotion_id", "query", "product_id", "goal"),
-    *("order_id", "value", "currency", "properties", "channel", *TIMES),
-)
-
-
-def parse(spark: SparkSession, records: list[Record]) -> list[dict[str, Any]]:
-    stored = [Stored(each, number, SENT) for number, each in enumerate(records)]
-    candidates = read_candidates(in_bronze(spark, stored), Rules(load_role_rules(CONF), CHANNELS))
-    times = [F.unix_micros(name).alias(name) for name in (*TIMES, "heartbeat_at")]
-    columns = [name for name in FIELDS if name not in TIMES]
-    rows = candidates.select("offset", "reason", "raw", *columns, *times).collect()
-    return [row.asDict() for row in sorted(rows, key=lambda row: row.offset)]
+from kit.parser import CHANNELS, FIELDS, parse
+from kit.records import SENT, Record, Stored
+from silver.rules.channels import Visit
 
 
 def expect(record: Record) -> dict[str, Any]:
