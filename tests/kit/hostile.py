@@ -166,7 +166,7 @@ _URLS = st.builds(str.__add__, _SITES, _QUERY)
 _NAMES = st.sampled_from(
     [
         *("Promotion Viewed", "Promotion Clicked", "Products Searched", "Product Clicked", "Order Completed"),
-        *("Order Completed", "Order Refunded", "Signed Up", "order completed", "Order Completed ", "Else"),
+        *("Order Refunded", "Signed Up", "order completed", "Order Completed "),
     ]
 )
 _MONEY = st.one_of(
@@ -230,23 +230,31 @@ _PROPERTIES = _part(
     }
 )
 _UIDS = st.one_of(_TEXTS, st.uuids().map(str), st.sampled_from(["x" * 256, "x" * 257, "\U0001f600" * 256]))
-MESSAGES = _part(
+_FIELDS = {
+    "messageId": _UIDS,
+    "type": st.sampled_from(["track", "track", "page", "screen", "identify", "group", "alias", "Page"]),
+    "event": _NAMES,
+    "anonymousId": st.one_of(st.sampled_from(["v", "w", ""]), _TEXTS),
+    "userId": _TEXTS,
+    "originalTimestamp": _TIMES,
+    "sentAt": _TIMES,
+    "receivedAt": _TIMES,
+    "timestamp": _TIMES,
+    "context": _CONTEXT,
+    "properties": st.one_of(_PROPERTIES, _part({"total": _MONEY, "order_id": _TEXTS})),
+}
+MESSAGES = _part(_FIELDS, spoilt=60)
+_EVENTS = _part(
     {
-        "messageId": _TEXTS,
-        "type": st.sampled_from(
-            ["track", "track", "track", "page", "screen", "identify", "group", "alias", "Page"]
-        ),
-        "event": _NAMES,
-        "anonymousId": st.one_of(st.sampled_from(["v", "w", ""]), _TEXTS),
-        "userId": _TEXTS,
-        "originalTimestamp": _TIMES,
-        "sentAt": _TIMES,
-        "receivedAt": _TIMES,
-        "timestamp": _TIMES,
-        "context": _CONTEXT,
-        "properties": st.one_of(_PROPERTIES, _part({"total": _MONEY, "order_id": _TEXTS})),
+        **_FIELDS,
+        "messageId": st.uuids().map(str),
+        "type": st.just("track"),
+        "anonymousId": st.sampled_from(["v", "w"]),
+        "receivedAt": st.just(instant(SENT)),
+        "sentAt": st.just("2016-12-31T23:59:60Z"),
+        "properties": _PROPERTIES,
     },
-    spoilt=60,
+    spoilt=500,
 )
 
 
@@ -302,7 +310,9 @@ _HEADERS = st.sampled_from(
 _VALUES = st.one_of(
     _written(MESSAGES),
     _written(MESSAGES),
-    _written(MESSAGES),
+    _written(_EVENTS),
+    _written(_EVENTS),
+    _written(_EVENTS),
     _spoilt(),
     _written(VALUES),
     st.binary(max_size=12),
@@ -317,7 +327,11 @@ RECORDS = st.builds(
 
 
 def make_up(records: int, number: int = 0) -> list[Record]:
-    """So many records of a series; the same number gives the same records."""
+    """So many records of a series, in sittings of 50; the same number gives the same records."""
+    return [made for sitting in range(records // 50) for made in _make_up(50, 1000 * number + sitting)]
+
+
+def _make_up(records: int, number: int) -> list[Record]:
     made: list[Record] = []
 
     @seed(number)
