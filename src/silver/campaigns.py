@@ -5,7 +5,7 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from silver.rules.channels import ChannelRules, Rule
+from silver.rules.channels import BLANKS, IN_QUERY, ChannelRules, Rule
 from silver.wire import text_or_null
 
 _HOST = r"(?i)^[a-z][a-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:@]+)"
@@ -13,7 +13,7 @@ _HOST = r"(?i)^[a-z][a-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:@]+)"
 
 def campaign_field(sent: Column, url: Column, parameter: str) -> Column:
     """The field as sent, else the URL's `utm_…` parameter, decoded; null if neither has one."""
-    raw = F.regexp_extract(url, f"[?&]{parameter}=([^&#]*)", 1)
+    raw = F.regexp_extract(url, f"{IN_QUERY}{parameter}=([^&#]*)", 1)
     return F.coalesce(text_or_null(sent), text_or_null(F.coalesce(F.try_url_decode(raw), raw)))
 
 
@@ -21,10 +21,11 @@ def channel(
     rules: ChannelRules, source: Column, medium: Column, name: Column, url: Column, referrer: Column
 ) -> Column:
     """The channel by the first rule that holds; see `silver.rules.channels`."""
+    trimmed = [F.trim(F.coalesce(field, F.lit("")), F.lit(BLANKS)) for field in (source, medium, name)]
     visit = {
-        "source": F.lower(F.trim(F.coalesce(source, F.lit("")))),
-        "medium": F.lower(F.trim(F.coalesce(medium, F.lit("")))),
-        "has_campaign": F.coalesce(source, medium, name).isNotNull(),
+        "source": F.lower(trimmed[0]),
+        "medium": F.lower(trimmed[1]),
+        "has_campaign": F.concat(*trimmed) != "",
         "url": F.coalesce(url, F.lit("")),
         "foreign_host": _foreign_host(url, referrer),
     }

@@ -11,7 +11,7 @@ from silver.clock import arrival_time, event_time, parse_instant
 from silver.money import MONEY, parse_money
 from silver.rules.channels import ChannelRules, load_channel_rules
 from silver.rules.roles import OTHER, RoleRules, TrackRule, load_role_rules
-from silver.wire import decode_properties, decode_values, text_or_null
+from silver.wire import decode_values, text_or_null
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,9 @@ def parse_records(records: DataFrame, rules: Rules) -> DataFrame:
         silver.events except `is_late`, null where the record has none; `is_object`, whether the value is
         one JSON object; `heartbeat_at`, the time of a heartbeat, null for any other record.
     """
-    message = decode_values(
-        records.withColumnRenamed("value", "raw").withColumn("heartbeat_at", _heartbeat())
-    )
-    return _name_roles(_correct_clock(_lay_out(message, rules)), rules)
+    renamed = records.withColumnRenamed("value", "raw").withColumn("heartbeat_at", _heartbeat())
+    decoded = decode_values(renamed, rules.roles)
+    return _name_roles(_correct_clock(_lay_out(decoded)), rules)
 
 
 def _heartbeat() -> Column:
@@ -51,8 +50,7 @@ def _heartbeat() -> Column:
     return F.when(F.col("raw").isNull(), F.timestamp_micros(time))
 
 
-def _lay_out(records: DataFrame, rules: Rules) -> DataFrame:
-    read = records.withColumn("known", decode_properties(F.col("properties"), rules.roles))
+def _lay_out(records: DataFrame) -> DataFrame:
     page = "message.context.page"
     track = F.col("message.type") == "track"
     fields = {
@@ -71,7 +69,7 @@ def _lay_out(records: DataFrame, rules: Rules) -> DataFrame:
         "user_agent": text_or_null(F.col("message.context.userAgent")),
         "event_hash": F.xxhash64("message.messageId"),
     }
-    return read.withColumns(fields)
+    return records.withColumns(fields)
 
 
 def _correct_clock(events: DataFrame) -> DataFrame:

@@ -1,40 +1,35 @@
 """The wire format: bytes of a record to the fields of an event."""
 
+from functools import reduce
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from silver.numbers import guard_numbers, mark_for, restore_numbers
 from silver.rules.roles import RoleRules
 
 # JSON as RFC 8259 has it: Spark's reader takes more unless told.
 _STRICT = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
 # What must follow the object: a mark that nobody can write into a value, being the value's own digest.
 _MARK = "\\u0000end"
-_FIELDS = (
-    "messageId: string, type: string, event: string, anonymousId: string, userId: string, "
-    "originalTimestamp: string, sentAt: string, receivedAt: string, timestamp: string, "
-    "context: struct<"
-    "page: struct<url: string, referrer: string>, "
-    "campaign: struct<source: string, medium: string, name: string>, "
-    "userAgent: string>, "
-    "properties: string"
+_TEXTS = (
+    *("messageId", "type", "event", "anonymousId", "userId"),
+    *("originalTimestamp", "sentAt", "receivedAt", "timestamp"),
+)
+_PARTS = {"page": ("url", "referrer"), "campaign": ("source", "medium", "name")}
+_CONTEXT = "struct<page: struct<{}>, campaign: struct<{}>, userAgent: string>".format(
+    *(", ".join(f"{name}: string" for name in names) for names in _PARTS.values())
+)
+_FIELDS = ", ".join(f"{name}: string" for name in (*_TEXTS, "properties")) + f", context: {_CONTEXT}"
+_OBJECTS = ("context", *_PARTS)
+_SPACED = rf'"(?:{"|".join(_OBJECTS)})"\s'
+# From one unpaired surrogate to the next, over other escapes and pairs.
+_UNPAIRED = (
+    r"\G((?:[^\\]++|\\(?!u[dD][89a-fA-F])(?s:.)|\\u[dD][89abAB]..\\u[dD][c-fC-F]..)*+)\\u[dD][89a-fA-F].."
 )
 
 
-def decode_values(records: DataFrame) -> DataFrame:
-    """Read each record's value as the message of an event.
-
-    Args:
-        records: with `raw`, the value's bytes.
-
-    Returns:
-        The same rows with `message`, a struct of the wire format's fields, null if the value is not one
-        JSON object in UTF-8, and `properties`, their JSON text: `{}` if they are there and no object.
-    """
-    read = decode_objects(records, _FIELDS)
-    return read.withColumn("properties", _properties(F.col("message.properties"), _text(), _marked()))
-
-
-def decode_objects(records: DataFrame, fields: str) -> DataFrame:
+def decode_objects(records: DataFrame, fields: str, text: Column | None = None) -> DataFrame:
     """Read each record's value as one JSON object.
 
     The value is parsed as the first element of an array whose second is a mark, so that anything but
@@ -44,36 +39,93 @@ def decode_objects(records: DataFrame, fields: str) -> DataFrame:
     Args:
         records: with `raw`, the value's bytes.
         fields: names and types of what is wanted of it, as in SQL.
+        text: the value as text, null if it is none; the bytes in UTF-8 when not given.
 
     Returns:
         The same rows with `message`, a struct of the fields, null if the value is not one JSON object.
     """
-    both = F.from_json(_marked(), f"array<struct<{fields}, `\0end`: string>>", _STRICT)
-    whole = (F.size("both") == 2) & (F.col("both")[1]["\0end"] == F.md5("raw"))
-    read = records.withColumn("both", both).withColumn("message", F.when(whole, F.col("both")[0]))
-    return read.drop("both")
+    end = F.concat(F.lit(f',{{"{_MARK}":"'), F.md5("raw"), F.lit('"}]'))
+    marked = F.concat(F.lit("["), _text() if text is None else text, end)
+    both = F.from_json(marked, f"array<struct<{fields}, `\0end`: string>>", _STRICT)
+    whole = (F.size("_both") == 2) & (F.col("_both")[1]["\0end"] == F.md5("raw"))
+    read = records.withColumn("_both", both).withColumn("message", F.when(whole, F.col("_both")[0]))
+    return read.drop("_both")
 
 
 def _text() -> Column:
     return F.when(F.is_valid_utf8(F.col("raw").cast("string")), F.col("raw").cast("string"))
 
 
-def _marked() -> Column:
-    return F.concat(F.lit("["), _text(), F.lit(f',{{"{_MARK}":"'), F.md5("raw"), F.lit('"}]'))
+def decode_values(records: DataFrame, rules: RoleRules) -> DataFrame:
+    """Read each record's value as the message of an event.
+
+    Args:
+        records: with `raw`, the value's bytes.
+        rules: which properties to read.
+
+    Returns:
+        The same rows with `message`, a struct of the wire format's fields, null if the value is not one
+        JSON object in UTF-8; `known`, a struct of the properties that rules read, each as text; and
+        `properties`, their JSON text: `{}` if they are there and no object.
+    """
+    mark = F.col("_mark")
+    guarded = records.withColumn("_mark", mark_for(_text(), F.md5("raw"))).withColumn(
+        "_text", guard_numbers(_text(), mark)
+    )
+    read = (
+        decode_objects(guarded, _FIELDS, F.col("_text"))
+        .withColumnRenamed("message", "_read")
+        .withColumn("_context", _context(F.col("_read.context"), F.col("_text")))
+        .withColumn("_properties", _properties(F.col("_read.properties"), F.col("_text")))
+    )
+    fields = {
+        "message": F.when(F.col("_read").isNotNull(), _message(mark)),
+        "known": _known(F.col("_properties"), mark, rules),
+        "properties": restore_numbers(F.col("_properties"), mark),
+    }
+    return read.withColumns(fields).drop("_mark", "_text", "_read", "_context", "_properties")
 
 
-def _properties(sent: Column, text: Column, marked: Column) -> Column:
+def _message(mark: Column) -> Column:
+    def texts(of: str, names: tuple[str, ...]) -> list[Column]:
+        return [restore_numbers(F.col(f"{of}.{name}"), mark).alias(name) for name in names]
+
+    parts = [F.struct(*texts(f"_context.{part}", names)).alias(part) for part, names in _PARTS.items()]
+    context = F.struct(*parts, *texts("_context", ("userAgent",))).alias("context")
+    return F.struct(*texts("_read", _TEXTS), context)
+
+
+def _context(read: Column, text: Column) -> Column:
+    """The context. The reader takes the last object, not the last value: rarely looked at twice."""
+    last = F.try_variant_get(_variant(text), "$.context", _CONTEXT)
+    return F.when(_may_repeat(text), last).otherwise(read)
+
+
+def _may_repeat(text: Column) -> Column:
+    """Whether an object's key may be there twice, perhaps written with escapes. Quick, and seldom wrong."""
+    keys = [f'"{name}":' for name in _OBJECTS]
+    twice = [F.substring_index(text, key, 2) != text for key in keys]
+    escaped = text.contains("\\u006") | text.contains("\\u007")
+    return reduce(Column.__or__, twice) | escaped | text.rlike(_SPACED)
+
+
+def _properties(sent: Column, text: Column) -> Column:
     """The properties as JSON text. Text that looks like an object is none: rarely looked at twice."""
     suspect = text.contains('"{') | text.contains('"\\u007')
-    shape = F.from_json(marked, "array<struct<properties: struct<`\0any`: string>>>", _STRICT)
-    is_object = F.when(suspect, shape[0]["properties"].isNotNull()).otherwise(F.lit(True))
+    as_object = F.try_variant_get(_variant(text), "$.properties", "map<string, variant>")
+    is_object = F.when(suspect, as_object.isNotNull()).otherwise(F.lit(True))
     return F.when(sent.startswith("{") & is_object, sent).when(sent.isNotNull(), F.lit("{}"))
 
 
-def decode_properties(properties: Column, rules: RoleRules) -> Column:
-    """The properties that rules read, each as text, in a struct; nulls where there are none."""
+def _variant(text: Column) -> Column:
+    """The JSON as a variant, which can't hold an unpaired surrogate; the reader makes it a question mark."""
+    return F.try_parse_json(F.regexp_replace(text, _UNPAIRED, "$1?"))
+
+
+def _known(properties: Column, mark: Column, rules: RoleRules) -> Column:
     names = sorted({*rules.properties, "url", "referrer"})
-    return F.from_json(properties, ", ".join(f"`{name}` string" for name in names), _STRICT)
+    read = F.from_json(properties, ", ".join(f"`{name}` string" for name in names), _STRICT)
+    return F.struct(*(restore_numbers(read[name], mark).alias(name) for name in names))
 
 
 def text_or_null(column: Column) -> Column:

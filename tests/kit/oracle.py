@@ -20,6 +20,7 @@ from kit.oracle_wire import (
     parse_object,
     parse_time,
     read_fields,
+    text,
 )
 from kit.records import Stored
 
@@ -53,26 +54,22 @@ class Oracle:
         if stored.record.topic == RATES_TOPIC:
             self._take_rate(stored, place)
             return
-        beat = _heartbeat(stored)
-        if beat is not None:
+        read = read_record(stored)
+        if read.heartbeat is not None:
             self.heartbeats += 1
-            self._advance(beat)
+            self._advance(read.heartbeat)
             return
-        body = parse_object(stored.record.value or b"")
-        fields = read_fields(body or {})
-        arrival, happened = correct_clock(body or {}, stored)
-        reason = _reason(stored, body, fields, happened - arrival)
-        if reason:
-            self.rejected.append({"reason": reason, "value": stored.record.value, **place})
+        if read.reason:
+            self.rejected.append({"reason": read.reason, "value": stored.record.value, **place})
             return
-        uid = fields["event_id"]
+        uid = read.fields["event_id"]
         if uid in first:
             winner = {f"first_{name}": first[uid][name] for name in place}
             self.duplicates.append({"event_id": uid, **place, **winner})
             return
         first[uid] = place
-        self.events.append({**fields, "event_time": happened, "arrival_time": arrival, **place})
-        self._advance(happened)
+        self.events.append({**read.fields, **place})
+        self._advance(read.fields["event_time"])
 
     def _take_rate(self, stored: Stored, place: Fields) -> None:
         rate = rate_of(stored)
@@ -158,6 +155,30 @@ class Oracle:
 def session_id(visitor: str, started_at: int) -> str:
     """The id a session has for good."""
     return hashlib.sha256(f"{started_at}|{visitor}".encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class Read:
+    """A record by itself: the time of a heartbeat, or the fields of an event and why it is refused."""
+
+    heartbeat: int | None = None
+    reason: str | None = None
+    fields: Fields = field(default_factory=dict)
+
+
+def read_record(stored: Stored) -> Read:
+    """What a record says."""
+    beat = _heartbeat(stored)
+    if beat is not None:
+        return Read(heartbeat=beat)
+    body = parse_object(stored.record.value or b"")
+    fields = read_fields(body or {})
+    arrival, happened = correct_clock(body or {}, stored)
+    reason = _reason(stored, body, fields, happened - arrival)
+    device = parse_time(text((body or {}).get("originalTimestamp")))
+    return Read(
+        None, reason, {**fields, "event_time": happened, "arrival_time": arrival, "device_time": device}
+    )
 
 
 def _place(stored: Stored) -> tuple[int, str, int, int]:

@@ -1,10 +1,12 @@
 """Channels once more, naively, for the few sites that tests speak of."""
 
+import re
 from urllib.parse import unquote_plus
 
 _SEARCH, _SEARCH_HOSTS = {"google", "bing"}, {"google.com", "google.co.uk", "bing.com"}
 _SOCIAL, _SOCIAL_HOSTS = {"facebook"}, {"facebook.com", "t.co"}
 _PAID = {"cpc", "ppc", "cpm"}
+_BROKEN = re.compile("%(?![0-9a-fA-F]{2})")
 
 
 def parameter_of(url: str | None, name: str) -> str | None:
@@ -13,7 +15,7 @@ def parameter_of(url: str | None, name: str) -> str | None:
     for pair in query.split("&"):
         key, _, value = pair.partition("=")
         if key == name:
-            return unquote_plus(value) or None
+            return (value if _BROKEN.search(value) else unquote_plus(value)) or None
     return None
 
 

@@ -22,6 +22,8 @@ _TIME = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))?", re.ASCII
 )
 _MONEY = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_UNPAIRED = re.compile("[\ud800-\udfff]")
+_BLANKS = " \t\n\v\f\r"
 _YEAR_1600 = -135_140 * DAY
 _CENT = Decimal("0.0001")
 
@@ -71,10 +73,13 @@ def parse_object(value: bytes) -> Fields | None:
 
 
 def text(value: object) -> str | None:
-    """A value where text is expected: itself, else its JSON text; None for null."""
-    if value is None or type(value) is str:
-        return value  # type: ignore[return-value]
-    return _json(value)
+    """A value where text is expected: itself, else its JSON text; None for null.
+
+    An unpaired surrogate is a question mark.
+    """
+    if type(value) is str:
+        return _UNPAIRED.sub("?", value)
+    return None if value is None else _json(value)
 
 
 def _json(value: object) -> str:
@@ -84,7 +89,8 @@ def _json(value: object) -> str:
         return "{" + ",".join(f"{_json(key)}:{_json(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ",".join(_json(item) for item in value) + "]"
-    return json.dumps(value, ensure_ascii=False)
+    unpaired = isinstance(value, str) and _UNPAIRED.search(value)
+    return json.dumps(value, ensure_ascii=bool(unpaired))
 
 
 def some(value: object) -> str | None:
@@ -94,7 +100,7 @@ def some(value: object) -> str | None:
 
 def money(value: object) -> Decimal | None:
     """A number, rounded half up to four decimals; None if it is none, or too large for 18 digits."""
-    written = (text(value) or "").strip()
+    written = (text(value) or "").strip(_BLANKS)
     if not _MONEY.fullmatch(written):
         return None
     exact = Decimal(written)
@@ -133,9 +139,17 @@ def read_fields(body: Fields) -> Fields:
         "referrer": referrer,
         "user_agent": some(context.get("userAgent")),
         **{f"campaign_{field}": value for field, value in sent.items()},
+        "user_agent": some(context.get("userAgent")),
+        "properties": _whole(body.get("properties")),
         "channel": channel_of(sent["source"], sent["medium"], sent["name"], url, referrer),
         **_read_role(kind, name, properties),
     }
+
+
+def _whole(properties: object) -> str | None:
+    if properties is None:
+        return None
+    return _json(properties if isinstance(properties, dict) else {})
 
 
 def _read_role(kind: str | None, name: str | None, properties: Fields) -> Fields:

@@ -1,7 +1,8 @@
 """The real jobs over a bronze that a test has filled, and their tables against the oracle's."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ _MORE = {  # provenance that a test knows, since it knows the order of arrival
     "silver.duplicate_events": (*_PLACE, "first_topic", "first_partition", "first_offset"),
     "silver.exchange_rates": _PLACE,
 }
-_UNKNOWN = {"silver.events": ("properties", "device_time", "event_hash")}
+_UNKNOWN = {"silver.events": ("properties", "event_hash")}
 
 
 def run_jobs(spark: SparkSession, settings: Settings, *jobs: str) -> None:
@@ -40,7 +41,7 @@ def read_rows(settings: Settings, table: str, columns: Sequence[str]) -> list[di
     if not (folder / "_delta_log").exists():
         return []
     rows = DeltaTable(folder).to_pyarrow_table(columns=list(columns)).to_pylist()
-    return [{name: _plain(value) for name, value in row.items()} for row in rows]
+    return [plain(row) for row in rows]
 
 
 def expected_tables(oracle: Oracle) -> dict[str, list[dict[str, Any]]]:
@@ -63,24 +64,34 @@ def expected_tables(oracle: Oracle) -> dict[str, list[dict[str, Any]]]:
 
 
 def assert_as_the_oracle(settings: Settings, oracle: Oracle, *layers: str) -> None:
-    """Each table, row by row; those of some layers, if any are named.
+    """Each table, or each of some layers, row by row.
 
     Raises:
         AssertionError: with the first few rows that are missing and that are too many.
     """
+    assert_same(oracle, lambda table, columns: read_rows(settings, table, columns), *layers)
+
+
+def assert_same(
+    oracle: Oracle, read: Callable[[str, Sequence[str]], list[dict[str, Any]]], *layers: str
+) -> None:
+    """The same for tables that are read, or computed, in any way."""
     for table, rows in expected_tables(oracle).items():
         if layers and TABLES[table].layer not in layers:
             continue
         columns = (*TABLES[table].facts, *_MORE.get(table, ()))
         columns = tuple(name for name in columns if name not in _UNKNOWN.get(table, ()))
-        wanted = sorted(_line(columns, row) for row in rows)
-        found = sorted(_line(columns, row) for row in read_rows(settings, table, columns))
+        wanted = Counter(_line(columns, row) for row in rows)
+        found = Counter(_line(columns, row) for row in read(table, columns))
         if wanted == found:
             continue
-        missing = [row for row in wanted if row not in found]
-        extra = [row for row in found if row not in wanted]
+        missing, extra = (
+            sorted((one - other).elements()) for one, other in ((wanted, found), (found, wanted))
+        )
         listed = "\n".join(["missing:", *missing[:4], "too many:", *extra[:4]])
-        counts = f"{len(wanted)} rows wanted, {len(found)} found, {len(missing)} missing, {len(extra)} extra"
+        counts = (
+            f"{wanted.total()} rows wanted, {found.total()} found, {len(missing)} missing, {len(extra)} extra"
+        )
         raise AssertionError(f"{table}: {counts}\n{listed}")
 
 
@@ -88,5 +99,16 @@ def _line(columns: Sequence[str], row: dict[str, Any]) -> str:
     return " ".join(f"{name}={row[name]!r}" for name in columns)
 
 
+def plain(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with its times in microseconds, and bytes that can be compared."""
+    return {name: _plain(value) for name, value in row.items()}
+
+
 def _plain(value: object) -> object:
-    return micros(value) if isinstance(value, datetime) else value
+    if isinstance(value, bytearray):
+        return bytes(value)
+    return (
+        micros(value if value.tzinfo else value.replace(tzinfo=timezone.utc))
+        if isinstance(value, datetime)
+        else value
+    )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.contracts import TABLES
 from lakehouse.ledger import Entry, Ledger
@@ -71,6 +71,24 @@ def heartbeat(text: str, value: bytes | None = None) -> Record:
     return Record(value, headers=(("other", b"1"), ("heartbeat", text.encode())))
 
 
+def in_bronze(spark: SparkSession, stored: Sequence[Stored]) -> DataFrame:
+    """The records as rows of bronze."""
+    rows = [
+        (
+            each.record.topic,
+            each.record.partition,
+            each.offset,
+            each.record.timestamp,
+            None,
+            each.record.value,
+            list(each.record.headers) or None,
+            each.ingested_at,
+        )
+        for each in stored
+    ]
+    return spark.createDataFrame(rows, TABLES[BRONZE].ddl).coalesce(1)
+
+
 @dataclass
 class Bronze:
     """Bronze of one home as the ingest job would have left it, and what it holds.
@@ -89,24 +107,9 @@ class Bronze:
         """Add records as one micro-batch of the ingest job."""
         stamp = _STAMPS + timedelta(seconds=self.commits)
         new = [Stored(each, len(self.stored) + number, stamp) for number, each in enumerate(records)]
-        rows = [
-            (
-                each.record.topic,
-                each.record.partition,
-                each.offset,
-                each.record.timestamp,
-                None,
-                each.record.value,
-                list(each.record.headers) or None,
-                stamp,
-            )
-            for each in new
-        ]
         lake = Lakehouse(self.spark.newSession(), self.settings, "ingest")
-        frame = self.spark.createDataFrame(rows, TABLES[BRONZE].ddl).coalesce(1)
+        frame = in_bronze(self.spark, new)
         lake.append_once(BRONZE, frame, "test", self.commits)
-        Ledger(lake).record(
-            Entry("ingest", self.commits, stamp, stamp, 0.0, len(rows), output_rows=len(rows))
-        )
+        Ledger(lake).record(Entry("ingest", self.commits, stamp, stamp, 0.0, len(new), output_rows=len(new)))
         self.stored += new
         self.commits += 1

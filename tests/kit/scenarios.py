@@ -119,13 +119,13 @@ def tell(stories: int) -> list[Sent]:
 
     collect()
     return [
-        Sent(record(_of_story(body, f"s{number}-")), commit)
+        Sent(record(of_story(body, f"s{number}-")), commit)
         for number, story in enumerate(told)
         for body, commit in story
     ]
 
 
-def _of_story(body: dict[str, Any], prefix: str) -> dict[str, Any]:
+def of_story(body: dict[str, Any], prefix: str) -> dict[str, Any]:
     """The message with every name in it made this story's own."""
     own = {name: prefix + body[name] for name in ("messageId", "anonymousId", "userId") if name in body}
     order = body["properties"].get("order_id")

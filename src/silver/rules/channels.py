@@ -10,6 +10,8 @@ import yaml
 
 _HOST = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:@]+)", re.IGNORECASE)
 _ANY = "any"
+BLANKS = " \t\r\n"  # around a campaign's fields, they don't count
+IN_QUERY = r"^[^?#]*\?(?:[^#]*?&)?"  # up to a parameter's name: a query ends at `#`
 
 
 @dataclass(frozen=True)
@@ -83,9 +85,9 @@ class ChannelRules:
     def classify(self, visit: Visit) -> tuple[str, Rule | None]:
         """The channel of a visit, and the rule that says so."""
         normal = Visit(
-            visit.source.strip().lower(),
-            visit.medium.strip().lower(),
-            visit.name.strip(),
+            visit.source.strip(BLANKS).lower(),
+            visit.medium.strip(BLANKS).lower(),
+            visit.name.strip(BLANKS),
             visit.url,
             visit.referrer,
         )
@@ -114,7 +116,7 @@ def _rule(rule: Mapping[str, Any], sites: Mapping[str, Site]) -> Rule:
     click_ids = rule.get("click_id")
     return Rule(
         channel=rule["channel"],
-        click_id=f"[?&](?:{'|'.join(click_ids)})=[^&#]" if click_ids else None,
+        click_id=f"{IN_QUERY}(?:{'|'.join(click_ids)})=[^&#]" if click_ids else None,
         source=sites[rule["source_site"]].source if "source_site" in rule else rule.get("source"),
         medium=rule.get("medium"),
         campaign=bool(rule.get("campaign")),

@@ -1,0 +1,92 @@
+"""Cases as people write them down (see tests/silver/late.yml), carried out and compared."""
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kit.records import NOON, Record, heartbeat, instant, message, record
+
+DELAY = timedelta(minutes=10)
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_TODAY = f"{NOON:%Y-%m-%dT}"
+Rows = list[dict[str, str]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case; what it names has a prefix, so that many can share their tables."""
+
+    name: str
+    prefix: str
+    watermarks: tuple[str, ...]
+    batches: tuple[tuple[str, ...], ...]
+    expect: dict[str, Rows] = field(hash=False)
+    must_fail: bool = False
+
+    def records(self, batch: int) -> list[Record]:
+        """What arrives with one batch."""
+        return [record(self._message(line)) for line in self.batches[batch]]
+
+    def _message(self, line: str) -> dict[str, Any]:
+        time, visitor, kind = line.split(" ", 2)
+        properties = {"promotion_id": "p", "query": "boots", "product_id": "boot"}
+        return message(
+            f"{self.prefix}{visitor} {time}", self.prefix + visitor, kind, at(time), properties=properties
+        )
+
+    def difference(self, table: str, rows: list[dict[str, Any]]) -> str:
+        """What a table has too much or too little of, in words; empty if nothing."""
+        ours = [row for row in rows if any(str(row.get(key)).startswith(self.prefix) for key in KEYS)]
+        wanted = self.expect[table]
+        columns = list(wanted[0]) if wanted else list(KEYS)
+        found = Counter(tuple(self._told(name, row.get(name)) for name in columns) for row in ours)
+        named = Counter(tuple(row[name] for name in columns) for row in wanted)
+        missing, extra = list((named - found).elements()), list((found - named).elements())
+        return f"{table} {columns}: missing {missing}, too many {extra}" if missing or extra else ""
+
+    def _told(self, column: str, value: Any) -> str:
+        if isinstance(value, int) and column.endswith(("_at", "_time")):
+            return f"{_EPOCH + timedelta(microseconds=value):%Y-%m-%dT%H:%M:%S}".removeprefix(_TODAY)
+        if isinstance(value, bool) or value is None:
+            return {True: "true", False: "false", None: "null"}[value]
+        return str(value).removeprefix(self.prefix)
+
+
+KEYS = ("visitor_id", "event_id")
+
+
+def at(time: str) -> datetime:
+    """`hh:mm:ss` of the day, or with a date before it."""
+    return datetime.fromisoformat(time if "T" in time else _TODAY + time).replace(tzinfo=timezone.utc)
+
+
+def clock(watermark: str) -> Record:
+    """A heartbeat that takes the watermark there."""
+    return heartbeat(instant(at(watermark) + DELAY))
+
+
+def read_cases(path: Path) -> list[Case]:
+    """The cases of a file, every value as text."""
+    return [
+        Case(
+            name=told["case"],
+            prefix=f"c{number}/",
+            watermarks=tuple(batch["watermark"] for batch in told["batches"]),
+            batches=tuple(tuple(batch["events"]) for batch in told["batches"]),
+            expect=told["expect"],
+            must_fail=told.get("must_fail") == "true",
+        )
+        for number, told in enumerate(yaml.load(path.read_text(), yaml.BaseLoader))
+    ]
+
+
+def by_clock(cases: list[Case]) -> dict[tuple[str, ...], list[Case]]:
+    """Cases that have their watermarks in common, and so can share a run."""
+    groups: dict[tuple[str, ...], list[Case]] = defaultdict(list)
+    for case in cases:
+        groups[case.watermarks].append(case)
+    return groups

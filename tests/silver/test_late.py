@@ -1,0 +1,43 @@
+"""The cases of late.yml through the real jobs, those that are wrong on purpose included."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kit.pipeline import read_rows, run_jobs
+from kit.records import Bronze
+from kit.spark import settle_in
+from kit.transcripts import Case, by_clock, clock, read_cases
+from lakehouse.contracts import TABLES
+
+CASES = read_cases(Path(__file__).with_name("late.yml"))
+Tables = dict[str, list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tables]:
+    """By case, what the tables that it speaks of hold after its last batch."""
+    found = {}
+    for watermarks, cases in by_clock(CASES).items():
+        settings = settle_in(spark, tmp_path_factory.mktemp("late"))
+        bronze = Bronze(spark, settings)
+        for number, watermark in enumerate(watermarks):
+            bronze.commit([each for case in cases for each in case.records(number)] + [clock(watermark)])
+            run_jobs(spark, settings, "refine", "repair")
+        for name in {table for case in cases for table in case.expect}:
+            rows = read_rows(settings, name, TABLES[name].column_names)
+            for case in cases:
+                found.setdefault(case.name, {})[name] = rows
+    return found
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_late(tables: dict[str, Tables], case: Case) -> None:
+    told = [case.difference(table, tables[case.name][table]) for table in case.expect]
+    differences = "\n".join(each for each in told if each)
+    if case.must_fail:
+        assert differences, "what is wrong on purpose has passed"
+    else:
+        assert not differences, differences

@@ -1,0 +1,156 @@
+"""Stories made up by a generator, by any clock, late by seconds or months, in any batches, in silver.
+
+All as the oracle says. An example is one story: the events of one or two visitors, with their copies. Many
+share a run of Spark.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka import KafkaProducer
+from kafka.admin import KafkaAdminClient, NewTopic
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from bronze.job import ingest
+from kit.deliveries import Delivery, cut, deliver, retell
+from kit.home import Home
+from kit.oracle import Oracle
+from kit.oracle_wire import micros
+from kit.pipeline import assert_as_the_oracle, assert_same, plain, run_jobs
+from kit.records import Bronze, Record, Stored, in_bronze
+from kit.spark import settle_in
+from lakehouse.contracts.silver import EVENTS
+from lakehouse.frames import settle
+from lakehouse.instants import as_utc
+from lakehouse.job import Run
+from lakehouse.settings import Settings
+from lakehouse.tables import Lakehouse
+from silver.copies import find_copies
+from silver.parse import Rules
+from silver.refine import judge, read_candidates
+from silver.rules.channels import load_channel_rules
+from silver.rules.roles import load_role_rules
+from silver.sessions import join_fragments, mark_open, to_fragments
+
+TOPIC = {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2**62)}
+
+
+@contextmanager
+def retelling(deliveries: list[Delivery]) -> Any:
+    """On failure, tell the shortest story that came out otherwise."""
+    try:
+        yield
+    except AssertionError as failed:
+        pytest.fail(f"{failed}\nthe story:\n{retell(deliveries, str(failed))}", pytrace=False)
+
+
+def compute_silver(records: DataFrame, settings: Settings) -> dict[str, DataFrame]:
+    """Silver by its own functions, in one go."""
+    rules = Rules(load_role_rules(settings.conf), load_channel_rules(settings.conf))
+    candidates = settle(read_candidates(records, rules))
+    nothing = records.sparkSession.createDataFrame([], EVENTS.ddl)
+    judged = settle(judge(candidates, settle(find_copies(candidates, nothing)), None))
+    events = judged.where(F.col("verdict") == "event")
+    watermark = as_utc(events.agg(F.max("event_time")).collect()[0][0]) - settings.watermark_delay
+    return {
+        "silver.events": events,
+        "silver.rejected_events": judged.where(F.col("verdict") == "rejected").withColumn(
+            "value", F.col("raw")
+        ),
+        "silver.duplicate_events": judged.where(F.col("verdict") == "duplicate"),
+        "silver.sessions": mark_open(join_fragments(to_fragments(events)), watermark),
+    }
+
+
+def check_in_one_go(spark: SparkSession, settings: Settings, stored: Sequence[Stored]) -> None:
+    tables = compute_silver(in_bronze(spark, stored), settings)
+
+    def read(table: str, columns: Sequence[str]) -> list[dict[str, Any]]:
+        return [plain(row.asDict()) for row in tables[table].select(*columns).collect()]
+
+    assert_same(Oracle.over(stored), read, "silver.")
+
+
+def check_in_batches(spark: SparkSession, home: Path, stories: int, batches: int, number: int) -> None:
+    """By the functions in one go, and by the jobs batch by batch; compared after each."""
+    settings = settle_in(spark, home)
+    bronze = Bronze(spark, settings)
+    deliveries = deliver(stories, number)
+    with retelling(deliveries):
+        for records in cut(deliveries, batches, number):
+            bronze.commit(records)
+            run_jobs(spark, settings, "refine", "repair")
+            assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver.")
+        check_in_one_go(spark, settings, bronze.stored)
+
+
+def test_stories_in_one_go_and_in_batches(spark: SparkSession, tmp_path: Path) -> None:
+    check_in_batches(spark, tmp_path, stories=100, batches=4, number=1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(2, 12))
+def test_many_stories_in_one_go_and_in_batches(spark: SparkSession, tmp_path: Path, number: int) -> None:
+    check_in_batches(spark, tmp_path, stories=100, batches=number, number=number)
+
+
+def check_streamed(spark: SparkSession, home: Home, stories: int, batches: int, number: int) -> None:
+    """Through a Kafka topic and all jobs of silver, batch by batch."""
+    settle_in(spark, home.path)
+    settings = home.settings
+    admin = KafkaAdminClient(bootstrap_servers=home.bootstrap)
+    admin.create_topics([NewTopic(home.topic, 3, 1, topic_configs=TOPIC)])
+    admin.close()
+    producer = KafkaProducer(bootstrap_servers=home.bootstrap, enable_idempotence=True, acks="all")
+    deliveries = deliver(stories, number)
+    with retelling(deliveries):
+        for records in cut(deliveries, batches, number):
+            send(producer, home.topic, records)
+            ingest(Run("ingest", spark.newSession(), settings, once=True))
+            run_jobs(spark, settings, "refine", "repair")
+            assert_as_the_oracle(settings, Oracle.over(stored_in(spark, settings)), "silver.")
+    producer.close()
+    assert len(stored_in(spark, settings)) == len(deliveries)
+
+
+def send(producer: KafkaProducer, topic: str, records: list[Record]) -> None:
+    for each in records:
+        producer.send(
+            topic, each.value, partition=each.partition, timestamp_ms=micros(each.timestamp) // 1000
+        )
+    producer.flush()
+
+
+def stored_in(spark: SparkSession, settings: Settings) -> list[Stored]:
+    """What bronze holds, as the oracle reads it."""
+    rows = Lakehouse(spark.newSession(), settings, "test").read("bronze.kafka_records").collect()
+    return [
+        Stored(
+            Record(
+                bytes(row.value) if row.value is not None else None,
+                tuple((header.key, bytes(header.value)) for header in row.headers or ()),
+                as_utc(row.timestamp),
+                row.topic,
+                row.partition,
+            ),
+            row.offset,
+            as_utc(row.ingested_at),
+        )
+        for row in rows
+    ]
+
+
+def test_stories_through_real_streams(spark: SparkSession, new_home: Callable[..., Home]) -> None:
+    check_streamed(spark, new_home(), stories=10, batches=3, number=50)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(51, 61))
+def test_many_stories_through_real_streams(
+    spark: SparkSession, new_home: Callable[..., Home], number: int
+) -> None:
+    check_streamed(spark, new_home(), stories=10, batches=number - 48, number=number)
