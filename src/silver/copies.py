@@ -4,29 +4,32 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 PLACE = ("ingested_at", "topic", "partition", "offset")
+_ENTRY = ("event_id", "event_hash", *PLACE)
 _FIRST = ("first_topic", "first_partition", "first_offset")
 
 
-def find_copies(candidates: DataFrame, known: DataFrame) -> DataFrame:
+def contest(candidates: DataFrame) -> DataFrame:
+    """The records that may become events, by UID and place: those with a `reason`, and heartbeats, may not."""
+    accepted = F.col("reason").isNull() & F.col("heartbeat_at").isNull()
+    return candidates.where(accepted).select(*_ENTRY)
+
+
+def find_copies(records: DataFrame, known: DataFrame) -> DataFrame:
     """Find the records that are copies, and whose.
 
     A record never counts as a copy of itself, so a micro-batch that runs again after its events were
     written comes to the same verdicts.
 
     Args:
-        candidates: records of one micro-batch: event_id, event_hash, ingested_at and coordinates.
-            Records with a `reason`, and heartbeats, are left out of the contest.
-        known: silver.events of all time.
+        records: of one micro-batch, as `contest` gives them.
+        known: silver.events of all time. Either may lack what has no UID in common with the rest: see
+            `silver.seen`.
 
     Returns:
         One row a copy: ingested_at and coordinates, and `first_topic`, `first_partition`,
         `first_offset`: the record that stays.
     """
-    contest = candidates.where(F.col("reason").isNull() & F.col("heartbeat_at").isNull())
-    entries = contest.select("event_id", "event_hash", *PLACE)
-    hashes = F.broadcast(entries.select("event_hash").distinct())
-    before = known.select(*entries.columns).join(hashes, "event_hash", "left_semi")
-    everyone = entries.unionByName(before).distinct()
+    everyone = records.unionByName(known.select(*records.columns)).distinct()
     first = F.min(F.struct(*PLACE)).over(Window.partitionBy("event_id"))
     copies = everyone.withColumn("first", first).where(F.struct(*PLACE) != F.col("first"))
     return copies.select(

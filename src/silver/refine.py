@@ -13,8 +13,9 @@ from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, REJECTED_EVENTS
 from lakehouse.frames import settle
 from lakehouse.instants import EPOCH, as_utc
 from lakehouse.job import Run
-from silver.copies import PLACE, find_copies
+from silver.copies import PLACE, contest, find_copies
 from silver.parse import Rules, parse_records
+from silver.seen import Seen
 from silver.sessions import join_fragments, mark_open, to_fragments
 from silver.verdicts import DUPLICATE, EVENT, HEARTBEAT, REJECTED, give_verdicts, reject_unusable
 
@@ -54,6 +55,7 @@ class Refine:
     def __init__(self, run: Run, rules: Rules) -> None:
         self._run = run
         self._rules = rules
+        self._seen = Seen(run.lake.read(EVENTS.name))
         self._filled = {
             name: run.lake.filled_upto(name) or EPOCH
             for name in (*(output for output, _ in _OUTPUTS), SESSIONS.name)
@@ -69,11 +71,14 @@ class Refine:
         lake = self._run.lake
         records = lake.read(KAFKA_RECORDS.name).where(batch.covers())
         candidates = settle(read_candidates(records, self._rules))
-        copies = settle(find_copies(candidates, lake.read(EVENTS.name)))
+        copies = settle(self._find_copies(candidates, batch.after))
         judged = judge(candidates, copies, batch.watermark)
         outcome = self._measure(judged, batch)
         self._write(judged, batch, outcome)
         return outcome
+
+    def _find_copies(self, candidates: DataFrame, after: datetime) -> DataFrame:
+        return find_copies(*self._seen.narrow(contest(candidates), self._run.lake.read(EVENTS.name), after))
 
     def _measure(self, judged: DataFrame, batch: Batch) -> Outcome:
         clock = F.when(F.col("verdict") == EVENT, F.col("event_time")).otherwise(F.col("heartbeat_at"))
