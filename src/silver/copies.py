@@ -9,7 +9,7 @@ _FIRST = ("first_topic", "first_partition", "first_offset")
 
 
 def contest(candidates: DataFrame) -> DataFrame:
-    """The records that may become events, by UID and place: those with a `reason`, and heartbeats, may not."""
+    """The records that may become events, by UID and place: no rejects, no heartbeats."""
     accepted = F.col("reason").isNull() & F.col("heartbeat_at").isNull()
     return candidates.where(accepted).select(*_ENTRY)
 

@@ -48,9 +48,9 @@ class Runs:
         if not len(hashes):
             return
         distinct, places = np.unique(stamps, return_inverse=True)
-        places = (places + len(self._stamps)).astype(np.uint32)
+        run = _sort(hashes, (places + len(self._stamps)).astype(np.uint32))
         self._stamps = np.concatenate([self._stamps, distinct])
-        self._runs.append(_sort(hashes, places))
+        self._runs.append(run)
         while len(self._runs) > 1 and len(self._runs[-2][0]) <= len(self._runs[-1][0]):
             self._runs.append(_merge(self._runs.pop(), self._runs.pop()))
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 import numpy as np
-import pyarrow
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -65,7 +65,7 @@ class Seen:
         unique, counts = np.unique(hashes, return_counts=True)
         before = self._runs.find(unique).upto(to_micros(after))
         suspects = np.union1d(unique[counts > 1], before.hashes)
-        table = pyarrow.table({"event_hash": suspects})
+        table = pa.table({"event_hash": suspects})
         few = F.broadcast(records.sparkSession.createDataFrame(table))
         near = known.where(_seen_at(before))
         return records.join(few, "event_hash", "left_semi"), near.join(few, "event_hash", "left_semi")
