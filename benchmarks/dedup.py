@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import median
 
-from delta.tables import DeltaTable
-from pyspark.sql import SparkSession
-
 from benchmarks.bench import application, print_table, progress
 from benchmarks.dedup_designs import Indexed, Merged, Scanned, Stream
 from benchmarks.dedup_traffic import BATCH, Planned, every_age, history, usual_batch
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.frames import settle
 from lakehouse.settings import Settings
@@ -54,28 +54,21 @@ class Bench:
 
     def run(self, sizes: tuple[int, ...]) -> None:
         """Let the history grow, and time each design at each size."""
-        streams = {
-            name: Stream(self.spark, str(self.settings.home / f"stream{number}"), drop)
-            for number, (name, drop) in enumerate(_STREAM_DESIGNS.items())
-        }
         for size in sizes:
-            grown = self._grow(size)
+            self._grow(size)
             for name in _TABLE_DESIGNS:
                 self._time_tables(name, size, warm_up=2 if size == sizes[0] else 1)
-            for name, stream in streams.items():
-                progress(f"{size} x: {name} takes the history in")
-                stream.feed(grown)
-                self._time_stream(name, size, stream)
-        for stream in streams.values():
+        for name, drop in _STREAM_DESIGNS.items():
+            stream = Stream(self.spark, str(self.settings.home / name.partition(",")[0]), drop)
+            for before, size in zip((0, *sizes), sizes, strict=False):
+                self._time_stream(name, stream, before, size)
             stream.stop()
 
-    def _grow(self, size: int) -> object:
+    def _grow(self, size: int) -> None:
         progress(f"{size} x: history of {size * self.unit:,} UIDs")
         end = size * self.unit // BATCH
-        grown = history(self.spark, self._stamps, end)
-        self.lake.append(EVENTS.name, grown)
+        self.lake.append(EVENTS.name, history(self.spark, self._stamps, end))
         self._stamps = end
-        return grown
 
     def _time_tables(self, name: str, size: int, warm_up: int) -> None:
         started = time.monotonic()
@@ -111,8 +104,11 @@ class Bench:
             if missed or invented:
                 self.wrong.append(f"{name}: {len(missed)} copies missed, {len(invented)} that are none")
 
-    def _time_stream(self, name: str, size: int, stream: Stream) -> None:
-        batches = [usual_batch(self._stamps, next(self._numbers)) for _ in range(self.repetitions)]
+    def _time_stream(self, name: str, stream: Stream, before: int, size: int) -> None:
+        first, end = (times * self.unit // BATCH for times in (before, size))
+        taken = stream.feed(history(self.spark, first, end))
+        progress(f"{size} x: {name} (took the history in, in {taken:.1f} s)")
+        batches = [usual_batch(end, next(self._numbers)) for _ in range(self.repetitions)]
         self._note(name, size, [stream.feed(batch.candidates(self.spark)) for batch in batches])
 
     def _note(self, name: str, size: int, times: list[float]) -> None:

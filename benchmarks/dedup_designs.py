@@ -5,12 +5,12 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import reduce
 
+from benchmarks.dedup_traffic import Planned, stamp_of
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from benchmarks.dedup_traffic import Planned, stamp_of
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.frames import settle
 from lakehouse.tables import Lakehouse
@@ -91,6 +91,7 @@ class Stream:
     """
 
     def __init__(self, spark: SparkSession, folder: str, drop: Callable[[DataFrame], DataFrame]) -> None:
+        self._spark = spark
         self._folder = f"{folder}/input"
         self._add(_nothing(spark))
         rows = spark.readStream.format("delta").load(self._folder).withWatermark("event_time", "100000 days")
@@ -106,8 +107,11 @@ class Stream:
         return float(sum(p["durationMs"]["triggerExecution"] for p in recent)) / 1000
 
     def stop(self) -> None:
-        """End the query."""
+        """End the query, without its account of how it was interrupted."""
+        context = self._spark.sparkContext
+        context.setLogLevel("OFF")
         self._query.stop()
+        context.setLogLevel("ERROR")
 
     def _last_batch(self) -> int:
         recent = [p["batchId"] for p in self._query.recentProgress if p["numInputRows"]]
