@@ -55,7 +55,7 @@ class Refine:
     def __init__(self, run: Run, rules: Rules) -> None:
         self._run = run
         self._rules = rules
-        self._seen = Seen(run.lake.read(EVENTS.name))
+        self._remember()
         self._filled = {
             name: run.lake.filled_upto(name) or EPOCH
             for name in (*(output for output, _ in _OUTPUTS), SESSIONS.name)
@@ -78,7 +78,14 @@ class Refine:
         return outcome
 
     def _find_copies(self, candidates: DataFrame, after: datetime) -> DataFrame:
-        return find_copies(*self._seen.narrow(contest(candidates), self._run.lake.read(EVENTS.name), after))
+        lake = self._run.lake
+        if lake.rewrites(EVENTS.name) != self._rewrites:
+            self._remember()
+        return find_copies(*self._seen.narrow(contest(candidates), lake.read(EVENTS.name), after))
+
+    def _remember(self) -> None:
+        self._rewrites = self._run.lake.rewrites(EVENTS.name)
+        self._seen = Seen(self._run.lake.read(EVENTS.name))
 
     def _measure(self, judged: DataFrame, batch: Batch) -> Outcome:
         clock = F.when(F.col("verdict") == EVENT, F.col("event_time")).otherwise(F.col("heartbeat_at"))

@@ -20,7 +20,7 @@ class Seen:
     It answers "surely new" for most records, and for the others which few files may hold an earlier event.
     Whether an event there has the same UID, or only the same hash, is for `silver.copies.find_copies` to say.
     It is made from the table when a job starts, and follows the table from then on, so nothing depends on
-    how the job before ended. Events may not be added to the table under stamps that it has passed.
+    how the job before ended. Once the table was rewritten, it has to be made anew.
 
     Args:
         known: silver.events, as it is when the job starts.

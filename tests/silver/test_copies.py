@@ -2,12 +2,24 @@
 
 import random
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
+from kit.records import Bronze, message, record
+from kit.spark import settle_in
+from lakehouse.batches import Batch
+from lakehouse.instants import EPOCH
+from lakehouse.job import Run
+from lakehouse.tables import Lakehouse
 from silver.copies import contest, find_copies
+from silver.parse import Rules
+from silver.refine import Refine
+from silver.rules.channels import load_channel_rules
+from silver.rules.roles import load_role_rules
 from silver.seen import Seen
 
 START = datetime(2025, 3, 1, tzinfo=timezone.utc)
@@ -128,3 +140,22 @@ def test_the_history_is_read_in_slices(spark: SparkSession, monkeypatch: pytest.
     story.events = [entry(f"u{n}", n // 2, n, key=n) for n in range(14)]
     batch = [entry(f"u{n}", 20, 100 + n, key=n) for n in range(14)]
     assert story.find(Seen(story.table()), batch, after=6) == story.expect(batch)
+
+
+def test_a_job_that_goes_on_knows_of_events_rewritten_meanwhile(spark: SparkSession, tmp_path: Path) -> None:
+    settings = settle_in(spark, tmp_path / "home")
+    rules = Rules(load_role_rules(settings.conf), load_channel_rules(settings.conf))
+    refine = Refine(Run("refine", spark.newSession(), settings, once=True), rules)
+    bronze = Bronze(spark, settings)
+    bronze.commit([record(message("a", "v"))])
+    first = bronze.stored[0].ingested_at
+    assert refine(Batch(0, EPOCH, first, 1)).output_rows == 1
+
+    lake = Lakehouse(spark.newSession(), settings, "another")
+    table = lake.read("silver.events")
+    other = table.withColumns({"event_id": F.lit("z"), "event_hash": F.xxhash64(F.lit("z"))})
+    lake.swap("silver.events", table.limit(0), other, first, scope=F.col("t.ingested_at") == F.lit(first))
+
+    bronze.commit([record(message("z", "w")), record(message("a", "w")), record(message("b", "w"))])
+    outcome = refine(Batch(1, first, bronze.stored[1].ingested_at, 3))
+    assert (outcome.duplicates, outcome.output_rows) == (2, 1)
