@@ -64,14 +64,14 @@ class Story:
         """Which are copies, and whose; the others become events."""
         firsts = {event.event_id: event for event in self.events}
         copies = {}
-        for record in sorted(batch, key=lambda record: record.place):
-            if record.reason or record.heartbeat_at:
+        for each in sorted(batch, key=lambda each: each.place):
+            if each.reason or each.heartbeat_at:
                 continue
-            first = firsts.setdefault(record.event_id, record)
-            if first is record:
-                self.events.append(record)
+            first = firsts.setdefault(each.event_id, each)
+            if first is each:
+                self.events.append(each)
             else:
-                copies[record.place] = first.place[1:]
+                copies[each.place] = first.place[1:]
         return copies
 
     def find(self, seen: Seen, batch: list[Entry], after: int) -> dict[tuple, tuple]:
