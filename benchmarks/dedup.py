@@ -57,7 +57,7 @@ class Bench:
         for size in sizes:
             self._grow(size)
             for name in _TABLE_DESIGNS:
-                self._time_tables(name, size, warm_up=2 if size == sizes[0] else 1)
+                self._time_tables(name, size, warm_up=2 if size == sizes[0] else 0)
         for name, drop in _STREAM_DESIGNS.items():
             stream = Stream(self.spark, str(self.settings.home / name.partition(",")[0]), drop)
             for before, size in zip((0, *sizes), sizes, strict=False):
