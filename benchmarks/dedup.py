@@ -97,12 +97,16 @@ class Bench:
     def _check(self, name: str, batch: Planned, found: dict[int, int], added: int) -> None:
         planted = batch.planted
         if added != BATCH - len(planted):
-            self.wrong.append(f"{name}: {added} rows written, not {BATCH - len(planted)}")
+            self._complain(f"{name}: {added} rows written, not {BATCH - len(planted)}")
         if name in _EXACT:
             self.copies += len(planted)
             missed, invented = planted.items() - found.items(), found.items() - planted.items()
             if missed or invented:
-                self.wrong.append(f"{name}: {len(missed)} copies missed, {len(invented)} that are none")
+                self._complain(f"{name}: {len(missed)} copies missed, {len(invented)} that are none")
+
+    def _complain(self, text: str) -> None:
+        progress(f"WRONG: {text}")
+        self.wrong.append(text)
 
     def _time_stream(self, name: str, stream: Stream, before: int, size: int) -> None:
         first, end = (times * self.unit // BATCH for times in (before, size))
