@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long chaos bench lint format types imports lock lock-jars clean
+.PHONY: help setup demo test test-long chaos bench bench-dedup lint format types imports lock lock-jars clean
 MAKEFLAGS += --no-print-directory
 # A build machine's own package settings must not leak into the lock.
 LOCK := env -u UV_FIND_LINKS -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL .venv/bin/uv pip compile
@@ -10,7 +10,7 @@ LOCK := env -u UV_FIND_LINKS -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL .
 help: ## show this list
 	@echo "Millrace: an open lakehouse for behavioural events and attribution."
 	@echo
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-11s %s\n", $$1, $$2}'
 	@echo
 	@echo "Start with: make demo"
 
@@ -43,6 +43,9 @@ chaos: setup ## the tests that kill processes in mid-run
 bench: setup ## the benchmarks
 	@test -f benchmarks/__main__.py || { echo "There are no benchmarks yet."; exit 1; }
 	@exec .venv/bin/python -m benchmarks $(ARGS)
+
+bench-dedup: setup ## does the search for copies cost the same with 16 times the history? is it exact?
+	@exec .venv/bin/python -m benchmarks.dedup $(ARGS)
 
 format: setup ## put the code into its one shape
 	@.venv/bin/ruff check --fix --quiet || true

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from functools import reduce
@@ -17,6 +17,7 @@ from lakehouse.instants import from_micros, to_micros
 from lakehouse.settings import Settings
 
 _LOCKS: dict[str, threading.RLock] = defaultdict(threading.RLock)
+_REWRITES: Counter[str] = Counter()
 _CREATION = threading.Lock()
 _RECENT = 100  # commits searched for a job's own, before all are
 
@@ -80,6 +81,7 @@ class Lakehouse:
         layer, short = name.split(".")
         writer = rows.select(*TABLES[name].column_names).write.format("delta").mode("overwrite")
         writer.option("userMetadata", self._metadata(None)).save(str(self.settings.warehouse / layer / short))
+        _REWRITES[self._key(name)] += 1
         self._empty.discard(name)
 
     def swap(self, name: str, gone: DataFrame | None, rows: DataFrame, upto: datetime, scope: Column) -> None:
@@ -114,6 +116,7 @@ class Lakehouse:
                 .execute()
             )
             self._empty.discard(name)
+            _REWRITES[self._key(name)] += 1
         finally:
             self.spark.conf.unset("spark.databricks.delta.commitInfo.userMetadata")
 
@@ -138,13 +141,25 @@ class Lakehouse:
 
     def exclusive(self, name: str) -> threading.RLock:
         """A lock over a table that several jobs of this application rewrite."""
-        return _LOCKS[f"{self.settings.warehouse}:{name}"]
+        return _LOCKS[self._key(name)]
+
+    def rewrites(self, name: str) -> int:
+        """How often this application has changed a table in other ways than adding rows.
+
+        What a job keeps of the table in memory holds as long as this stays the same.
+        """
+        return _REWRITES[self._key(name)]
 
     def _write(self, name: str, rows: DataFrame, mode: str, metadata: str, **options: str | int) -> None:
         self._ensure(name)
         writer = rows.select(*TABLES[name].column_names).write.format("delta").mode(mode)
         writer.options(userMetadata=metadata, **options).saveAsTable(name)
         self._empty.discard(name)
+        if mode != "append":
+            _REWRITES[self._key(name)] += 1
+
+    def _key(self, name: str) -> str:
+        return f"{self.settings.warehouse}:{name}"
 
     def _metadata(self, upto: datetime | None, **more: object) -> str:
         reached = {} if upto is None else {"upto": to_micros(upto)}

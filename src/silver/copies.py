@@ -4,34 +4,32 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 PLACE = ("ingested_at", "topic", "partition", "offset")
+_ENTRY = ("event_id", "event_hash", *PLACE)
 _FIRST = ("first_topic", "first_partition", "first_offset")
 
 
-def find_copies(candidates: DataFrame, known: DataFrame) -> DataFrame:
+def contest(candidates: DataFrame) -> DataFrame:
+    """The records that may become events, by UID and place: no rejects, no heartbeats."""
+    accepted = F.col("reason").isNull() & F.col("heartbeat_at").isNull()
+    return candidates.where(accepted).select(*_ENTRY)
+
+
+def find_copies(records: DataFrame, known: DataFrame) -> DataFrame:
     """Find the records that are copies, and whose.
 
     A record never counts as a copy of itself, so a micro-batch that runs again after its events were
     written comes to the same verdicts.
 
     Args:
-        candidates: records of one micro-batch: event_id, event_hash, ingested_at and coordinates.
-            Records with a `reason`, and heartbeats, are left out of the contest.
-        known: silver.events of all time.
+        records: of one micro-batch, as `contest` gives them.
+        known: silver.events of all time. Either may lack what has no UID in common with the rest: see
+            `silver.seen`.
 
     Returns:
         One row a copy: ingested_at and coordinates, and `first_topic`, `first_partition`,
         `first_offset`: the record that stays.
     """
-    entries = enter_contest(candidates)
-    hashes = F.broadcast(entries.select("event_hash").distinct())
-    before = known.select(*entries.columns).join(hashes, "event_hash", "left_semi")
-    return tell_copies(entries.unionByName(before).distinct())
-
-
-def enter_contest(candidates: DataFrame) -> DataFrame:
-    """The records that may be the first of their UID: neither refused nor heartbeats."""
-    contest = candidates.where(F.col("reason").isNull() & F.col("heartbeat_at").isNull())
-    return contest.select("event_id", "event_hash", *PLACE)
+    return tell_copies(records.unionByName(known.select(*records.columns)).distinct())
 
 
 def tell_copies(everyone: DataFrame) -> DataFrame:

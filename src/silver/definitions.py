@@ -15,7 +15,7 @@ from lakehouse.job import Run
 from lakehouse.ledger import NAME as LEDGER
 from lakehouse.ledger import Ledger
 from lakehouse.rebuilding import Definition, reached
-from silver.copies import enter_contest, tell_copies
+from silver.copies import contest, tell_copies
 from silver.growing import GROWING, LOCK, Growing
 from silver.parse import load_rules
 from silver.refine import judge, read_candidates, take_verdict
@@ -30,7 +30,7 @@ def judge_history(run: Run, upto: datetime) -> DataFrame:
     rules, rates_topic = load_rules(run.settings.conf), run.settings.exchange_rates_topic
     candidates = read_candidates(records, rules, rates_topic)
     clock = F.broadcast(settle(watermarks_before(run.lake.read(LEDGER))))
-    copies = settle(tell_copies(enter_contest(candidates.where("rate IS NULL"))))
+    copies = settle(tell_copies(contest(candidates.where("rate IS NULL"))))
     return judge(candidates.join(clock, "ingested_at", "left"), copies, F.col("watermark_before"))
 
 

@@ -13,10 +13,11 @@ from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, EXCHANGE_RATES,
 from lakehouse.frames import settle
 from lakehouse.instants import EPOCH, as_utc
 from lakehouse.job import Run
-from silver.copies import PLACE, find_copies
+from silver.copies import PLACE, contest, find_copies
 from silver.growing import GROWING, Growing
 from silver.parse import Rules, parse_records
 from silver.rates import keep_rates, read_rates
+from silver.seen import Seen
 from silver.verdicts import DUPLICATE, EVENT, HEARTBEAT, RATE, REJECTED, give_verdicts, reject_unusable
 
 _OUTPUTS = ((EVENTS.name, EVENT), (REJECTED_EVENTS.name, REJECTED), (DUPLICATE_EVENTS.name, DUPLICATE))
@@ -65,6 +66,7 @@ class Refine:
     def __init__(self, run: Run, rules: Callable[[], Rules]) -> None:
         self._run = run
         self._rules = rules
+        self._remember()
         self._filled = {
             name: run.lake.filled_upto(name) or EPOCH
             for name in (
@@ -84,7 +86,7 @@ class Refine:
         lake = self._run.lake
         records = lake.read(KAFKA_RECORDS.name).where(batch.covers())
         candidates = settle(read_candidates(records, self._rules(), self._run.settings.exchange_rates_topic))
-        copies = settle(find_copies(candidates.where("rate IS NULL"), lake.read(EVENTS.name)))
+        copies = settle(self._find_copies(candidates.where("rate IS NULL"), batch.after))
         judged = judge(candidates, F.broadcast(copies), F.lit(batch.watermark))
         counts = self._count(judged)
         if counts[RATE]:
@@ -93,6 +95,16 @@ class Refine:
         outcome = self._sum_up(counts, batch)
         self._write(judged, counts, batch, outcome.watermark)
         return outcome
+
+    def _find_copies(self, candidates: DataFrame, after: datetime) -> DataFrame:
+        lake = self._run.lake
+        if lake.rewrites(EVENTS.name) != self._rewrites:
+            self._remember()
+        return find_copies(*self._seen.narrow(contest(candidates), lake.read(EVENTS.name), after))
+
+    def _remember(self) -> None:
+        self._rewrites = self._run.lake.rewrites(EVENTS.name)
+        self._seen = Seen(self._run.lake.read(EVENTS.name))
 
     def _count(self, judged: DataFrame) -> Row:
         """Rows by verdict, by table that grows, late ones, those of the events' topic; the latest time."""

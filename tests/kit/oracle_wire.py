@@ -139,7 +139,6 @@ def read_fields(body: Fields) -> Fields:
         "referrer": referrer,
         "user_agent": some(context.get("userAgent")),
         **{f"campaign_{field}": value for field, value in sent.items()},
-        "user_agent": some(context.get("userAgent")),
         "properties": _whole(body.get("properties")),
         "channel": channel_of(sent["source"], sent["medium"], sent["name"], url, referrer),
         **_read_role(kind, name, properties),

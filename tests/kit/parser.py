@@ -7,10 +7,9 @@ from pyspark.sql import functions as F
 
 from kit.records import SENT, Record, Stored, in_bronze
 from lakehouse.settings import load_settings
-from silver.parse import Rules
+from silver.parse import load_rules
 from silver.refine import read_candidates
 from silver.rules.channels import load_channel_rules
-from silver.rules.roles import load_role_rules
 
 _CONF = load_settings().conf
 CHANNELS = load_channel_rules(_CONF)
@@ -25,7 +24,7 @@ FIELDS = (
 def parse(spark: SparkSession, records: list[Record]) -> list[dict[str, Any]]:
     """One row a record, in order; times in microseconds."""
     stored = [Stored(each, number, SENT) for number, each in enumerate(records)]
-    candidates = read_candidates(in_bronze(spark, stored), Rules(load_role_rules(_CONF), CHANNELS))
+    candidates = read_candidates(in_bronze(spark, stored), load_rules(_CONF), "exchange_rates")
     times = [F.unix_micros(name).alias(name) for name in (*TIMES, "heartbeat_at")]
     columns = [name for name in FIELDS if name not in TIMES]
     rows = candidates.select("offset", "reason", "raw", *columns, *times).collect()

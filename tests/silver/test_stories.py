@@ -23,18 +23,21 @@ from kit.oracle_wire import micros
 from kit.pipeline import assert_as_the_oracle, assert_same, plain, run_jobs
 from kit.records import Bronze, Record, Stored, in_bronze
 from kit.spark import settle_in
-from lakehouse.contracts.silver import EVENTS
+from lakehouse.contracts.silver import EXCHANGE_RATES
 from lakehouse.frames import settle
 from lakehouse.instants import as_utc
 from lakehouse.job import Run
 from lakehouse.settings import Settings
 from lakehouse.tables import Lakehouse
-from silver.copies import find_copies
-from silver.parse import Rules
-from silver.refine import judge, read_candidates
-from silver.rules.channels import load_channel_rules
-from silver.rules.roles import load_role_rules
-from silver.sessions import join_fragments, mark_open, to_fragments
+from silver.bots import merge_bots, named_bots, quick_bots
+from silver.copies import contest, tell_copies
+from silver.growing import GROWING
+from silver.identities import identify_visitors
+from silver.parse import load_rules
+from silver.rates import merge_rates
+from silver.refine import judge, read_candidates, take_verdict
+from silver.rules.bots import load_bot_rules
+from silver.verdicts import DUPLICATE, EVENT, RATE, REJECTED
 
 TOPIC = {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2**62)}
 
@@ -50,19 +53,20 @@ def retelling(deliveries: list[Delivery]) -> Any:
 
 def compute_silver(records: DataFrame, settings: Settings) -> dict[str, DataFrame]:
     """Silver by its own functions, in one go."""
-    rules = Rules(load_role_rules(settings.conf), load_channel_rules(settings.conf))
-    candidates = settle(read_candidates(records, rules))
-    nothing = records.sparkSession.createDataFrame([], EVENTS.ddl)
-    judged = settle(judge(candidates, settle(find_copies(candidates, nothing)), None))
-    events = judged.where(F.col("verdict") == "event")
+    candidates = settle(read_candidates(records, load_rules(settings.conf), settings.exchange_rates_topic))
+    copies = settle(tell_copies(contest(candidates.where("rate IS NULL"))))
+    judged = settle(judge(candidates, copies, F.lit(None).cast("timestamp")))
+    events = take_verdict(judged, EVENT)
     watermark = as_utc(events.agg(F.max("event_time")).collect()[0][0]) - settings.watermark_delay
+    no_rates = records.sparkSession.createDataFrame([], EXCHANGE_RATES.ddl)
     return {
         "silver.events": events,
-        "silver.rejected_events": judged.where(F.col("verdict") == "rejected").withColumn(
-            "value", F.col("raw")
-        ),
-        "silver.duplicate_events": judged.where(F.col("verdict") == "duplicate"),
-        "silver.sessions": mark_open(join_fragments(to_fragments(events)), watermark),
+        "silver.rejected_events": take_verdict(judged, REJECTED),
+        "silver.duplicate_events": take_verdict(judged, DUPLICATE),
+        **{table.name: table.mark_open(table.join(table.to_pieces(events)), watermark) for table in GROWING},
+        "silver.identities": identify_visitors(events),
+        "silver.bots": merge_bots(named_bots(events, load_bot_rules(settings.conf)), quick_bots(events)),
+        "silver.exchange_rates": merge_rates(no_rates, take_verdict(judged, RATE)),
     }
 
 
@@ -72,7 +76,7 @@ def check_in_one_go(spark: SparkSession, settings: Settings, stored: Sequence[St
     def read(table: str, columns: Sequence[str]) -> list[dict[str, Any]]:
         return [plain(row.asDict()) for row in tables[table].select(*columns).collect()]
 
-    assert_same(Oracle.over(stored), read, "silver.")
+    assert_same(Oracle.over(stored), read, "silver")
 
 
 def check_in_batches(spark: SparkSession, home: Path, stories: int, batches: int, number: int) -> None:
@@ -84,7 +88,7 @@ def check_in_batches(spark: SparkSession, home: Path, stories: int, batches: int
         for records in cut(deliveries, batches, number):
             bronze.commit(records)
             run_jobs(spark, settings, "refine", "repair")
-            assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver.")
+            assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
         check_in_one_go(spark, settings, bronze.stored)
 
 
@@ -112,7 +116,7 @@ def check_streamed(spark: SparkSession, home: Home, stories: int, batches: int, 
             send(producer, home.topic, records)
             ingest(Run("ingest", spark.newSession(), settings, once=True))
             run_jobs(spark, settings, "refine", "repair")
-            assert_as_the_oracle(settings, Oracle.over(stored_in(spark, settings)), "silver.")
+            assert_as_the_oracle(settings, Oracle.over(stored_in(spark, settings)), "silver")
     producer.close()
     assert len(stored_in(spark, settings)) == len(deliveries)
 

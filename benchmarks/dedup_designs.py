@@ -1,0 +1,132 @@
+"""Ways to find copies, each with the write of what is none: refine's own and others."""
+
+import copy
+from collections.abc import Callable
+from datetime import datetime
+from functools import reduce
+
+from benchmarks.dedup_traffic import Planned, stamp_of
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from lakehouse.contracts.silver import EVENTS
+from lakehouse.frames import settle
+from lakehouse.tables import Lakehouse
+from silver.copies import PLACE, contest, find_copies
+from silver.seen import Seen
+
+Copies = dict[int, int]  # offset of each copy, and of the record that stays
+
+
+class Indexed:
+    """What refine does: the index in memory, then a look at the few events that matter.
+
+    Each micro-batch takes in the one before it too, as in a job that goes on.
+    """
+
+    def __init__(self, lake: Lakehouse, stamps: int) -> None:
+        self._lake = lake
+        self._stamps = stamps
+        before = F.col("ingested_at") < F.lit(stamp_of(stamps - 1))
+        self._seen = Seen(lake.read(EVENTS.name).where(before))
+
+    def prepare(self) -> None:
+        """Forget the micro-batch before, which is taken back."""
+        self._next = copy.deepcopy(self._seen)
+
+    def __call__(self, candidates: DataFrame, batch: Planned) -> Copies:
+        """Find the copies and append the rest."""
+        after = stamp_of(self._stamps - 1)
+        narrowed = self._next.narrow(contest(candidates), self._lake.read(EVENTS.name), after)
+        return _append_rest(self._lake, candidates, settle(find_copies(*narrowed)), batch.stamp)
+
+
+class Scanned:
+    """The bare hashes of all events are scanned for the batch's; then a look at the few that matter."""
+
+    def __init__(self, lake: Lakehouse, stamps: int) -> None:
+        self._lake = lake
+
+    def prepare(self) -> None:
+        """Nothing is kept."""
+
+    def __call__(self, candidates: DataFrame, batch: Planned) -> Copies:
+        """Find the copies and append the rest."""
+        records, known = contest(candidates), self._lake.read(EVENTS.name)
+        batch_hashes = F.broadcast(records.select("event_hash"))
+        hits = settle(known.select("event_hash", "ingested_at").join(batch_hashes, "event_hash", "left_semi"))
+        stamps = [row.ingested_at for row in hits.select("ingested_at").distinct().collect()]
+        near = reduce(lambda so_far, at: so_far | (F.col("ingested_at") == F.lit(at)), stamps, F.lit(False))
+        twice = records.groupBy("event_hash").count().where("count > 1").select("event_hash")
+        few = settle(hits.select("event_hash").union(twice).distinct())
+        narrowed = (
+            rows.join(F.broadcast(few), "event_hash", "left_semi") for rows in (records, known.where(near))
+        )
+        return _append_rest(self._lake, candidates, settle(find_copies(*narrowed)), batch.stamp)
+
+
+class Merged:
+    """An insert-only MERGE on the UID, into the same table."""
+
+    def __init__(self, lake: Lakehouse, stamps: int) -> None:
+        self._lake = lake
+
+    def prepare(self) -> None:
+        """Nothing is kept."""
+
+    def __call__(self, candidates: DataFrame, batch: Planned) -> Copies:
+        """Merge; it does not tell which are copies."""
+        source = candidates.select(*EVENTS.column_names).dropDuplicates(["event_id"])
+        table = DeltaTable.forName(self._lake.spark, EVENTS.name).alias("t")
+        table.merge(source.alias("s"), "t.event_id = s.event_id").whenNotMatchedInsertAll().execute()
+        return {}
+
+
+class Stream:
+    """A query of Spark's that drops copies by a state of all UIDs, in RocksDB.
+
+    Its rows have two columns, UID and time, which favours it.
+    """
+
+    def __init__(self, spark: SparkSession, folder: str, drop: Callable[[DataFrame], DataFrame]) -> None:
+        self._spark = spark
+        self._folder = f"{folder}/input"
+        self._add(_nothing(spark))
+        rows = spark.readStream.format("delta").load(self._folder).withWatermark("event_time", "100000 days")
+        writer = drop(rows).writeStream.format("delta").option("checkpointLocation", f"{folder}/checkpoint")
+        self._query: StreamingQuery = writer.start(f"{folder}/output")
+
+    def feed(self, rows: DataFrame) -> float:
+        """Let rows through; seconds of the micro-batches that took them."""
+        done = self._last_batch()
+        self._add(rows.select("event_id", "event_time"))
+        self._query.processAllAvailable()
+        recent = [p for p in self._query.recentProgress if p["batchId"] > done and p["numInputRows"]]
+        return float(sum(p["durationMs"]["triggerExecution"] for p in recent)) / 1000
+
+    def stop(self) -> None:
+        """End the query, without its account of how it was interrupted."""
+        context = self._spark.sparkContext
+        context.setLogLevel("OFF")
+        self._query.stop()
+        context.setLogLevel("ERROR")
+
+    def _last_batch(self) -> int:
+        recent = [p["batchId"] for p in self._query.recentProgress if p["numInputRows"]]
+        return max(recent, default=-1)
+
+    def _add(self, rows: DataFrame) -> None:
+        rows.write.format("delta").mode("append").save(self._folder)
+
+
+def _nothing(spark: SparkSession) -> DataFrame:
+    """No rows, with the columns that a stream has."""
+    return spark.createDataFrame([], "event_id string, event_time timestamp")
+
+
+def _append_rest(lake: Lakehouse, candidates: DataFrame, copies: DataFrame, upto: datetime) -> Copies:
+    events = candidates.join(F.broadcast(copies.select(*PLACE)), list(PLACE), "left_anti")
+    lake.append(EVENTS.name, events, upto=upto)
+    return {row.offset: row.first_offset for row in copies.select("offset", "first_offset").collect()}
