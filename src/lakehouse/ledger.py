@@ -61,9 +61,12 @@ class Ledger:
 
     def record(self, entry: Entry) -> None:
         """Write a row."""
-        table = TABLES[NAME]
-        row = tuple(getattr(entry, column) for column in table.column_names)
-        self._lake.append(NAME, self._lake.spark.createDataFrame([row], table.ddl).coalesce(1))
+        # literals, since rows that Python hands over are read by a Python process that has to start first
+        values = [
+            F.lit(getattr(entry, column.name)).cast(column.type).alias(column.name)
+            for column in TABLES[NAME].columns
+        ]
+        self._lake.append(NAME, self._lake.spark.range(1).coalesce(1).select(*values))
 
 
 def now() -> datetime:

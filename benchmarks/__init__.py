@@ -1,0 +1,1 @@
+"""Benchmarks: each compares designs in one run, on one machine."""
