@@ -5,7 +5,7 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from silver.rules.channels import BLANKS, IN_QUERY, ChannelRules, Rule
+from silver.rules.channels import BLANKS, IN_QUERY, ChannelRules, Rule, Visit
 from silver.wire import text_or_null
 
 _HOST = r"(?i)^[a-z][a-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:@]+)"
@@ -13,43 +13,53 @@ _HOST = r"(?i)^[a-z][a-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:@]+)"
 
 def campaign_field(sent: Column, url: Column, parameter: str) -> Column:
     """The field as sent, else the URL's `utm_…` parameter, decoded; null if neither has one."""
-    raw = F.regexp_extract(url, f"{IN_QUERY}{parameter}=([^&#]*)", 1)
+    raw = F.when(url.contains("utm_"), F.regexp_extract(url, f"{IN_QUERY}{parameter}=([^&#]*)", 1))
     return F.coalesce(text_or_null(sent), text_or_null(F.coalesce(F.try_url_decode(raw), raw)))
 
 
-def channel(
-    rules: ChannelRules, source: Column, medium: Column, name: Column, url: Column, referrer: Column
-) -> Column:
-    """The channel by the first rule that holds; see `silver.rules.channels`."""
+def visit_columns(
+    source: Column, medium: Column, name: Column, url: Column, referrer: Column
+) -> dict[str, Column]:
+    """What `channel` reads, in columns of their own: worked out once, not once a rule."""
     trimmed = [F.trim(F.coalesce(field, F.lit("")), F.lit(BLANKS)) for field in (source, medium, name)]
-    visit = {
-        "source": F.lower(trimmed[0]),
-        "medium": F.lower(trimmed[1]),
-        "has_campaign": F.concat(*trimmed) != "",
-        "url": F.coalesce(url, F.lit("")),
-        "foreign_host": _foreign_host(url, referrer),
+    return {
+        "_source": F.lower(trimmed[0]),
+        "_medium": F.lower(trimmed[1]),
+        "_has_campaign": F.concat(*trimmed) != "",
+        "_address": F.coalesce(url, F.lit("")),
+        "_foreign_host": _foreign_host(url, referrer),
     }
+
+
+def channel(rules: ChannelRules) -> Column:
+    """The channel by the first rule that holds; see `silver.rules.channels`.
+
+    Rules are tried where a visit has anything to go by: most page views have no campaign, no query and no
+    referrer from elsewhere.
+    """
     found = F.lit(rules.otherwise)
     for rule in reversed(rules.rules):
-        found = F.when(_holds(rule, visit), F.lit(rule.channel)).otherwise(found)
-    return found
+        found = F.when(_holds(rule), F.lit(rule.channel)).otherwise(found)
+    plain = ~F.col("_has_campaign") & F.col("_foreign_host").isNull() & ~F.col("_address").contains("=")
+    return F.when(plain, F.lit(rules.classify(Visit())[0])).otherwise(found)
 
 
-def _holds(rule: Rule, visit: dict[str, Column]) -> Column:
+def _holds(rule: Rule) -> Column:
+    source, medium, host = F.col("_source"), F.col("_medium"), F.col("_foreign_host")
     conditions = [
-        visit["url"].rlike(rule.click_id) if rule.click_id else None,
-        visit["source"].rlike(f"^(?:{rule.source})\\z") if rule.source else None,
-        visit["medium"].rlike(f"^(?:{rule.medium})\\z") if rule.medium else None,
-        visit["has_campaign"] if rule.campaign else None,
-        visit["foreign_host"].isNotNull() if rule.referrer else None,
-        visit["foreign_host"].rlike(f"^(?:{rule.referrer_host})\\z") if rule.referrer_host else None,
+        F.col("_address").rlike(rule.click_id) if rule.click_id else None,
+        source.rlike(f"^(?:{rule.source})\\z") if rule.source else None,
+        medium.rlike(f"^(?:{rule.medium})\\z") if rule.medium else None,
+        F.col("_has_campaign") if rule.campaign else None,
+        host.isNotNull() if rule.referrer else None,
+        host.rlike(f"^(?:{rule.referrer_host})\\z") if rule.referrer_host else None,
     ]
     return reduce(Column.__and__, [condition for condition in conditions if condition is not None])
 
 
 def _foreign_host(url: Column, referrer: Column) -> Column:
     own, other = _host(url), _host(referrer)
-    return F.when(own.isNull() | (own != other), other)
+    return F.when(referrer.isNotNull(), F.nullif(other, own))
 
 
 def _host(address: Column) -> Column:

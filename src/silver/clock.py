@@ -15,11 +15,22 @@ def parse_instant(text: Column) -> Column:
 
     Without an offset it is UTC; beyond microseconds it is cut; years 1970 to 9999.
     """
+    return within_years(read_instant(text))
+
+
+def read_instant(text: Column) -> Column:
+    """The same before years are looked at. Most texts are read at the first try."""
+    near = F.unix_micros(text.try_cast("timestamp"))
     upper = F.upper(text)
-    near = F.unix_micros(upper.try_cast("timestamp"))
+    lower = F.unix_micros(upper.try_cast("timestamp"))
     local = F.unix_micros(F.regexp_replace(upper, _FAR_OFFSET, "Z").try_cast("timestamp"))
-    micros = F.when(text.rlike(_FAR_OFFSET), local - _offset(text)).otherwise(near)
-    return F.when(text.rlike(_RFC3339) & (micros >= _FIRST) & (micros < _END), micros)
+    far = F.when(text.rlike(_FAR_OFFSET), local - _offset(text))
+    return F.when(text.rlike(_RFC3339), F.coalesce(near, lower, far))
+
+
+def within_years(micros: Column) -> Column:
+    """Microseconds since the epoch, null before 1970 and from 10000 on."""
+    return F.when((micros >= _FIRST) & (micros < _END), micros)
 
 
 def arrival_time(received: Column, record: Column) -> Column:

@@ -6,8 +6,8 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from silver.campaigns import campaign_field, channel
-from silver.clock import arrival_time, event_time, parse_instant
+from silver.campaigns import campaign_field, channel, visit_columns
+from silver.clock import arrival_time, event_time, parse_instant, read_instant, within_years
 from silver.money import MONEY, parse_money
 from silver.rules.channels import ChannelRules, load_channel_rules
 from silver.rules.roles import OTHER, RoleRules, TrackRule, load_role_rules
@@ -73,19 +73,19 @@ def _lay_out(records: DataFrame) -> DataFrame:
 
 
 def _correct_clock(events: DataFrame) -> DataFrame:
-    instants = {
-        name: parse_instant(F.col(f"message.{field}"))
-        for name, field in (
-            ("_received", "receivedAt"),
-            ("_sent", "sentAt"),
-            ("_original", "originalTimestamp"),
-            ("_timestamp", "timestamp"),
-        )
+    fields = {
+        "_received": "receivedAt",
+        "_sent": "sentAt",
+        "_original": "originalTimestamp",
+        "_timestamp": "timestamp",
     }
+    read = {name: read_instant(F.col(f"message.{field}")) for name, field in fields.items()}
+    instants = {name: within_years(F.col(name)) for name in fields}
     arrival = arrival_time(F.col("_received"), F.unix_micros("timestamp"))
     happened = event_time(F.col("_arrival"), F.col("_sent"), F.col("_original"), F.col("_timestamp"))
     return (
-        events.withColumns(instants)
+        events.withColumns(read)
+        .withColumns(instants)
         .withColumn("_arrival", arrival)
         .withColumns(
             {
@@ -105,16 +105,17 @@ def _name_roles(events: DataFrame, rules: Rules) -> DataFrame:
         for field, parameter in (("source", "source"), ("medium", "medium"), ("name", "campaign"))
     }
     named = events.withColumn("role", _role(rules.roles)).withColumns(campaign)
+    visit = visit_columns(*map(F.col, (*campaign, "url", "referrer")))
     taken = {
         "goal": F.when(F.col("role") == "goal", F.col("name")),
         "value": _value(rules.roles),
-        "channel": channel(rules.channels, *map(F.col, (*campaign, "url", "referrer"))),
+        "channel": channel(rules.channels),
         **{
             column: _taken(rules.roles, column)
             for column in ("promotion_id", "query", "product_id", "order_id", "currency")
         },
     }
-    return named.withColumns(taken).drop("message", "known")
+    return named.withColumns(visit).withColumns(taken).drop("message", "known", *visit)
 
 
 def _role(rules: RoleRules) -> Column:

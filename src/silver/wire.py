@@ -1,5 +1,6 @@
 """The wire format: bytes of a record to the fields of an event."""
 
+from collections.abc import Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -22,6 +23,7 @@ _CONTEXT = "struct<page: struct<{}>, campaign: struct<{}>, userAgent: string>".f
 )
 _FIELDS = ", ".join(f"{name}: string" for name in (*_TEXTS, "properties")) + f", context: {_CONTEXT}"
 _OBJECTS = ("context", *_PARTS)
+_STEPS = ("_utf8", "_digest", "_mark", "_text", "_read", "_context", "_properties", "_known")
 _SPACED = rf'"(?:{"|".join(_OBJECTS)})"\s'
 # From one unpaired surrogate to the next, over other escapes and pairs.
 _UNPAIRED = (
@@ -29,7 +31,7 @@ _UNPAIRED = (
 )
 
 
-def decode_objects(records: DataFrame, fields: str, text: Column | None = None) -> DataFrame:
+def decode_objects(records: DataFrame, fields: str) -> DataFrame:
     """Read each record's value as one JSON object.
 
     The value is parsed as the first element of an array whose second is a mark, so that anything but
@@ -39,21 +41,28 @@ def decode_objects(records: DataFrame, fields: str, text: Column | None = None) 
     Args:
         records: with `raw`, the value's bytes.
         fields: names and types of what is wanted of it, as in SQL.
-        text: the value as text, null if it is none; the bytes in UTF-8 when not given.
 
     Returns:
         The same rows with `message`, a struct of the fields, null if the value is not one JSON object.
     """
-    end = F.concat(F.lit(f',{{"{_MARK}":"'), F.md5("raw"), F.lit('"}]'))
-    marked = F.concat(F.lit("["), _text() if text is None else text, end)
+    read = _read_whole(_as_text(records).withColumnRenamed("_utf8", "_text"), fields)
+    return read.withColumnRenamed("_read", "message").drop("_text", "_digest")
+
+
+def _as_text(records: DataFrame) -> DataFrame:
+    """The rows with `_utf8`, the value as text, null if it is none, and `_digest`, the value's."""
+    text = F.col("raw").cast("string")
+    return records.withColumns({"_utf8": F.when(F.is_valid_utf8(text), text), "_digest": F.md5("raw")})
+
+
+def _read_whole(records: DataFrame, fields: str) -> DataFrame:
+    """The rows with `_read`, what `_text` says as one object."""
+    marked = F.concat(F.lit("["), F.col("_text"), F.lit(f',{{"{_MARK}":"'), F.col("_digest"), F.lit('"}]'))
     both = F.from_json(marked, f"array<struct<{fields}, `\0end`: string>>", _STRICT)
-    whole = (F.size("_both") == 2) & (F.col("_both")[1]["\0end"] == F.md5("raw"))
-    read = records.withColumn("_both", both).withColumn("message", F.when(whole, F.col("_both")[0]))
-    return read.drop("_both")
-
-
-def _text() -> Column:
-    return F.when(F.is_valid_utf8(F.col("raw").cast("string")), F.col("raw").cast("string"))
+    whole = (F.size("_both") == 2) & (F.col("_both")[1]["\0end"] == F.col("_digest"))
+    return (
+        records.withColumn("_both", both).withColumn("_read", F.when(whole, F.col("_both")[0])).drop("_both")
+    )
 
 
 def decode_values(records: DataFrame, rules: RoleRules) -> DataFrame:
@@ -69,30 +78,34 @@ def decode_values(records: DataFrame, rules: RoleRules) -> DataFrame:
         `properties`, their JSON text: `{}` if they are there and no object.
     """
     mark = F.col("_mark")
-    guarded = records.withColumn("_mark", mark_for(_text(), F.md5("raw"))).withColumn(
-        "_text", guard_numbers(_text(), mark)
+    guarded = (
+        _as_text(records)
+        .withColumn("_mark", mark_for(F.col("_utf8"), F.col("_digest")))
+        .withColumn("_text", guard_numbers(F.col("_utf8"), mark))
     )
     read = (
-        decode_objects(guarded, _FIELDS, F.col("_text"))
-        .withColumnRenamed("message", "_read")
+        _read_whole(guarded, _FIELDS)
         .withColumn("_context", _context(F.col("_read.context"), F.col("_text")))
         .withColumn("_properties", _properties(F.col("_read.properties"), F.col("_text")))
+        .withColumn("_known", _known(F.col("_properties"), rules))
     )
     fields = {
         "message": F.when(F.col("_read").isNotNull(), _message(mark)),
-        "known": _known(F.col("_properties"), mark, rules),
+        "known": _restored("_known", _names(rules), mark),
         "properties": restore_numbers(F.col("_properties"), mark),
     }
-    return read.withColumns(fields).drop("_mark", "_text", "_read", "_context", "_properties")
+    return read.withColumns(fields).drop(*_STEPS)
 
 
 def _message(mark: Column) -> Column:
-    def texts(of: str, names: tuple[str, ...]) -> list[Column]:
-        return [restore_numbers(F.col(f"{of}.{name}"), mark).alias(name) for name in names]
+    parts = [_restored(f"_context.{part}", names, mark).alias(part) for part, names in _PARTS.items()]
+    agent = restore_numbers(F.col("_context.userAgent"), mark).alias("userAgent")
+    texts = [restore_numbers(F.col(f"_read.{name}"), mark).alias(name) for name in _TEXTS]
+    return F.struct(*texts, F.struct(*parts, agent).alias("context"))
 
-    parts = [F.struct(*texts(f"_context.{part}", names)).alias(part) for part, names in _PARTS.items()]
-    context = F.struct(*parts, *texts("_context", ("userAgent",))).alias("context")
-    return F.struct(*texts("_read", _TEXTS), context)
+
+def _restored(of: str, names: Sequence[str], mark: Column) -> Column:
+    return F.struct(*(restore_numbers(F.col(f"{of}.`{name}`"), mark).alias(name) for name in names))
 
 
 def _context(read: Column, text: Column) -> Column:
@@ -122,10 +135,12 @@ def _variant(text: Column) -> Column:
     return F.try_parse_json(F.regexp_replace(text, _UNPAIRED, "$1?"))
 
 
-def _known(properties: Column, mark: Column, rules: RoleRules) -> Column:
-    names = sorted({*rules.properties, "url", "referrer"})
-    read = F.from_json(properties, ", ".join(f"`{name}` string" for name in names), _STRICT)
-    return F.struct(*(restore_numbers(read[name], mark).alias(name) for name in names))
+def _known(properties: Column, rules: RoleRules) -> Column:
+    return F.from_json(properties, ", ".join(f"`{name}` string" for name in _names(rules)), _STRICT)
+
+
+def _names(rules: RoleRules) -> list[str]:
+    return sorted({*rules.properties, "url", "referrer"})
 
 
 def text_or_null(column: Column) -> Column:

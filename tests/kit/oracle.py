@@ -128,6 +128,7 @@ class Oracle:
         """silver.searches."""
         return oracle_joins.searches(self.events, self.watermark or 0)
 
+    @property
     def identities(self) -> list[Fields]:
         """silver.identities."""
         return identities_of(self.events)

@@ -16,10 +16,8 @@ from lakehouse.instants import EPOCH
 from lakehouse.job import Run
 from lakehouse.tables import Lakehouse
 from silver.copies import contest, find_copies
-from silver.parse import Rules
+from silver.parse import load_rules
 from silver.refine import Refine
-from silver.rules.channels import load_channel_rules
-from silver.rules.roles import load_role_rules
 from silver.seen import Seen
 
 START = datetime(2025, 3, 1, tzinfo=timezone.utc)
@@ -144,8 +142,7 @@ def test_the_history_is_read_in_slices(spark: SparkSession, monkeypatch: pytest.
 
 def test_a_job_that_goes_on_knows_of_events_rewritten_meanwhile(spark: SparkSession, tmp_path: Path) -> None:
     settings = settle_in(spark, tmp_path / "home")
-    rules = Rules(load_role_rules(settings.conf), load_channel_rules(settings.conf))
-    refine = Refine(Run("refine", spark.newSession(), settings, once=True), rules)
+    refine = Refine(Run("refine", spark.newSession(), settings, once=True), lambda: load_rules(settings.conf))
     bronze = Bronze(spark, settings)
     bronze.commit([record(message("a", "v"))])
     first = bronze.stored[0].ingested_at
