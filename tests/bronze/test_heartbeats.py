@@ -47,6 +47,7 @@ def sessions(settings: Settings) -> list[dict[str, Any]]:
     return read_rows(settings, "silver.sessions", ("visitor_id", "is_open"))
 
 
+@pytest.mark.long
 def test_heartbeats_close_the_sessions_of_an_idle_topic(
     spark: SparkSession, broker: Any, tmp_path: Path
 ) -> None:

@@ -28,7 +28,14 @@ class Case:
     must_fail: bool = False
 
     def records(self, batch: int) -> list[Record]:
-        """What arrives with one batch."""
+        """What arrives with one batch.
+
+        Raises:
+            AssertionError: if an event would take the watermark further than the batch says.
+        """
+        for line in self.batches[batch]:
+            ahead = at(line.split()[0]) - DELAY > at(self.watermarks[batch])
+            assert not ahead, f"{self.name}: {line} is ahead of the watermark"
         return [record(self._message(line)) for line in self.batches[batch]]
 
     def _message(self, line: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import random
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from kit.oracle import Oracle
@@ -43,6 +44,7 @@ def cut_by_arrival(sent: list[tuple[datetime, Record]]) -> list[list[Record]]:
     return [batches[number] for number in sorted(batches)]
 
 
+@pytest.mark.long
 def test_hours_as_they_come(spark: SparkSession, tmp_path: Path) -> None:
     settings = settle_in(spark, tmp_path, max_batch_rows=1)  # one bronze commit a micro-batch
     bronze = Bronze(spark, settings)

@@ -87,6 +87,7 @@ def test_stories_rebuilt_between_the_jobs_change_nothing(spark: SparkSession, tm
     assert whole(settings) == before
 
 
+@pytest.mark.long
 def test_changed_rules_reach_what_was_there_and_what_comes(
     spark: SparkSession, tmp_path: Path, rules: Path
 ) -> None:
@@ -126,6 +127,7 @@ class DiedError(Exception):
         ("repair", "ops.ledger"),
     ],
 )
+@pytest.mark.long
 def test_a_rebuild_over_a_batch_that_was_broken_off(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: str, dies_at: str
 ) -> None:
@@ -171,7 +173,7 @@ def test_a_rebuild_that_dies_leaves_the_table_as_it_was(
     def fails_on_the_way(run: Run) -> Any:
         return definition.compute(run).selectExpr(
             "* EXCEPT (event_hash)",
-            "event_hash / (CASE WHEN event_id = '49' THEN 0 ELSE 1 END) AS event_hash",
+            "event_hash DIV (CASE WHEN event_id = '49' THEN 0 ELSE 1 END) AS event_hash",
         )
 
     one = {"silver.events": type(definition)(fails_on_the_way, definition.holding)}
@@ -181,6 +183,7 @@ def test_a_rebuild_that_dies_leaves_the_table_as_it_was(
     assert DeltaTable(settings.warehouse / "silver" / "events").version() == version
 
 
+@pytest.mark.long
 def test_a_rebuild_while_batches_go_on(spark: SparkSession, tmp_path: Path) -> None:
     settings = settle_in(spark, tmp_path, max_batch_rows=1, trigger_interval=timedelta(milliseconds=100))
     bronze = Bronze(spark, settings)

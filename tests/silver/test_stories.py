@@ -148,6 +148,7 @@ def stored_in(spark: SparkSession, settings: Settings) -> list[Stored]:
     ]
 
 
+@pytest.mark.long
 def test_stories_through_real_streams(spark: SparkSession, new_home: Callable[..., Home]) -> None:
     check_streamed(spark, new_home(), stories=10, batches=3, number=50)
 
