@@ -21,7 +21,7 @@ demo: setup ## broker, sample traffic, all jobs and the page; ARGS="--once --eve
 	@exec .venv/bin/millrace demo $(ARGS)
 
 lint: setup ## style and likely mistakes
-	@.venv/bin/ruff check --quiet
+	@.venv/bin/ruff check --no-cache --quiet
 	@.venv/bin/ruff format --check --quiet || { echo "Formatting differs: run make format."; exit 1; }
 
 types: setup ## static types

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import median
 
-from benchmarks.bench import application, print_table, progress
-from benchmarks.dedup_designs import Indexed, Merged, Scanned, Stream
-from benchmarks.dedup_traffic import BATCH, Planned, every_age, history, usual_batch
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
+from benchmarks.bench import application, print_table, progress
+from benchmarks.dedup_designs import Indexed, Merged, Scanned, Stream
+from benchmarks.dedup_traffic import BATCH, Planned, every_age, history, usual_batch
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.frames import settle
 from lakehouse.settings import Settings

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import reduce
 
-from benchmarks.dedup_traffic import Planned, stamp_of
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from benchmarks.dedup_traffic import Planned, stamp_of
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.frames import settle
 from lakehouse.tables import Lakehouse
