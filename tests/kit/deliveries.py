@@ -62,7 +62,7 @@ def _send(draw: st.DrawFn, body: dict[str, Any], begins: timedelta) -> tuple[dic
 
 
 def deliver(stories: int, number: int = 0) -> list[Delivery]:
-    """So many stories, none of which shares a name with another; the same number gives the same ones."""
+    """So many stories, none of which shares a name with another. See `make_up` for what the number does."""
     told: list[list[tuple[dict[str, Any], datetime]]] = []
 
     @seed(number)

@@ -327,7 +327,11 @@ RECORDS = st.builds(
 
 
 def make_up(records: int, number: int = 0) -> list[Record]:
-    """So many records of a series, in sittings of 50; the same number gives the same records."""
+    """So many records of a series, in sittings of 50.
+
+    The same number gives the same records in the same run of tests: hypothesis also draws constants from the
+    modules that are loaded.
+    """
     return [made for sitting in range(records // 50) for made in _make_up(50, 1000 * number + sitting)]
 
 

@@ -74,7 +74,7 @@ def check_in_one_go(spark: SparkSession, settings: Settings, stored: Sequence[St
     tables = compute_silver(in_bronze(spark, stored), settings)
 
     def read(table: str, columns: Sequence[str]) -> list[dict[str, Any]]:
-        return [plain(row.asDict()) for row in tables[table].select(*columns).collect()]
+        return [plain(row.asDict(recursive=True)) for row in tables[table].select(*columns).collect()]
 
     assert_same(Oracle.over(stored), read, "silver")
 
