@@ -40,9 +40,7 @@ test-long: setup ## the tests that take minutes
 chaos: setup ## the tests that kill processes in mid-run
 	@exec .venv/bin/pytest -m chaos $(ARGS)
 
-bench: setup ## the benchmarks
-	@test -f benchmarks/__main__.py || { echo "There are no benchmarks yet."; exit 1; }
-	@exec .venv/bin/python -m benchmarks $(ARGS)
+bench: bench-dedup ## the benchmarks, one after the other
 
 bench-dedup: setup ## does the search for copies cost the same with 16 times the history? is it exact?
 	@exec .venv/bin/python -m benchmarks.dedup $(ARGS)

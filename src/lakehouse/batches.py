@@ -88,6 +88,8 @@ def follow(
             continue
         run.expect(sum(entry.input_rows for entry in pending))
         with run.turn, run.lake.exclusive(holding) if holding else nullcontext():
+            if run.stop.is_set():  # asked while waiting
+                return
             last = _run_batch(run, ledger, batch, process)
 
 

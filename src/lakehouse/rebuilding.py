@@ -72,6 +72,8 @@ def _rebuild_all(run: Run, definitions: Definitions) -> None:
 def _rebuild(run: Run, name: str, definition: Definition) -> None:
     run.say(f"{name}: waiting for the batch at hand")
     with run.turn, run.lake.exclusive(definition.holding):
+        if run.stop.is_set():  # asked while waiting
+            return
         started_at = now()
         run.say(f"{name}: computing")
         run.lake.overwrite(name, definition.compute(run))

@@ -64,12 +64,9 @@ class Repair:
         lake.swap(table.name, gone, changed, upto=batch.upto, scope=_around(table, changed, gone))
 
 
-def _around(table: Growing, *frames: DataFrame) -> Column:
+def _around(table: Growing, changed: DataFrame, gone: DataFrame) -> Column:
     """The span of time that rows lie in."""
     time = TABLES[table.name].event_time or ""
-    times = [frame.select(F.col(time).alias("at")) for frame in frames]
-    every = times[0]
-    for more in times[1:]:
-        every = every.unionByName(more)
+    every = changed.select(F.col(time).alias("at")).union(gone.select(time))
     span = every.agg(F.min("at").alias("low"), F.max("at").alias("high")).collect()[0]
     return F.col(f"t.{time}").between(F.lit(span.low), F.lit(span.high))

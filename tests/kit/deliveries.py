@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from kit.drawing import draw_examples
 from kit.records import Record, instant, record
 from kit.scenarios import of_story, visits
 
@@ -62,22 +62,8 @@ def _send(draw: st.DrawFn, body: dict[str, Any], begins: timedelta) -> tuple[dic
 
 
 def deliver(stories: int, number: int = 0) -> list[Delivery]:
-    """So many stories, none of which shares a name with another. See `make_up` for what the number does."""
-    told: list[list[tuple[dict[str, Any], datetime]]] = []
-
-    @seed(number)
-    @settings(
-        max_examples=stories,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(_delivered())
-    def collect(story: list[tuple[dict[str, Any], datetime]]) -> None:
-        told.append(story)
-
-    collect()
+    """So many stories, none of which shares a name with another. See `draw_examples` for the number."""
+    told = draw_examples(_delivered(), stories, number)
     return [
         Delivery(story, arrives, record(of_story(body, f"s{story}-"), timestamp=arrives))
         for story, bodies in enumerate(told)

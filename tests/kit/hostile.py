@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from kit.drawing import draw_examples
 from kit.records import NOON, SENT, Record, instant
 
 
@@ -327,28 +327,6 @@ RECORDS = st.builds(
 
 
 def make_up(records: int, number: int = 0) -> list[Record]:
-    """So many records of a series, in sittings of 50.
-
-    The same number gives the same records in the same run of tests: hypothesis also draws constants from the
-    modules that are loaded.
-    """
-    return [made for sitting in range(records // 50) for made in _make_up(50, 1000 * number + sitting)]
-
-
-def _make_up(records: int, number: int) -> list[Record]:
-    made: list[Record] = []
-
-    @seed(number)
-    @settings(
-        max_examples=records,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(RECORDS)
-    def collect(record: Record) -> None:
-        made.append(record)
-
-    collect()
-    return made
+    """So many records of a series, in sittings of 50. See `draw_examples` for what the number does."""
+    sittings = range(records // 50)
+    return [made for sitting in sittings for made in draw_examples(RECORDS, 50, 1000 * number + sitting)]
