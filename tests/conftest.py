@@ -18,6 +18,13 @@ class Broker:
     bootstrap: str
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep together, in one process, what shares a dear fixture, else what is in one file."""
+    for item in items:
+        shared = "caught_up_home" in getattr(item, "fixturenames", ())
+        item.add_marker(pytest.mark.xdist_group("caught_up_home" if shared else str(item.path)))
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one Spark application of the tests."""

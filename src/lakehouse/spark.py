@@ -24,6 +24,7 @@ _SESSION = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     "spark.scheduler.mode": "FAIR",
     "spark.buffer.pageSize": "2m",
+    "spark.sql.codegen.cache.maxEntries": "5000",
     "spark.sql.variant.allowDuplicateKeys": "true",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.constraintPropagation.enabled": "false",

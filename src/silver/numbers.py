@@ -5,6 +5,10 @@ value for a number of more than 1,000. So what it would change is made text befo
 again after.
 """
 
+from collections.abc import Sequence
+from functools import reduce
+from operator import or_
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -19,6 +23,30 @@ _NUMBER = r"(-?+(?:0|[1-9]\d*+)(?:\.\d++)?+(?:[eE][+-]?+\d++)?+)"
 _NEXT = rf"\G{_BETWEEN}{_NUMBER}(?={_END})"
 
 
+# What the reader makes of a number that it writes anew; in an object's text there is no white space.
+_ANEW_WITHIN = r'[:,\[](?:-?+\d++[.eE]|0[,}\]]|"-?Infinity")'
+_ANEW_ALONE = r'^(?:-?+\d++[.eE]|0\z|"-?Infinity")'
+
+
+def is_rewritten(text: Column) -> Column:
+    """Whether JSON has a number that the reader would change."""
+    return text.rlike(_UNSTEADY)
+
+
+def looks_rewritten(within: Column, alone: Sequence[Column]) -> Column:
+    """Whether what was read may come from a number that the reader has changed. Quick, and often wrong.
+
+    Args:
+        within: an object's JSON text.
+        alone: texts.
+    """
+    # By code point all that a number, or a quoted one, begins with lies before the colon.
+    scalars = [(text < ":") & text.rlike(_ANEW_ALONE) for text in alone]
+    structures = [text.startswith(opened) for text in alone for opened in "{["]
+    signs = [within.rlike(_ANEW_WITHIN), *scalars, *structures]
+    return reduce(or_, [F.coalesce(sign, F.lit(False)) for sign in signs])
+
+
 def mark_for(text: Column, digest: Column) -> Column:
     """What to mark a value's numbers with; null if reading changes none of them.
 
@@ -26,7 +54,7 @@ def mark_for(text: Column, digest: Column) -> Column:
         text: JSON.
         digest: of the text, so that nobody can write the mark into it.
     """
-    return F.when(text.rlike(_UNSTEADY), F.concat(F.lit("#"), digest))
+    return F.when(is_rewritten(text), F.concat(F.lit("#"), digest))
 
 
 def guard_numbers(text: Column, mark: Column) -> Column:

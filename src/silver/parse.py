@@ -11,7 +11,7 @@ from silver.clock import arrival_time, event_time, parse_instant, read_instant, 
 from silver.money import MONEY, parse_money
 from silver.rules.channels import ChannelRules, load_channel_rules
 from silver.rules.roles import OTHER, RoleRules, TrackRule, load_role_rules
-from silver.wire import decode_values, text_or_null
+from silver.wire import decode_carefully, decode_quickly, text_or_null
 
 
 @dataclass(frozen=True)
@@ -27,20 +27,23 @@ def load_rules(conf: Path) -> Rules:
     return Rules(load_role_rules(conf), load_channel_rules(conf))
 
 
-def parse_records(records: DataFrame, rules: Rules) -> DataFrame:
+def parse_records(records: DataFrame, rules: Rules, carefully: bool) -> DataFrame:
     """Read each record's value, correct its clock and name its role.
 
     Args:
         records: bronze.kafka_records.
         rules: roles and channels.
+        carefully: whether to read values in the way that is right for all of them; see `silver.wire`.
 
     Returns:
-        One row a record: its coordinates, `ingested_at` and `raw`, the value's bytes; the fields of
-        silver.events except `is_late`, null where the record has none; `is_object`, whether the value is
-        one JSON object; `heartbeat_at`, the time of a heartbeat, null for any other record.
+        One row a record: its coordinates, `timestamp`, `ingested_at` and `raw`, the value's bytes; the
+        fields of silver.events except `is_late`, null where the record has none; `is_object`, whether the
+        value is one JSON object; `heartbeat_at`, the time of a heartbeat, null for any other record;
+        `unsure`, whether all this may be wrong, the value having been read quickly.
     """
     renamed = records.withColumnRenamed("value", "raw").withColumn("heartbeat_at", _heartbeat())
-    decoded = decode_values(renamed, rules.roles)
+    decode = decode_carefully if carefully else decode_quickly
+    decoded = decode(renamed.drop("key", "headers"), rules.roles)
     return _name_roles(_correct_clock(_lay_out(decoded)), rules)
 
 
@@ -51,7 +54,6 @@ def _heartbeat() -> Column:
 
 
 def _lay_out(records: DataFrame) -> DataFrame:
-    page = "message.context.page"
     track = F.col("message.type") == "track"
     fields = {
         "is_object": F.col("message").isNotNull(),
@@ -62,11 +64,9 @@ def _lay_out(records: DataFrame) -> DataFrame:
             text_or_null(F.col("message.anonymousId")), text_or_null(F.col("message.userId"))
         ),
         "user_id": text_or_null(F.col("message.userId")),
-        "url": F.coalesce(text_or_null(F.col(f"{page}.url")), text_or_null(F.col("known.url"))),
-        "referrer": F.coalesce(
-            text_or_null(F.col(f"{page}.referrer")), text_or_null(F.col("known.referrer"))
-        ),
-        "user_agent": text_or_null(F.col("message.context.userAgent")),
+        "url": F.coalesce(text_or_null(F.col("page.url")), text_or_null(F.col("known.url"))),
+        "referrer": F.coalesce(text_or_null(F.col("page.referrer")), text_or_null(F.col("known.referrer"))),
+        "user_agent": text_or_null(F.col("agent")),
         "event_hash": F.xxhash64("message.messageId"),
     }
     return records.withColumns(fields)
@@ -99,9 +99,8 @@ def _correct_clock(events: DataFrame) -> DataFrame:
 
 
 def _name_roles(events: DataFrame, rules: Rules) -> DataFrame:
-    sent = "message.context.campaign"
     campaign = {
-        f"campaign_{field}": campaign_field(F.col(f"{sent}.{field}"), F.col("url"), f"utm_{parameter}")
+        f"campaign_{field}": campaign_field(F.col(f"campaign.{field}"), F.col("url"), f"utm_{parameter}")
         for field, parameter in (("source", "source"), ("medium", "medium"), ("name", "campaign"))
     }
     named = events.withColumn("role", _role(rules.roles)).withColumns(campaign)
@@ -115,7 +114,11 @@ def _name_roles(events: DataFrame, rules: Rules) -> DataFrame:
             for column in ("promotion_id", "query", "product_id", "order_id", "currency")
         },
     }
-    return named.withColumns(visit).withColumns(taken).drop("message", "known", *visit)
+    return (
+        named.withColumns(visit)
+        .withColumns(taken)
+        .drop("message", "page", "campaign", "known", "agent", *visit)
+    )
 
 
 def _role(rules: RoleRules) -> Column:

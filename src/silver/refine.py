@@ -24,10 +24,29 @@ _OUTPUTS = ((EVENTS.name, EVENT), (REJECTED_EVENTS.name, REJECTED), (DUPLICATE_E
 
 
 def read_candidates(records: DataFrame, rules: Rules, rates_topic: str) -> DataFrame:
-    """Parse records, of events and of rates, and say which can't be used; bytes are kept of those alone."""
+    """Parse records, of events and of rates, and say which can't be used; bytes are kept of those alone.
+
+    Settled. All are read quickly, and then carefully those where that may not do.
+    """
+    quick = settle(_read(records, rules, rates_topic, carefully=False))
+    unsure = quick.where("unsure")
+    if unsure.isEmpty():
+        return quick.drop("unsure")
+    places = F.broadcast(unsure.select(*PLACE))
+    careful = read_carefully(records.join(places, list(PLACE), "left_semi"), rules, rates_topic)
+    return quick.where("NOT unsure").drop("unsure").unionByName(settle(careful))
+
+
+def read_carefully(records: DataFrame, rules: Rules, rates_topic: str) -> DataFrame:
+    """The same, not settled: at several times the cost, but in one go."""
+    return _read(records, rules, rates_topic, carefully=True).drop("unsure")
+
+
+def _read(records: DataFrame, rules: Rules, rates_topic: str, carefully: bool) -> DataFrame:
     of_rates = F.col("topic") == rates_topic
-    events = reject_unusable(parse_records(records.where(~of_rates), rules))
-    candidates = events.unionByName(read_rates(records.where(of_rates)), allowMissingColumns=True)
+    events = reject_unusable(parse_records(records.where(~of_rates), rules, carefully))
+    rates = read_rates(records.where(of_rates)).withColumn("unsure", F.lit(False))
+    candidates = events.unionByName(rates, allowMissingColumns=True)
     return candidates.withColumn("raw", F.when(F.col("reason").isNotNull(), F.col("raw")))
 
 
@@ -85,7 +104,7 @@ class Refine:
         """Write one micro-batch; what a crash let through before is not written again."""
         lake = self._run.lake
         records = lake.read(KAFKA_RECORDS.name).where(batch.covers())
-        candidates = settle(read_candidates(records, self._rules(), self._run.settings.exchange_rates_topic))
+        candidates = read_candidates(records, self._rules(), self._run.settings.exchange_rates_topic)
         copies = settle(self._find_copies(candidates.where("rate IS NULL"), batch.after))
         judged = judge(candidates, F.broadcast(copies), F.lit(batch.watermark))
         counts = self._count(judged)

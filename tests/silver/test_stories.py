@@ -53,7 +53,7 @@ def retelling(deliveries: list[Delivery]) -> Any:
 
 def compute_silver(records: DataFrame, settings: Settings) -> dict[str, DataFrame]:
     """Silver by its own functions, in one go."""
-    candidates = settle(read_candidates(records, load_rules(settings.conf), settings.exchange_rates_topic))
+    candidates = read_candidates(records, load_rules(settings.conf), settings.exchange_rates_topic)
     copies = settle(tell_copies(contest(candidates.where("rate IS NULL"))))
     judged = settle(judge(candidates, copies, F.lit(None).cast("timestamp")))
     events = take_verdict(judged, EVENT)

@@ -1,0 +1,81 @@
+"""Bronze as ingest would have left it: sample traffic, multiplied."""
+
+from datetime import datetime, timedelta, timezone
+from itertools import islice
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.frames import settle
+from lakehouse.ledger import Entry, Ledger
+from lakehouse.tables import Lakehouse
+from millrace.clients.traffic.stream import DEFAULT_SEED, generate
+
+SAMPLE = 100_000  # records that are generated
+_SENT = datetime(2026, 11, 1, tzinfo=timezone.utc)  # Kafka's stamp: after everything that the traffic says
+_NAMES = ("messageId", "anonymousId", "userId", "order_id")  # what makes one visitor differ from another
+
+
+def fill_bronze(lake: Lakehouse, events: int, batch: int) -> None:
+    """Write bronze.kafka_records and the ledger of ingest, in the order of arrival.
+
+    The sample is taken several times over, each time with other visitors, orders and UIDs, record beside
+    record: so a batch has as many visitors at once as a larger shop has.
+
+    Args:
+        lake: as ingest sees it; empty.
+        events: records in all.
+        batch: records of an ingest stamp.
+    """
+    twins = max(events // SAMPLE, 1)
+    lines = min(events, SAMPLE)
+    sample = _sample(lake, lines)
+    per_batch = max(batch // twins, 1)
+    for number, first in enumerate(range(0, lines, per_batch)):
+        stamp = _SENT + number * timedelta(minutes=1)
+        rows = _multiply(sample.where(F.col("line").between(first, first + per_batch - 1)), twins)
+        lake.append(KAFKA_RECORDS.name, rows.withColumn("ingested_at", F.lit(stamp)), upto=stamp)
+        taken = min(per_batch, lines - first) * twins
+        Ledger(lake).record(Entry("ingest", number, stamp, stamp, 0.0, taken, taken))
+
+
+def _sample(lake: Lakehouse, lines: int) -> DataFrame:
+    records = list(islice(generate(DEFAULT_SEED, lines), lines))
+    columns = {
+        "line": pa.array(range(lines), pa.int64()),
+        "key": pa.array([record.key for record in records], pa.binary()),
+        "value": pa.array([record.value for record in records], pa.binary()),
+    }
+    return settle(lake.spark.createDataFrame(pa.table(columns)))
+
+
+def _multiply(sample: DataFrame, twins: int) -> DataFrame:
+    rows = sample.crossJoin(F.broadcast(_twins(sample, twins)))
+    value = F.col("value").cast("string")
+    valid = F.is_valid_utf8(value)
+    for name in _NAMES:
+        key = F.lit(f'"{name}":"')
+        value = F.replace(value, key, F.concat(key, F.col("twin"), F.lit("-")))
+    return (
+        rows.withColumn("offset", F.col("line") * twins + F.col("twin"))
+        .withColumn("value", F.when(valid, value.cast("binary")).otherwise(F.col("value")))
+        .withColumns(_place())
+        .repartitionByRange("offset")
+        .sortWithinPartitions("offset")
+    )
+
+
+def _twins(sample: DataFrame, twins: int) -> DataFrame:
+    return sample.sparkSession.range(twins).select(F.col("id").alias("twin"))
+
+
+def _place() -> dict[str, Column]:
+    headers = next(column.type for column in KAFKA_RECORDS.columns if column.name == "headers")
+    return {
+        "topic": F.lit("events"),
+        "partition": F.lit(0),
+        "timestamp": F.lit(_SENT),
+        "headers": F.lit(None).cast(headers),
+    }

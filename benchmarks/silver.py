@@ -1,0 +1,164 @@
+"""How many events a second does silver take, beside queries as Spark's guide writes them?"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import psutil
+from pyspark.sql import SparkSession
+
+from benchmarks.bench import print_table, progress
+from benchmarks.bronze_traffic import fill_bronze
+from benchmarks.silver_guide import STEPS
+from lakehouse.job import Run, Watcher
+from lakehouse.settings import Settings, load_settings
+from lakehouse.spark import build_session
+from lakehouse.tables import Lakehouse
+from millrace.machine.jars import spark_jars
+from silver.refine_job import refine
+from silver.repair_job import repair
+
+WANTED = 2.5
+EVENTS = 2_000_000
+_OURS, _GUIDE = "silver", "guide"
+_JAVA = "-XX:+UseParallelGC"  # both compilers: the work is long enough for the second
+_DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+
+
+class _Spoken(Watcher):
+    """Says on standard error how far a job is."""
+
+    def __init__(self) -> None:
+        self._done = 0
+
+    def advance(self, job: str, rows: int, seconds: float) -> None:
+        self._done += rows
+        progress(f"{job}: {self._done:,} ({rows / seconds:,.0f} events/s)")
+
+
+def _default_session(settings: Settings) -> SparkSession:
+    """Spark with its own defaults, but for what Delta and this machine need."""
+    builder = SparkSession.builder.master("local[*]").config("spark.driver.memory", settings.spark_memory)
+    options = f"{settings.spark_java_options} -Duser.timezone=UTC"
+    builder = builder.config("spark.driver.extraJavaOptions", options)
+    builder = builder.config("spark.jars", ",".join(map(str, spark_jars())))
+    builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
+    builder = builder.config("spark.ui.enabled", "false").config("spark.log.level", "ERROR")
+    builder = builder.config("spark.local.dir", str(settings.home / "spark"))
+    builder = builder.config("spark.ui.showConsoleProgress", "false").config(
+        "spark.sql.session.timeZone", "UTC"
+    )
+    for name, value in _DELTA.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def _fill(settings: Settings, events: int) -> None:
+    spark = build_session(settings, spark_jars())
+    fill_bronze(Lakehouse(spark, settings, "ingest"), events, settings.max_batch_rows)
+    spark.stop()
+
+
+def _run_ours(settings: Settings) -> dict[str, tuple[float, float]]:
+    spark = build_session(settings, spark_jars())
+    steps = {
+        job.__name__: partial(job, Run(job.__name__, spark, settings, once=True, watcher=_Spoken()))
+        for job in (refine, repair)
+    }
+    return _time(spark, steps)
+
+
+def _run_guide(settings: Settings) -> dict[str, tuple[float, float]]:
+    spark = _default_session(settings)
+    return _time(spark, {name: partial(step, spark, settings.home) for name, step in STEPS.items()})
+
+
+def _time(spark: SparkSession, steps: dict[str, Callable[[], None]]) -> dict[str, tuple[float, float]]:
+    """Seconds and processor seconds of each step, Java's and Python's."""
+    java = psutil.Process(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())  # noqa: SLF001
+    figures = {}
+    for name, step in steps.items():
+        before = time.monotonic(), _processor(java)
+        step()
+        figures[name] = time.monotonic() - before[0], _processor(java) - before[1]
+        progress(f"{name}: {figures[name][0]:.1f} s")
+    spark.stop()
+    return figures
+
+
+def _processor(java: psutil.Process) -> float:
+    return float(sum(java.cpu_times()[:2]) + sum(os.times()[:2]))
+
+
+_ROLES = {_OURS: _run_ours, _GUIDE: _run_guide}
+
+
+def _in_its_own_process(role: str, home: Path, events: int) -> dict[str, tuple[float, float]]:
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.silver",
+        "--role",
+        role,
+        "--home",
+        str(home),
+        "--events",
+        str(events),
+    ]
+    ended = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    figures: dict[str, tuple[float, float]] = json.loads(ended.stdout.splitlines()[-1])
+    return figures
+
+
+def _report(events: int, figures: dict[str, dict[str, tuple[float, float]]]) -> float:
+    rows = []
+    total = {}
+    for role, steps in figures.items():
+        for name, (seconds, processor) in steps.items():
+            rows.append([f"{role}: {name}", f"{seconds:.1f}", f"{processor:.1f}", f"{events / seconds:,.0f}"])
+        total[role] = sum(seconds for seconds, _ in steps.values())
+        processor = sum(used for _, used in steps.values())
+        rows.append(
+            [f"{role}, all", f"{total[role]:.1f}", f"{processor:.1f}", f"{events / total[role]:,.0f}"]
+        )
+    print_table(f"{events:,} events, {os.cpu_count()} cores", ["", "s", "processor s", "events/s"], rows)
+    return total[_GUIDE] / total[_OURS]
+
+
+def main() -> int:
+    """Run both, print, and fail if silver isn't as much faster as is wanted."""
+    parser = argparse.ArgumentParser(prog="make bench-silver", description=__doc__)
+    parser.add_argument("--events", type=int, default=EVENTS, help="records in bronze")
+    parser.add_argument("--role", choices=("fill", *_ROLES), help=argparse.SUPPRESS)
+    parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.role:
+        settings = load_settings(home=options.home, spark_java_options=_JAVA)
+        if options.role == "fill":
+            _fill(settings, options.events)
+            figures = {}
+        else:
+            figures = _ROLES[options.role](settings)
+        print(json.dumps(figures))
+        return 0
+    with tempfile.TemporaryDirectory(prefix="millrace-bench-") as folder:
+        progress(f"filling bronze with {options.events:,} records")
+        _in_its_own_process("fill", Path(folder), options.events)
+        found = {role: _in_its_own_process(role, Path(folder), options.events) for role in _ROLES}
+    ratio = _report(options.events, found)
+    print(f"Silver is {ratio:.2f} times as fast, at least {WANTED} is wanted.")
+    return int(ratio < WANTED)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

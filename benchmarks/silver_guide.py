@@ -1,0 +1,139 @@
+"""The main tables of silver by queries as Spark's programming guide writes them, one stream each.
+
+They are no equal of silver: events later than the watermark are lost, a copy that comes after it is an event
+again, a click goes with every impression before it, and nobody asks who a visitor is. It is what is there
+to start from, and it has less to do.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+_PAGE = "struct<url: string, referrer: string>"
+_CAMPAIGN = "struct<source: string, medium: string, name: string>"
+_PROPERTIES = ["promotion_id", "query", "product_id", "order_id", "total", "revenue", "currency"]
+_MESSAGE = (
+    "messageId string, type string, event string, anonymousId string, userId string, "
+    "originalTimestamp timestamp, sentAt timestamp, receivedAt timestamp, timestamp timestamp, "
+    f"context struct<page: {_PAGE}, campaign: {_CAMPAIGN}, userAgent: string>, properties string"
+)
+_DELAY = "10 minutes"
+
+
+def write_events(spark: SparkSession, home: Path) -> None:
+    """Parse bronze, correct clocks, and drop copies."""
+    value = F.from_json(F.col("value").cast("string"), _MESSAGE)
+    properties = F.from_json("m.properties", ", ".join(f"{name} string" for name in _PROPERTIES))
+    records = _stream(spark, home, "bronze/kafka_records").withColumn("m", value)
+    events = (
+        records.where(F.col("m.messageId").isNotNull() & F.col("m.type").isNotNull())
+        .withColumn("p", properties)
+        .select(
+            F.col("m.messageId").alias("event_id"),
+            "m.type",
+            F.col("m.event").alias("name"),
+            F.coalesce("m.anonymousId", "m.userId").alias("visitor_id"),
+            F.col("m.userId").alias("user_id"),
+            F.expr("m.receivedAt - (m.sentAt - m.originalTimestamp)").alias("event_time"),
+            F.col("m.receivedAt").alias("arrival_time"),
+            F.col("m.originalTimestamp").alias("device_time"),
+            F.col("m.context.page.url").alias("url"),
+            F.col("m.context.page.referrer").alias("referrer"),
+            F.col("m.context.userAgent").alias("user_agent"),
+            F.col("m.context.campaign.source").alias("campaign_source"),
+            F.col("m.context.campaign.medium").alias("campaign_medium"),
+            F.col("m.context.campaign.name").alias("campaign_name"),
+            *(F.col(f"p.{name}") for name in _PROPERTIES if name not in ("total", "revenue")),
+            F.coalesce("p.total", "p.revenue").try_cast("decimal(18,4)").alias("value"),
+            F.col("m.properties").alias("properties"),
+            *("topic", "partition", "offset"),
+        )
+        .withWatermark("event_time", _DELAY)
+    )
+    _write(events.dropDuplicatesWithinWatermark(["event_id"]), home, "events")
+
+
+def write_sessions(spark: SparkSession, home: Path) -> None:
+    """Close a session after 30 minutes without an event."""
+    events = _stream(spark, home, "guide/events").withWatermark("event_time", _DELAY)
+    visits = events.where(F.col("type").isin("page", "screen", "track"))
+    first, last = (
+        (lambda column: F.min_by(column, "event_time")),
+        (lambda column: F.max_by(column, "event_time")),
+    )
+    sessions = visits.groupBy("visitor_id", F.session_window("event_time", "30 minutes")).agg(
+        F.min("event_time").alias("started_at"),
+        F.max("event_time").alias("ended_at"),
+        F.count("*").alias("events"),
+        F.count_if(F.col("type").isin("page", "screen")).alias("page_views"),
+        first("url").alias("entry_url"),
+        last("url").alias("exit_url"),
+        *(
+            first(name).alias(name)
+            for name in ("referrer", "campaign_source", "campaign_medium", "campaign_name")
+        ),
+    )
+    _write(sessions.drop("session_window"), home, "sessions")
+
+
+def write_impressions(spark: SparkSession, home: Path) -> None:
+    """Join impressions with the clicks of 30 minutes."""
+    same = F.expr("i.promotion_id = c.c_promotion_id")
+    _join(
+        spark,
+        home,
+        "impressions",
+        ("Promotion Viewed", "Promotion Clicked"),
+        "promotion_id",
+        same,
+        "30 minutes",
+    )
+
+
+def write_searches(spark: SparkSession, home: Path) -> None:
+    """Join searches with the result clicks of 10 minutes."""
+    names = ("Products Searched", "Product Clicked")
+    _join(spark, home, "searches", names, "product_id", F.lit(True), "10 minutes")
+
+
+STEPS: dict[str, Callable[[SparkSession, Path], None]] = {
+    "events": write_events,
+    "sessions": write_sessions,
+    "impressions": write_impressions,
+    "searches": write_searches,
+}
+
+
+def _join(
+    spark: SparkSession, home: Path, name: str, names: tuple[str, str], told: str, same: Column, within: str
+) -> None:
+    offers, clicks = (
+        _stream(spark, home, "guide/events").where(F.col("name") == each).withWatermark("event_time", _DELAY)
+        for each in names
+    )
+    offers = offers.select("event_id", "visitor_id", "promotion_id", "query", "event_time").alias("i")
+    clicks = clicks.select(
+        F.col("event_id").alias("click_id"),
+        F.col("visitor_id").alias("c_visitor_id"),
+        F.col(told).alias(f"c_{told}"),
+        F.col("event_time").alias("clicked_at"),
+    ).alias("c")
+    soon = F.expr(
+        "i.visitor_id = c.c_visitor_id AND c.clicked_at >= i.event_time "
+        f"AND c.clicked_at < i.event_time + INTERVAL {within}"
+    )
+    _write(offers.join(clicks, soon & same, "left_outer"), home, name)
+
+
+def _stream(spark: SparkSession, home: Path, table: str) -> DataFrame:
+    folder = home / ("warehouse" if table.startswith("bronze") else "") / table
+    return spark.readStream.format("delta").load(str(folder))
+
+
+def _write(rows: DataFrame, home: Path, name: str) -> None:
+    writer = rows.writeStream.format("delta").outputMode("append").trigger(availableNow=True)
+    checkpoint = str(home / "guide" / "checkpoints" / name)
+    query = writer.option("checkpointLocation", checkpoint).start(str(home / "guide" / name))
+    query.awaitTermination()
