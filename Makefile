@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long chaos bench bench-dedup lint format types imports lock lock-jars clean
+.PHONY: help setup demo test test-long chaos bench bench-dedup bench-silver lint format types imports lock lock-jars clean
 MAKEFLAGS += --no-print-directory
 # A build machine's own package settings must not leak into the lock.
 LOCK := env -u UV_FIND_LINKS -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL .venv/bin/uv pip compile
@@ -10,7 +10,7 @@ LOCK := env -u UV_FIND_LINKS -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL .
 help: ## show this list
 	@echo "Millrace: an open lakehouse for behavioural events and attribution."
 	@echo
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-11s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
 	@echo
 	@echo "Start with: make demo"
 
@@ -40,10 +40,13 @@ test-long: setup ## the tests that take minutes
 chaos: setup ## the tests that kill processes in mid-run
 	@exec .venv/bin/pytest -m chaos $(ARGS)
 
-bench: bench-dedup ## the benchmarks, one after the other
+bench: bench-dedup bench-silver ## the benchmarks, one after the other
 
 bench-dedup: setup ## does the search for copies cost the same with 16 times the history? is it exact?
 	@exec .venv/bin/python -m benchmarks.dedup $(ARGS)
+
+bench-silver: setup ## how many events a second does silver take, beside queries as Spark's guide has them?
+	@exec .venv/bin/python -m benchmarks.silver $(ARGS)
 
 format: setup ## put the code into its one shape
 	@.venv/bin/ruff check --fix --quiet || true
