@@ -10,6 +10,7 @@ from itertools import islice
 from random import Random
 
 from kit.records import Record
+from millrace.clients.record import Record as Sent
 from millrace.clients.traffic.rates import late_rates, monthly_rates
 from millrace.clients.traffic.stream import (
     DEFAULT_START,
@@ -58,6 +59,6 @@ def _write(arrival: Arrival, number: int, rng: Random) -> bytes:
     return value
 
 
-def _rates(told: Iterator, at: datetime) -> Iterator[Record]:
+def _rates(told: Iterator[Sent], at: datetime) -> Iterator[Record]:
     for rate in told:
         yield Record(rate.value, timestamp=at, topic="exchange_rates")

@@ -47,7 +47,7 @@ def shuffled(records: Sequence[Record]) -> Way:
     mixed = random.Random(SEED).sample(records, len(records))
     few = len(mixed) // 50
     cuts = [0, few, few * 10, few * 25, len(mixed)]
-    return Way([mixed[low:high] for low, high in pairwise(cuts)], frozenset({1}))
+    return Way([mixed[low:high] for low, high in pairwise(cuts)], frozenset({1, 2}))
 
 
 def in_pieces(records: Sequence[Record], batches: int) -> Way:
