@@ -7,6 +7,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from kit import oracle_joins
 from kit.oracle_gold import Gold
@@ -143,7 +144,7 @@ class Oracle:
         """silver.exchange_rates."""
         return rates_of(self.told_rates)
 
-    @property
+    @cached_property
     def gold(self) -> Gold:
         """What gold must hold: nothing of bots."""
         bots = {bot["visitor_id"] for bot in self.bots}

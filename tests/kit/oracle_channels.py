@@ -3,9 +3,11 @@
 import re
 from urllib.parse import unquote_plus
 
-_SEARCH, _SEARCH_HOSTS = {"google", "bing"}, {"google.com", "google.co.uk", "bing.com"}
-_SOCIAL, _SOCIAL_HOSTS = {"facebook"}, {"facebook.com", "t.co"}
-_PAID = {"cpc", "ppc", "cpm"}
+_SEARCH = {"google", "bing"}
+_SEARCH_HOSTS = {"google.com", "google.co.uk", "google.de", "bing.com", "duckduckgo.com"}
+_SOCIAL = {"facebook", "instagram"}
+_SOCIAL_HOSTS = {"facebook.com", "instagram.com", "pinterest.com", "t.co"}
+_PAID = {"cpc", "ppc", "cpm", "paid_social"}
 _BROKEN = re.compile("%(?![0-9a-fA-F]{2})")
 
 

@@ -38,10 +38,7 @@ def identities_of(events: list[Fields]) -> list[Fields]:
 
 def bots_of(events: list[Fields]) -> list[Fields]:
     """silver.bots."""
-    listed = [
-        re.compile(each, re.IGNORECASE | re.ASCII)
-        for each in yaml.safe_load(_BOTS.read_text())["user_agents"]
-    ]
+    listed = _listed({event["user_agent"] or "" for event in events})
     theirs = defaultdict(list)
     for event in events:
         theirs[event["visitor_id"]].append(event)
@@ -50,7 +47,7 @@ def bots_of(events: list[Fields]) -> list[Fields]:
         reasons = []
         for event in mine:
             at = event["event_time"]
-            if any(each.search(event["user_agent"] or "") for each in listed):
+            if (event["user_agent"] or "") in listed:
                 reasons.append((at, 0, "user_agent"))
             if len(mine) > 100:
                 before = sum(at - MINUTE < other["event_time"] <= at for other in mine)
@@ -60,6 +57,15 @@ def bots_of(events: list[Fields]) -> list[Fields]:
             since, _, reason = min(reasons)
             found.append({"visitor_id": visitor, "reason": reason, "since": since})
     return found
+
+
+def _listed(agents: set[str]) -> set[str]:
+    """Those of some user agents that the list knows."""
+    names = [
+        re.compile(each, re.IGNORECASE | re.ASCII)
+        for each in yaml.safe_load(_BOTS.read_text())["user_agents"]
+    ]
+    return {agent for agent in agents if any(name.search(agent) for name in names)}
 
 
 def rate_of(stored: Stored) -> Fields | str:

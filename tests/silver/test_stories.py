@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka import KafkaProducer
-from kafka.admin import KafkaAdminClient, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -19,16 +17,15 @@ from bronze.job import ingest
 from kit.deliveries import Delivery, cut, deliver, retell
 from kit.home import Home
 from kit.oracle import Oracle
-from kit.oracle_wire import micros
 from kit.pipeline import assert_as_the_oracle, assert_same, plain, run_jobs
-from kit.records import Bronze, Record, Stored, in_bronze
+from kit.records import Bronze, Stored, in_bronze
 from kit.spark import settle_in
+from kit.topics import open_topic, stored_in
 from lakehouse.contracts.silver import EXCHANGE_RATES
 from lakehouse.frames import settle
 from lakehouse.instants import as_utc
 from lakehouse.job import Run
 from lakehouse.settings import Settings
-from lakehouse.tables import Lakehouse
 from silver.bots import merge_bots, named_bots, quick_bots
 from silver.copies import contest, tell_copies
 from silver.growing import GROWING
@@ -38,8 +35,6 @@ from silver.rates import merge_rates
 from silver.refine import judge, read_candidates, take_verdict
 from silver.rules.bots import load_bot_rules
 from silver.verdicts import DUPLICATE, EVENT, RATE, REJECTED
-
-TOPIC = {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2**62)}
 
 
 @contextmanager
@@ -106,46 +101,14 @@ def check_streamed(spark: SparkSession, home: Home, stories: int, batches: int, 
     """Through a Kafka topic and all jobs of silver, batch by batch."""
     settle_in(spark, home.path)
     settings = home.settings
-    admin = KafkaAdminClient(bootstrap_servers=home.bootstrap)
-    admin.create_topics([NewTopic(home.topic, 3, 1, topic_configs=TOPIC)])
-    admin.close()
-    producer = KafkaProducer(bootstrap_servers=home.bootstrap, enable_idempotence=True, acks="all")
     deliveries = deliver(stories, number)
-    with retelling(deliveries):
+    with open_topic(home) as topic, retelling(deliveries):
         for records in cut(deliveries, batches, number):
-            send(producer, home.topic, records)
+            topic.send(records)
             ingest(Run("ingest", spark.newSession(), settings, once=True))
             run_jobs(spark, settings, "refine", "repair")
             assert_as_the_oracle(settings, Oracle.over(stored_in(spark, settings)), "silver")
-    producer.close()
     assert len(stored_in(spark, settings)) == len(deliveries)
-
-
-def send(producer: KafkaProducer, topic: str, records: list[Record]) -> None:
-    for each in records:
-        producer.send(
-            topic, each.value, partition=each.partition, timestamp_ms=micros(each.timestamp) // 1000
-        )
-    producer.flush()
-
-
-def stored_in(spark: SparkSession, settings: Settings) -> list[Stored]:
-    """What bronze holds, as the oracle reads it."""
-    rows = Lakehouse(spark.newSession(), settings, "test").read("bronze.kafka_records").collect()
-    return [
-        Stored(
-            Record(
-                bytes(row.value) if row.value is not None else None,
-                tuple((header.key, bytes(header.value)) for header in row.headers or ()),
-                as_utc(row.timestamp),
-                row.topic,
-                row.partition,
-            ),
-            row.offset,
-            as_utc(row.ingested_at),
-        )
-        for row in rows
-    ]
 
 
 @pytest.mark.long

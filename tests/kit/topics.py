@@ -1,0 +1,64 @@
+"""Topics of a test's own: made, written to with Kafka's times as the test says, and read back from bronze."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from kafka import KafkaProducer
+from kafka.admin import KafkaAdminClient, NewTopic
+from pyspark.sql import SparkSession
+
+from kit.home import Home
+from kit.oracle_wire import micros
+from kit.records import BRONZE, Record, Stored
+from lakehouse.instants import as_utc
+from lakehouse.settings import Settings
+from lakehouse.tables import Lakehouse
+
+_CONFIG = {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2**62)}
+
+
+class Topic:
+    """A topic that a test writes to."""
+
+    def __init__(self, name: str, producer: KafkaProducer) -> None:
+        self._name = name
+        self._producer = producer
+
+    def send(self, records: Iterable[Record]) -> None:
+        """Write records in their order within each partition, and wait until they are there."""
+        for each in records:
+            at = micros(each.timestamp) // 1000
+            self._producer.send(self._name, each.value, partition=each.partition, timestamp_ms=at)
+        self._producer.flush()
+
+
+@contextmanager
+def open_topic(home: Home, partitions: int = 3) -> Iterator[Topic]:
+    """Make a home's topic of events."""
+    admin = KafkaAdminClient(bootstrap_servers=home.bootstrap)
+    admin.create_topics([NewTopic(home.topic, partitions, 1, topic_configs=_CONFIG)])
+    admin.close()
+    producer = KafkaProducer(bootstrap_servers=home.bootstrap, enable_idempotence=True, acks="all")
+    try:
+        yield Topic(home.topic, producer)
+    finally:
+        producer.close()
+
+
+def stored_in(spark: SparkSession, settings: Settings) -> list[Stored]:
+    """What bronze holds, as the oracle reads it."""
+    rows = Lakehouse(spark.newSession(), settings, "test").read(BRONZE).collect()
+    return [
+        Stored(
+            Record(
+                bytes(row.value) if row.value is not None else None,
+                tuple((header.key, bytes(header.value)) for header in row.headers or ()),
+                as_utc(row.timestamp),
+                row.topic,
+                row.partition,
+            ),
+            row.offset,
+            as_utc(row.ingested_at),
+        )
+        for row in rows
+    ]

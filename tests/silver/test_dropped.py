@@ -1,0 +1,189 @@
+"""One event in twenty is late, hours behind the others, and Spark's own counters of dropped rows stay at 0.
+
+Of the jobs, ingest alone is a streaming query of Spark's. Refine and repair follow the ledger and start none;
+the listener hears their sessions too, so that one that came to be would be counted. What the counters say
+where Spark does drop late rows is tried on the same records.
+"""
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryProgress
+
+from bronze.job import ingest
+from bronze.kafka import read_records
+from kit.home import Home
+from kit.oracle import DELAY, Oracle
+from kit.oracle_wire import Fields, micros
+from kit.pipeline import assert_as_the_oracle, read_rows
+from kit.polling import eventually
+from kit.progress import Listener, rows_dropped
+from kit.records import Record, Stored
+from kit.sample import sample
+from kit.spark import settle_in
+from kit.topics import Topic, open_topic, stored_in
+from lakehouse.contracts import TABLES
+from lakehouse.job import Run
+from lakehouse.settings import Settings
+from silver.refine_job import refine
+from silver.repair_job import repair
+
+JOBS: dict[str, Callable[[Run], None]] = {"ingest": ingest, "refine": refine, "repair": repair}
+EVENTS, CHUNKS, HELD_UP = 3_000, 5, 0.08
+VISITS = ("page", "screen", "track")
+OFFERS = {
+    "silver.impressions": ("impression", "click"),
+    "silver.searches": ("search", "result_click"),
+}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the jobs have left of a topic, and what Spark said meanwhile."""
+
+    settings: Settings
+    sent: int
+    stored: list[Stored]
+    reports: dict[str | None, list[StreamingQueryProgress]]
+
+
+def refined(settings: Settings) -> list[Fields]:
+    """The ledger's rows of refine, in order."""
+    rows = read_rows(settings, "ops.ledger", ("job", "batch_id", "late", "position"))
+    return sorted((row for row in rows if row["job"] == "refine"), key=lambda row: row["batch_id"])
+
+
+def late_by_the_rule(seen: Seen) -> list[Fields]:
+    """The events at or behind the watermark that the micro-batches before theirs had reached."""
+    stamps = {(each.record.partition, each.offset): micros(each.ingested_at) for each in seen.stored}
+    events = [(stamps[each["partition"], each["offset"]], each) for each in Oracle.over(seen.stored).events]
+    late, watermark, done = [], -1, 0  # no event is of a time before 1970
+    for row in refined(seen.settings):
+        batch = [event for stamp, event in events if done < stamp <= row["position"]]
+        late += [event for event in batch if event["event_time"] <= watermark]
+        watermark = max([watermark, *(event["event_time"] - DELAY for event in batch)])
+        done = row["position"]
+    return late
+
+
+def chunks() -> list[list[Record]]:
+    """The sample's events as they arrive, but for some that reach Kafka two chunks later."""
+    events = [each for each in sample(EVENTS) if each.topic == "events"]
+    chance, size = random.Random(3), EVENTS // CHUNKS
+    found: list[list[Record]] = [[] for _ in range(CHUNKS)]
+    for number, each in enumerate(events):
+        chunk = number // size
+        held_up = chunk + 2 < CHUNKS and chance.random() < HELD_UP
+        found[chunk + 2 if held_up else chunk].append(each)
+    return found
+
+
+@contextmanager
+def running(spark: SparkSession, settings: Settings, listener: Listener) -> Iterator[None]:
+    """The jobs side by side until they are asked to stop, each on a thread and in a session of its own."""
+    stop, failed = threading.Event(), []
+
+    def keep_running(job: str) -> None:
+        try:
+            JOBS[job](Run(job, listener.new_session(spark), settings, once=False, stop=stop))
+        except Exception as error:  # noqa: BLE001 - told by the test's own thread
+            failed.append(error)
+
+    threads = [threading.Thread(target=keep_running, args=(job,), name=job) for job in JOBS]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(120)
+    assert not failed
+
+
+def rows_read(settings: Settings, job: str) -> int:
+    ledger = read_rows(settings, "ops.ledger", ("job", "input_rows"))
+    return sum(row["input_rows"] for row in ledger if row["job"] == job)
+
+
+def send_in_turn(topic: Topic, settings: Settings, listener: Listener) -> int:
+    """Send each chunk when refine is through with the one before; how many records, when repair is, too."""
+
+    def have_read(*jobs: str) -> bool:
+        return listener.rows_taken() == sent and len({rows_read(settings, job) for job in jobs}) == 1
+
+    sent = 0
+    for chunk in chunks():
+        topic.send(chunk)
+        sent += len(chunk)
+        eventually(lambda: have_read("ingest", "refine"), 300, f"{sent} records refined")
+    eventually(lambda: have_read("ingest", "refine", "repair"), 300, f"{sent} records repaired")
+    return sent
+
+
+@pytest.fixture(scope="module")
+def seen(spark: SparkSession, new_home: Callable[..., Home]) -> Seen:
+    home, listener = new_home(), Listener()
+    settle_in(spark, home.path)
+    settings = home.settings.model_copy(update={"trigger_interval": timedelta(seconds=2)})
+    with open_topic(home) as topic, running(spark, settings, listener):
+        sent = send_in_turn(topic, settings, listener)
+    return Seen(settings, sent, stored_in(spark, settings), listener.reports())
+
+
+@pytest.mark.long
+def test_spark_has_dropped_nothing(seen: Seen) -> None:
+    assert set(seen.reports) == {"ingest"}
+    assert len(seen.reports["ingest"]) >= CHUNKS
+    assert sum(each.numInputRows for each in seen.reports["ingest"]) == seen.sent == EVENTS
+    assert sum(rows_dropped(reports) for reports in seen.reports.values()) == 0
+
+
+@pytest.mark.long
+def test_each_late_event_is_where_it_belongs(seen: Seen) -> None:
+    late, oracle = late_by_the_rule(seen), Oracle.over(seen.stored)
+    assert 0.04 < len(late) / len(oracle.events) < 0.07
+    assert sum(row["late"] for row in refined(seen.settings)) == len(late)
+    events = read_rows(seen.settings, "silver.events", ("event_id", "is_late"))
+    assert {row["event_id"] for row in events if row["is_late"]} == {event["event_id"] for event in late}
+    visited = [event for event in late if event["type"] in VISITS]
+    sessions = read_rows(seen.settings, "silver.sessions", TABLES["silver.sessions"].facts)
+    assert visited
+    assert [event for event in visited if not any(holds(session, event) for session in sessions)] == []
+    assert sum(row["events"] for row in sessions) == sum(each["type"] in VISITS for each in oracle.events)
+    for table, roles in OFFERS.items():
+        found = {event["event_id"] for event in late if event["role"] in roles}
+        pieces = {
+            piece["event_id"]
+            for row in read_rows(seen.settings, table, ("made_of",))
+            for piece in row["made_of"]
+        }
+        assert found
+        assert found - pieces == set()
+    assert_as_the_oracle(seen.settings, oracle, "silver")
+
+
+def holds(session: Fields, event: Fields) -> bool:
+    theirs = session["visitor_id"] == event["visitor_id"]
+    return theirs and session["started_at"] <= event["event_time"] <= session["ended_at"]
+
+
+@pytest.mark.long
+def test_spark_counts_what_it_drops_if_it_may(spark: SparkSession, seen: Seen, tmp_path: Path) -> None:
+    listener = Listener()
+    settings = seen.settings.model_copy(update={"max_batch_rows": EVENTS // CHUNKS // 3})
+    records = read_records(listener.new_session(spark), settings, "earliest")
+    waiting = records.withWatermark("timestamp", "10 minutes")
+    rows = waiting.dropDuplicates(["topic", "partition", "offset", "timestamp"])
+    writer = rows.writeStream.queryName("forgetful").format("noop").trigger(availableNow=True)
+    writer.option("checkpointLocation", str(tmp_path)).start().awaitTermination()
+    (reports,) = listener.reports().values()
+    assert sum(each.numInputRows for each in reports) == seen.sent
+    assert rows_dropped(reports) > len(late_by_the_rule(seen)) / 2
