@@ -18,6 +18,7 @@ class Broker:
     bootstrap: str
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep together, in one process, what shares a dear fixture, else what is in one file."""
     for item in items:
