@@ -20,7 +20,8 @@ def lose_commits(checkpoint: Path) -> None:
 
 
 def lose_the_latest_offsets(checkpoint: Path) -> None:
-    latest = max((path for path in checkpoint.glob("offsets/*")), key=lambda path: int(path.name))
+    batches = (path for path in checkpoint.glob("offsets/*") if path.name.isdigit())
+    latest = max(batches, key=lambda path: int(path.name))
     latest.unlink()
     latest.with_name(f".{latest.name}.crc").unlink(missing_ok=True)
 

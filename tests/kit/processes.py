@@ -13,7 +13,7 @@ import psutil
 from kit.home import JOBS, ROOT, Home, command
 from kit.polling import eventually
 
-START_SECONDS = 240.0
+START_SECONDS = 900.0  # small micro-batches, on a machine that may have other work
 """For the moment that is waited for: a busy machine may take its time."""
 
 
