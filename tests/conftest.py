@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from pyspark.sql import SparkSession
+from xdist.scheduler import LoadScopeScheduling
 
 from kit.home import JOBS, REAL_LOG, SAMPLE_EVENTS, Home
 from millrace.workspace.broker import running_broker
@@ -18,12 +20,18 @@ class Broker:
     bootstrap: str
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep together, in one process, what shares a dear fixture, else what is in one file."""
-    for item in items:
-        shared = "caught_up_home" in getattr(item, "fixturenames", ())
-        item.add_marker(pytest.mark.xdist_group("caught_up_home" if shared else str(item.path)))
+class ByFile(LoadScopeScheduling):
+    """Gives each process whole files, and one of them the folder whose files share a dear home."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return "tests/pipeline" if file.startswith("tests/pipeline/") else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
+    """Share tests out so that no fixture is made twice."""
+    return ByFile(config, log)
 
 
 @pytest.fixture(scope="session")
