@@ -26,7 +26,7 @@ def fill_bronze(lake: Lakehouse, events: int, batch: int) -> None:
 
     Args:
         lake: as ingest sees it; empty.
-        events: records in all.
+        events: records in all; above `SAMPLE` a multiple of it.
         batch: records of an ingest stamp.
     """
     twins = max(events // SAMPLE, 1)

@@ -15,7 +15,7 @@ import psutil
 from pyspark.sql import SparkSession
 
 from benchmarks.bench import print_table, progress
-from benchmarks.bronze_traffic import fill_bronze
+from benchmarks.bronze_traffic import SAMPLE, fill_bronze
 from benchmarks.silver_guide import STEPS
 from lakehouse.job import Run, Watcher
 from lakehouse.settings import Settings, load_settings
@@ -142,6 +142,8 @@ def main() -> int:
     parser.add_argument("--role", choices=("fill", *_ROLES), help=argparse.SUPPRESS)
     parser.add_argument("--home", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.events > SAMPLE and options.events % SAMPLE:
+        parser.error(f"--events above {SAMPLE:,} must be a multiple of it: the sample is taken whole")
     if options.role:
         settings = load_settings(home=options.home, spark_java_options=_JAVA)
         if options.role == "fill":
