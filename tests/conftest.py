@@ -1,5 +1,6 @@
 """What several folders of tests share."""
 
+import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,11 @@ from millrace.workspace.ports import lasting_port
 @dataclass(frozen=True)
 class Broker:
     bootstrap: str
+
+
+def pytest_configure() -> None:
+    """End on SIGTERM as on Ctrl-C: fixtures stop what they started."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

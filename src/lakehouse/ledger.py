@@ -52,7 +52,7 @@ class Ledger:
     def after(self, job: str, position: datetime) -> list[Entry]:
         """The job's rows whose position lies after the one given, in order."""
         rows = self._lake.read(NAME).where((F.col("job") == job) & (F.col("position") > F.lit(position)))
-        return _entries(rows.orderBy("position", "batch_id").collect())
+        return sorted(_entries(rows.collect()), key=lambda entry: (entry.position, entry.batch_id))
 
     def rows_read(self, job: str) -> int:
         """Rows that the job has read so far, all told."""

@@ -25,6 +25,7 @@ _SESSION = {
     "spark.scheduler.mode": "FAIR",
     "spark.buffer.pageSize": "2m",
     "spark.sql.codegen.cache.maxEntries": "5000",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.variant.allowDuplicateKeys": "true",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.constraintPropagation.enabled": "false",

@@ -18,7 +18,8 @@ from lakehouse.rebuilding import Definition, reached
 from silver.copies import contest, tell_copies
 from silver.growing import GROWING, LOCK, Growing
 from silver.parse import load_rules
-from silver.refine import judge, read_carefully, take_verdict
+from silver.reading import Reader
+from silver.refine import judge, take_verdict
 from silver.verdicts import DUPLICATE, EVENT, REJECTED
 
 _GOLD = tuple(table.name for table in gold.TABLES)
@@ -27,8 +28,8 @@ _GOLD = tuple(table.name for table in gold.TABLES)
 def judge_history(run: Run, upto: datetime) -> DataFrame:
     """All records up to an ingest stamp, as `silver.refine.judge` gives them, by the rules of now."""
     records = run.lake.read(KAFKA_RECORDS.name).where(F.col("ingested_at") <= F.lit(upto))
-    rules, rates_topic = load_rules(run.settings.conf), run.settings.exchange_rates_topic
-    candidates = read_carefully(records, rules, rates_topic)
+    reader = Reader(load_rules(run.settings.conf), run.settings.exchange_rates_topic)
+    candidates = reader.read_carefully(records)
     clock = F.broadcast(settle(watermarks_before(run.lake.read(LEDGER))))
     copies = settle(tell_copies(contest(candidates.where("rate IS NULL"))))
     return judge(candidates.join(clock, "ingested_at", "left"), copies, F.col("watermark_before"))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from silver.campaigns import campaign_field, channel, visit_columns
@@ -11,6 +11,7 @@ from silver.clock import arrival_time, event_time, parse_instant, read_instant, 
 from silver.money import MONEY, parse_money
 from silver.rules.channels import ChannelRules, load_channel_rules
 from silver.rules.roles import OTHER, RoleRules, TrackRule, load_role_rules
+from silver.steps import Steps
 from silver.wire import decode_carefully, decode_quickly, text_or_null
 
 
@@ -27,24 +28,27 @@ def load_rules(conf: Path) -> Rules:
     return Rules(load_role_rules(conf), load_channel_rules(conf))
 
 
-def parse_records(records: DataFrame, rules: Rules, carefully: bool) -> DataFrame:
+def parse(rules: Rules, carefully: bool) -> Steps:
     """Read each record's value, correct its clock and name its role.
 
     Args:
-        records: bronze.kafka_records.
         rules: roles and channels.
         carefully: whether to read values in the way that is right for all of them; see `silver.wire`.
 
     Returns:
-        One row a record: its coordinates, `timestamp`, `ingested_at` and `raw`, the value's bytes; the
-        fields of silver.events except `is_late`, null where the record has none; `is_object`, whether the
-        value is one JSON object; `heartbeat_at`, the time of a heartbeat, null for any other record;
-        `unsure`, whether all this may be wrong, the value having been read quickly.
+        From the columns of bronze.kafka_records, `value` being `raw`, to the fields of silver.events except
+        `is_late`, null where the record has none; `is_object`, whether the value is one JSON object;
+        `heartbeat_at`, the time of a heartbeat, null for any other record; `unsure`, whether all this may be
+        wrong, the value having been read quickly.
     """
-    renamed = records.withColumnRenamed("value", "raw").withColumn("heartbeat_at", _heartbeat())
     decode = decode_carefully if carefully else decode_quickly
-    decoded = decode(renamed.drop("key", "headers"), rules.roles)
-    return _name_roles(_correct_clock(_lay_out(decoded)), rules)
+    return [
+        {"heartbeat_at": _heartbeat()},
+        *decode(rules.roles),
+        _lay_out(),
+        *_correct_clock(),
+        *_name_roles(rules),
+    ]
 
 
 def _heartbeat() -> Column:
@@ -53,9 +57,9 @@ def _heartbeat() -> Column:
     return F.when(F.col("raw").isNull(), F.timestamp_micros(time))
 
 
-def _lay_out(records: DataFrame) -> DataFrame:
+def _lay_out() -> dict[str, Column]:
     track = F.col("message.type") == "track"
-    fields = {
+    return {
         "is_object": F.col("message").isNotNull(),
         "event_id": F.col("message.messageId"),
         "type": F.col("message.type"),
@@ -69,42 +73,33 @@ def _lay_out(records: DataFrame) -> DataFrame:
         "user_agent": text_or_null(F.col("agent")),
         "event_hash": F.xxhash64("message.messageId"),
     }
-    return records.withColumns(fields)
 
 
-def _correct_clock(events: DataFrame) -> DataFrame:
+def _correct_clock() -> Steps:
     fields = {
         "_received": "receivedAt",
         "_sent": "sentAt",
         "_original": "originalTimestamp",
         "_timestamp": "timestamp",
     }
-    read = {name: read_instant(F.col(f"message.{field}")) for name, field in fields.items()}
-    instants = {name: within_years(F.col(name)) for name in fields}
-    arrival = arrival_time(F.col("_received"), F.unix_micros("timestamp"))
     happened = event_time(F.col("_arrival"), F.col("_sent"), F.col("_original"), F.col("_timestamp"))
-    return (
-        events.withColumns(read)
-        .withColumns(instants)
-        .withColumn("_arrival", arrival)
-        .withColumns(
-            {
-                "arrival_time": F.timestamp_micros("_arrival"),
-                "event_time": F.timestamp_micros(happened),
-                "device_time": F.timestamp_micros("_original"),
-            }
-        )
-        .drop(*instants, "_arrival")
-    )
+    return [
+        {name: read_instant(F.col(f"message.{field}")) for name, field in fields.items()},
+        {name: within_years(F.col(name)) for name in fields},
+        {"_arrival": arrival_time(F.col("_received"), F.unix_micros("timestamp"))},
+        {
+            "arrival_time": F.timestamp_micros("_arrival"),
+            "event_time": F.timestamp_micros(happened),
+            "device_time": F.timestamp_micros("_original"),
+        },
+    ]
 
 
-def _name_roles(events: DataFrame, rules: Rules) -> DataFrame:
+def _name_roles(rules: Rules) -> Steps:
     campaign = {
         f"campaign_{field}": campaign_field(F.col(f"campaign.{field}"), F.col("url"), f"utm_{parameter}")
         for field, parameter in (("source", "source"), ("medium", "medium"), ("name", "campaign"))
     }
-    named = events.withColumn("role", _role(rules.roles)).withColumns(campaign)
-    visit = visit_columns(*map(F.col, (*campaign, "url", "referrer")))
     taken = {
         "goal": F.when(F.col("role") == "goal", F.col("name")),
         "value": _value(rules.roles),
@@ -114,11 +109,11 @@ def _name_roles(events: DataFrame, rules: Rules) -> DataFrame:
             for column in ("promotion_id", "query", "product_id", "order_id", "currency")
         },
     }
-    return (
-        named.withColumns(visit)
-        .withColumns(taken)
-        .drop("message", "page", "campaign", "known", "agent", *visit)
-    )
+    return [
+        {"role": _role(rules.roles), **campaign},
+        visit_columns(*map(F.col, (*campaign, "url", "referrer"))),
+        taken,
+    ]
 
 
 def _role(rules: RoleRules) -> Column:

@@ -10,7 +10,8 @@ from lakehouse.frames import settle
 from lakehouse.tables import Lakehouse
 from silver.clock import parse_instant
 from silver.money import parse_number
-from silver.wire import decode_objects
+from silver.steps import Steps
+from silver.wire import decode_object
 
 RATE = "decimal(19,10)"
 _FIELDS = "currency: string, rate: string, valid_from: string"
@@ -18,34 +19,32 @@ _CODE = r"^[A-Za-z]{3}\z"
 _PLACE = ("ingested_at", "topic", "partition", "offset")
 
 
-def read_rates(records: DataFrame) -> DataFrame:
+def parse_rates() -> Steps:
     """Read records of the topic of exchange rates.
 
-    Args:
-        records: bronze.kafka_records.
-
     Returns:
-        One row a record: coordinates, `ingested_at`, `arrival_time`, `raw`, the value's bytes; `currency`,
-        `rate` and `valid_from`; `reason`, why it can't be used. Either that or the rate is null.
+        From the columns of bronze.kafka_records, `value` being `raw`, to `arrival_time`; `currency`, `rate`
+        and `valid_from`; `reason`, why it can't be used. Either that or the rate is null.
     """
-    named = decode_objects(records.withColumnRenamed("value", "raw"), _FIELDS)
     code, rate = F.col("message.currency"), parse_number(F.col("message.rate"), RATE)
-    read = named.withColumns(
-        {
-            "currency": F.when(code.rlike(_CODE), F.upper(code)),
-            "rate": F.when(rate > 0, rate),
-            "valid_from": F.timestamp_micros(parse_instant(F.col("message.valid_from"))),
-        }
-    )
+    read = {
+        "currency": F.when(code.rlike(_CODE), F.upper(code)),
+        "rate": F.when(rate > 0, rate),
+        "valid_from": F.timestamp_micros(parse_instant(F.col("message.valid_from"))),
+        "arrival_time": F.col("timestamp"),
+    }
     whole = F.col("currency").isNotNull() & F.col("rate").isNotNull() & F.col("valid_from").isNotNull()
     reason = (
         F.when(F.col("raw").isNull() | (F.octet_length("raw") == 0), "empty")
         .when(F.col("message").isNull(), "not_json")
         .when(~whole, "bad_rate")
     )
-    told = read.withColumns({"reason": reason, "arrival_time": F.col("timestamp")})
-    told = told.withColumn("rate", F.when(F.col("reason").isNull(), F.col("rate")))
-    return told.select(*_PLACE, "arrival_time", "raw", "currency", "rate", "valid_from", "reason")
+    return [
+        *decode_object(_FIELDS),
+        read,
+        {"reason": reason},
+        {"rate": F.when(F.col("reason").isNull(), F.col("rate"))},
+    ]
 
 
 def merge_rates(known: DataFrame, accepted: DataFrame) -> DataFrame:
@@ -55,7 +54,7 @@ def merge_rates(known: DataFrame, accepted: DataFrame) -> DataFrame:
 
     Args:
         known: silver.exchange_rates, every row of the currencies concerned at least.
-        accepted: records as `read_rates` gives them, none that `known` has counted.
+        accepted: records as `parse_rates` reads them, none that `known` has counted.
 
     Returns:
         silver.exchange_rates.
@@ -75,7 +74,7 @@ def keep_rates(lake: Lakehouse, accepted: DataFrame, upto: datetime) -> None:
 
     Args:
         lake: the tables.
-        accepted: records as `read_rates` gives them, none that the table has counted.
+        accepted: records as `parse_rates` reads them, none that the table has counted.
         upto: ingest stamp that the table's input is done up to with this.
     """
     new = settle(accepted)

@@ -15,46 +15,20 @@ from lakehouse.instants import EPOCH, as_utc
 from lakehouse.job import Run
 from silver.copies import PLACE, contest, find_copies
 from silver.growing import GROWING, Growing
-from silver.parse import Rules, parse_records
-from silver.rates import keep_rates, read_rates
+from silver.parse import Rules
+from silver.rates import keep_rates
+from silver.reading import Reader
 from silver.seen import Seen
-from silver.verdicts import DUPLICATE, EVENT, HEARTBEAT, RATE, REJECTED, give_verdicts, reject_unusable
+from silver.verdicts import DUPLICATE, EVENT, HEARTBEAT, RATE, REJECTED, give_verdicts
 
 _OUTPUTS = ((EVENTS.name, EVENT), (REJECTED_EVENTS.name, REJECTED), (DUPLICATE_EVENTS.name, DUPLICATE))
-
-
-def read_candidates(records: DataFrame, rules: Rules, rates_topic: str) -> DataFrame:
-    """Parse records, of events and of rates, and say which can't be used; bytes are kept of those alone.
-
-    Settled. All are read quickly, and then carefully those where that may not do.
-    """
-    quick = settle(_read(records, rules, rates_topic, carefully=False))
-    unsure = quick.where("unsure")
-    if unsure.isEmpty():
-        return quick.drop("unsure")
-    places = F.broadcast(unsure.select(*PLACE))
-    careful = read_carefully(records.join(places, list(PLACE), "left_semi"), rules, rates_topic)
-    return quick.where("NOT unsure").drop("unsure").unionByName(settle(careful))
-
-
-def read_carefully(records: DataFrame, rules: Rules, rates_topic: str) -> DataFrame:
-    """The same, not settled: at several times the cost, but in one go."""
-    return _read(records, rules, rates_topic, carefully=True).drop("unsure")
-
-
-def _read(records: DataFrame, rules: Rules, rates_topic: str, carefully: bool) -> DataFrame:
-    of_rates = F.col("topic") == rates_topic
-    events = reject_unusable(parse_records(records.where(~of_rates), rules, carefully))
-    rates = read_rates(records.where(of_rates)).withColumn("unsure", F.lit(False))
-    candidates = events.unionByName(rates, allowMissingColumns=True)
-    return candidates.withColumn("raw", F.when(F.col("reason").isNotNull(), F.col("raw")))
 
 
 def judge(candidates: DataFrame, copies: DataFrame, watermark: Column) -> DataFrame:
     """Everything silver knows of a micro-batch's records, one row each.
 
     Args:
-        candidates: as `read_candidates` gives them.
+        candidates: as `silver.reading.Reader` gives them.
         copies: as `silver.copies.find_copies` gives them.
         watermark: before a record's micro-batch; null before the first.
 
@@ -85,6 +59,7 @@ class Refine:
     def __init__(self, run: Run, rules: Callable[[], Rules]) -> None:
         self._run = run
         self._rules = rules
+        self._reader = Reader(rules(), run.settings.exchange_rates_topic)
         self._remember()
         self._filled = {
             name: run.lake.filled_upto(name) or EPOCH
@@ -104,7 +79,7 @@ class Refine:
         """Write one micro-batch; what a crash let through before is not written again."""
         lake = self._run.lake
         records = lake.read(KAFKA_RECORDS.name).where(batch.covers())
-        candidates = read_candidates(records, self._rules(), self._run.settings.exchange_rates_topic)
+        candidates = self._ask_rules().read(records)
         copies = settle(self._find_copies(candidates.where("rate IS NULL"), batch.after))
         judged = judge(candidates, F.broadcast(copies), F.lit(batch.watermark))
         counts = self._count(judged)
@@ -114,6 +89,13 @@ class Refine:
         outcome = self._sum_up(counts, batch)
         self._write(judged, counts, batch, outcome.watermark)
         return outcome
+
+    def _ask_rules(self) -> Reader:
+        """The reader by the rules of now."""
+        rules = self._rules()
+        if rules != self._reader.rules:
+            self._reader = Reader(rules, self._run.settings.exchange_rates_topic)
+        return self._reader
 
     def _find_copies(self, candidates: DataFrame, after: datetime) -> DataFrame:
         lake = self._run.lake

@@ -13,13 +13,9 @@ EVENT, DUPLICATE, REJECTED, HEARTBEAT = "event", "duplicate", "rejected", "heart
 RATE = "rate"
 
 
-def reject_unusable(parsed: DataFrame) -> DataFrame:
-    """Say of each parsed record why it is refused, if it is.
-
-    Returns:
-        The same rows with `reason`, the first that applies, null for an event or a heartbeat.
-    """
-    return parsed.withColumn("reason", F.when(F.col("heartbeat_at").isNull(), _reason()))
+def why_unusable() -> Column:
+    """Why a parsed record is refused: the first reason that applies; null for an event or a heartbeat."""
+    return F.when(F.col("heartbeat_at").isNull(), _reason())
 
 
 def _reason() -> Column:

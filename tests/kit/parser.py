@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from kit.records import SENT, Record, Stored, in_bronze
 from lakehouse.settings import load_settings
 from silver.parse import load_rules
-from silver.refine import read_candidates
+from silver.reading import Reader
 from silver.rules.channels import load_channel_rules
 
 _CONF = load_settings().conf
@@ -24,7 +24,7 @@ FIELDS = (
 def parse(spark: SparkSession, records: list[Record]) -> list[dict[str, Any]]:
     """One row a record, in order; times in microseconds."""
     stored = [Stored(each, number, SENT) for number, each in enumerate(records)]
-    candidates = read_candidates(in_bronze(spark, stored), load_rules(_CONF), "exchange_rates")
+    candidates = Reader(load_rules(_CONF), "exchange_rates").read(in_bronze(spark, stored))
     times = [F.unix_micros(name).alias(name) for name in (*TIMES, "heartbeat_at")]
     columns = [name for name in FIELDS if name not in TIMES]
     rows = candidates.select("offset", "reason", "raw", *columns, *times).collect()

@@ -32,7 +32,8 @@ from silver.growing import GROWING
 from silver.identities import identify_visitors
 from silver.parse import load_rules
 from silver.rates import merge_rates
-from silver.refine import judge, read_candidates, take_verdict
+from silver.reading import Reader
+from silver.refine import judge, take_verdict
 from silver.rules.bots import load_bot_rules
 from silver.verdicts import DUPLICATE, EVENT, RATE, REJECTED
 
@@ -48,7 +49,7 @@ def retelling(deliveries: list[Delivery]) -> Any:
 
 def compute_silver(records: DataFrame, settings: Settings) -> dict[str, DataFrame]:
     """Silver by its own functions, in one go."""
-    candidates = read_candidates(records, load_rules(settings.conf), settings.exchange_rates_topic)
+    candidates = Reader(load_rules(settings.conf), settings.exchange_rates_topic).read(records)
     copies = settle(tell_copies(contest(candidates.where("rate IS NULL"))))
     judged = settle(judge(candidates, copies, F.lit(None).cast("timestamp")))
     events = take_verdict(judged, EVENT)
