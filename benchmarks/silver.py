@@ -29,7 +29,14 @@ WANTED = 2.5
 EVENTS = 2_000_000
 _OURS, _GUIDE = "silver", "guide"
 _JAVA = "-XX:+UseParallelGC"  # both compilers: the work is long enough for the second
-_DELTA = {
+_BATCH = 900_000  # the guide's queries take all there is at once
+_DEFAULT = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.log.level": "ERROR",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
@@ -48,17 +55,14 @@ class _Spoken(Watcher):
 
 def _default_session(settings: Settings) -> SparkSession:
     """Spark with its own defaults, but for what Delta and this machine need."""
-    builder = SparkSession.builder.master("local[*]").config("spark.driver.memory", settings.spark_memory)
-    options = f"{settings.spark_java_options} -Duser.timezone=UTC"
-    builder = builder.config("spark.driver.extraJavaOptions", options)
-    builder = builder.config("spark.jars", ",".join(map(str, spark_jars())))
-    builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
-    builder = builder.config("spark.ui.enabled", "false").config("spark.log.level", "ERROR")
-    builder = builder.config("spark.local.dir", str(settings.home / "spark"))
-    builder = builder.config("spark.ui.showConsoleProgress", "false").config(
-        "spark.sql.session.timeZone", "UTC"
-    )
-    for name, value in _DELTA.items():
+    builder = SparkSession.builder.master("local[*]")
+    needed = {
+        "spark.jars": ",".join(map(str, spark_jars())),
+        "spark.driver.memory": settings.spark_memory,
+        "spark.driver.extraJavaOptions": f"{settings.spark_java_options} -Duser.timezone=UTC",
+        "spark.local.dir": str(settings.home / "spark"),
+    }
+    for name, value in (needed | _DEFAULT).items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 
@@ -145,7 +149,7 @@ def main() -> int:
     if options.events > SAMPLE and options.events % SAMPLE:
         parser.error(f"--events above {SAMPLE:,} must be a multiple of it: the sample is taken whole")
     if options.role:
-        settings = load_settings(home=options.home, spark_java_options=_JAVA)
+        settings = load_settings(home=options.home, spark_java_options=_JAVA, max_batch_rows=_BATCH)
         if options.role == "fill":
             _fill(settings, options.events)
             figures = {}

@@ -1,8 +1,9 @@
-"""The main tables of silver by queries as Spark's programming guide writes them, one stream each.
+"""The tables of silver by queries as Spark's programming guide writes them, one stream each.
 
 They are no equal of silver: events later than the watermark are lost, a copy that comes after it is an event
-again, a click goes with every impression before it, and nobody asks who a visitor is. It is what is there
-to start from, and it has less to do.
+again, a click goes with every impression before it, windows of a minute are looked at every ten seconds only.
+Copies themselves are kept nowhere, and there are no exchange rates in the sample. It is what is there to
+start from, and it has less to do.
 """
 
 from collections.abc import Callable
@@ -10,6 +11,9 @@ from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+
+from lakehouse.settings import load_settings
+from silver.rules.bots import MOST_EVENTS, load_bot_rules
 
 _PAGE = "struct<url: string, referrer: string>"
 _CAMPAIGN = "struct<source: string, medium: string, name: string>"
@@ -55,6 +59,23 @@ def write_events(spark: SparkSession, home: Path) -> None:
     _write(events.dropDuplicatesWithinWatermark(["event_id"]), home, "events")
 
 
+def write_rejected(spark: SparkSession, home: Path) -> None:
+    """Keep what is no event, and why."""
+    read = _stream(spark, home, "bronze/kafka_records").withColumn(
+        "m", F.from_json(F.col("value").cast("string"), _MESSAGE)
+    )
+    reason = (
+        F.when(F.col("value").isNull(), "empty")
+        .when(F.col("m.messageId").isNull() & F.col("m.type").isNull(), "not_json")
+        .when(F.col("m.messageId").isNull(), "no_message_id")
+        .when(F.col("m.type").isNull(), "no_type")
+        .when(~F.col("m.type").isin("page", "screen", "track", "identify", "group", "alias"), "unknown_type")
+        .when(F.coalesce("m.anonymousId", "m.userId").isNull(), "no_identity")
+    )
+    told = read.withColumn("reason", reason).where(F.col("reason").isNotNull())
+    _write(told.select("reason", "value", "topic", "partition", "offset"), home, "rejected_events")
+
+
 def write_sessions(spark: SparkSession, home: Path) -> None:
     """Close a session after 30 minutes without an event."""
     events = _stream(spark, home, "guide/events").withWatermark("event_time", _DELAY)
@@ -98,11 +119,39 @@ def write_searches(spark: SparkSession, home: Path) -> None:
     _join(spark, home, "searches", names, "product_id", F.lit(True), "10 minutes")
 
 
+def write_identities(spark: SparkSession, home: Path) -> None:
+    """Keep each visitor's latest user."""
+    said = _stream(spark, home, "guide/events").where(F.col("user_id").isNotNull())
+    latest = said.groupBy("visitor_id").agg(
+        F.max_by("user_id", "event_time").alias("user_id"), F.max("event_time").alias("identified_at")
+    )
+    _write(latest, home, "identities", "complete")
+
+
+def write_named_bots(spark: SparkSession, home: Path) -> None:
+    """Keep each visitor whose user agent is on the list."""
+    pattern = load_bot_rules(load_settings().conf).pattern
+    named = _stream(spark, home, "guide/events").where(F.col("user_agent").rlike(pattern))
+    since = named.groupBy("visitor_id").agg(F.min("event_time").alias("since"))
+    _write(since, home, "named_bots", "complete")
+
+
+def write_quick_bots(spark: SparkSession, home: Path) -> None:
+    """Keep each visitor with more than 100 events in a minute."""
+    events = _stream(spark, home, "guide/events").withWatermark("event_time", _DELAY)
+    minutes = events.groupBy("visitor_id", F.window("event_time", "60 seconds", "10 seconds")).count()
+    _write(minutes.where(F.col("count") > MOST_EVENTS), home, "quick_bots")
+
+
 STEPS: dict[str, Callable[[SparkSession, Path], None]] = {
     "events": write_events,
+    "rejected": write_rejected,
     "sessions": write_sessions,
     "impressions": write_impressions,
     "searches": write_searches,
+    "identities": write_identities,
+    "named bots": write_named_bots,
+    "quick bots": write_quick_bots,
 }
 
 
@@ -132,8 +181,8 @@ def _stream(spark: SparkSession, home: Path, table: str) -> DataFrame:
     return spark.readStream.format("delta").load(str(folder))
 
 
-def _write(rows: DataFrame, home: Path, name: str) -> None:
-    writer = rows.writeStream.format("delta").outputMode("append").trigger(availableNow=True)
+def _write(rows: DataFrame, home: Path, name: str, mode: str = "append") -> None:
+    writer = rows.writeStream.format("delta").outputMode(mode).trigger(availableNow=True)
     checkpoint = str(home / "guide" / "checkpoints" / name)
     query = writer.option("checkpointLocation", checkpoint).start(str(home / "guide" / name))
     query.awaitTermination()
