@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from lakehouse.batches import Batch, Outcome
@@ -36,10 +36,12 @@ class Repair:
         late = self._run.lake.read(EVENTS.name).where(batch.covers() & F.col("is_late") & taken)
         late = settle(late.drop("properties"))
         found = late.agg(F.count("*").alias("rows"), *map(self._span, GROWING)).collect()[0]
-        for table in GROWING:
-            span = found[table.name]
-            if span.low is not None:
-                self._repair(table, late.where(self._new(table)), span.low, span.high, batch)
+        if found.rows:
+            refined = Ledger(self._run.lake).last("refine")  # by now further, perhaps, than this batch
+            watermark = (refined.watermark if refined else None) or EPOCH
+            for table in GROWING:
+                if found[table.name].low is not None:
+                    self._repair(table, late.where(self._new(table)), found[table.name], watermark, batch)
         self._visitors(batch)
         return Outcome(output_rows=found.rows, late=found.rows, watermark=batch.upstream_watermark)
 
@@ -51,14 +53,12 @@ class Repair:
         time = F.when(self._new(table), F.col("event_time"))
         return F.struct(F.min(time).alias("low"), F.max(time).alias("high")).alias(table.name)
 
-    def _repair(self, table: Growing, late: DataFrame, low: datetime, high: datetime, batch: Batch) -> None:
+    def _repair(self, table: Growing, late: DataFrame, span: Row, watermark: datetime, batch: Batch) -> None:
         lake = self._run.lake
         columns = TABLES[table.name].column_names
         pieces = table.to_pieces(late)
-        before = settle(table.touched(lake.read(table.name), pieces, as_utc(low), as_utc(high)))
-        refined = Ledger(lake).last("refine")  # by now further, perhaps, than this batch
-        after = table.grow(before, pieces, (refined.watermark if refined else None) or EPOCH)
-        after = settle(after.select(*columns))
+        before = settle(table.touched(lake.read(table.name), pieces, as_utc(span.low), as_utc(span.high)))
+        after = settle(table.grow(before, pieces, watermark).select(*columns))
         changed = settle(after.exceptAll(before.select(*columns)))
         gone = before.join(after, list(TABLES[table.name].key), "left_anti")
         lake.swap(table.name, gone, changed, upto=batch.upto, scope=_around(table, changed, gone))

@@ -112,7 +112,6 @@ def check_streamed(spark: SparkSession, home: Home, stories: int, batches: int, 
     assert len(stored_in(spark, settings)) == len(deliveries)
 
 
-@pytest.mark.long
 def test_stories_through_real_streams(spark: SparkSession, new_home: Callable[..., Home]) -> None:
     check_streamed(spark, new_home(), stories=10, batches=3, number=50)
 
