@@ -1,13 +1,16 @@
 """Attribution: each conversion's credit shared among the touches that led to it."""
 
+from datetime import timedelta
+
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
-from gold.rules.models import MODELS
+from gold.rules.models import DIRECT, ENDS, HALF_LIFE, MODELS
 from lakehouse.contracts.gold import ATTRIBUTION
 
 _EXACT = "decimal(19,18)"
 _MONEY = "decimal(18,4)"
+_ALL = (Window.unboundedPreceding, Window.unboundedFollowing)
 
 
 def credit_touches(journeys: DataFrame) -> DataFrame:
@@ -22,7 +25,14 @@ def credit_touches(journeys: DataFrame) -> DataFrame:
         the largest credit, the latest of equals.
     """
     models = F.explode(F.array(*(F.lit(model) for model in MODELS)))
-    rows = journeys.withColumn("model", models).withColumn("credit", _credit())
+    of_conversion = Window.partitionBy("conversion_id").orderBy("position").rowsBetween(*_ALL)
+    weighed = journeys.withColumns(
+        {
+            "_last": F.max(F.when(F.col("channel") != DIRECT, F.col("position"))).over(of_conversion),
+            "_weight": _weight(),
+        }
+    ).withColumn("_weights", F.sum("_weight").over(of_conversion))
+    rows = weighed.withColumn("model", models).withColumn("credit", _credit())
     of_model = Window.partitionBy("conversion_id", "model")
     by_credit = of_model.orderBy(F.desc("credit"), F.desc("position"))
     ranked = rows.withColumn("_rank", F.row_number().over(by_credit))
@@ -31,13 +41,25 @@ def credit_touches(journeys: DataFrame) -> DataFrame:
     return ranked.select(*ATTRIBUTION.column_names)
 
 
+def _weight() -> Column:
+    """For time_decay: half as much with each half-life before the conversion."""
+    age = F.unix_micros("anchor_at") - F.unix_micros("touched_at")
+    return F.pow(F.lit(2.0), -age / F.lit(HALF_LIFE // timedelta(microseconds=1)))
+
+
 def _credit() -> Column:
     """See `gold.rules.models`."""
     position, touches = F.col("position"), F.col("touches")
+    at_an_end = (position == 1) | (position == touches)
     shared = {
         "first": (position == 1).cast("double"),
         "last": (position == touches).cast("double"),
+        "last_non_direct": (position == F.coalesce("_last", touches)).cast("double"),
         "linear": F.lit(1.0) / touches,
+        "position_based": F.when(touches <= 2, F.lit(1.0) / touches)
+        .when(at_an_end, F.lit(ENDS))
+        .otherwise(F.lit(1 - 2 * ENDS) / (touches - 2)),
+        "time_decay": F.col("_weight") / F.col("_weights"),
     }
     credit = F.lit(None).cast("double")
     for model in MODELS:

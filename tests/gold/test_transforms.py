@@ -4,6 +4,7 @@ import random
 from datetime import timedelta
 from decimal import Decimal
 
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -11,6 +12,8 @@ from gold.attribution import credit_touches
 from gold.clicks import count_clicks
 from gold.rates import rated_by, report_values
 from gold.rules.clicks import counted
+from gold.rules.models import MODELS, Touch
+from gold.rules.models import credits as credits_of
 from kit.records import NOON
 
 SECOND = timedelta(seconds=1)
@@ -45,7 +48,7 @@ def test_a_value_is_shared_to_the_last_ten_thousandth(spark: SparkSession) -> No
     text, now = F.lit(None).cast("string"), F.lit(NOON)
     more = dict.fromkeys(("touch_id", "channel", "promotion_id"), text)
     more |= dict.fromkeys(("campaign_source", "campaign_medium", "campaign_name"), text)
-    more |= {"touched_at": now, "converted_at": now, "reporting_value": F.col("value")}
+    more |= {"touched_at": now, "converted_at": now, "anchor_at": now, "reporting_value": F.col("value")}
     found: dict[tuple[str, str], list[Decimal]] = {}
     for row in credit_touches(frame.withColumns(more)).orderBy("position").collect():
         assert row.credited_value == row.credited_reporting_value
@@ -53,11 +56,39 @@ def test_a_value_is_shared_to_the_last_ten_thousandth(spark: SparkSession) -> No
     assert found["tiny", "linear"] == [0, 0, 0, 0, 0, 0, Decimal("0.0001")]
     assert found["third", "linear"] == [Decimal("3.3333"), Decimal("3.3333"), Decimal("3.3334")]
     assert found["refund", "linear"] == [Decimal("-3.3333"), Decimal("-3.3333"), Decimal("-3.3334")]
+    assert found["third", "position_based"] == [4, 2, 4]
     assert found["third", "first"] == [10, 0, 0]
     assert found["third", "last"] == [0, 0, 10]
     assert found["nothing", "linear"] == [None, None]
     for name, value, _ in journeys[:3] + journeys[4:]:
         assert all(sum(parts) == value for (of, _), parts in found.items() if of == name)
+
+
+def test_columns_credit_as_the_rules_do(spark: SparkSession) -> None:
+    chance = random.Random(9)
+    journeys, rows = {}, []
+    for number in range(60):
+        ages = sorted(
+            (chance.choice([0, 1, 90, 5000]) * SECOND for _ in range(chance.randint(1, 5))), reverse=True
+        )
+        touches = [Touch(chance.choice(["Direct", "Direct", "Email"]), age) for age in ages]
+        journeys[f"c{number}"] = touches
+        rows += [
+            (f"c{number}", place, len(touches), touch.channel, NOON - touch.age, NOON)
+            for place, touch in enumerate(touches, 1)
+        ]
+    columns = "conversion_id string, position int, touches bigint, channel string"
+    frame = spark.createDataFrame(rows, f"{columns}, touched_at timestamp, anchor_at timestamp")
+    names = ("touch_id", "promotion_id", "campaign_source", "campaign_medium", "campaign_name")
+    more = dict.fromkeys(names, F.lit(None).cast("string"))
+    money = F.lit(1).cast("decimal(18,4)")
+    more |= {"value": money, "reporting_value": money, "converted_at": F.col("anchor_at")}
+    found: dict[tuple[str, str], list[float]] = {}
+    for row in credit_touches(frame.withColumns(more)).orderBy("position").collect():
+        found.setdefault((row.conversion_id, row.model), []).append(row.credit)
+    assert found.keys() == {(name, model) for name in journeys for model in MODELS}
+    for (name, model), shares in found.items():
+        assert shares == pytest.approx(credits_of(model, journeys[name]), abs=1e-12)
 
 
 def test_a_rate_applies_from_its_start_up_to_and_without_the_next(spark: SparkSession) -> None:

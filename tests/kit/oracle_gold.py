@@ -11,7 +11,7 @@ from kit.oracle_identities import worth
 from kit.oracle_wire import DAY, MINUTE, SECOND, Fields
 
 _CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
-_MODELS = ("first", "last", "linear")
+_MODELS = ("first", "last", "last_non_direct", "linear", "position_based", "time_decay")
 _ZERO = Decimal("0.0000")
 
 
@@ -97,7 +97,8 @@ class Gold:
             order = conversion_id({**conversion, "goal": "Order Completed"})
             conversion = self._conversions.get(order, conversion)
         person, at = conversion["person_id"], conversion["converted_at"]
-        return [touch for touch in self._touches_of[person] if at - 30 * DAY <= touch["at"] <= at]
+        touches = self._touches_of[person]
+        return [{**touch, "age": at - touch["at"]} for touch in touches if at - 30 * DAY <= touch["at"] <= at]
 
     @cached_property
     def _touches_of(self) -> dict[str, list[Fields]]:
@@ -119,7 +120,7 @@ class Gold:
     def _share(self, conversion: Fields, model: str) -> list[Fields]:
         nothing = dict.fromkeys(("touch_id", "at", *_CAMPAIGN, "promotion_id"))
         journey = self._journey(conversion)
-        shares = credit(model, len(journey)) if journey else [1.0]
+        shares = credit(model, journey) if journey else [1.0]
         values = allocate(conversion["value"], shares)
         reporting = allocate(conversion["reporting_value"], shares)
         return [
@@ -204,11 +205,20 @@ def conversion_id(event: Fields) -> str:
     return hashlib.sha256(written.encode()).hexdigest()[:32]
 
 
-def credit(model: str, touches: int) -> list[float]:
+def credit(model: str, journey: list[Fields]) -> list[float]:
     """Each touch's credit."""
-    if model == "linear":
+    touches = len(journey)
+    if model == "linear" or (model == "position_based" and touches <= 2):
         return [1.0 / touches] * touches
+    if model == "position_based":
+        return [0.4] + [0.2 / (touches - 2)] * (touches - 2) + [0.4]
+    if model == "time_decay":
+        weights = [0.5 ** (touch["age"] / (7 * DAY)) for touch in journey]
+        return [weight / sum(weights) for weight in weights]
     chosen = 0 if model == "first" else touches - 1
+    if model == "last_non_direct":
+        found = [number for number in range(touches) if journey[number]["channel"] != "Direct"]
+        chosen = found[-1] if found else chosen
     return [float(number == chosen) for number in range(touches)]
 
 

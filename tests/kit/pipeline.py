@@ -95,7 +95,12 @@ def assert_same(
 
 
 def _line(columns: Sequence[str], row: dict[str, Any]) -> str:
-    return " ".join(f"{name}={row[name]!r}" for name in columns)
+    return " ".join(f"{name}={_shown(row[name])}" for name in columns)
+
+
+def _shown(value: object) -> str:
+    """A value as text; of a float as many digits as all engines agree on after a power."""
+    return f"{value:.12g}" if isinstance(value, float) else repr(value)
 
 
 def plain(row: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,91 @@
+"""Paths: journeys that led through the same channels, counted; and what the models credit to the channels."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from gold.rules import models
+from gold.rules.markov import removal_shares
+
+
+class Path(NamedTuple):
+    """How often people took one way.
+
+    Args:
+        channels: in order, one at least.
+        conversions: how often it ended in one.
+        value: of these conversions, all told.
+        nulls: how often it ended in none.
+    """
+
+    channels: tuple[str, ...]
+    conversions: float
+    value: float = 0.0
+    nulls: float = 0.0
+
+
+@dataclass(frozen=True)
+class Credit:
+    """What a channel is credited with: conversions, and their value."""
+
+    conversions: float = 0.0
+    value: float = 0.0
+
+
+def credit_channels(model: str, paths: Sequence[Path]) -> dict[str, Credit]:
+    """Share the conversions of all paths, and their value, among the channels.
+
+    Args:
+        model: a name of `PATH_MODELS`. Paths have no times: to time_decay all touches are equally old.
+        paths: any number; the same channels may stand there twice.
+
+    Returns:
+        A credit for each channel of any path, by name; none is negative, and both parts sum to the paths'.
+    """
+    return PATH_MODELS[model](paths)
+
+
+def _by_rule(model: str, paths: Sequence[Path]) -> dict[str, Credit]:
+    def shares(path: Path) -> list[tuple[str, float]]:
+        touches = [models.Touch(channel) for channel in path.channels]
+        return list(zip(path.channels, models.credits(model, touches), strict=True))
+
+    return _sum_up(paths, shares)
+
+
+def _shapley(paths: Sequence[Path]) -> dict[str, Credit]:
+    """The Shapley value, where a coalition is worth the conversions of the paths that it has all channels of.
+
+    A path is then a game in which only its own channels together win: each of them is worth the same (Zhao,
+    Mahboobi, Bagheri 2018, "Shapley value methods for attribution modeling in online advertising").
+    """
+
+    def shares(path: Path) -> list[tuple[str, float]]:
+        channels = sorted(set(path.channels))
+        return [(channel, 1 / len(channels)) for channel in channels]
+
+    return _sum_up(paths, shares)
+
+
+def _markov(paths: Sequence[Path]) -> dict[str, Credit]:
+    conversions, value = sum(path.conversions for path in paths), sum(path.value for path in paths)
+    shares = removal_shares((path.channels, path.conversions, path.nulls) for path in paths)
+    return {channel: Credit(share * conversions, share * value) for channel, share in shares.items()}
+
+
+def _sum_up(paths: Iterable[Path], shares: Callable[[Path], list[tuple[str, float]]]) -> dict[str, Credit]:
+    found: dict[str, list[float]] = {}
+    for path in paths:
+        for channel, share in shares(path):
+            sums = found.setdefault(channel, [0.0, 0.0])
+            sums[0] += share * path.conversions
+            sums[1] += share * path.value
+    return {channel: Credit(*found[channel]) for channel in sorted(found)}
+
+
+PATH_MODELS: dict[str, Callable[[Sequence[Path]], dict[str, Credit]]] = {
+    **{model: partial(_by_rule, model) for model in models.MODELS},
+    "markov": _markov,
+    "shapley": _shapley,
+}

@@ -1,0 +1,152 @@
+"""What models credit to channels: cases worked on paper, and what holds for any paths."""
+
+from itertools import combinations, groupby, pairwise
+from math import factorial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gold.rules.markov import Chain, removal_shares
+from gold.rules.paths import PATH_MODELS, Credit, Path, credit_channels
+
+# From the start 5 of 8 walks go to a, 3 to b. From a 2 go to b, 3 to c; from b 1 to c, 1 converts, 3 end;
+# of c 3 convert, 1 ends. So c converts 3/4, b 7/20, a 59/100, the start 1/2. Lost without a are 59/160,
+# without b 35/160, without c 60/160.
+PAPER = [
+    Path(("a", "b", "c"), 1, 10),
+    Path(("a", "c"), 2, 20, 1),
+    Path(("b",), 0, 0, 3),
+    Path(("a", "a", "b"), 1, 6),
+]
+_COUNTS = st.integers(0, 20)
+_CHANNELS = st.lists(st.sampled_from("abcde"), min_size=1, max_size=6).map(tuple)
+PATHS = st.lists(st.builds(Path, _CHANNELS, _COUNTS, _COUNTS, _COUNTS), min_size=1, max_size=8)
+
+
+def close(found: dict[str, Credit], wanted: dict[str, Credit]) -> bool:
+    flat = {channel: tuple(vars(credit).values()) for channel, credit in found.items()}
+    return flat == {
+        channel: pytest.approx(tuple(vars(credit).values()), abs=1e-9) for channel, credit in wanted.items()
+    }
+
+
+def test_markov_on_paper() -> None:
+    chain = Chain((path.channels, path.conversions, path.nulls) for path in PAPER)
+    assert chain.conversion_probability == pytest.approx(1 / 2, abs=1e-12)
+    assert chain.losses() == pytest.approx([59 / 160, 35 / 160, 60 / 160], abs=1e-12)
+    wanted = {
+        name: Credit(4 * part / 154, 36 * part / 154) for name, part in zip("abc", (59, 35, 60), strict=True)
+    }
+    assert close(credit_channels("markov", PAPER), wanted)
+
+
+def test_shapley_on_paper() -> None:
+    wanted = {
+        "a": Credit(1 / 3 + 2 / 2 + 1 / 2, 10 / 3 + 20 / 2 + 6 / 2),
+        "b": Credit(1 / 3 + 1 / 2, 10 / 3 + 6 / 2),
+        "c": Credit(1 / 3 + 2 / 2, 10 / 3 + 20 / 2),
+    }
+    assert close(credit_channels("shapley", PAPER), wanted)
+
+
+def test_a_single_channel_has_it_all() -> None:
+    for model in PATH_MODELS:
+        assert close(credit_channels(model, [Path(("a",), 3, 7, 9)]), {"a": Credit(3, 7)})
+
+
+def test_a_channel_that_led_nowhere_has_nothing() -> None:
+    for model in PATH_MODELS:
+        found = credit_channels(model, [Path(("a", "b"), 3), Path(("a", "z"), 0, 0, 5)])
+        assert found["z"] == Credit(0, 0)
+
+
+@pytest.mark.parametrize("model", PATH_MODELS)
+@given(PATHS)
+def test_credits_sum_to_the_conversions_and_none_is_negative(model: str, paths: list[Path]) -> None:
+    found = credit_channels(model, paths)
+    assert set(found) == {channel for path in paths for channel in path.channels}
+    assert min(min(credit.conversions, credit.value) for credit in found.values()) >= 0
+    assert sum(credit.conversions for credit in found.values()) == pytest.approx(
+        sum(p.conversions for p in paths)
+    )
+    if model != "markov":  # a value without a conversion has nothing to be shared by
+        assert sum(credit.value for credit in found.values()) == pytest.approx(sum(p.value for p in paths))
+
+
+@pytest.mark.parametrize("model", PATH_MODELS)
+@given(PATHS, st.permutations("abcde"), st.randoms(use_true_random=False))
+def test_names_and_order_change_nothing(model: str, paths: list[Path], names: list[str], chance) -> None:
+    new = dict(zip("abcde", names, strict=True))
+    renamed = [path._replace(channels=tuple(new[channel] for channel in path.channels)) for path in paths]
+    chance.shuffle(renamed)
+    wanted = {new[channel]: credit for channel, credit in credit_channels(model, paths).items()}
+    assert close(credit_channels(model, renamed), wanted)
+
+
+@given(PATHS)
+def test_self_loops_change_nothing(paths: list[Path]) -> None:
+    once = [path._replace(channels=tuple(channel for channel, _ in groupby(path.channels))) for path in paths]
+    assert close(credit_channels("markov", paths), credit_channels("markov", once))
+
+
+@given(PATHS)
+def test_the_chain_converts_as_often_as_people_did(paths: list[Path]) -> None:
+    walks = sum(path.conversions + path.nulls for path in paths)
+    rate = sum(path.conversions for path in paths) / walks if walks else 0
+    chain = Chain((path.channels, path.conversions, path.nulls) for path in paths)
+    assert chain.conversion_probability == pytest.approx(rate, abs=1e-9)
+
+
+@given(PATHS)
+def test_a_loss_is_what_walks_without_the_channel_lose(paths: list[Path]) -> None:
+    every = walk(paths, without=None)
+    lost = {channel: every - walk(paths, without=channel) for path in paths for channel in path.channels}
+    total = sum(lost.values())
+    found = removal_shares((path.channels, path.conversions, path.nulls) for path in paths)
+    for channel, loss in lost.items():
+        assert found[channel] == pytest.approx(loss / total if total else 0, abs=1e-6)
+
+
+def walk(paths: list[Path], without: str | None) -> float:
+    """How much of a unit sent into the start converts, step by step; what comes to one channel is lost."""
+    steps: dict[str, dict[str, float]] = {}
+    for path in paths:
+        whole = ("start", *path.channels)
+        for before, after in pairwise(whole):
+            of = steps.setdefault(before, {})
+            of[after] = of.get(after, 0) + path.conversions + path.nulls
+        for end, times in (("converted", path.conversions), ("null", path.nulls)):
+            of = steps.setdefault(path.channels[-1], {})
+            of[end] = of.get(end, 0) + times
+    at, converted = {"start": 1.0}, 0.0
+    while sum(at.values()) > 1e-12:
+        onward: dict[str, float] = {}
+        for place, amount in at.items():
+            total = sum(steps[place].values())
+            for after, times in steps[place].items():
+                part = amount * times / total if total else 0
+                if after == "converted":
+                    converted += part
+                elif after not in ("null", without):
+                    onward[after] = onward.get(after, 0) + part
+        at = onward
+    return converted
+
+
+@given(PATHS)
+def test_shapley_is_the_mean_of_what_a_channel_adds(paths: list[Path]) -> None:
+    channels = sorted({channel for path in paths for channel in path.channels})
+
+    def worth(coalition: set[str]) -> float:
+        return sum(path.conversions for path in paths if coalition.issuperset(path.channels))
+
+    found = credit_channels("shapley", paths)
+    for channel in channels:
+        others = [other for other in channels if other != channel]
+        mean = 0.0
+        for size in range(len(others) + 1):
+            weight = factorial(size) * factorial(len(others) - size) / factorial(len(channels))
+            for some in combinations(others, size):
+                mean += weight * (worth({*some, channel}) - worth({*some}))
+        assert found[channel].conversions == pytest.approx(mean, abs=1e-9)
