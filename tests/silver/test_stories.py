@@ -89,7 +89,7 @@ def check_in_batches(spark: SparkSession, home: Path, stories: int, batches: int
 
 
 def test_stories_in_one_go_and_in_batches(spark: SparkSession, tmp_path: Path) -> None:
-    check_in_batches(spark, tmp_path, stories=100, batches=4, number=1)
+    check_in_batches(spark, tmp_path, stories=100, batches=3, number=1)
 
 
 @pytest.mark.long
@@ -113,7 +113,7 @@ def check_streamed(spark: SparkSession, home: Home, stories: int, batches: int, 
 
 
 def test_stories_through_real_streams(spark: SparkSession, new_home: Callable[..., Home]) -> None:
-    check_streamed(spark, new_home(), stories=10, batches=3, number=50)
+    check_streamed(spark, new_home(), stories=10, batches=2, number=50)
 
 
 @pytest.mark.long
