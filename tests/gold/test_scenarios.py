@@ -17,8 +17,7 @@ def test_stories_told_out_of_order(spark: SparkSession, tmp_path: Path) -> None:
     coarse = settings.model_copy(update={"max_batch_rows": 1_000_000})
     bronze = Bronze(spark, settings)
     first, second, *rest = cut(tell(40) + tell_rates() + tell_rushes())
-    bronze.commit(first)
-    bronze.commit(second)
+    bronze.commit(first + second)
     run_jobs(spark, settings, "refine")
     run_jobs(spark, coarse, "repair", "publish")
     for records in rest:

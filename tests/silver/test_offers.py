@@ -86,9 +86,8 @@ def outcomes(settings: Any) -> dict[str, list[tuple[str, int]]]:
 def test_what_late_events_change(spark: SparkSession, tmp_path: Path) -> None:
     settings = settle_in(spark, tmp_path)
     bronze = Bronze(spark, settings)
-    bronze.commit([each for story, (first, _, _) in LATE.items() for each in told(story, first, "a")])
-    run_jobs(spark, settings, "refine", "repair")
-    bronze.commit([heartbeat(instant(NOON + 600 * MINUTE))])
+    first = [each for story, (first, _, _) in LATE.items() for each in told(story, first, "a")]
+    bronze.commit([*first, heartbeat(instant(NOON + 600 * MINUTE))])
     run_jobs(spark, settings, "refine", "repair")
     assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")  # nothing new, but the clock
     bronze.commit([each for story, (_, late, _) in LATE.items() for each in told(story, late, "b")])

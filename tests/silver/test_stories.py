@@ -89,7 +89,7 @@ def check_in_batches(spark: SparkSession, home: Path, stories: int, batches: int
 
 
 def test_stories_in_one_go_and_in_batches(spark: SparkSession, tmp_path: Path) -> None:
-    check_in_batches(spark, tmp_path, stories=100, batches=3, number=1)
+    check_in_batches(spark, tmp_path, stories=100, batches=2, number=1)
 
 
 @pytest.mark.long
