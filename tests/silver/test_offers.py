@@ -86,10 +86,10 @@ def outcomes(settings: Any) -> dict[str, list[tuple[str, int]]]:
 def test_what_late_events_change(spark: SparkSession, tmp_path: Path) -> None:
     settings = settle_in(spark, tmp_path)
     bronze = Bronze(spark, settings)
-    first = [each for story, (first, _, _) in LATE.items() for each in told(story, first, "a")]
-    bronze.commit([*first, heartbeat(instant(NOON + 600 * MINUTE))])
+    early = [each for story, (steps, _, _) in LATE.items() for each in told(story, steps, "a")]
+    bronze.commit([*early, heartbeat(instant(NOON + 600 * MINUTE))])
     run_jobs(spark, settings, "refine", "repair")
-    assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")  # nothing new, but the clock
+    assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
     bronze.commit([each for story, (_, late, _) in LATE.items() for each in told(story, late, "b")])
     run_jobs(spark, settings, "refine", "repair")
     assert outcomes(settings) == {story: rows for story, (_, _, rows) in LATE.items()}
