@@ -1,6 +1,33 @@
-"""Gold: conversions, the credit they give, and traffic by window."""
+"""Gold: conversions and the credit they give, and what all visitors together did."""
 
 from lakehouse.contracts.table import Column, Table
+
+_CAMPAIGN = (
+    Column("campaign_source", "string", "campaign's source"),
+    Column("campaign_medium", "string", "campaign's medium"),
+    Column("campaign_name", "string", "campaign's name"),
+)
+_EVENT = "event_id: string, at: timestamp, url: string, referrer: string"
+
+TOUCHES = Table(
+    name="gold.touches",
+    grain="touch",
+    key=("touch_id",),
+    columns=(
+        Column("touch_id", "string", "UID of the click, or id of the session"),
+        Column("visitor_id", "string", "who was touched"),
+        Column("touched_at", "timestamp", "when"),
+        Column("kind", "string", "click (a counted one) or visit (the start of a session)"),
+        Column("event_id", "string", "UID of the click, or of the session's first event"),
+        Column("channel", "string", "channel of the click, or of the session"),
+        *_CAMPAIGN,
+        Column("promotion_id", "string", "promotion of a click"),
+        Column("url", "string", "address of the click, or of the session's first event"),
+        Column("referrer", "string", "address of the page before"),
+        Column("impression", f"struct<{_EVENT}>", "what a click was on, if it was seen in time"),
+    ),
+    event_time="touched_at",
+)
 
 CONVERSIONS = Table(
     name="gold.conversions",
@@ -19,6 +46,9 @@ CONVERSIONS = Table(
         Column("reporting_value", "decimal(18,4)", "money, in the reporting currency; null without a rate"),
         Column("touches", "bigint", "touches in the look-back"),
         Column("is_final", "boolean", "the watermark has passed it"),
+        Column("url", "string", "address of the goal event"),
+        Column("referrer", "string", "address of the page before"),
+        Column("visit", f"struct<session_id: string, {_EVENT}>", "the session it came in, by its first event"),
     ),
     event_time="converted_at",
 )
@@ -35,9 +65,7 @@ ATTRIBUTION = Table(
         Column("touched_at", "timestamp", "when the touch was"),
         Column("converted_at", "timestamp", "when the conversion was"),
         Column("channel", "string", "channel of the touch"),
-        Column("campaign_source", "string", "campaign's source of the touch"),
-        Column("campaign_medium", "string", "campaign's medium of the touch"),
-        Column("campaign_name", "string", "campaign's name of the touch"),
+        *_CAMPAIGN,
         Column("promotion_id", "string", "promotion of a click"),
         Column("credit", "double", "0 to 1; sums to 1 by conversion and model"),
         Column("credited_value", "decimal(18,4)", "sums to the conversion's value exactly"),
@@ -46,29 +74,163 @@ ATTRIBUTION = Table(
     event_time="converted_at",
 )
 
+TRAILS = Table(
+    name="gold.trails",
+    grain="conversion × step",
+    key=("conversion_id", "step"),
+    columns=(
+        Column("conversion_id", "string", "whose trail this is"),
+        Column("step", "int", "1 = earliest of those known"),
+        Column("kind", "string", "impression, click, visit or goal"),
+        Column("event_id", "string", "UID of the event; of a visit, of its first"),
+        Column("at", "timestamp", "when it was"),
+        Column("converted_at", "timestamp", "when the conversion was"),
+        Column("url", "string", "page address"),
+        Column("referrer", "string", "address of the page before"),
+        Column("promotion_id", "string", "promotion of an impression or click"),
+        Column(
+            "matched_on",
+            "string",
+            "what ties it to the next step: promotion, url, referrer, session or order; null for a goal",
+        ),
+    ),
+    event_time="converted_at",
+)
+
+_COUNTS = (
+    Column("events", "bigint", "events"),
+    Column("page_views", "bigint", "page and screen events"),
+    Column("sessions", "bigint", "sessions started"),
+    Column("impressions", "bigint", "promotions viewed"),
+    Column("clicks", "bigint", "counted clicks"),
+    Column("searches", "bigint", "searches"),
+    Column("conversions", "bigint", "conversions"),
+)
+
+VISITOR_MINUTES = Table(
+    name="gold.visitor_minutes",
+    grain="change of what a visitor did in a minute",
+    key=(),
+    columns=(
+        Column("visitor_id", "string", "who"),
+        Column("minute", "timestamp", "start of the minute"),
+        Column("channel", "string", "channel of the events' session; null for events of no session"),
+        *_COUNTS,
+        Column("value", "decimal(38,4)", "money converted, in the reporting currency"),
+        Column("published_upto", "timestamp", "input done when this became known", provenance=True),
+    ),
+    event_time="minute",
+)
+
+_WINDOW = (
+    Column("window_kind", "string", "1 minute, 1 hour, 1 day, or 1 hour every 5 minutes"),
+    Column("window_start", "timestamp", "start, included"),
+    Column("window_end", "timestamp", "end, excluded"),
+    Column("channel", "string", "channel of the events' session; null is all channels"),
+    *_COUNTS[:2],
+    Column("visitors", "bigint", "distinct visitors, exact"),
+    *_COUNTS[2:],
+    Column("reporting_value", "decimal(18,4)", "money converted; null if it is more than fits"),
+    Column("pane", "string", "early, on_time or late", provenance=True),
+    Column("revision", "int", "0 for the first row of a window, then counting", provenance=True),
+    Column("is_complete", "boolean", "the watermark has passed the end"),
+    Column("value", "decimal(38,4)", "money converted, whatever it comes to"),
+)
+
 TRAFFIC = Table(
     name="gold.traffic",
     grain="window × channel",
     key=("window_kind", "window_start", "channel"),
+    columns=_WINDOW,
+    event_time="window_start",
+)
+
+TRAFFIC_CHANGES = Table(
+    name="gold.traffic_changes",
+    grain="change of a row of gold.traffic",
+    key=(),
     columns=(
-        Column("window_kind", "string", "1 minute"),
-        Column("window_start", "timestamp", "start, included"),
-        Column("window_end", "timestamp", "end, excluded"),
-        Column("channel", "string", "channel of the events' session; null is all channels"),
-        Column("events", "bigint", "events"),
-        Column("page_views", "bigint", "page and screen events"),
-        Column("visitors", "bigint", "distinct visitors, exact"),
-        Column("sessions", "bigint", "sessions started"),
-        Column("impressions", "bigint", "promotions viewed"),
-        Column("clicks", "bigint", "counted clicks"),
-        Column("searches", "bigint", "searches"),
-        Column("conversions", "bigint", "conversions"),
-        Column("reporting_value", "decimal(18,4)", "money converted, in the reporting currency"),
-        Column("pane", "string", "early, on_time or late", provenance=True),
-        Column("revision", "int", "0 for the first row of a window, then counting", provenance=True),
-        Column("is_complete", "boolean", "the watermark has passed the end"),
+        *_WINDOW,
+        Column("change", "string", "retract (what was) or replace (what is)"),
+        Column("changed_at", "timestamp", "input done when it changed", provenance=True),
     ),
     event_time="window_start",
 )
 
-TABLES = (CONVERSIONS, ATTRIBUTION, TRAFFIC)
+CAMPAIGN_PERFORMANCE = Table(
+    name="gold.campaign_performance",
+    grain="day × campaign × model",
+    key=("day", "campaign_source", "campaign_medium", "campaign_name", "model"),
+    columns=(
+        Column("day", "date", "day in the business time zone"),
+        *_CAMPAIGN,
+        Column("model", "string", "how credit was shared"),
+        Column("impressions", "bigint", "promotions viewed, the same for each model"),
+        Column("clicks", "bigint", "counted clicks, the same for each model"),
+        Column("visits", "bigint", "sessions started, the same for each model"),
+        Column("conversions", "double", "credit of the day's conversions"),
+        Column("credited_reporting_value", "decimal(18,4)", "money credited; null if more than fits"),
+    ),
+    event_time="day",
+)
+
+SEARCH_PERFORMANCE = Table(
+    name="gold.search_performance",
+    grain="day × query",
+    key=("day", "query"),
+    columns=(
+        Column("day", "date", "day in the business time zone"),
+        Column("query", "string", "words searched for, in lower case, blanks around them off"),
+        Column("searches", "bigint", "searches"),
+        Column("clicked_searches", "bigint", "searches with a click on a result"),
+        Column("click_through", "double", "clicked_searches / searches"),
+        Column(
+            "top_products",
+            "array<struct<product_id: string, clicks: bigint>>",
+            "the ten most clicked, equals in order of text",
+        ),
+    ),
+    event_time="day",
+)
+
+FUNNEL = Table(
+    name="gold.funnel",
+    grain="day × step",
+    key=("day", "step"),
+    columns=(
+        Column("day", "date", "day in the business time zone"),
+        Column("step", "string", "impression, click, visit, search or order"),
+        Column("visitors", "bigint", "visitors who reached it after the step before, on the same day"),
+    ),
+    event_time="day",
+)
+
+CHANNEL_CREDIT = Table(
+    name="gold.channel_credit",
+    grain="period × model × channel",
+    key=("period_start", "period_end", "model", "channel"),
+    columns=(
+        Column("period_start", "timestamp", "start, included"),
+        Column("period_end", "timestamp", "end, excluded"),
+        Column("model", "string", "markov or shapley"),
+        Column("channel", "string", "channel of touches"),
+        Column("conversions", "double", "conversions credited"),
+        Column("reporting_value", "double", "money credited, in the reporting currency"),
+        Column("model_version", "string", "version of the model in the registry", provenance=True),
+    ),
+    event_time="period_start",
+)
+
+TABLES = (
+    TOUCHES,
+    CONVERSIONS,
+    ATTRIBUTION,
+    TRAILS,
+    VISITOR_MINUTES,
+    TRAFFIC,
+    TRAFFIC_CHANGES,
+    CAMPAIGN_PERFORMANCE,
+    SEARCH_PERFORMANCE,
+    FUNNEL,
+    CHANNEL_CREDIT,
+)
