@@ -10,6 +10,9 @@ from lakehouse.contracts.gold import ATTRIBUTION
 
 _EXACT = "decimal(19,18)"
 _MONEY = "decimal(18,4)"
+_TOUCH = (
+    "touch_id", "touched_at", "campaign_source", "campaign_medium", "campaign_name", "promotion_id",
+)  # fmt: skip
 _ALL = (Window.unboundedPreceding, Window.unboundedFollowing)
 
 
@@ -17,7 +20,7 @@ def credit_touches(journeys: DataFrame) -> DataFrame:
     """Share each conversion's value among its touches, by every model.
 
     Args:
-        journeys: one row a conversion and touch, as `gold.touches.trace_journeys` gives them.
+        journeys: one row a conversion and touch, as `gold.journeys.trace_journeys` gives them.
 
     Returns:
         gold.attribution: one row a conversion, model and touch. Credits sum to 1 by conversion and
@@ -26,12 +29,16 @@ def credit_touches(journeys: DataFrame) -> DataFrame:
     """
     models = F.explode(F.array(*(F.lit(model) for model in MODELS)))
     of_conversion = Window.partitionBy("conversion_id").orderBy("position").rowsBetween(*_ALL)
-    weighed = journeys.withColumns(
-        {
-            "_last": F.max(F.when(F.col("channel") != DIRECT, F.col("position"))).over(of_conversion),
-            "_weight": _weight(),
-        }
-    ).withColumn("_weights", F.sum("_weight").over(of_conversion))
+    weighed = (
+        _unpack(journeys)
+        .withColumns(
+            {
+                "_last": F.max(F.when(F.col("channel") != DIRECT, F.col("position"))).over(of_conversion),
+                "_weight": _weight(),
+            }
+        )
+        .withColumn("_weights", F.sum("_weight").over(of_conversion))
+    )
     rows = weighed.withColumn("model", models).withColumn("credit", _credit())
     of_model = Window.partitionBy("conversion_id", "model")
     by_credit = of_model.orderBy(F.desc("credit"), F.desc("position"))
@@ -41,9 +48,14 @@ def credit_touches(journeys: DataFrame) -> DataFrame:
     return ranked.select(*ATTRIBUTION.column_names)
 
 
+def _unpack(journeys: DataFrame) -> DataFrame:
+    touch = {name: F.col(f"touch.{name}") for name in _TOUCH}
+    return journeys.withColumns({**touch, "channel": F.coalesce("touch.channel", F.lit(DIRECT))})
+
+
 def _weight() -> Column:
     """For time_decay: half as much with each half-life before the conversion."""
-    age = F.unix_micros("anchor_at") - F.unix_micros("touched_at")
+    age = F.unix_micros("anchor.at") - F.unix_micros("touched_at")
     return F.pow(F.lit(2.0), -age / F.lit(HALF_LIFE // timedelta(microseconds=1)))
 
 

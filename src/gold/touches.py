@@ -1,10 +1,11 @@
-"""Touches: counted clicks and starts of sessions, and the journeys they make up."""
+"""Touches: counted clicks, and starts of sessions."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from gold.clicks import count_clicks
-from gold.rules.models import LOOK_BACK
+from gold.rules.clicks import SEEN_WITHIN
+from lakehouse.contracts.gold import TOUCHES
 
 _CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
 
@@ -16,63 +17,51 @@ def find_touches(events: DataFrame, sessions: DataFrame) -> DataFrame:
     a counted click is one touch, the click.
 
     Args:
-        events: silver.events.
-        sessions: silver.sessions.
+        events: silver.events of whole sessions; those of role `click` and `impression` count.
+        sessions: silver.sessions, the same.
 
     Returns:
-        visitor_id, touch_id, touched_at, channel, campaign_*, promotion_id.
+        gold.touches.
     """
     clicks = events.where("role = 'click'")
-    counted = clicks.join(count_clicks(clicks), "event_id", "left_semi")
+    counted = _with_impressions(events).join(count_clicks(clicks), "event_id", "left_semi")
     own = F.coalesce(*_CAMPAIGN).isNotNull() & (F.col("channel") != "Direct")
     clicked = counted.select(
-        "visitor_id",
         F.col("event_id").alias("touch_id"),
+        "visitor_id",
         F.col("event_time").alias("touched_at"),
+        F.lit("click").alias("kind"),
+        "event_id",
         F.when(own, F.col("channel")).otherwise("Display").alias("channel"),
         *_CAMPAIGN,
         "promotion_id",
+        "url",
+        "referrer",
+        "impression",
     )
     starts = sessions.join(
-        clicked.select("visitor_id", F.col("touch_id").alias("first_event_id")),
-        ["visitor_id", "first_event_id"],
-        "left_anti",
-    ).select(
-        "visitor_id",
+        clicked.select(F.col("event_id").alias("first_event_id")), "first_event_id", "left_anti"
+    )
+    visited = starts.select(
         F.col("session_id").alias("touch_id"),
+        "visitor_id",
         F.col("started_at").alias("touched_at"),
+        F.lit("visit").alias("kind"),
+        F.col("first_event_id").alias("event_id"),
         "channel",
         *_CAMPAIGN,
-        F.lit(None).cast("string").alias("promotion_id"),
+        F.col("entry_url").alias("url"),
+        F.col("entry_referrer").alias("referrer"),
     )
-    return clicked.unionByName(starts)
+    return clicked.unionByName(visited, allowMissingColumns=True).select(*TOUCHES.column_names)
 
 
-def trace_journeys(conversions: DataFrame, touches: DataFrame) -> DataFrame:
-    """Each conversion with the person's touches of the look-back, in order.
-
-    Args:
-        conversions: with anchor_person and anchor_at.
-        touches: with person_id.
-
-    Returns:
-        One row a conversion and touch: the conversion's columns, the touch's, `position` (1 = earliest)
-        and `touches`, their number. A conversion without touches has one row: channel Direct,
-        position 0, touches 0.
-    """
-    at, touched = F.col("anchor_at"), F.col("touched_at")
-    look_back = F.lit(LOOK_BACK)
-    within = (F.col("anchor_person") == F.col("_person")) & (touched <= at) & (touched >= at - look_back)
-    joined = conversions.join(
-        touches.withColumnRenamed("person_id", "_person").drop("visitor_id"), within, "left"
-    ).drop("_person")
-    of_conversion = Window.partitionBy("conversion_id")
-    in_order = of_conversion.orderBy("touched_at", "touch_id")
-    found = F.col("touch_id").isNotNull()
-    return joined.withColumns(
-        {
-            "position": F.when(found, F.row_number().over(in_order)).otherwise(0),
-            "touches": F.count("touch_id").over(of_conversion),
-            "channel": F.when(found, F.col("channel")).otherwise("Direct"),
-        }
-    )
+def _with_impressions(events: DataFrame) -> DataFrame:
+    """The clicks, each with the latest impression of its promotion that it may be on."""
+    of_promotion = Window.partitionBy("visitor_id", "promotion_id")
+    in_order = of_promotion.orderBy("event_time", F.col("role") == "click", "event_id")
+    seen = F.struct("event_id", F.col("event_time").alias("at"), "url", "referrer")
+    latest = F.last(F.when(F.col("role") == "impression", seen), ignorenulls=True).over(in_order)
+    clicks = events.where("role IN ('impression', 'click')").withColumn("_seen", latest)
+    in_time = F.col("event_time") < F.col("_seen.at") + F.lit(SEEN_WITHIN)
+    return clicks.where("role = 'click'").withColumn("impression", F.when(in_time, F.col("_seen")))

@@ -1,6 +1,7 @@
 """Silver as one micro-batch of publish sees it: who is who, who is no person, what money is worth."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -8,6 +9,7 @@ from pyspark.sql import functions as F
 from lakehouse.batches import Batch
 from lakehouse.contracts.silver import BOTS, EXCHANGE_RATES, IDENTITIES
 from lakehouse.frames import settle
+from lakehouse.instants import EPOCH
 from lakehouse.tables import Lakehouse
 
 
@@ -18,14 +20,18 @@ class View:
     It may be ahead of the micro-batch. What it is ahead by is new again with the micro-batches to come.
 
     Args:
-        identities: silver.identities.
+        watermark: as the job before left it.
+        identities: visitor_id and user_id: silver.identities.
+        renamed: visitor_id and user_ids of the visitors that this micro-batch told a user of.
         bots: visitor_id of every bot.
         new_bots: visitor_id of those that this micro-batch made known.
         rates: silver.exchange_rates.
         new_rates: those that came with this micro-batch.
     """
 
+    watermark: datetime
     identities: DataFrame
+    renamed: DataFrame
     bots: DataFrame
     new_bots: DataFrame
     rates: DataFrame
@@ -40,8 +46,11 @@ def take_view(lake: Lakehouse, batch: Batch) -> View:
     """Read what silver knows by now."""
     bots = settle(lake.read(BOTS.name).select("visitor_id", "ingested_at"))
     rates = settle(lake.read(EXCHANGE_RATES.name))
+    identities = lake.read(IDENTITIES.name)
     return View(
-        identities=settle(lake.read(IDENTITIES.name).select("visitor_id", "user_id", "user_ids")),
+        watermark=batch.upstream_watermark or EPOCH,
+        identities=identities.select("visitor_id", "user_id"),
+        renamed=settle(identities.where(batch.covers()).select("visitor_id", "user_ids")),
         bots=bots.select("visitor_id"),
         new_bots=bots.where(batch.covers()).select("visitor_id"),
         rates=rates,

@@ -28,6 +28,7 @@ class Settings(BaseSettings):
     events_topic: str = Field("events", description="topic of behavioural events")
     exchange_rates_topic: str = Field("exchange_rates", description="topic of exchange rates")
     reporting_currency: str = Field("EUR", description="currency that reports are in (ISO 4217)")
+    business_time_zone: str = Field("UTC", description="time zone that days go by (IANA)")
     watermark_delay: timedelta = Field(
         timedelta(minutes=10), description="how far the watermark stays behind the latest event time"
     )

@@ -49,15 +49,16 @@ class Lakehouse:
         self._ensure(name)
         return self.spark.table(name)
 
-    def append(self, name: str, rows: DataFrame, upto: datetime | None = None) -> None:
+    def append(self, name: str, rows: DataFrame, upto: datetime | None = None, **told: int) -> None:
         """Add rows in one commit.
 
         Args:
             name: the table.
             rows: its columns, in any order.
             upto: ingest stamp that the table's input is done up to with this commit.
+            told: what else the commit says, to be found by `last_commit`.
         """
-        self._write(name, rows, "append", self._metadata(upto))
+        self._write(name, rows, "append", self._metadata(upto, **told))
 
     def append_once(self, name: str, rows: DataFrame, app: str, version: int) -> None:
         """Add rows in one commit, unless `app` has committed `version` or a later one already."""
@@ -84,7 +85,47 @@ class Lakehouse:
         _REWRITES[self._key(name)] += 1
         self._empty.discard(name)
 
-    def swap(self, name: str, gone: DataFrame | None, rows: DataFrame, upto: datetime, scope: Column) -> None:
+    def restate(self, name: str, before: DataFrame, after: DataFrame, upto: datetime, **told: int) -> int:
+        """Put rows in the place of others; those that are in both stay as they are. Return how many changed.
+
+        Args:
+            name: the table; it has an event time.
+            before: rows that stand in it, computed already.
+            after: what is to stand in their place.
+            upto: ingest stamp that the table's input is done up to with this commit.
+            told: what else the commit says.
+        """
+        table = TABLES[name]
+        old, new = (rows.select(*table.column_names) for rows in (before, after))
+        changed = settle(new.exceptAll(old))
+        gone = old.join(new, [old[key].eqNullSafe(new[key]) for key in table.key], "left_anti")
+        gone = settle(gone.select(*table.key, *({str(table.event_time)} - {*table.key})))
+        times = changed.select(F.lit(False).alias("gone"), F.col(str(table.event_time)).alias("at"))
+        times = times.unionByName(
+            gone.select(F.lit(True).alias("gone"), F.col(str(table.event_time)).alias("at"))
+        )
+        found = times.agg(
+            F.min("at").alias("low"),
+            F.max("at").alias("high"),
+            F.count_if("gone").alias("gone"),
+            F.count_if(~F.col("gone")).alias("changed"),
+        ).collect()[0]
+        if found.gone or (found.changed and not old.isEmpty()):
+            scope = F.col(f"t.{table.event_time}").between(F.lit(found.low), F.lit(found.high))
+            self.swap(name, gone, changed, upto, scope, **told)
+        elif found.changed:
+            self.append(name, changed, upto, **told)
+        return int(found.changed + found.gone)
+
+    def swap(
+        self,
+        name: str,
+        gone: DataFrame | None,
+        rows: DataFrame,
+        upto: datetime,
+        scope: Column,
+        **told: int,
+    ) -> None:
         """Take rows out and put rows in, in one commit. Doing it again changes nothing.
 
         Args:
@@ -93,6 +134,7 @@ class Lakehouse:
             rows: what comes.
             upto: ingest stamp that the table's input is done up to with this commit.
             scope: a condition on the table, as `t`, that every key concerned meets: it prunes files.
+            told: what else the commit says.
         """
         self._ensure(name)
         table = TABLES[name]
@@ -104,7 +146,7 @@ class Lakehouse:
         matches = _all([F.col(f"t.{key}").eqNullSafe(F.col(f"s.{key}")) for key in table.key])
         values: dict[str, str | Column] = {column: f"s.`{column}`" for column in table.column_names}
         source = settle(changes)
-        self.spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", self._metadata(upto))
+        self.spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", self._metadata(upto, **told))
         try:
             (
                 DeltaTable.forName(self.spark, name)

@@ -12,6 +12,7 @@ from functools import cached_property
 from kit import oracle_joins
 from kit.oracle_gold import Gold
 from kit.oracle_identities import RATES_TOPIC, bots_of, identities_of, rate_of, rates_of
+from kit.oracle_windows import Windows
 from kit.oracle_wire import (
     MINUTE,
     TYPES,
@@ -152,6 +153,12 @@ class Oracle:
             [row for row in rows if row["visitor_id"] not in bots] for rows in (self.events, self.sessions)
         )
         return Gold(events, sessions, self.watermark or 0, self.rates)
+
+    @cached_property
+    def windows(self) -> Windows:
+        """What gold must hold of all visitors together."""
+        bots = {bot["visitor_id"] for bot in self.bots}
+        return Windows(self.gold, [search for search in self.searches if search["visitor_id"] not in bots])
 
 
 def session_id(visitor: str, started_at: int) -> str:

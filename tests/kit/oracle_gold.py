@@ -1,4 +1,4 @@
-"""Conversions, attribution and traffic once more, naively."""
+"""Touches, conversions, attribution and trails once more, naively."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ class Gold:
     def persons(self) -> dict[str, str]:
         """The person behind each visitor."""
         persons = {event["visitor_id"]: event["visitor_id"] for event in self.events}
-        for event in sorted(self.events, key=_when):
+        for event in sorted(self.events, key=when):
             if event["user_id"]:
                 persons[event["visitor_id"]] = event["user_id"]
         return persons
@@ -38,7 +38,7 @@ class Gold:
         """The clicks that count."""
         last: dict[tuple[str, str], int] = {}
         counted = []
-        for event in sorted(self.events, key=_when):
+        for event in sorted(self.events, key=when):
             if event["role"] != "click":
                 continue
             key = event["visitor_id"], event["promotion_id"]
@@ -49,21 +49,44 @@ class Gold:
 
     @cached_property
     def touches(self) -> list[Fields]:
-        """Every touch, with its person."""
+        """gold.touches."""
         touches = []
         for click in self.counted_clicks:
             of_campaign = click["channel"] if any(click[name] for name in _CAMPAIGN) else "Direct"
-            channel = "Display" if of_campaign == "Direct" else of_campaign
-            touches.append(
-                {**click, "touch_id": click["event_id"], "at": click["event_time"], "channel": channel}
-            )
+            own = {
+                "kind": "click",
+                "touch_id": click["event_id"],
+                "touched_at": click["event_time"],
+                "channel": "Display" if of_campaign == "Direct" else of_campaign,
+                "impression": self._impression_of(click),
+            }
+            touches.append({**click, **own})
         clicked = {click["event_id"] for click in self.counted_clicks}
         for session in self.sessions:
             if session["first_event_id"] not in clicked:
-                more = {"touch_id": session["session_id"], "at": session["started_at"], "promotion_id": None}
-                touches.append({**session, **more})
-        touches.sort(key=lambda touch: (touch["at"], touch["touch_id"]))
-        return [{**touch, "person": self.persons[touch["visitor_id"]]} for touch in touches]
+                own = {
+                    "kind": "visit",
+                    "touch_id": session["session_id"],
+                    "touched_at": session["started_at"],
+                    "event_id": session["first_event_id"],
+                    "url": session["entry_url"],
+                    "referrer": session["entry_referrer"],
+                    "promotion_id": None,
+                    "impression": None,
+                }
+                touches.append({**session, **own})
+        return sorted(touches, key=lambda touch: (touch["touched_at"], touch["touch_id"]))
+
+    def _impression_of(self, click: Fields) -> Fields | None:
+        """The last time that the visitor saw the promotion, if less than 30 minutes before."""
+        seen = [
+            event
+            for event in self.events
+            if event["role"] == "impression"
+            and (event["visitor_id"], event["promotion_id"]) == (click["visitor_id"], click["promotion_id"])
+            and 0 <= click["event_time"] - event["event_time"] < 30 * MINUTE
+        ]
+        return _step_event(max(seen, key=when)) if seen else None
 
     @cached_property
     def conversions(self) -> list[Fields]:
@@ -73,7 +96,7 @@ class Gold:
     @cached_property
     def _conversions(self) -> dict[str, Fields]:
         found: dict[str, Fields] = {}
-        for event in sorted(self.events, key=_when):
+        for event in sorted(self.events, key=when):
             if event["goal"]:
                 found.setdefault(conversion_id(event), self._conversion(event))
         return found
@@ -89,22 +112,43 @@ class Gold:
             "converted_at": event["event_time"],
             "reporting_value": worth(event["value"], event["currency"], event["event_time"], self.rates),
             "is_final": event["event_time"] <= self.watermark,
+            "url": event["url"],
+            "referrer": event["referrer"],
+            "visit": self._visit(event),
         }
 
-    def _journey(self, conversion: Fields) -> list[Fields]:
-        """The touches that a conversion's credit goes to: for a refund, those of its order."""
+    def _visit(self, event: Fields) -> Fields:
+        session = self.session_of(event)
+        return {
+            "session_id": session["session_id"],
+            "event_id": session["first_event_id"],
+            "at": session["started_at"],
+            "url": session["entry_url"],
+            "referrer": session["entry_referrer"],
+            "channel": session["channel"],
+        }
+
+    def _anchor(self, conversion: Fields) -> Fields:
+        """The conversion whose touches count: for a refund, its order."""
         if conversion["goal"] == "Order Refunded" and conversion["order_id"]:
             order = conversion_id({**conversion, "goal": "Order Completed"})
-            conversion = self._conversions.get(order, conversion)
-        person, at = conversion["person_id"], conversion["converted_at"]
-        touches = self._touches_of[person]
-        return [{**touch, "age": at - touch["at"]} for touch in touches if at - 30 * DAY <= touch["at"] <= at]
+            return self._conversions.get(order, conversion)
+        return conversion
+
+    def _journey(self, conversion: Fields) -> list[Fields]:
+        """The touches that a conversion's credit goes to."""
+        anchor = self._anchor(conversion)
+        at = anchor["converted_at"]
+        touches = [
+            {**touch, "age": at - touch["touched_at"]} for touch in self._touches_of[anchor["person_id"]]
+        ]
+        return [touch for touch in touches if 0 <= touch["age"] <= 30 * DAY]
 
     @cached_property
     def _touches_of(self) -> dict[str, list[Fields]]:
         of: dict[str, list[Fields]] = defaultdict(list)
         for touch in self.touches:
-            of[touch["person"]].append(touch)
+            of[self.persons[touch["visitor_id"]]].append(touch)
         return of
 
     @cached_property
@@ -118,7 +162,7 @@ class Gold:
         ]
 
     def _share(self, conversion: Fields, model: str) -> list[Fields]:
-        nothing = dict.fromkeys(("touch_id", "at", *_CAMPAIGN, "promotion_id"))
+        nothing = dict.fromkeys(("touch_id", "touched_at", *_CAMPAIGN, "promotion_id"))
         journey = self._journey(conversion)
         shares = credit(model, journey) if journey else [1.0]
         values = allocate(conversion["value"], shares)
@@ -129,8 +173,10 @@ class Gold:
                 "converted_at": conversion["converted_at"],
                 "model": model,
                 "position": number + bool(journey),
-                "touched_at": touch["at"],
-                **{name: touch[name] for name in ("touch_id", "channel", *_CAMPAIGN, "promotion_id")},
+                **{
+                    name: touch[name]
+                    for name in ("touch_id", "touched_at", "channel", *_CAMPAIGN, "promotion_id")
+                },
                 "credit": shares[number],
                 "credited_value": values[number],
                 "credited_reporting_value": reporting[number],
@@ -139,31 +185,38 @@ class Gold:
         ]
 
     @cached_property
-    def traffic(self) -> list[Fields]:
-        """gold.traffic by the minute: every window that holds anything, overall and by channel."""
-        cells: dict[tuple[int, str | None], list[Fields]] = defaultdict(list)
-        counted = {click["event_id"] for click in self.counted_clicks}
-        converting = {each["event_id"]: each for each in self.conversions}
-        starting = {session["first_event_id"] for session in self.sessions}
-        for event in self.events:
-            minute = event["event_time"] // MINUTE * MINUTE
-            conversion = converting.get(event["event_id"])
-            fact = {
-                "visitor": event["visitor_id"],
-                "page_views": event["type"] in ("page", "screen"),
-                "sessions": event["event_id"] in starting,
-                "impressions": event["role"] == "impression",
-                "clicks": event["event_id"] in counted,
-                "searches": event["role"] == "search",
-                "conversions": conversion is not None,
-                "money": (conversion or {}).get("reporting_value") or _ZERO,
-            }
-            cells[minute, None].append(fact)
-            if event["type"] in ("page", "screen", "track"):
-                cells[minute, self._session_of(event)["channel"]].append(fact)
-        return [self._window(start, channel, facts) for (start, channel), facts in cells.items()]
+    def trails(self) -> list[Fields]:
+        """gold.trails."""
+        return [step for each in self._conversions.values() for step in self._trail(each)]
 
-    def _session_of(self, event: Fields) -> Fields:
+    def _trail(self, conversion: Fields) -> list[Fields]:
+        anchor = self._anchor(conversion)
+        visit = anchor["visit"]
+        steps = []
+        for click in reversed(self._journey(conversion)):
+            tie = _tie(click, anchor) if click["kind"] == "click" else None
+            if tie:
+                promotion = {"promotion_id": click["promotion_id"]}
+                if click["impression"]:
+                    seen = {"kind": "impression", "matched_on": "promotion", **click["impression"]}
+                    steps.append({**seen, **promotion})
+                at_click = {**_step_event(click, click["touched_at"]), **promotion}
+                steps.append({"kind": "click", "matched_on": tie, **at_click})
+                break
+        steps.append({"kind": "visit", "matched_on": "session", **visit})
+        if anchor is not conversion:
+            steps.append(
+                {"kind": "goal", "matched_on": "order", **_step_event(anchor, anchor["converted_at"])}
+            )
+        steps.append(
+            {"kind": "goal", "matched_on": None, **_step_event(conversion, conversion["converted_at"])}
+        )
+        same = {name: conversion[name] for name in ("conversion_id", "converted_at")}
+        return [
+            {"promotion_id": None, **step, **same, "step": number} for number, step in enumerate(steps, 1)
+        ]
+
+    def session_of(self, event: Fields) -> Fields:
         return next(
             session
             for session in self._sessions_of[event["visitor_id"]]
@@ -177,23 +230,27 @@ class Gold:
             of[session["visitor_id"]].append(session)
         return of
 
-    def _window(self, start: int, channel: str | None, facts: list[Fields]) -> Fields:
-        sums = ("page_views", "sessions", "impressions", "clicks", "searches", "conversions")
-        money = sum((fact["money"] for fact in facts), _ZERO)
-        return {
-            "window_kind": "1 minute",
-            "window_start": start,
-            "window_end": start + MINUTE,
-            "channel": channel,
-            "events": len(facts),
-            "visitors": len({fact["visitor"] for fact in facts}),
-            **{name: sum(fact[name] for fact in facts) for name in sums},
-            "reporting_value": money if abs(money) < 10**14 else None,
-            "is_complete": start + MINUTE <= self.watermark,
-        }
+
+def _tie(click: Fields, anchor: Fields) -> str | None:
+    """What ties a click to the visit that a conversion came in."""
+    visit = anchor["visit"]
+    if click["visitor_id"] == anchor["visitor_id"] and click["touched_at"] >= visit["at"]:
+        return "session"
+    clicked, began, came_from = (
+        (each or "").split("#")[0] for each in (click["url"], visit["url"], visit["referrer"])
+    )
+    none = click["url"] is None
+    if not none and visit["url"] is not None and clicked == began:
+        return "url"
+    return "referrer" if not none and visit["referrer"] is not None and clicked == came_from else None
 
 
-def _when(event: Fields) -> tuple[int, str]:
+def _step_event(event: Fields, at: int | None = None) -> Fields:
+    told = {name: event[name] for name in ("event_id", "url", "referrer")}
+    return {**told, "at": event["event_time"] if at is None else at}
+
+
+def when(event: Fields) -> tuple[int, str]:
     return event["event_time"], event["event_id"]
 
 

@@ -58,7 +58,12 @@ def expected_rows(oracle: Oracle) -> dict[str, Callable[[], list[dict[str, Any]]
         "silver.exchange_rates": lambda: oracle.rates,
         "gold.conversions": lambda: oracle.gold.conversions,
         "gold.attribution": lambda: oracle.gold.attribution,
-        "gold.traffic": lambda: oracle.gold.traffic,
+        "gold.touches": lambda: oracle.gold.touches,
+        "gold.trails": lambda: oracle.gold.trails,
+        "gold.traffic": lambda: oracle.windows.traffic,
+        "gold.campaign_performance": lambda: oracle.windows.campaigns,
+        "gold.search_performance": lambda: oracle.windows.search_performance,
+        "gold.funnel": lambda: oracle.windows.funnel,
     }
 
 

@@ -14,7 +14,6 @@ from silver.bots import merge_bots, named_bots, quick_bots
 from silver.identities import identify_visitors, merge_identities
 from silver.rates import merge_rates
 from silver.rules.bots import load_bot_rules, too_quick_since
-from silver.visitors import intervals
 
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
 
@@ -107,18 +106,3 @@ def test_a_rate_holds_until_the_next_and_the_later_in_bronze_counts(spark: Spark
     told = [(row.currency, float(row.rate), row.records, row.valid_to is None, row.offset) for row in rows]
     assert told == [("GBP", 1.1, 1, True, 2), ("USD", 0.9, 3, False, 5), ("USD", 0.7, 2, True, 1)]
     assert rows[1].valid_to == rows[2].valid_from
-
-
-def test_far_hours_are_covered_apart_and_near_ones_together() -> None:
-    hours = [NOON, NOON + HOUR, NOON + 30 * HOUR, NOON - 900 * HOUR]
-    minute = 60 * SECOND
-    assert intervals(hours) == [
-        (NOON - 900 * HOUR - minute, NOON - 899 * HOUR + minute),
-        (NOON - minute, NOON + 2 * HOUR + minute),
-        (NOON + 30 * HOUR - minute, NOON + 31 * HOUR + minute),
-    ]
-    assert intervals(hours, most=2) == [
-        (NOON - 900 * HOUR - minute, NOON - 899 * HOUR + minute),
-        (NOON - minute, NOON + 31 * HOUR + minute),
-    ]
-    assert intervals(hours, most=1) == [(NOON - 900 * HOUR - minute, NOON + 31 * HOUR + minute)]

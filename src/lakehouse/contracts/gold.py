@@ -48,7 +48,11 @@ CONVERSIONS = Table(
         Column("is_final", "boolean", "the watermark has passed it"),
         Column("url", "string", "address of the goal event"),
         Column("referrer", "string", "address of the page before"),
-        Column("visit", f"struct<session_id: string, {_EVENT}>", "the session it came in, by its first event"),
+        Column(
+            "visit",
+            f"struct<session_id: string, {_EVENT}, channel: string>",
+            "the session it came in, by its first event",
+        ),
     ),
     event_time="converted_at",
 )
@@ -117,7 +121,7 @@ VISITOR_MINUTES = Table(
         Column("channel", "string", "channel of the events' session; null for events of no session"),
         *_COUNTS,
         Column("value", "decimal(38,4)", "money converted, in the reporting currency"),
-        Column("published_upto", "timestamp", "input done when this became known", provenance=True),
+        Column("sequence", "bigint", "counts what was made known together", provenance=True),
     ),
     event_time="minute",
 )
@@ -153,6 +157,7 @@ TRAFFIC_CHANGES = Table(
         *_WINDOW,
         Column("change", "string", "retract (what was) or replace (what is)"),
         Column("changed_at", "timestamp", "input done when it changed", provenance=True),
+        Column("sequence", "bigint", "counts what changed together", provenance=True),
     ),
     event_time="window_start",
 )

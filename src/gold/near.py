@@ -1,0 +1,57 @@
+"""What lies near the events of a micro-batch: all that they may bear on."""
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from gold.spans import Stretch, inside, widen
+from gold.view import View
+from lakehouse.contracts.silver import EVENTS, SESSIONS
+from lakehouse.frames import settle
+from lakehouse.tables import Lakehouse
+
+_EVENT = (
+    "event_id", "visitor_id", "event_time", "type", "role", "url", "referrer", "channel", "campaign_source",
+    "campaign_medium", "campaign_name", "promotion_id", "goal", "order_id", "value", "currency",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Near:
+    """The spans of some moments, and what silver has of them.
+
+    Args:
+        spans: as `gold.spans.widen` gives them.
+        stretch: the hours that they lie in.
+        events: silver.events inside, without those of bots.
+        sessions: silver.sessions inside, the same.
+    """
+
+    spans: DataFrame
+    stretch: Stretch
+    events: DataFrame
+    sessions: DataFrame
+
+
+def look_near(lake: Lakehouse, moments: DataFrame, view: View) -> Near:
+    """What lies around some moments.
+
+    Args:
+        lake: the tables.
+        moments: visitor_id and at, of people.
+        view: what silver knows.
+    """
+    then = Stretch(moments, "at")
+    visitors = F.broadcast(moments.select("visitor_id").distinct())
+    sessions = lake.read(SESSIONS.name).where(then.meets("started_at", "ended_at"))
+    theirs = settle(sessions.join(visitors, "visitor_id", "left_semi"))
+    spans = settle(widen(moments, theirs))
+    stretch = Stretch(spans, "low", "high")
+    events = view.people(lake.read(EVENTS.name)).where(stretch.holds("event_time")).select(*_EVENT)
+    return Near(
+        spans=spans,
+        stretch=stretch,
+        events=settle(inside(events, "event_time", spans)),
+        sessions=settle(inside(theirs, "started_at", spans)),
+    )

@@ -1,0 +1,181 @@
+"""Traffic, campaigns, searches and the funnel once more, naively; days go by UTC."""
+
+from collections import Counter, defaultdict
+from datetime import date, timedelta
+from decimal import Decimal
+from functools import cached_property
+
+from kit.oracle_gold import Gold, when
+from kit.oracle_wire import DAY, MINUTE, Fields
+
+_CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
+_HOUR = 60 * MINUTE
+_ZERO = Decimal("0.0000")
+_STEPS = ("impression", "click", "visit", "search", "order")
+
+
+class Windows:
+    """What all visitors together did, of what gold says of each.
+
+    Args:
+        gold: the conversions and touches.
+        searches: silver.searches of people.
+    """
+
+    def __init__(self, gold: Gold, searches: list[Fields]) -> None:
+        self.gold = gold
+        self.searches = searches
+
+    @property
+    def traffic(self) -> list[Fields]:
+        """gold.traffic: every window that holds anything, overall and by channel."""
+        cells: dict[tuple[str, int, int, str | None], list[Fields]] = defaultdict(list)
+        for fact in self._facts:
+            for window in windows_of(fact["at"]):
+                cells[(*window, None)].append(fact)
+                if fact["channel"]:
+                    cells[(*window, fact["channel"])].append(fact)
+        return [self._window(*window, facts) for window, facts in cells.items()]
+
+    @cached_property
+    def _facts(self) -> list[Fields]:
+        counted = {click["event_id"] for click in self.gold.counted_clicks}
+        converting = {each["event_id"]: each for each in self.gold.conversions}
+        starting = {session["first_event_id"] for session in self.gold.sessions}
+        return [
+            {
+                "at": event["event_time"],
+                "visitor": event["visitor_id"],
+                "channel": self.gold.session_of(event)["channel"]
+                if event["type"] in ("page", "screen", "track")
+                else None,
+                "page_views": event["type"] in ("page", "screen"),
+                "sessions": event["event_id"] in starting,
+                "impressions": event["role"] == "impression",
+                "clicks": event["event_id"] in counted,
+                "searches": event["role"] == "search",
+                "conversions": event["event_id"] in converting,
+                "money": converting.get(event["event_id"], {}).get("reporting_value") or _ZERO,
+            }
+            for event in self.gold.events
+        ]
+
+    def _window(self, kind: str, start: int, end: int, channel: str | None, facts: list[Fields]) -> Fields:
+        sums = ("page_views", "sessions", "impressions", "clicks", "searches", "conversions")
+        money = sum((fact["money"] for fact in facts), _ZERO)
+        return {
+            "window_kind": kind,
+            "window_start": start,
+            "window_end": end,
+            "channel": channel,
+            "events": len(facts),
+            "visitors": len({fact["visitor"] for fact in facts}),
+            **{name: sum(fact[name] for fact in facts) for name in sums},
+            "value": money,
+            "reporting_value": money if abs(money) < 10**14 else None,
+            "is_complete": end <= self.gold.watermark,
+        }
+
+    @property
+    def campaigns(self) -> list[Fields]:
+        """gold.campaign_performance."""
+        counts: dict[tuple[date, str | None, str | None, str | None], Counter[str]] = defaultdict(Counter)
+        for event in self.gold.events:
+            if event["role"] == "impression":
+                counts[(day_of(event["event_time"]), *campaign_of(event))]["impressions"] += 1
+        for click in self.gold.counted_clicks:
+            counts[(day_of(click["event_time"]), *campaign_of(click))]["clicks"] += 1
+        for session in self.gold.sessions:
+            of = campaign_of({**session, "promotion_id": None})
+            counts[(day_of(session["started_at"]), *of)]["visits"] += 1
+        earned: dict[tuple[object, ...], list[Fields]] = defaultdict(list)
+        for row in self.gold.attribution:
+            key = day_of(row["converted_at"]), *campaign_of(row)
+            counts[key]["conversions"] += 0
+            earned[(*key, row["model"])].append(row)
+        models = {row["model"] for row in self.gold.attribution} or set()
+        models |= {"first", "last", "last_non_direct", "linear", "position_based", "time_decay"}
+        return [
+            {
+                "day": key[0],
+                **dict(zip(_CAMPAIGN, key[1:], strict=True)),
+                "model": model,
+                **{name: count[name] for name in ("impressions", "clicks", "visits")},
+                "conversions": sum((row["credit"] for row in earned[(*key, model)]), 0.0),
+                "credited_reporting_value": _fits(
+                    sum((row["credited_reporting_value"] or _ZERO for row in earned[(*key, model)]), _ZERO)
+                ),
+            }
+            for key, count in counts.items()
+            for model in models
+        ]
+
+    @property
+    def search_performance(self) -> list[Fields]:
+        """gold.search_performance."""
+        of: dict[tuple[date, str | None], list[Fields]] = defaultdict(list)
+        for search in self.searches:
+            if search["outcome"] != "orphan":
+                of[day_of(search["event_time"]), search["query"]].append(search)
+        rows = []
+        for (day, query), made in of.items():
+            clicked = sum(search["clicks"] > 0 for search in made)
+            products = Counter(product for search in made for product in search["clicked_products"])
+            top = sorted(products.items(), key=lambda each: (-each[1], each[0]))[:10]
+            rows.append(
+                {
+                    "day": day,
+                    "query": query,
+                    "searches": len(made),
+                    "clicked_searches": clicked,
+                    "click_through": clicked / len(made),
+                    "top_products": [{"product_id": name, "clicks": clicks} for name, clicks in top],
+                }
+            )
+        return rows
+
+    @property
+    def funnel(self) -> list[Fields]:
+        """gold.funnel."""
+        counted = {click["event_id"] for click in self.gold.counted_clicks}
+        orders = {each["event_id"] for each in self.gold.conversions if each["goal"] == "Order Completed"}
+        reached: dict[date, Counter[str]] = defaultdict(Counter)
+        depth: dict[tuple[date, str], int] = defaultdict(int)
+        for event in sorted(self.gold.events, key=when):
+            step = {"impression": "impression", "page_view": "visit", "search": "search"}.get(event["role"])
+            step = "click" if event["event_id"] in counted else step
+            step = "order" if event["event_id"] in orders else step
+            day = day_of(event["event_time"])
+            so_far = depth[day, event["visitor_id"]]
+            if so_far < len(_STEPS) and step == _STEPS[so_far]:
+                depth[day, event["visitor_id"]] += 1
+                reached[day][step] += 1
+        return [
+            {"day": day, "step": step, "visitors": count[step]}
+            for day, count in reached.items()
+            for step in _STEPS
+        ]
+
+
+def windows_of(at: int) -> list[tuple[str, int, int]]:
+    """The windows that a time is in."""
+    tumbling = (("1 minute", MINUTE), ("1 hour", _HOUR), ("1 day", DAY))
+    found = [(kind, at // long * long, at // long * long + long) for kind, long in tumbling]
+    last = at // (5 * MINUTE) * 5 * MINUTE
+    hops = [last - back * 5 * MINUTE for back in range(12)]
+    return found + [("1 hour every 5 minutes", start, start + _HOUR) for start in hops]
+
+
+def day_of(at: int) -> date:
+    """The day of a time in microseconds."""
+    return date(1970, 1, 1) + timedelta(days=at // DAY)
+
+
+def campaign_of(row: Fields) -> tuple[str | None, ...]:
+    """A row's own campaign, else its promotion."""
+    own = tuple(row[name] for name in _CAMPAIGN)
+    return own if any(each is not None for each in own) else (None, None, row["promotion_id"])
+
+
+def _fits(money: Decimal) -> Decimal | None:
+    return money if abs(money) < 10**14 else None
