@@ -50,7 +50,9 @@ def credit_touches(journeys: DataFrame) -> DataFrame:
 
 def _unpack(journeys: DataFrame) -> DataFrame:
     touch = {name: F.col(f"touch.{name}") for name in _TOUCH}
-    return journeys.withColumns({**touch, "channel": F.coalesce("touch.channel", F.lit(DIRECT))})
+    made = F.coalesce("touch.rules_version", "rules_version")
+    told = {"channel": F.coalesce("touch.channel", F.lit(DIRECT)), "rules_version": made}
+    return journeys.withColumns({**touch, **told})
 
 
 def _weight() -> Column:

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 _SAID = (
     "conversion_id", "event_id", "visitor_id", "goal", "order_id", "converted_at", "value", "currency", "url",
-    "referrer", "visit",
+    "referrer", "visit", "rules_version",
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from gold.conversions import anchor_refunds, keep_first, mark_final, read_goals
 from gold.due import due_conversions
-from gold.journeys import trace_journeys
+from gold.journeys import count_touches, trace_journeys
 from gold.near import Near
 from gold.persons import find_visitors, name_persons
 from gold.rates import report_values
@@ -69,8 +69,7 @@ def convert_again(
     valued = report_values(name_persons(settle(first), view.identities), view.rates, currency)
     anchored = settle(anchor_refunds(valued, dict(refunds)))
     journeys = settle(trace_journeys(anchored, _touches_of(anchored, touched, view)))
-    counted = journeys.groupBy("conversion_id").agg(F.first("touches").alias("touches"))
-    now = mark_final(anchored.join(counted, "conversion_id"), view.watermark).select(
+    now = mark_final(anchored.join(count_touches(journeys), "conversion_id"), view.watermark).select(
         *CONVERSIONS.column_names
     )
     times = before.select("visitor_id", "converted_at").unionByName(told.select("visitor_id", "converted_at"))

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from datetime import date
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from gold.campaigns import measure_campaigns
 from gold.days import Days
@@ -21,51 +20,60 @@ from lakehouse.contracts.gold import (
 )
 from lakehouse.contracts.silver import EVENTS, SEARCHES, SESSIONS
 from lakehouse.frames import settle
-from lakehouse.job import Run
+from lakehouse.tables import Lakehouse
 
 
 class Daily:
     """Keeps the tables that go by day.
 
     Args:
-        run: the job's run.
-        orders: goals that are orders.
+        lake: the tables.
+        zone: the time zone that days go by.
     """
 
-    def __init__(self, run: Run, orders: Iterable[str]) -> None:
-        self._lake = run.lake
-        self._zone = run.settings.business_time_zone
-        self._orders = tuple(orders)
+    def __init__(self, lake: Lakehouse, zone: str) -> None:
+        self._lake = lake
+        self._zone = zone
 
     def __call__(
-        self, days: list[date], view: View, clicks: Callable[[Days], DataFrame], batch: Batch
+        self,
+        days: list[date],
+        view: View,
+        orders: Iterable[str],
+        clicks: Callable[[Days], DataFrame],
+        batch: Batch,
     ) -> int:
         """Compute some days anew; return how many rows changed.
 
         Args:
             days: which.
             view: what silver knows.
+            orders: goals that are orders.
             clicks: gives the gold.touches of kind `click` of some days.
             batch: the micro-batch.
         """
         if not days:
             return 0
         these = Days(days, self._zone)
-        events = settle(self._events(these, view))
         clicked = settle(clicks(these))
-        found = {
-            CAMPAIGN_PERFORMANCE.name: self._campaigns(these, view, events, clicked),
-            SEARCH_PERFORMANCE.name: measure_searches(
-                self._of(SEARCHES.name, "event_time", these, view), these
-            ),
-            FUNNEL.name: measure_funnel(
-                events, clicked, self._of(CONVERSIONS.name, "converted_at", these, view), self._orders, these
-            ),
-        }
+        found = self.measure(these, view, orders, clicked)
         return sum(self._restate(name, rows, these, batch) for name, rows in found.items())
 
+    def measure(
+        self, days: Days, view: View, orders: Iterable[str], clicks: DataFrame
+    ) -> dict[str, DataFrame]:
+        """What the tables are to say of some days, by name of the table."""
+        events = settle(self._events(days, view))
+        searches = self._of(SEARCHES.name, "event_time", days, view)
+        conversions = self._of(CONVERSIONS.name, "converted_at", days, view)
+        return {
+            CAMPAIGN_PERFORMANCE.name: self._campaigns(days, view, events, clicks),
+            SEARCH_PERFORMANCE.name: measure_searches(searches, days),
+            FUNNEL.name: measure_funnel(events, clicks, conversions, orders, days),
+        }
+
     def _restate(self, name: str, rows: DataFrame, days: Days, batch: Batch) -> int:
-        before = self._lake.read(name).where(F.col("day").isin(*days.days))
+        before = self._lake.read(name).where(days.are("day"))
         return self._lake.restate(name, settle(before), settle(rows), batch.upto)
 
     def _events(self, days: Days, view: View) -> DataFrame:

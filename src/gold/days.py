@@ -30,20 +30,28 @@ class Days:
     """Some days, as a condition.
 
     Args:
-        days: any number.
+        days: any number; None is every day.
         zone: the time zone that they go by.
     """
 
-    def __init__(self, days: Sequence[date], zone: str) -> None:
-        self.days = days
+    def __init__(self, days: Sequence[date] | None, zone: str) -> None:
         self._zone = zone
+        self._days = days
+        if days is None:
+            return
         starts = [datetime.combine(day, time(), ZoneInfo(zone)) for day in days]
         hours = {start + timedelta(hours=hour) for start in starts for hour in range(25)}
         self._hours = intervals(hours, timedelta(hours=1))
 
     def hold(self, at: str) -> Column:
         """A time lies in one of them."""
-        return covered(at, self._hours) & day_of(F.col(at), self._zone).isin(*self.days)
+        if self._days is None:
+            return F.lit(True)
+        return covered(at, self._hours) & day_of(F.col(at), self._zone).isin(*self._days)
+
+    def are(self, day: str) -> Column:
+        """A day is one of them."""
+        return F.lit(True) if self._days is None else F.col(day).isin(*self._days)
 
     def day_of(self, at: str) -> Column:
         """The day of a time, as a column `day`."""

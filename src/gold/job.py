@@ -1,17 +1,16 @@
 """The publish job: silver to gold."""
 
-import yaml
-
 from gold.publish import Publish
+from gold.rules.refunds import load_refunds
 from lakehouse.batches import follow
+from lakehouse.contracts.gold import LOCK
 from lakehouse.job import Job, Run
 
 
 def publish(run: Run) -> None:
-    """Keep conversions, attribution and traffic in step with silver."""
-    tracks = yaml.safe_load((run.settings.conf / "roles.yml").read_text())["tracks"]
-    refunds = {goal: rule["refunds"] for goal, rule in tracks.items() if "refunds" in rule}
-    follow(run, "repair", Publish(run, refunds))
+    """Keep conversions, their credit and what all visitors do in step with silver."""
+    process = Publish(run, lambda: load_refunds(run.settings.conf))
+    follow(run, "repair", process, holding=LOCK)
 
 
 main = Job("publish", publish)

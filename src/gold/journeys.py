@@ -33,3 +33,8 @@ def trace_journeys(conversions: DataFrame, touches: DataFrame) -> DataFrame:
             "touches": F.count("touch").over(of_conversion),
         }
     )
+
+
+def count_touches(journeys: DataFrame) -> DataFrame:
+    """conversion_id and touches, one row a conversion."""
+    return journeys.groupBy("conversion_id").agg(F.first("touches").alias("touches"))

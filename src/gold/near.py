@@ -14,6 +14,7 @@ from lakehouse.tables import Lakehouse
 _EVENT = (
     "event_id", "visitor_id", "event_time", "type", "role", "url", "referrer", "channel", "campaign_source",
     "campaign_medium", "campaign_name", "promotion_id", "goal", "order_id", "value", "currency",
+    "rules_version",
 )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """The publish job's micro-batch: what it changes in gold, and nothing else."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 
 from pyspark.sql import DataFrame
@@ -34,28 +34,28 @@ class Publish:
 
     Args:
         run: the job's run.
-        refunds: goal of a refund -> goal of the order it takes back.
+        refunds: gives the goal of a refund -> goal of the order it takes back; asked for each micro-batch.
     """
 
-    def __init__(self, run: Run, refunds: Mapping[str, str]) -> None:
+    def __init__(self, run: Run, refunds: Callable[[], Mapping[str, str]]) -> None:
         self._run = run
         self._refunds = refunds
-        self._traffic = Traffic(run)
-        self._daily = Daily(run, set(refunds.values()))
+        self._traffic = Traffic(run.lake, run.settings.business_time_zone)
+        self._daily = Daily(run.lake, run.settings.business_time_zone)
 
     def __call__(self, batch: Batch) -> Outcome:
         """Publish what the events, bots and rates of one micro-batch touch, late ones included."""
         lake = self._run.lake
-        view = take_view(lake, batch)
+        view, refunds = take_view(lake, batch), self._refunds()
         near = look_near(lake, self._moments(view, batch), view)
         touched = touch_again(lake, near, view)
         currency = self._run.settings.reporting_currency
-        converted = convert_again(self._read(CONVERSIONS.name), near, touched, view, self._refunds, currency)
+        converted = convert_again(self._read(CONVERSIONS.name), near, touched, view, refunds, currency)
         rows = self._credit(converted, batch)
         self._count(near, touched, converted, view, batch)
         rows += self._traffic(batch)
         days = self._days(near, touched, converted, view)
-        rows += self._daily(days, view, lambda these: _clicks(touched, these), batch)
+        rows += self._daily(days, view, refunds.values(), lambda these: _clicks(touched, these), batch)
         rows += lake.restate(TOUCHES.name, touched.before, touched.now, batch.upto)
         return Outcome(output_rows=rows, watermark=batch.upstream_watermark)
 

@@ -38,6 +38,7 @@ def find_touches(events: DataFrame, sessions: DataFrame) -> DataFrame:
         "url",
         "referrer",
         "impression",
+        "rules_version",
     )
     starts = sessions.join(
         clicked.select(F.col("event_id").alias("first_event_id")), "first_event_id", "left_anti"
@@ -52,6 +53,7 @@ def find_touches(events: DataFrame, sessions: DataFrame) -> DataFrame:
         *_CAMPAIGN,
         F.col("entry_url").alias("url"),
         F.col("entry_referrer").alias("referrer"),
+        "rules_version",
     )
     return clicked.unionByName(visited, allowMissingColumns=True).select(*TOUCHES.column_names)
 

@@ -6,12 +6,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from gold.spans import Stretch
-from gold.windows import LONGEST, change_windows, revise_windows
+from gold.windows import LONGEST, change_windows, revise_windows, subtract_windows
 from lakehouse.batches import Batch
 from lakehouse.contracts.gold import TRAFFIC, TRAFFIC_CHANGES, VISITOR_MINUTES
 from lakehouse.frames import settle
 from lakehouse.instants import EPOCH
-from lakehouse.job import Run
+from lakehouse.tables import Lakehouse
 
 RETRACT, REPLACE = "retract", "replace"
 
@@ -23,12 +23,13 @@ class Traffic:
     what a crash let through is neither forgotten nor done twice.
 
     Args:
-        run: the job's run.
+        lake: the tables, as publish sees them.
+        zone: the time zone that days go by.
     """
 
-    def __init__(self, run: Run) -> None:
-        self._lake = run.lake
-        self._zone = run.settings.business_time_zone
+    def __init__(self, lake: Lakehouse, zone: str) -> None:
+        self._lake = lake
+        self._zone = zone
 
     def __call__(self, batch: Batch) -> int:
         """Fold in what is new; return how many rows changed."""
@@ -37,14 +38,30 @@ class Traffic:
             left = self._lake.read(TRAFFIC_CHANGES.name).where(F.col("sequence") == told["sequence"])
             self._fold(settle(left), batch.upto, told["sequence"])
         known = self._told(VISITOR_MINUTES.name)["sequence"]
-        sequence = told["sequence"] + 1
         rows = self._revise(told["minutes"], batch.upstream_watermark or EPOCH)
-        stamp = {"changed_at": F.lit(batch.upto), "sequence": F.lit(sequence).cast("bigint")}
+        return self._write(rows, batch.upto, known)
+
+    def make_anew(self, windows: DataFrame, upto: datetime, watermark: datetime) -> int:
+        """Put windows in the place of all that stand; what was and is different goes into the changes.
+
+        Args:
+            windows: as `gold.windows.change_windows` gives them, of all minutes.
+            upto: ingest stamp that gold is done up to.
+            watermark: how far the results are complete.
+        """
+        standing = settle(self._lake.read(TRAFFIC.name))
+        rows = revise_windows(standing, subtract_windows(windows, standing), watermark)
+        return self._write(rows, upto, self._told(VISITOR_MINUTES.name)["sequence"])
+
+    def _write(self, rows: DataFrame, upto: datetime, known: int) -> int:
+        """Add the changes, and fold them in."""
+        sequence = self._told(TRAFFIC_CHANGES.name)["sequence"] + 1
+        stamp = {"changed_at": F.lit(upto), "sequence": F.lit(sequence).cast("bigint")}
         changes = settle(_changes(settle(rows)).withColumns(stamp))
         if changes.isEmpty():
             return 0
-        self._lake.append(TRAFFIC_CHANGES.name, changes, batch.upto, sequence=sequence, minutes=known)
-        return self._fold(changes, batch.upto, sequence)
+        self._lake.append(TRAFFIC_CHANGES.name, changes, upto, sequence=sequence, minutes=known)
+        return self._fold(changes, upto, sequence)
 
     def _told(self, table: str) -> dict[str, int]:
         told = self._lake.last_commit(table)

@@ -42,6 +42,12 @@ class View:
         return rows.join(F.broadcast(self.bots), "visitor_id", "left_anti")
 
 
+def view_all(lake: Lakehouse, watermark: datetime) -> View:
+    """What silver knows by now, none of it new."""
+    everything = Batch(id=0, after=EPOCH, upto=EPOCH, rows=0, upstream_watermark=watermark)
+    return take_view(lake, everything)
+
+
 def take_view(lake: Lakehouse, batch: Batch) -> View:
     """Read what silver knows by now."""
     bots = settle(lake.read(BOTS.name).select("visitor_id", "ingested_at"))

@@ -76,12 +76,23 @@ def change_windows(minutes: DataFrame, zone: str) -> DataFrame:
     )
 
 
+def subtract_windows(windows: DataFrame, standing: DataFrame) -> DataFrame:
+    """What is to change in gold.traffic for it to be these windows.
+
+    Args:
+        windows: as `change_windows` gives them, of all minutes.
+        standing: gold.traffic.
+    """
+    less = standing.select(*_KEY, *((-F.col(name)).alias(name) for name in _SUMS))
+    return windows.select(*_KEY, *_SUMS).unionByName(less)
+
+
 def revise_windows(standing: DataFrame, differences: DataFrame, watermark: datetime) -> DataFrame:
     """The windows that change, as they are then.
 
     Args:
         standing: gold.traffic rows that differ, or are complete by now and say that they aren't.
-        differences: as `change_windows` gives them.
+        differences: as `change_windows` gives them; several of one window add up.
         watermark: how far the results are complete.
 
     Returns:

@@ -22,11 +22,13 @@ class Definition:
             what is behind that they will add, and no less, since they won't do it again.
         holding: the table whose lock those jobs hold while they write.
         feeds: tables computed from it, which are stale once it has changed.
+        put: puts the rows in the table's place, where it takes more than one commit to one table.
     """
 
     compute: Callable[[Run], DataFrame]
     holding: str
     feeds: tuple[str, ...] = ()
+    put: Callable[[Run, DataFrame], None] | None = None
 
 
 Definitions = Mapping[str, Definition]
@@ -76,6 +78,10 @@ def _rebuild(run: Run, name: str, definition: Definition) -> None:
             return
         started_at = now()
         run.say(f"{name}: computing")
-        run.lake.overwrite(name, definition.compute(run))
+        rows = definition.compute(run)
+        if definition.put:
+            definition.put(run, rows)
+        else:
+            run.lake.overwrite(name, rows)
         seconds = (now() - started_at).total_seconds()
     run.say(f"{name}: {run.lake.read(name).count():,} rows, in {seconds:.1f} s")

@@ -11,7 +11,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakehouse.contracts import TABLES
+from lakehouse.contracts import TABLES, Table
 from lakehouse.frames import settle
 from lakehouse.instants import from_micros, to_micros
 from lakehouse.settings import Settings
@@ -76,12 +76,14 @@ class Lakehouse:
         """
         self._write(name, rows, "overwrite", self._metadata(upto), replaceWhere=condition)
 
-    def overwrite(self, name: str, rows: DataFrame) -> None:
+    def overwrite(self, name: str, rows: DataFrame, **told: int) -> None:
         """Swap all rows for others, in one commit. What other jobs wrote of theirs stays to be found."""
         self._ensure(name)
         layer, short = name.split(".")
         writer = rows.select(*TABLES[name].column_names).write.format("delta").mode("overwrite")
-        writer.option("userMetadata", self._metadata(None)).save(str(self.settings.warehouse / layer / short))
+        writer.option("userMetadata", self._metadata(None, **told)).save(
+            str(self.settings.warehouse / layer / short)
+        )
         _REWRITES[self._key(name)] += 1
         self._empty.discard(name)
 
@@ -225,7 +227,16 @@ class Lakehouse:
                 f"CREATE TABLE IF NOT EXISTS {name} ({table.ddl}) USING delta {layout} "
                 f"LOCATION '{location}' " + (f"TBLPROPERTIES ({properties})" if properties else "")
             )
+            if name not in self._empty:
+                self._add_columns(table)
         self._ready.add(name)
+
+    def _add_columns(self, table: Table) -> None:
+        """Columns that the table has been given since it was made; null in the rows that are there."""
+        there = set(self.spark.table(table.name).columns)
+        missing = [f"`{column.name}` {column.type}" for column in table.columns if column.name not in there]
+        if missing:
+            self.spark.sql(f"ALTER TABLE {table.name} ADD COLUMNS ({', '.join(missing)})")
 
 
 def _all(conditions: Sequence[Column]) -> Column:

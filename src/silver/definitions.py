@@ -6,22 +6,35 @@ from datetime import datetime
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from lakehouse.contracts import gold
+from lakehouse.contracts import TABLES, gold
 from lakehouse.contracts.bronze import KAFKA_RECORDS
-from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, REJECTED_EVENTS
+from lakehouse.contracts.silver import (
+    BOTS,
+    DUPLICATE_EVENTS,
+    EVENTS,
+    EXCHANGE_RATES,
+    IDENTITIES,
+    REJECTED_EVENTS,
+)
 from lakehouse.frames import settle
 from lakehouse.instants import EPOCH
 from lakehouse.job import Run
 from lakehouse.ledger import NAME as LEDGER
 from lakehouse.ledger import Ledger
 from lakehouse.rebuilding import Definition, reached
+from lakehouse.rules import rules_version
+from silver.bots import merge_bots, named_bots, quick_bots
 from silver.copies import contest, tell_copies
 from silver.growing import GROWING, LOCK, Growing
+from silver.identities import identify_visitors
 from silver.parse import load_rules
+from silver.rates import merge_rates
 from silver.reading import Reader
 from silver.refine import judge, take_verdict
-from silver.verdicts import DUPLICATE, EVENT, REJECTED
+from silver.rules.bots import load_bot_rules
+from silver.verdicts import DUPLICATE, EVENT, RATE, REJECTED
 
+_OF_VISITORS = ("visitor_id", "user_id", "user_agent", "event_time", "event_id")
 _GOLD = tuple(table.name for table in gold.TABLES)
 
 
@@ -79,6 +92,35 @@ def _grown(run: Run, table: Growing) -> DataFrame:
     return table.mark_open(table.join(table.to_pieces(known)), watermark)
 
 
+def _known_by(run: Run, table: str, compute: Callable[[DataFrame], DataFrame]) -> DataFrame:
+    """What repair knows of visitors; rows that are as they were keep the stamp that they have."""
+    upto = reached(run, "repair", table)
+    events = settle(take_verdict(judge_history(run, upto), EVENT).select(*_OF_VISITORS))
+    standing = run.lake.read(table)
+    facts = TABLES[table].facts
+    stamps = {name: standing[name] for name in TABLES[table].column_names if name not in facts}
+    found = compute(events)
+    same = [found[name].eqNullSafe(standing[name]) for name in facts]
+    kept = found.join(standing, same, "left").select(*(found[name] for name in facts), *stamps.values())
+    made = {"ingested_at": F.lit(upto), "rules_version": F.lit(rules_version(run.settings.conf))}
+    return kept.withColumns({name: F.coalesce(name, made[name]) for name in stamps})
+
+
+def _identities(run: Run) -> DataFrame:
+    return _known_by(run, IDENTITIES.name, identify_visitors)
+
+
+def _bots(run: Run) -> DataFrame:
+    rules = load_bot_rules(run.settings.conf)
+    return _known_by(run, BOTS.name, lambda events: merge_bots(named_bots(events, rules), quick_bots(events)))
+
+
+def _rates(run: Run) -> DataFrame:
+    accepted = take_verdict(judge_history(run, reached(run, "refine", EXCHANGE_RATES.name)), RATE)
+    none = run.spark.createDataFrame([], EXCHANGE_RATES.ddl)
+    return merge_rates(none, accepted)
+
+
 DEFINITIONS = {
     EVENTS.name: Definition(
         _records_of(EVENTS.name, EVENT), LOCK, (*(table.name for table in GROWING), *_GOLD)
@@ -86,4 +128,7 @@ DEFINITIONS = {
     REJECTED_EVENTS.name: Definition(_records_of(REJECTED_EVENTS.name, REJECTED), LOCK),
     DUPLICATE_EVENTS.name: Definition(_records_of(DUPLICATE_EVENTS.name, DUPLICATE), LOCK),
     **{table.name: Definition(_rows_of(table), LOCK, _GOLD) for table in GROWING},
+    IDENTITIES.name: Definition(_identities, LOCK, _GOLD),
+    BOTS.name: Definition(_bots, LOCK, _GOLD),
+    EXCHANGE_RATES.name: Definition(_rates, LOCK, _GOLD),
 }

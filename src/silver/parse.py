@@ -6,6 +6,7 @@ from pathlib import Path
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from lakehouse.rules import rules_version
 from silver.campaigns import campaign_field, channel, visit_columns
 from silver.clock import arrival_time, event_time, parse_instant, read_instant, within_years
 from silver.money import MONEY, parse_money
@@ -17,15 +18,16 @@ from silver.wire import decode_carefully, decode_quickly, text_or_null
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules of conf/ that parsing follows."""
+    """The rules of conf/ that parsing follows, and the version of all that is in there."""
 
     roles: RoleRules
     channels: ChannelRules
+    version: str
 
 
 def load_rules(conf: Path) -> Rules:
     """Read them as they are in conf/ now."""
-    return Rules(load_role_rules(conf), load_channel_rules(conf))
+    return Rules(load_role_rules(conf), load_channel_rules(conf), rules_version(conf))
 
 
 def parse(rules: Rules, carefully: bool) -> Steps:
@@ -104,6 +106,7 @@ def _name_roles(rules: Rules) -> Steps:
         "goal": F.when(F.col("role") == "goal", F.col("name")),
         "value": _value(rules.roles),
         "channel": channel(rules.channels),
+        "rules_version": F.lit(rules.version),
         **{
             column: _taken(rules.roles, column)
             for column in ("promotion_id", "query", "product_id", "order_id", "currency")

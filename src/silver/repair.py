@@ -23,11 +23,12 @@ class Repair:
     Args:
         run: the job's run.
         rules: what programs call themselves.
+        version: of the rules.
     """
 
-    def __init__(self, run: Run, rules: BotRules) -> None:
+    def __init__(self, run: Run, rules: BotRules, version: str) -> None:
         self._run = run
-        self._visitors = Visitors(run, rules)
+        self._visitors = Visitors(run, rules, version)
         self._filled = {table.name: run.lake.filled_upto(table.name) or EPOCH for table in GROWING}
 
     def __call__(self, batch: Batch) -> Outcome:

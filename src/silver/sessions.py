@@ -13,7 +13,10 @@ from lakehouse.contracts.silver import SESSIONS
 from silver.rules.sessions import GAP, GAP_MICROS, PAGE_VIEWS, TYPES
 
 _FRAGMENT = tuple(name for name in SESSIONS.column_names if name not in ("session_id", "is_open"))
-_ENTRY = ("entry_url", "entry_referrer", "campaign_source", "campaign_medium", "campaign_name", "channel")
+_ENTRY = (
+    "entry_url", "entry_referrer", "campaign_source", "campaign_medium", "campaign_name", "channel",
+    "rules_version",
+)  # fmt: skip
 
 
 def to_fragments(events: DataFrame) -> DataFrame:
@@ -31,6 +34,7 @@ def to_fragments(events: DataFrame) -> DataFrame:
         "campaign_medium",
         "campaign_name",
         "channel",
+        "rules_version",
         F.col("event_id").alias("first_event_id"),
         F.col("event_id").alias("last_event_id"),
     )

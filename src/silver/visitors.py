@@ -25,11 +25,13 @@ class Visitors:
     Args:
         run: the job's run.
         rules: what programs call themselves.
+        version: of the rules.
     """
 
-    def __init__(self, run: Run, rules: BotRules) -> None:
+    def __init__(self, run: Run, rules: BotRules, version: str) -> None:
         self._run = run
         self._rules = rules
+        self._version = version
 
     def __call__(self, batch: Batch) -> None:
         """Take in the events of one micro-batch, late ones included."""
@@ -54,10 +56,11 @@ class Visitors:
 
     def _known(self, name: str, fresh: DataFrame) -> DataFrame:
         theirs = F.broadcast(fresh.select("visitor_id").distinct())
-        rows = self._run.lake.read(name).drop("ingested_at")
+        rows = self._run.lake.read(name).drop("ingested_at", "rules_version")
         return rows.join(theirs, "visitor_id", "left_semi")
 
     def _keep(self, name: str, changed: DataFrame, batch: Batch) -> None:
-        rows = settle(changed.withColumn("ingested_at", F.lit(batch.upto)))
+        stamps = {"ingested_at": F.lit(batch.upto), "rules_version": F.lit(self._version)}
+        rows = settle(changed.withColumns(stamps))
         if not rows.isEmpty():
             self._run.lake.swap(name, None, rows, batch.upto, F.lit(True))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kit.home import Home
+from millrace.workspace.orders import definitions
 from millrace.workspace.ports import free_port
-from silver.definitions import DEFINITIONS
 
 PARTS = {"missing": None, "empty": b"", "binary": bytes(range(256)) * 64}
 TOLD = {"missing": "no such file", "empty": "is empty", "binary": "is binary"}
@@ -57,7 +57,7 @@ def test_a_broker_that_is_away(home: Home) -> None:
 def test_a_table_that_can_not_be_rebuilt(home: Home) -> None:
     line = the_one_line(home.run("rebuild", "silver.events", "silver.nothing"))
     assert "silver.nothing is no table that can be rebuilt" in line
-    for name in DEFINITIONS:
+    for name in definitions():
         assert name in line
 
 

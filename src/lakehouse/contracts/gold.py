@@ -7,6 +7,7 @@ _CAMPAIGN = (
     Column("campaign_medium", "string", "campaign's medium"),
     Column("campaign_name", "string", "campaign's name"),
 )
+_RULES_VERSION = Column("rules_version", "string", "version of the rules that it follows", provenance=True)
 _EVENT = "event_id: string, at: timestamp, url: string, referrer: string"
 
 TOUCHES = Table(
@@ -25,6 +26,7 @@ TOUCHES = Table(
         Column("url", "string", "address of the click, or of the session's first event"),
         Column("referrer", "string", "address of the page before"),
         Column("impression", f"struct<{_EVENT}>", "what a click was on, if it was seen in time"),
+        _RULES_VERSION,
     ),
     event_time="touched_at",
 )
@@ -53,6 +55,7 @@ CONVERSIONS = Table(
             f"struct<session_id: string, {_EVENT}, channel: string>",
             "the session it came in, by its first event",
         ),
+        _RULES_VERSION,
     ),
     event_time="converted_at",
 )
@@ -74,6 +77,7 @@ ATTRIBUTION = Table(
         Column("credit", "double", "0 to 1; sums to 1 by conversion and model"),
         Column("credited_value", "decimal(18,4)", "sums to the conversion's value exactly"),
         Column("credited_reporting_value", "decimal(18,4)", "sums to its reporting value exactly"),
+        _RULES_VERSION,
     ),
     event_time="converted_at",
 )
@@ -225,6 +229,8 @@ CHANNEL_CREDIT = Table(
     ),
     event_time="period_start",
 )
+
+LOCK = CONVERSIONS.name  # held while gold is written; each of its tables follows from others
 
 TABLES = (
     TOUCHES,

@@ -8,6 +8,7 @@ _COORDINATES = (
     Column("offset", "bigint", "Kafka offset", provenance=True),
 )
 _INGESTED_AT = Column("ingested_at", "timestamp", "stamp of the bronze micro-batch", provenance=True)
+_RULES_VERSION = Column("rules_version", "string", "version of the rules that it follows", provenance=True)
 _KNOWN_BY = Column("ingested_at", "timestamp", "stamp up to which input told of it", provenance=True)
 
 EVENTS = Table(
@@ -42,6 +43,7 @@ EVENTS = Table(
         Column("value", "decimal(18,4)", "money, in `currency`; negative for a refund"),
         Column("currency", "string", "ISO 4217 code, as sent"),
         Column("properties", "string", "properties, whole, as JSON text"),
+        _RULES_VERSION,
         *_COORDINATES,
         _INGESTED_AT,
         Column("event_hash", "bigint", "xxhash64 of event_id: what look-ups of copies read"),
@@ -95,6 +97,7 @@ SESSIONS = Table(
         Column("campaign_medium", "string", "campaign's medium of the first event"),
         Column("campaign_name", "string", "campaign's name of the first event"),
         Column("channel", "string", "channel of the first event"),
+        _RULES_VERSION,
         Column("is_open", "boolean", "the watermark has not passed its end by the gap"),
         Column("first_event_id", "string", "UID of the first event (time, then UID)"),
         Column("last_event_id", "string", "UID of the last event (time, then UID)"),
@@ -175,6 +178,7 @@ BOTS = Table(
         Column("visitor_id", "string", "who is no person"),
         Column("reason", "string", "user_agent: it says so; rate: it is too quick"),
         Column("since", "timestamp", "time of the event that it is known by"),
+        _RULES_VERSION,
         _KNOWN_BY,
     ),
     event_time="since",

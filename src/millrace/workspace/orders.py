@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lakehouse.job import Job
+from lakehouse.rebuilding import Definitions
 
 REBUILD, RUN = "rebuild", "run"
 
@@ -28,9 +29,16 @@ class Order:
         """
         if self.command == REBUILD:
             from lakehouse.rebuilding import rebuild_job
-            from silver.definitions import DEFINITIONS
 
-            return [rebuild_job(DEFINITIONS, self.names)]
+            return [rebuild_job(definitions(), self.names)]
         from millrace.workspace.bundle import select_jobs
 
         return [job.job for job in select_jobs(list(self.names))]
+
+
+def definitions() -> Definitions:
+    """The tables that can be rebuilt, each after those that it is computed from."""
+    from gold import definitions as gold
+    from silver import definitions as silver
+
+    return {**silver.DEFINITIONS, **gold.DEFINITIONS}
