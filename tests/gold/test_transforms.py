@@ -48,7 +48,7 @@ def test_a_value_is_shared_to_the_last_ten_thousandth(spark: SparkSession) -> No
     text, now = F.lit(None).cast("string"), F.lit(NOON)
     more = dict.fromkeys(("touch_id", "channel", "promotion_id"), text)
     more |= dict.fromkeys(("campaign_source", "campaign_medium", "campaign_name"), text)
-    more |= {"touched_at": now, "converted_at": now, "anchor_at": now, "reporting_value": F.col("value")}
+    more |= {"touched_at": now, "converted_at": now, "anchor": F.struct(now.alias("at")), "reporting_value": F.col("value")}
     found: dict[tuple[str, str], list[Decimal]] = {}
     for row in credit_touches(frame.withColumns(more)).orderBy("position").collect():
         assert row.credited_value == row.credited_reporting_value
@@ -78,7 +78,7 @@ def test_columns_credit_as_the_rules_do(spark: SparkSession) -> None:
             for place, touch in enumerate(touches, 1)
         ]
     columns = "conversion_id string, position int, touches bigint, channel string"
-    frame = spark.createDataFrame(rows, f"{columns}, touched_at timestamp, anchor_at timestamp")
+    frame = spark.createDataFrame(rows, f"{columns}, touched_at timestamp, at timestamp")
     names = ("touch_id", "promotion_id", "campaign_source", "campaign_medium", "campaign_name")
     more = dict.fromkeys(names, F.lit(None).cast("string"))
     money = F.lit(1).cast("decimal(18,4)")

@@ -80,12 +80,13 @@ def assert_same(
     oracle: Oracle, read: Callable[[str, Sequence[str]], list[dict[str, Any]]], *layers: str
 ) -> None:
     """The same for tables that are read, or computed, in any way."""
+    told = []
     for table, rows in expected_rows(oracle).items():
         if layers and TABLES[table].layer not in layers:
             continue
         columns = (*TABLES[table].facts, *_MORE.get(table, ()))
         columns = tuple(name for name in columns if name not in _UNKNOWN.get(table, ()))
-        wanted = Counter(_line(columns, row) for row in rows())
+        wanted = Counter(_line(columns, plain(row)) for row in rows())
         found = Counter(_line(columns, row) for row in read(table, columns))
         if wanted == found:
             continue
@@ -96,7 +97,9 @@ def assert_same(
         counts = (
             f"{wanted.total()} rows wanted, {found.total()} found, {len(missing)} missing, {len(extra)} extra"
         )
-        raise AssertionError(f"{table}: {counts}\n{listed}")
+        told.append(f"{table}: {counts}\n{listed}")
+    if told:
+        raise AssertionError("\n".join(told))
 
 
 def _line(columns: Sequence[str], row: dict[str, Any]) -> str:
@@ -114,6 +117,10 @@ def plain(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _plain(value[name]) for name in sorted(value)}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
     if isinstance(value, bytearray):
         return bytes(value)
     return (

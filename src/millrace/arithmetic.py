@@ -1,0 +1,101 @@
+"""The arithmetic of a credit, in words and figures."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from decimal import Decimal
+
+from gold.rules.models import DIRECT, ENDS, HALF_LIFE, Touch
+
+_DAY = timedelta(days=1)
+
+
+def work_out(model: str, touches: Sequence[Touch]) -> list[str]:
+    """How each touch comes to its credit.
+
+    Args:
+        model: a name of `gold.rules.models.MODELS`.
+        touches: of one conversion, earliest first; none at all is Direct's.
+
+    Returns:
+        As many lines as there are touches; one if there are none.
+    """
+    if not touches:
+        return ["no touch in the look-back: all of it is Direct's"]
+    return _WORK[model](touches)
+
+
+def share_out(value: Decimal | None, credits_: Sequence[float], given: Sequence[Decimal | None]) -> list[str]:
+    """How each touch comes to its part of a value: credit × value, and what rounding leaves.
+
+    Args:
+        value: of the conversion.
+        credits_: of its touches.
+        given: what the table says that each has of it.
+    """
+    lines = []
+    for credit, part in zip(credits_, given, strict=True):
+        if value is None or part is None:
+            lines.append("not known")
+            continue
+        exact = Decimal(repr(credit)) * value
+        rounded = exact.quantize(Decimal("0.0001"), "ROUND_HALF_UP")
+        rest = part - rounded
+        lines.append(
+            f"{credit:.6g} × {value:f} = {part:f}" + (f" ({rest:+f} left by rounding)" if rest else "")
+        )
+    return lines
+
+
+def _first(touches: Sequence[Touch]) -> list[str]:
+    return ["the first" if number == 0 else "not the first" for number in range(len(touches))]
+
+
+def _last(touches: Sequence[Touch]) -> list[str]:
+    last = len(touches) - 1
+    return ["the last" if number == last else "not the last" for number in range(len(touches))]
+
+
+def _last_non_direct(touches: Sequence[Touch]) -> list[str]:
+    others = [number for number, touch in enumerate(touches) if touch.channel != DIRECT]
+    if not others:
+        return [f"{line}, and all are Direct" for line in _last(touches)]
+
+    def say(number: int, touch: Touch) -> str:
+        if number == others[-1]:
+            return "the last that is not Direct"
+        return "Direct" if touch.channel == DIRECT else "not the last that is not Direct"
+
+    return [say(number, touch) for number, touch in enumerate(touches)]
+
+
+def _linear(touches: Sequence[Touch]) -> list[str]:
+    return [f"1 / {len(touches)}"] * len(touches)
+
+
+def _position_based(touches: Sequence[Touch]) -> list[str]:
+    between = len(touches) - 2
+    if between <= 0:
+        return _linear(touches)
+    return [
+        f"{ENDS}, the first",
+        *[f"{1 - 2 * ENDS:.2g} / {between}, between"] * between,
+        f"{ENDS}, the last",
+    ]
+
+
+def _time_decay(touches: Sequence[Touch]) -> list[str]:
+    weights = [2.0 ** -(touch.age / HALF_LIFE) for touch in touches]
+    return [
+        f"2^-({touch.age / _DAY:.4g} d / {HALF_LIFE / _DAY:g} d) = {weight:.6g}, of {sum(weights):.6g}"
+        for touch, weight in zip(touches, weights, strict=True)
+    ]
+
+
+_WORK = {
+    "first": _first,
+    "last": _last,
+    "last_non_direct": _last_non_direct,
+    "linear": _linear,
+    "position_based": _position_based,
+    "time_decay": _time_decay,
+}

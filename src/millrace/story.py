@@ -1,0 +1,103 @@
+"""What led to a conversion, and how its credit was worked out: read from the tables, without a JVM."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import polars as pl
+
+from gold.rules.models import MODELS
+from gold.rules.refunds import load_refunds
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings
+from millrace.reader import scan
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Story:
+    """A conversion, and what gold says of it.
+
+    Args:
+        conversion: its row of gold.conversions.
+        anchor: the row whose touches count: its own, or that of the order which it takes back.
+        trail: rows of gold.trails, in order.
+        credits: by model, rows of gold.attribution, in order of position.
+        touches: by touch_id, rows of gold.touches.
+        rate: the row of silver.exchange_rates that the reporting value is at; None if none was needed or known.
+    """
+
+    conversion: Row
+    anchor: Row
+    trail: list[Row]
+    credits: dict[str, list[Row]]
+    touches: dict[str, Row] = field(default_factory=dict)
+    rate: Row | None = None
+
+
+def tell_conversion(settings: Settings, wanted: str) -> Story:
+    """Find a conversion and all that explains it.
+
+    Args:
+        settings: the settings in force.
+        wanted: its conversion_id or the beginning of it, its order, or the UID of its event.
+
+    Raises:
+        MillraceError: if there is none, or more than one.
+    """
+    conversion = _find(settings, wanted)
+    mine = pl.col("conversion_id") == conversion["conversion_id"]
+    credits_ = _rows(settings, "gold.attribution", mine, "position")
+    ids = [row["touch_id"] for row in credits_ if row["touch_id"]]
+    touches = _rows(settings, "gold.touches", pl.col("touch_id").is_in(ids), "touched_at")
+    return Story(
+        conversion=conversion,
+        anchor=_anchor(settings, conversion),
+        trail=_rows(settings, "gold.trails", mine, "step"),
+        credits={model: [row for row in credits_ if row["model"] == model] for model in MODELS},
+        touches={row["touch_id"]: row for row in touches},
+        rate=_rate(settings, conversion),
+    )
+
+
+def _find(settings: Settings, wanted: str) -> Row:
+    any_of = pl.col("conversion_id").str.starts_with(wanted)
+    for name in ("order_id", "event_id"):
+        any_of |= (pl.col(name) == wanted).fill_null(value=False)
+    found = _rows(settings, "gold.conversions", any_of, "converted_at")
+    if not found:
+        raise MillraceError(
+            f"there is no conversion {wanted!r}",
+            "Name a conversion_id, an order or a UID: "
+            '`millrace sql "SELECT conversion_id, goal, order_id FROM gold.conversions LIMIT 9"` lists some',
+        )
+    if len(found) > 1:
+        listed = "; ".join(f"{row['conversion_id']} ({row['goal']})" for row in found[:5])
+        raise MillraceError(f"{wanted!r} is {len(found):,} conversions", f"Name one of them: {listed}")
+    return found[0]
+
+
+def _anchor(settings: Settings, conversion: Row) -> Row:
+    goal = load_refunds(settings.conf).get(conversion["goal"])
+    if goal is None or conversion["order_id"] is None:
+        return conversion
+    same = (pl.col("goal") == goal) & (pl.col("order_id") == conversion["order_id"])
+    orders = _rows(settings, "gold.conversions", same, "converted_at")
+    return orders[0] if orders else conversion
+
+
+def _rate(settings: Settings, conversion: Row) -> Row | None:
+    code = (conversion["currency"] or "").upper()
+    if conversion["value"] is None or code == settings.reporting_currency.upper():
+        return None
+    at: datetime = conversion["converted_at"]
+    until = pl.col("valid_to").is_null() | (pl.col("valid_to") > at)
+    valid = (pl.col("currency") == code) & (pl.col("valid_from") <= at) & until
+    rates = _rows(settings, "silver.exchange_rates", valid, "valid_from")
+    return rates[0] if rates else None
+
+
+def _rows(settings: Settings, table: str, condition: pl.Expr, order: str) -> list[Row]:
+    rows = scan(settings, table)
+    return [] if rows is None else rows.filter(condition).sort(order).collect().to_dicts()
