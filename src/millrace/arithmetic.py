@@ -40,9 +40,8 @@ def share_out(value: Decimal | None, credits_: Sequence[float], given: Sequence[
         exact = Decimal(repr(credit)) * value
         rounded = exact.quantize(Decimal("0.0001"), "ROUND_HALF_UP")
         rest = part - rounded
-        lines.append(
-            f"{credit:.6g} × {value:f} = {part:f}" + (f" ({rest:+f} left by rounding)" if rest else "")
-        )
+        left = f" ({rest:+f} left by rounding)" if rest else ""
+        lines.append(f"{credit:.6g} × {value:f} = {part:f}{left}")
     return lines
 
 
@@ -76,11 +75,8 @@ def _position_based(touches: Sequence[Touch]) -> list[str]:
     between = len(touches) - 2
     if between <= 0:
         return _linear(touches)
-    return [
-        f"{ENDS}, the first",
-        *[f"{1 - 2 * ENDS:.2g} / {between}, between"] * between,
-        f"{ENDS}, the last",
-    ]
+    middle = f"{1 - 2 * ENDS:.2g} / {between}, between"
+    return [f"{ENDS}, the first", *[middle] * between, f"{ENDS}, the last"]
 
 
 def _time_decay(touches: Sequence[Touch]) -> list[str]:

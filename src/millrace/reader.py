@@ -11,11 +11,13 @@ from deltalake.exceptions import TableNotFoundError
 
 from lakehouse.contracts import TABLES
 from lakehouse.instants import as_utc
+from lakehouse.rules import rules_version
 from lakehouse.settings import Settings
 
 LINE = ("ingest", "refine", "repair", "publish")
 """The jobs, each behind the one it follows."""
 
+_RULES = "rules_version"
 _SUMS = ("input_rows", "output_rows", "duplicates", "rejected", "heartbeats", "erased", "late", "seconds")
 
 
@@ -70,6 +72,28 @@ def without_rate(settings: Settings) -> int:
         return 0
     lacking = pl.col("value").is_not_null() & pl.col("reporting_value").is_null()
     return int(conversions.select(lacking.sum()).collect().item())
+
+
+def tables_of_other_rules(settings: Settings) -> list[str]:
+    """Tables with rows by other rules than those of conf/ now, by the statistics of their files."""
+    now = rules_version(settings.conf)
+    return [
+        name
+        for name, table in TABLES.items()
+        if _RULES in table.column_names and not _all_by(settings, name, now)
+    ]
+
+
+def _all_by(settings: Settings, name: str, version: str) -> bool:
+    table = open_table(settings, name)
+    if table is None:
+        return True
+    files = pl.DataFrame(table.get_add_actions(flatten=True))
+    told = [f"{end}.{_RULES}" for end in ("min", "max")]
+    if not set(told) <= set(files.columns):
+        return files.is_empty()  # written before rules had versions
+    filled = files.filter(pl.col("num_records") > 0)
+    return filled.filter(~pl.all_horizontal(pl.col(*told).eq_missing(version))).is_empty()
 
 
 def ledger_sums(settings: Settings) -> dict[str, dict[str, Any]]:

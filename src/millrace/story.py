@@ -25,7 +25,7 @@ class Story:
         trail: rows of gold.trails, in order.
         credits: by model, rows of gold.attribution, in order of position.
         touches: by touch_id, rows of gold.touches.
-        rate: the row of silver.exchange_rates that the reporting value is at; None if none was needed or known.
+        rate: the row of silver.exchange_rates that the reporting value is at, if one was needed and known.
     """
 
     conversion: Row

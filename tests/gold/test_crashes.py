@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from kit.folding import assert_changes_fold
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, run_jobs
 from kit.records import NOON, Bronze, Record, message, record
@@ -17,7 +18,7 @@ from lakehouse.tables import Lakehouse
 
 MINUTES = timedelta(minutes=1)
 SALE = {"order_id": "sale", "total": "0.0001", "currency": "EUR"}
-_WRITES = ("append", "replace_where", "swap")
+_WRITES = ("append", "replace_where", "swap", "overwrite")
 PAGE = "https://shop.example/"
 
 
@@ -101,6 +102,11 @@ CASES = [
     (["refine", "repair"], "ops.ledger"),
     (["repair", "publish"], "gold.conversions"),
     (["refine", "repair", "publish"], "gold.traffic"),
+    (["refine", "repair", "publish"], "gold.trails"),
+    (["refine", "repair", "publish"], "gold.visitor_minutes"),
+    (["refine", "repair", "publish"], "gold.traffic_changes"),
+    (["refine", "repair", "publish"], "gold.campaign_performance"),
+    (["refine", "repair", "publish"], "gold.touches"),
 ]
 
 
@@ -120,3 +126,4 @@ def test_jobs_that_die_before_a_commit_end_as_if_they_had_not(spark: SparkSessio
         bronze.commit(story.after(day, clock))
     run_jobs(spark, settings)
     assert_as_the_oracle(settings, Oracle.over(bronze.stored))
+    assert assert_changes_fold(settings) > len(CASES)

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from kit.folding import assert_changes_fold
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, run_jobs
 from kit.records import Bronze
@@ -25,6 +26,7 @@ def test_stories_told_out_of_order(spark: SparkSession, tmp_path: Path) -> None:
     run_jobs(spark, settings, "refine")
     run_jobs(spark, coarse, "repair", "publish")
     assert_as_the_oracle(settings, Oracle.over(bronze.stored))
+    assert assert_changes_fold(settings) == 2
 
 
 @pytest.mark.long

@@ -5,7 +5,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from gold.attribution import credit_touches
@@ -15,8 +15,24 @@ from gold.rules.clicks import counted
 from gold.rules.models import MODELS, Touch
 from gold.rules.models import credits as credits_of
 from kit.records import NOON
+from lakehouse.contracts.gold import TOUCHES
 
 SECOND = timedelta(seconds=1)
+
+
+def as_journeys(rows: DataFrame) -> DataFrame:
+    """What `gold.journeys.trace_journeys` gives, of rows with `channel`, `touched_at` and `at`."""
+    none = F.lit(None).cast("string")
+    names = [name for name in TOUCHES.column_names if name not in ("channel", "touched_at")]
+    touch = F.struct("channel", "touched_at", *(none.alias(name) for name in names))
+    more = {
+        "touch": touch,
+        "anchor": F.struct("at"),
+        "converted_at": F.col("at"),
+        "reporting_value": F.col("value"),
+        "rules_version": none,
+    }
+    return rows.withColumns(more).drop("channel", "touched_at")
 
 
 def test_columns_count_the_clicks_that_the_rule_counts(spark: SparkSession) -> None:
@@ -45,12 +61,9 @@ def test_a_value_is_shared_to_the_last_ten_thousandth(spark: SparkSession) -> No
     frame = spark.createDataFrame(
         rows, "conversion_id string, position int, value decimal(18,4), touches bigint"
     ).coalesce(1)
-    text, now = F.lit(None).cast("string"), F.lit(NOON)
-    more = dict.fromkeys(("touch_id", "channel", "promotion_id"), text)
-    more |= dict.fromkeys(("campaign_source", "campaign_medium", "campaign_name"), text)
-    more |= {"touched_at": now, "converted_at": now, "anchor": F.struct(now.alias("at")), "reporting_value": F.col("value")}
+    frame = frame.withColumns({"channel": F.lit("Email"), "touched_at": F.lit(NOON), "at": F.lit(NOON)})
     found: dict[tuple[str, str], list[Decimal]] = {}
-    for row in credit_touches(frame.withColumns(more)).orderBy("position").collect():
+    for row in credit_touches(as_journeys(frame)).orderBy("position").collect():
         assert row.credited_value == row.credited_reporting_value
         found.setdefault((row.conversion_id, row.model), []).append(row.credited_value)
     assert found["tiny", "linear"] == [0, 0, 0, 0, 0, 0, Decimal("0.0001")]
@@ -79,12 +92,9 @@ def test_columns_credit_as_the_rules_do(spark: SparkSession) -> None:
         ]
     columns = "conversion_id string, position int, touches bigint, channel string"
     frame = spark.createDataFrame(rows, f"{columns}, touched_at timestamp, at timestamp")
-    names = ("touch_id", "promotion_id", "campaign_source", "campaign_medium", "campaign_name")
-    more = dict.fromkeys(names, F.lit(None).cast("string"))
-    money = F.lit(1).cast("decimal(18,4)")
-    more |= {"value": money, "reporting_value": money, "converted_at": F.col("anchor_at")}
+    frame = frame.withColumn("value", F.lit(1).cast("decimal(18,4)"))
     found: dict[tuple[str, str], list[float]] = {}
-    for row in credit_touches(frame.withColumns(more)).orderBy("position").collect():
+    for row in credit_touches(as_journeys(frame)).orderBy("position").collect():
         found.setdefault((row.conversion_id, row.model), []).append(row.credit)
     assert found.keys() == {(name, model) for name in journeys for model in MODELS}
     for (name, model), shares in found.items():

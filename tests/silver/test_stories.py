@@ -1,4 +1,4 @@
-"""Stories made up by a generator, by any clock, late by seconds or months, in any batches, in silver.
+"""Stories made up by a generator, by any clock, late by seconds or months, in any batches.
 
 All as the oracle says. An example is one story: the events of one or two visitors, with their copies. Many
 share a run of Spark.
@@ -76,15 +76,15 @@ def check_in_one_go(spark: SparkSession, settings: Settings, stored: Sequence[St
 
 
 def check_in_batches(spark: SparkSession, home: Path, stories: int, batches: int, number: int) -> None:
-    """By the functions in one go, and by the jobs batch by batch; compared after each."""
+    """By the functions in one go, and by the jobs batch by batch, gold included; compared after each."""
     settings = settle_in(spark, home)
     bronze = Bronze(spark, settings)
     deliveries = deliver(stories, number)
     with retelling(deliveries):
         for records in cut(deliveries, batches, number):
             bronze.commit(records)
-            run_jobs(spark, settings, "refine", "repair")
-            assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
+            run_jobs(spark, settings)
+            assert_as_the_oracle(settings, Oracle.over(bronze.stored))
         check_in_one_go(spark, settings, bronze.stored)
 
 
@@ -99,7 +99,7 @@ def test_many_stories_in_one_go_and_in_batches(spark: SparkSession, tmp_path: Pa
 
 
 def check_streamed(spark: SparkSession, home: Home, stories: int, batches: int, number: int) -> None:
-    """Through a Kafka topic and all jobs of silver, batch by batch."""
+    """Through a Kafka topic and all jobs, batch by batch."""
     settle_in(spark, home.path)
     settings = home.settings
     deliveries = deliver(stories, number)
@@ -107,8 +107,8 @@ def check_streamed(spark: SparkSession, home: Home, stories: int, batches: int, 
         for records in cut(deliveries, batches, number):
             topic.send(records)
             ingest(Run("ingest", spark.newSession(), settings, once=True))
-            run_jobs(spark, settings, "refine", "repair")
-            assert_as_the_oracle(settings, Oracle.over(stored_in(spark, settings)), "silver")
+            run_jobs(spark, settings)
+            assert_as_the_oracle(settings, Oracle.over(stored_in(spark, settings)))
     assert len(stored_in(spark, settings)) == len(deliveries)
 
 

@@ -95,6 +95,8 @@ def _read_tables(settings: Settings, snapshot: Snapshot, lag: bool) -> None:
     snapshot.ledger = _read(lambda: reader.ledger_sums(settings), snapshot, {})
     if lacking := _read(lambda: reader.without_rate(settings), snapshot, 0):
         snapshot.notes.append(f"{lacking:,} conversions have no reporting value: no exchange rate")
+    if due := _read(lambda: reader.tables_of_other_rules(settings), snapshot, []):
+        snapshot.notes.append(f"rows by other rules than those of conf/: `millrace rebuild {' '.join(due)}`")
     snapshot.behind = _read(lambda: reader.behind(settings), snapshot, {})
     if lag and cluster_id(settings.bootstrap, seconds=1.0) is not None:
         snapshot.lag = _read(lambda: reader.lag(settings), snapshot, None)

@@ -1,0 +1,185 @@
+"""What comes late restates the rows that hang on it, and no others.
+
+Five people bought something, long ago. Then one batch brings to each something else that is late.
+"""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kit.oracle import Oracle
+from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
+from kit.records import NOON, Bronze, Record, message, rate, record
+from kit.spark import settle_in
+from lakehouse.contracts import TABLES
+
+HOUR = timedelta(hours=1)
+CRAWLER = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+PERSONAL = ("gold.conversions", "gold.attribution", "gold.trails", "gold.touches")
+Rows = dict[str, dict[tuple[Any, ...], dict[str, Any]]]
+
+
+def page(uid: str, visitor: str, hour: float, url: str = "https://shop.example/", **more: Any) -> Record:
+    context = {"page": {"url": url}, "userAgent": more.pop("agent", "Firefox")}
+    return record({**message(uid, visitor, "page", NOON + hour * HOUR), "context": context, **more})
+
+
+def order(
+    uid: str, visitor: str, hour: float, number: str, currency: str = "EUR", total: str = "10"
+) -> Record:
+    properties = {"order_id": number, "total": total, "currency": currency}
+    body = message(uid, visitor, "Order Completed", NOON + hour * HOUR, properties=properties)
+    return record({**body, "context": {"page": {"url": "https://shop.example/paid"}}})
+
+
+def before() -> list[Record]:
+    """Each has visited twice, on different days, and then bought; the watermark has passed all of it."""
+    told = []
+    for who in ("touch", "identity", "order", "rate", "bot", "nobody"):
+        currency = "USD" if who == "rate" else "EUR"
+        told += [page(f"{who}-1", who, 0), page(f"{who}-2", who, 48)]
+        told.append(order(f"{who}-o", who, 48.1, f"A-{who}", currency))
+    told.append(page("tablet-1", "tablet", 24))  # another device, of whom nobody knows whose it is
+    return [*told, page("clock", "clock", 400)]
+
+
+def late() -> list[Record]:
+    identified = {"userId": "ida"}
+    return [
+        page("touch-3", "touch", 24, "https://shop.example/?utm_medium=email"),
+        record({**message("i-1", "identity", "identify", NOON + 48.2 * HOUR), **identified}),
+        record({**message("i-2", "tablet", "identify", NOON + 24.2 * HOUR), **identified}),
+        order("order-early", "order", 0.1, "A-order"),
+        rate("USD", "0.5", NOON - HOUR),
+        page("bot-3", "bot", 48.2, agent=CRAWLER),
+    ]
+
+
+@pytest.fixture(scope="module")
+def states(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Rows, Rows]:
+    """The tables of gold before and after."""
+    settings = settle_in(spark, tmp_path_factory.mktemp("restated"))
+    bronze = Bronze(spark, settings)
+    found = []
+    for records in (before(), late()):
+        bronze.commit(records)
+        run_jobs(spark, settings)
+        assert_as_the_oracle(settings, Oracle.over(bronze.stored))
+        found.append(
+            {name: _keyed(name, read_rows(settings, name, TABLES[name].column_names)) for name in GOLD}
+        )
+    return found[0], found[1]
+
+
+GOLD = (
+    *PERSONAL, "gold.traffic", "gold.campaign_performance", "gold.search_performance", "gold.funnel",
+)  # fmt: skip
+
+
+def _keyed(name: str, rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
+    return {tuple(row[key] for key in TABLES[name].key): row for row in rows}
+
+
+def changes(
+    states: tuple[Rows, Rows], table: str
+) -> list[tuple[dict[str, Any] | None, dict[str, Any] | None]]:
+    """Rows that are not as they were: as they were, and as they are."""
+    old, new = states[0][table], states[1][table]
+    return [(old.get(key), new.get(key)) for key in {*old, *new} if old.get(key) != new.get(key)]
+
+
+def changed_of(states: tuple[Rows, Rows], table: str, visitor: str) -> list[Any]:
+    """Those of one of the people."""
+    ids = {
+        row["conversion_id"]
+        for state in states
+        for row in state["gold.conversions"].values()
+        if row["visitor_id"] == visitor
+    }
+    return [
+        (old, new)
+        for old, new in changes(states, table)
+        if (new or old or {}).get("visitor_id") == visitor or (new or old or {}).get("conversion_id") in ids
+    ]
+
+
+def at(hour: float) -> int:
+    return round((NOON + hour * HOUR - datetime(1970, 1, 1, tzinfo=NOON.tzinfo)).total_seconds() * 1e6)
+
+
+def shares(states: tuple[Rows, Rows], number: str, model: str) -> dict[int | None, Decimal]:
+    """By time of the touch, what it has of an order now."""
+    (conversion,) = [row for row in states[1]["gold.conversions"].values() if row["order_id"] == number]
+    return {
+        row["touched_at"]: row["credited_value"]
+        for row in states[1]["gold.attribution"].values()
+        if row["conversion_id"] == conversion["conversion_id"] and row["model"] == model
+    }
+
+
+def test_a_late_touch_shares_in_the_orders_after_it(states: tuple[Rows, Rows]) -> None:
+    assert shares(states, "A-touch", "linear") == {
+        at(0): Decimal("3.3333"), at(24): Decimal("3.3333"), at(48): Decimal("3.3334"),
+    }  # fmt: skip
+    assert shares(states, "A-touch", "last_non_direct")[at(24)] == 10
+    ((old, new),) = changed_of(states, "gold.conversions", "touch")
+    assert {name for name in old if old[name] != new[name]} == {"touches"}
+    ((none, touch),) = changed_of(states, "gold.touches", "touch")
+    assert none is None
+    assert (touch["channel"], touch["touched_at"]) == ("Email", at(24))
+
+
+def test_a_late_identity_brings_the_touches_of_other_devices(states: tuple[Rows, Rows]) -> None:
+    assert shares(states, "A-identity", "linear").keys() == {at(0), at(24), at(48)}
+    ((old, new),) = changed_of(states, "gold.conversions", "identity")
+    assert {name for name in old if old[name] != new[name]} == {"touches", "person_id"}
+    assert changed_of(states, "gold.touches", "identity") == []  # they are the visitor's, whoever that is
+
+
+def test_an_earlier_event_of_an_order_takes_its_place(states: tuple[Rows, Rows]) -> None:
+    ((old, new),) = changed_of(states, "gold.conversions", "order")
+    assert (old["converted_at"], new["converted_at"]) == (at(48.1), at(0.1))
+    assert new["event_id"] == "order-early"
+    assert new["conversion_id"] == old["conversion_id"]
+    assert shares(states, "A-order", "linear") == {at(0): Decimal(10)}
+
+
+def test_a_late_rate_gives_what_it_is_valid_for_a_value(states: tuple[Rows, Rows]) -> None:
+    ((old, new),) = changed_of(states, "gold.conversions", "rate")
+    assert {name for name in old if old[name] != new[name]} == {"reporting_value"}
+    assert (old["reporting_value"], new["reporting_value"]) == (None, Decimal(5))
+    credited = changed_of(states, "gold.attribution", "rate")
+    assert len(credited) == 2 * 6
+    assert all(old["credited_reporting_value"] is None for old, _ in credited)
+    assert changed_of(states, "gold.touches", "rate") == changed_of(states, "gold.trails", "rate") == []
+
+
+def test_a_bot_leaves_with_all_its_history(states: tuple[Rows, Rows]) -> None:
+    assert all(new is None for table in PERSONAL for _, new in changed_of(states, table, "bot"))
+    gone = {table: len(changed_of(states, table, "bot")) for table in PERSONAL}
+    assert gone == {
+        "gold.conversions": 1,
+        "gold.attribution": 12,  # two touches by six models
+        "gold.trails": 2,  # the visit and the goal
+        "gold.touches": 2,
+    }
+
+
+def test_nobody_else_is_restated(states: tuple[Rows, Rows]) -> None:
+    named = ("touch", "identity", "order", "rate", "bot")
+    for table in PERSONAL:
+        told = sum(len(changed_of(states, table, who)) for who in named)
+        assert told == len(changes(states, table)), table
+
+
+def test_only_windows_that_hold_something_of_it_are_revised(states: tuple[Rows, Rows]) -> None:
+    minutes = {
+        ((new or old or {})["window_start"])
+        for old, new in changes(states, "gold.traffic")
+        if (new or old or {})["window_kind"] == "1 minute"
+    }
+    assert minutes == {at(hour) for hour in (0, 0.1, 24, 24.2, 48, 48.1, 48.2)}
+    assert all(new["pane"] == "late" for old, new in changes(states, "gold.traffic") if old and new)

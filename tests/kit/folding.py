@@ -1,0 +1,67 @@
+"""gold.traffic_changes, folded from the beginning, against gold.traffic at every version."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable
+
+from kit.pipeline import plain, read_rows
+from lakehouse.contracts.gold import TRAFFIC, TRAFFIC_CHANGES
+from lakehouse.settings import Settings
+
+State = dict[tuple[Any, ...], dict[str, Any]]
+
+
+def assert_changes_fold(settings: Settings) -> int:
+    """Fold change by change, and compare each version of traffic with what has been folded by then.
+
+    Returns:
+        Versions compared.
+    """
+    changes = read_rows(settings, TRAFFIC_CHANGES.name, TRAFFIC_CHANGES.column_names)
+    state: State = {}
+    versions = _versions(settings)
+    for version, sequence in versions:
+        now = [row for row in changes if row["sequence"] == sequence]
+        _apply(state, now)
+        stands = {_key(row): row for row in _traffic(settings, version)}
+        assert stands == state, f"version {version}, sequence {sequence}"
+    assert {row["sequence"] for row in changes} == {sequence for _, sequence in versions}
+    return len(versions)
+
+
+def _apply(state: State, changes: list[dict[str, Any]]) -> None:
+    """What is retracted must stand just so."""
+    for change in (row for row in changes if row["change"] == "retract"):
+        assert state.pop(_key(change)) == _row(change)
+    for change in (row for row in changes if row["change"] == "replace"):
+        assert _key(change) not in state
+        state[_key(change)] = _row(change)
+
+
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in TRAFFIC.key)
+
+
+def _row(change: dict[str, Any]) -> dict[str, Any]:
+    return {name: change[name] for name in TRAFFIC.column_names}
+
+
+def _versions(settings: Settings) -> list[tuple[int, int]]:
+    """The versions of gold.traffic that changed rows, and the sequence that each was folded from."""
+    found = []
+    for commit in DeltaTable(_folder(settings)).history():
+        told = json.loads(commit.get("userMetadata") or "{}")
+        if "sequence" in told:
+            found.append((commit["version"], told["sequence"]))
+    return sorted(found)
+
+
+def _traffic(settings: Settings, version: int) -> list[dict[str, Any]]:
+    rows = DeltaTable(_folder(settings), version=version).to_pyarrow_table()
+    return [plain(row) for row in rows.select(list(TRAFFIC.column_names)).to_pylist()]
+
+
+def _folder(settings: Settings) -> Path:
+    return Path(settings.warehouse, *TRAFFIC.name.split("."))
