@@ -19,6 +19,7 @@ from lakehouse.settings import Settings
 _LOCKS: dict[str, threading.RLock] = defaultdict(threading.RLock)
 _REWRITES: Counter[str] = Counter()
 _CREATION = threading.Lock()
+_ROWS_OF_A_FILE = 250_000  # when a table is written anew
 _RECENT = 100  # commits searched for a job's own, before all are
 
 
@@ -77,10 +78,17 @@ class Lakehouse:
         self._write(name, rows, "overwrite", self._metadata(upto), replaceWhere=condition)
 
     def overwrite(self, name: str, rows: DataFrame, **told: int) -> None:
-        """Swap all rows for others, in one commit. What other jobs wrote of theirs stays to be found."""
+        """Swap all rows for others, in one commit. What other jobs wrote of theirs stays to be found.
+
+        Files hold stretches of time, as they do where rows come in bit by bit: so they can be left out.
+        """
         self._ensure(name)
         layer, short = name.split(".")
-        writer = rows.select(*TABLES[name].column_names).write.format("delta").mode("overwrite")
+        laid_out = settle(rows.select(*TABLES[name].column_names))
+        if time := TABLES[name].event_time:
+            files = laid_out.count() // _ROWS_OF_A_FILE + 1
+            laid_out = laid_out.repartitionByRange(files, time).sortWithinPartitions(time)
+        writer = laid_out.write.format("delta").mode("overwrite")
         writer.option("userMetadata", self._metadata(None, **told)).save(
             str(self.settings.warehouse / layer / short)
         )

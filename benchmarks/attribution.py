@@ -1,0 +1,137 @@
+"""Does attribution cost the same with 16 times the touches behind it?"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from statistics import median
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from benchmarks.attribution_peer import StreamJoin
+from benchmarks.attribution_traffic import BATCH, END, Month, sessions_of, stamp_of
+from benchmarks.bench import application, print_table, progress
+from gold.definitions import DEFINITIONS
+from gold.publish import Publish
+from gold.rules.refunds import load_refunds
+from lakehouse.batches import Batch
+from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES
+from lakehouse.contracts.silver import EVENTS, SESSIONS
+from lakehouse.job import Run
+from lakehouse.ledger import Entry, Ledger
+from lakehouse.rebuilding import rebuild_job
+from lakehouse.settings import Settings
+
+MOST = 1.3
+UNIT = 312_500
+SIZES = (1, 16)
+_OURS, _PEER = "publish", "stream-stream join, 30 days of state"
+
+
+@dataclass
+class Bench:
+    """One run: seconds by design and size."""
+
+    unit: int
+    repetitions: int
+    seconds: dict[str, dict[int, float]] = field(default_factory=dict)
+
+    def run(self, size: int) -> None:
+        """Time both with so many touches behind them, each in a home of its own."""
+        with application() as (spark, settings):
+            month = Month(spark, size * self.unit)
+            progress(f"{size} x: {month.visits:,} touches")
+            run = Run("publish", spark, settings, once=True)
+            self._fill(run, month)
+            process = Publish(run, lambda: load_refunds(settings.conf))
+            self._note(_OURS, size, lambda number: self._publish(run, process, month, number))
+        with application() as (spark, settings):
+            self._time_peer(spark, settings, size)
+
+    def _fill(self, run: Run, month: Month) -> None:
+        started = time.monotonic()
+        events = month.events()
+        for name, rows in ((EVENTS.name, events), (SESSIONS.name, sessions_of(events, is_open=False))):
+            run.lake.overwrite(name, rows)
+        for job in ("refine", "repair", "publish"):
+            entry = Entry(job, 0, stamp_of(0), stamp_of(0), 0.0, month.visits, watermark=END)
+            Ledger(run.lake).record(entry)
+        rebuild_job(DEFINITIONS, list(DEFINITIONS)).body(Run("rebuild", run.spark, run.settings, once=True))
+        counts = {
+            name: run.lake.read(name).count() for name in (TOUCHES.name, CONVERSIONS.name, ATTRIBUTION.name)
+        }
+        told = ", ".join(f"{name} {rows:,}" for name, rows in counts.items())
+        progress(f"{told}, in {time.monotonic() - started:.0f} s")
+
+    def _publish(self, run: Run, process: Publish, month: Month, number: int) -> float:
+        events = month.batch(number)
+        late = F.col("event_time") < F.lit(END)
+        run.lake.append(EVENTS.name, events)
+        run.lake.append(SESSIONS.name, sessions_of(events.where(~late), is_open=True))
+        run.lake.append(SESSIONS.name, sessions_of(events.where(late), is_open=False))
+        batch = Batch(
+            id=number,
+            after=stamp_of(number - 1),
+            upto=stamp_of(number),
+            rows=BATCH,
+            upstream_watermark=END + (number - 1) * timedelta(minutes=40),
+        )
+        before = run.lake.read(CONVERSIONS.name).count()
+        started = time.monotonic()
+        process(batch)
+        seconds = time.monotonic() - started
+        added = run.lake.read(CONVERSIONS.name).count() - before
+        if added != events.where(F.col("goal").isNotNull()).count():
+            raise SystemExit(f"{added} conversions came of a micro-batch, which is not what was sent")
+        return seconds
+
+    def _time_peer(self, spark: SparkSession, settings: Settings, size: int) -> None:
+        month = Month(spark, size * self.unit)
+        peer = StreamJoin(spark, str(settings.home))
+        taken = peer.feed(month.events())
+        progress(f"{size} x: {_PEER} (took the history in, in {taken:.0f} s)")
+        self._note(_PEER, size, lambda number: peer.feed(month.batch(number)))
+        peer.stop()
+
+    def _note(self, name: str, size: int, go: Callable[[int], float]) -> None:
+        times = [go(number) for number in range(1, self.repetitions + 3)]
+        progress(
+            f"{size} x: {name}: {', '.join(f'{seconds:.2f}' for seconds in times)} s, the first two to warm up"
+        )
+        self.seconds.setdefault(name, {})[size] = median(times[2:])
+
+
+def _report(bench: Bench, sizes: tuple[int, ...]) -> float:
+    ratios = {name: times[sizes[-1]] / times[sizes[0]] for name, times in bench.seconds.items()}
+    print_table(
+        f"Seconds per micro-batch of {BATCH:,} events, median of {bench.repetitions}, by touches behind it",
+        ["", *(f"{size * bench.unit:,}" for size in sizes), f"{sizes[-1]} x / {sizes[0]} x"],
+        [
+            [name, *(f"{times[size]:.2f}" for size in sizes), f"{ratios[name]:.2f}"]
+            for name, times in bench.seconds.items()
+        ],
+    )
+    return ratios[_OURS]
+
+
+def main() -> int:
+    """Run, print, and fail if the cost grows."""
+    parser = argparse.ArgumentParser(prog="make bench-attribution", description=__doc__)
+    parser.add_argument("--unit", type=int, default=UNIT, help="touches of the smallest history")
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="multiples of it, rising")
+    parser.add_argument("--repetitions", type=int, default=3, help="micro-batches timed for each figure")
+    options = parser.parse_args()
+    sizes = tuple(map(int, options.sizes.split(",")))
+    bench = Bench(options.unit, options.repetitions)
+    for size in sizes:
+        bench.run(size)
+    ratio = _report(bench, sizes)
+    print(f"Ratio for publish: {ratio:.2f}, at most {MOST} is wanted.")
+    return int(ratio > MOST)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

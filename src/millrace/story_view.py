@@ -1,0 +1,124 @@
+"""A conversion's story, for people: what led to it, who earned it, and the arithmetic."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from gold.rules.models import Touch
+from millrace.arithmetic import share_out, work_out
+from millrace.story import Row, Story
+
+
+def render(story: Story, currency: str) -> RenderableType:
+    """All of it.
+
+    Args:
+        story: what is known.
+        currency: the reporting currency.
+    """
+    return Group(
+        *_head(story, currency), Text(), Text("How it came about", "bold"), _trail(story), *_models(story)
+    )
+
+
+def as_dict(story: Story) -> dict[str, Any]:
+    """The same for a machine: rows of the tables, times as ISO 8601."""
+    parts = {
+        "conversion": story.conversion,
+        "rate": story.rate,
+        "trail": story.trail,
+        "credits": story.credits,
+    }
+    plain: dict[str, Any] = _plain(parts)
+    plain["touches"] = [_plain(touch) for touch in story.touches.values()]
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
+def _head(story: Story, currency: str) -> Iterator[RenderableType]:
+    told = story.conversion
+    order = f", order {told['order_id']}" if told["order_id"] else ""
+    yield Text.assemble((f"{told['goal']}{order}", "bold"), f"  {_time(told['converted_at'])}")
+    person = f"person {told['person_id']}, visitor {told['visitor_id']}, event {told['event_id']}"
+    state = "final" if told["is_final"] else "may still change: the watermark has not passed it"
+    yield Text(f"{person}; {state}; conversion_id {told['conversion_id']}", "dim")
+    yield Text(_worth(story, currency))
+    if story.anchor is not story.conversion:
+        at = _time(story.anchor["converted_at"])
+        yield Text(f"It takes back from the touches of its order, {story.anchor['goal']} of {at}.")
+
+
+def _worth(story: Story, currency: str) -> str:
+    told = story.conversion
+    if told["value"] is None:
+        return "Worth: not said."
+    value = f"Worth {told['value']:f} {told['currency'] or '(no currency)'}"
+    if told["reporting_value"] is None:
+        return f"{value}; in {currency} not known, for want of a rate."
+    if story.rate is None:
+        return f"{value}."
+    since = _time(story.rate["valid_from"])
+    rate = f"{story.rate['rate'].normalize():f}, the rate since {since}"
+    return f"{value} × {rate} = {told['reporting_value']:f} {currency}."
+
+
+def _trail(story: Story) -> RenderableType:
+    table = _table("", "", "when", "what", "promotion", "tied to the next by")
+    for step in story.trail:
+        address = step["url"] or step["referrer"] or ""
+        tie = step["matched_on"] or ""
+        table.add_row(
+            str(step["step"]), step["kind"], _time(step["at"]), Text(address), step["promotion_id"] or "", tie
+        )
+    return table
+
+
+def _models(story: Story) -> Iterator[RenderableType]:
+    for model, rows in story.credits.items():
+        if not rows:
+            continue
+        yield Text()
+        yield Text.assemble("Credit by ", (model, "bold"))
+        yield _model(story, model, rows)
+
+
+def _model(story: Story, model: str, rows: list[Row]) -> RenderableType:
+    table = _table("", "touched", "by", "channel", "campaign", "why", "credit", "of the value")
+    touches = [
+        Touch(row["channel"], story.anchor["converted_at"] - row["touched_at"])
+        for row in rows
+        if row["touch_id"]
+    ]
+    values = [row["credited_value"] for row in rows]
+    parts = share_out(story.conversion["value"], [row["credit"] for row in rows], values)
+    for row, why, part in zip(rows, work_out(model, touches), parts, strict=True):
+        kind = story.touches.get(row["touch_id"], {}).get("kind", "")
+        campaign = row["campaign_name"] or row["promotion_id"] or ""
+        at = _time(row["touched_at"]) if row["touched_at"] else ""
+        cells = (at, kind, row["channel"], Text(campaign), why, f"{row['credit']:.6g}", part)
+        table.add_row(str(row["position"]), *cells)
+    return table
+
+
+def _table(*names: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for name in names:
+        table.add_column(name, overflow="fold")
+    return table
+
+
+def _time(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S}"
