@@ -98,9 +98,8 @@ class Bench:
 
     def _note(self, name: str, size: int, go: Callable[[int], float]) -> None:
         times = [go(number) for number in range(1, self.repetitions + 3)]
-        progress(
-            f"{size} x: {name}: {', '.join(f'{seconds:.2f}' for seconds in times)} s, the first two to warm up"
-        )
+        shown = ", ".join(f"{seconds:.2f}" for seconds in times)
+        progress(f"{size} x: {name}: {shown} s, the first two to warm up")
         self.seconds.setdefault(name, {})[size] = median(times[2:])
 
 

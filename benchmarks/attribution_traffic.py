@@ -71,12 +71,11 @@ class Month:
         ordered = (place == _OF_A_VISIT - 1) & (of_visit % (_ORDERS // _OF_A_VISIT) == 0) & ~late
         event = visit * _OF_A_VISIT + place
         page, order = (F.struct(*columns) for columns in (_page(event), _order(event)))
-        names = [name for name in ("type", "role", "channel", "url", "goal", "order_id", "value", "currency")]
         either = [
             F.when(ordered, order[name] if name in _ORDER else None)
             .otherwise(page[name] if name in _PAGE else None)
             .alias(name)
-            for name in names
+            for name in dict.fromkeys((*_PAGE, *_ORDER))
         ]
         rows = self.spark.range(BATCH).select(_uid(f"b{number}-", event), visitor, at.alias("at"), *either)
         return _complete(rows, stamp_of(number))
