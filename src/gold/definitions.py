@@ -12,7 +12,7 @@ from gold.conversions import anchor_refunds, keep_first, mark_final, read_goals
 from gold.daily import Daily
 from gold.days import Days
 from gold.journeys import count_touches, trace_journeys
-from gold.minutes import add_up, minutes_of_conversions, minutes_of_events
+from gold.minutes import add_up, minutes_of_conversions, minutes_of_events, take_back
 from gold.persons import name_persons
 from gold.rates import report_values
 from gold.rules.refunds import load_refunds
@@ -78,16 +78,19 @@ class History:
         return follow_trails(self._journeys())
 
     def minutes(self) -> DataFrame:
-        """gold.visitor_minutes, as if all had become known at once."""
+        """What is to be added to gold.visitor_minutes for it to be what silver says."""
         events, sessions = self._people(EVENTS.name), self._people(SESSIONS.name)
         of_events = minutes_of_events(events, sessions, find_touches(events, sessions))
-        rows = add_up(of_events, minutes_of_conversions(self._anchored()))
-        return rows.withColumn("sequence", F.lit(self._next_sequence()).cast("bigint"))
+        standing = take_back(self._lake.read(VISITOR_MINUTES.name))
+        return add_up(of_events, minutes_of_conversions(self._anchored()), standing)
 
     def put_minutes(self, rows: DataFrame) -> None:
-        """Swap them in, and fold them into traffic, which else would take them for more."""
-        self._lake.overwrite(VISITOR_MINUTES.name, rows, sequence=self._next_sequence())
-        self.put_windows(self.windows())
+        """Add them, and fold them into traffic."""
+        sequence = int(str(self._lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0))) + 1
+        stamped = settle(rows.withColumn("sequence", F.lit(sequence).cast("bigint")))
+        if not stamped.isEmpty():
+            self._lake.append(VISITOR_MINUTES.name, stamped, self._upto, sequence=sequence)
+        self._traffic().take_in(self._upto, self._view.watermark)
 
     def windows(self) -> DataFrame:
         """The windows of gold.traffic, of the minutes that there are."""
@@ -96,8 +99,7 @@ class History:
 
     def put_windows(self, windows: DataFrame) -> None:
         """Swap them in, by changes that lead from what was to what is."""
-        traffic = Traffic(self._lake, self._settings.business_time_zone)
-        traffic.make_anew(windows, self._upto, self._view.watermark)
+        self._traffic().make_anew(windows, self._upto, self._view.watermark)
 
     def daily(self, table: str) -> DataFrame:
         """A table that goes by day."""
@@ -120,8 +122,8 @@ class History:
         touches = name_persons(settle(self.touches()), self._view.identities)
         return settle(trace_journeys(self._anchored(), touches))
 
-    def _next_sequence(self) -> int:
-        return int(str(self._lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0))) + 1
+    def _traffic(self) -> Traffic:
+        return Traffic(self._lake, self._settings.business_time_zone)
 
 
 def _computed(part: Callable[[History], DataFrame]) -> Callable[[Run], DataFrame]:

@@ -53,7 +53,7 @@ class Publish:
         converted = convert_again(self._read(CONVERSIONS.name), near, touched, view, refunds, currency)
         rows = self._credit(converted, batch)
         self._count(near, touched, converted, view, batch)
-        rows += self._traffic(batch)
+        rows += self._traffic.take_in(batch.upto, view.watermark)
         days = self._days(near, touched, converted, view)
         rows += self._daily(days, view, refunds.values(), lambda these: _clicks(touched, these), batch)
         rows += lake.restate(TOUCHES.name, touched.before, touched.now, batch.upto)

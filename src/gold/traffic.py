@@ -7,10 +7,8 @@ from pyspark.sql import functions as F
 
 from gold.spans import Stretch
 from gold.windows import LONGEST, change_windows, revise_windows, subtract_windows
-from lakehouse.batches import Batch
 from lakehouse.contracts.gold import TRAFFIC, TRAFFIC_CHANGES, VISITOR_MINUTES
 from lakehouse.frames import settle
-from lakehouse.instants import EPOCH
 from lakehouse.tables import Lakehouse
 
 RETRACT, REPLACE = "retract", "replace"
@@ -31,15 +29,19 @@ class Traffic:
         self._lake = lake
         self._zone = zone
 
-    def __call__(self, batch: Batch) -> int:
-        """Fold in what is new; return how many rows changed."""
+    def take_in(self, upto: datetime, watermark: datetime) -> int:
+        """Fold in what is new; return how many rows changed.
+
+        Args:
+            upto: ingest stamp that gold is done up to.
+            watermark: how far the results are complete.
+        """
         told = self._told(TRAFFIC_CHANGES.name)
         if self._told(TRAFFIC.name)["sequence"] < told["sequence"]:
             left = self._lake.read(TRAFFIC_CHANGES.name).where(F.col("sequence") == told["sequence"])
-            self._fold(settle(left), batch.upto, told["sequence"])
+            self._fold(settle(left), upto, told["sequence"])
         known = self._told(VISITOR_MINUTES.name)["sequence"]
-        rows = self._revise(told["minutes"], batch.upstream_watermark or EPOCH)
-        return self._write(rows, batch.upto, known)
+        return self._write(self._revise(told["minutes"], watermark), upto, known)
 
     def make_anew(self, windows: DataFrame, upto: datetime, watermark: datetime) -> int:
         """Put windows in the place of all that stand; what was and is different goes into the changes.
