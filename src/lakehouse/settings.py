@@ -40,6 +40,9 @@ class Settings(BaseSettings):
         gt=timedelta(0),
         description="how long an idle topic goes without a heartbeat from ingest; unset, it never writes one",
     )
+    mlflow_tracking_uri: str | None = Field(
+        None, description="where MLflow keeps runs and versions of models; unset, a database in the home"
+    )
     max_batch_rows: int = Field(300_000, description="rows a micro-batch takes at most, about")
     spark_memory: str = Field("2g", description="memory of the local Spark application")
     spark_java_options: str = Field(

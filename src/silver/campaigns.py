@@ -5,7 +5,8 @@ from functools import reduce
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from silver.rules.channels import BLANKS, IN_QUERY, ChannelRules, Rule, Visit
+from silver.rules.campaigns import value_pattern
+from silver.rules.channels import BLANKS, ChannelRules, Rule, Visit
 from silver.wire import text_or_null
 
 _HOST = r"(?i)^[a-z][a-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:@]+)"
@@ -13,7 +14,7 @@ _HOST = r"(?i)^[a-z][a-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:@]+)"
 
 def campaign_field(sent: Column, url: Column, parameter: str) -> Column:
     """The field as sent, else the URL's `utm_…` parameter, decoded; null if neither has one."""
-    raw = F.when(url.contains("utm_"), F.regexp_extract(url, f"{IN_QUERY}{parameter}=([^&#]*)", 1))
+    raw = F.when(url.contains("utm_"), F.regexp_extract(url, value_pattern(parameter), 1))
     return F.coalesce(text_or_null(sent), text_or_null(F.coalesce(F.try_url_decode(raw), raw)))
 
 

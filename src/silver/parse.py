@@ -10,6 +10,7 @@ from lakehouse.rules import rules_version
 from silver.campaigns import campaign_field, channel, visit_columns
 from silver.clock import arrival_time, event_time, parse_instant, read_instant, within_years
 from silver.money import MONEY, parse_money
+from silver.rules.campaigns import PARAMETERS
 from silver.rules.channels import ChannelRules, load_channel_rules
 from silver.rules.roles import OTHER, RoleRules, TrackRule, load_role_rules
 from silver.steps import Steps
@@ -99,8 +100,8 @@ def _correct_clock() -> Steps:
 
 def _name_roles(rules: Rules) -> Steps:
     campaign = {
-        f"campaign_{field}": campaign_field(F.col(f"campaign.{field}"), F.col("url"), f"utm_{parameter}")
-        for field, parameter in (("source", "source"), ("medium", "medium"), ("name", "campaign"))
+        f"campaign_{field}": campaign_field(F.col(f"campaign.{field}"), F.col("url"), parameter)
+        for field, parameter in PARAMETERS.items()
     }
     taken = {
         "goal": F.when(F.col("role") == "goal", F.col("name")),

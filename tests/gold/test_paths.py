@@ -1,6 +1,6 @@
 """What models credit to channels: cases worked on paper, and what holds for any paths."""
 
-from itertools import combinations, groupby, pairwise
+from itertools import combinations, groupby
 from math import factorial
 
 import pytest
@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from gold.rules.markov import Chain, removal_shares
 from gold.rules.paths import PATH_MODELS, Credit, Path, credit_channels
+from kit.oracle_paths import walk
 
 # From the start 5 of 8 walks go to a, 3 to b. From a 2 go to b, 3 to c; from b 1 to c, 1 converts, 3 end;
 # of c 3 convert, 1 ends. So c converts 3/4, b 7/20, a 59/100, the start 1/2. Lost without a are 59/160,
@@ -100,38 +101,13 @@ def test_the_chain_converts_as_often_as_people_did(paths: list[Path]) -> None:
 
 @given(PATHS)
 def test_a_loss_is_what_walks_without_the_channel_lose(paths: list[Path]) -> None:
-    every = walk(paths, without=None)
-    lost = {channel: every - walk(paths, without=channel) for path in paths for channel in path.channels}
+    walks = [(path.channels, path.conversions, path.nulls) for path in paths]
+    every = walk(walks, without=None)
+    lost = {channel: every - walk(walks, without=channel) for path in paths for channel in path.channels}
     total = sum(lost.values())
-    found = removal_shares((path.channels, path.conversions, path.nulls) for path in paths)
+    found = removal_shares(walks)
     for channel, loss in lost.items():
         assert found[channel] == pytest.approx(loss / total if total else 0, abs=1e-6)
-
-
-def walk(paths: list[Path], without: str | None) -> float:
-    """How much of a unit sent into the start converts, step by step; what comes to one channel is lost."""
-    steps: dict[str, dict[str, float]] = {}
-    for path in paths:
-        whole = ("start", *path.channels)
-        for before, after in pairwise(whole):
-            of = steps.setdefault(before, {})
-            of[after] = of.get(after, 0) + path.conversions + path.nulls
-        for end, times in (("converted", path.conversions), ("null", path.nulls)):
-            of = steps.setdefault(path.channels[-1], {})
-            of[end] = of.get(end, 0) + times
-    at, converted = {"start": 1.0}, 0.0
-    while sum(at.values()) > 1e-12:
-        onward: dict[str, float] = {}
-        for place, amount in at.items():
-            total = sum(steps[place].values())
-            for after, times in steps[place].items():
-                part = amount * times / total if total else 0
-                if after == "converted":
-                    converted += part
-                elif after not in ("null", without):
-                    onward[after] = onward.get(after, 0) + part
-        at = onward
-    return converted
 
 
 @given(PATHS)

@@ -79,6 +79,11 @@ CASES: dict[str, tuple[Record, dict[str, Any]]] = {
     "a campaign behind # is none": (page(f"{SHOP}#?utm_source=x&utm_medium=y"), {"campaign_source": None}),
     "a campaign before ? is none": (page(f"{SHOP}&utm_source=x?a=b"), {"campaign_source": None}),
     "a campaign behind a second ? is none": (page(f"{SHOP}?a=b?utm_source=x"), {"campaign_source": None}),
+    "of two campaigns the first counts": (
+        page(f"{SHOP}?utm_source=x&utm_source=y"),
+        {"campaign_source": "x"},
+    ),
+    "an empty first campaign is none": (page(f"{SHOP}?utm_source=&utm_source=y"), {"campaign_source": None}),
     "a campaign ends at #": (page(f"{SHOP}?a=b&utm_source=x#y"), {"campaign_source": "x"}),
     "a click id behind # is none": (page(f"{SHOP}#?gclid=x"), {"channel": "Direct"}),
     "blanks around a campaign do not count": (

@@ -18,9 +18,14 @@ def run(
     jobs: Annotated[list[str], typer.Argument(help="Jobs of bundle.yml, in the order to run them.")],
     once: Annotated[bool, typer.Option("--once", help="Catch up and stop.")] = False,
 ) -> None:
-    """Run jobs of bundle.yml: until Ctrl-C, or with --once until they have caught up."""
+    """Run jobs of bundle.yml: until Ctrl-C, or with --once until they have caught up.
+
+    Jobs that the bundle has on a schedule run to their end in any case.
+    """
+    from millrace.workspace.bundle import select_jobs
+
     settings = load_settings()
-    if not once:
+    if not once and any(job.is_continuous for job in select_jobs(jobs)):
         _run_on(settings, jobs)
     elif not _run_beside(settings, jobs):
         run_jobs(settings, jobs)

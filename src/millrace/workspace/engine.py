@@ -101,6 +101,8 @@ class Engine(Watcher):
                 session = application.spark.newSession()
                 run = Run(job.name, session, self.settings, False, self.stop, self, self._turns)
                 job.job.body(run)
+                if not self.stop.is_set():
+                    state.state = "done"  # one that has an end
                 return
             except Exception as error:  # noqa: BLE001 - whatever it was: say so, and try again
                 if self.stop.is_set() or application.has_ended():

@@ -11,7 +11,7 @@ import yaml
 _HOST = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:@]+)", re.IGNORECASE)
 _ANY = "any"
 BLANKS = " \t\r\n"  # around a campaign's fields, they don't count
-IN_QUERY = r"^[^?#]*\?(?:[^#]*?&)?"  # up to a parameter's name: a query ends at `#`
+IN_QUERY = r"^[^?#]*\?(?:[^#]*?&)??"  # up to a parameter's name: a query ends at `#`
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,16 @@ class Visit:
         host = host_of(self.referrer)
         return host if host != host_of(self.url) else None
 
+    def normalized(self) -> "Visit":
+        """The same as rules compare it: source and medium in lower case, no white space around fields."""
+        return Visit(
+            self.source.strip(BLANKS).lower(),
+            self.medium.strip(BLANKS).lower(),
+            self.name.strip(BLANKS),
+            self.url,
+            self.referrer,
+        )
+
 
 @dataclass(frozen=True)
 class ChannelRules:
@@ -84,17 +94,9 @@ class ChannelRules:
 
     def classify(self, visit: Visit) -> tuple[str, Rule | None]:
         """The channel of a visit, and the rule that says so."""
-        normal = Visit(
-            visit.source.strip(BLANKS).lower(),
-            visit.medium.strip(BLANKS).lower(),
-            visit.name.strip(BLANKS),
-            visit.url,
-            visit.referrer,
-        )
-        for rule in self.rules:
-            if rule.holds(normal):
-                return rule.channel, rule
-        return self.otherwise, None
+        normal = visit.normalized()
+        held = next((rule for rule in self.rules if rule.holds(normal)), None)
+        return (held.channel if held else self.otherwise), held
 
 
 def host_of(address: str) -> str | None:

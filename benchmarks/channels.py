@@ -1,0 +1,93 @@
+"""Through which channels the records and visits of an access log came, as a table in Markdown."""
+
+import argparse
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import datetime
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from lakehouse.settings import load_settings
+from millrace.clients.access_log import UnreadableLineError, page_event
+from millrace.clients.lines import SAMPLE_LINES
+from millrace.clients.site import infer_site
+from silver.rules.campaigns import campaign_of
+from silver.rules.channels import Visit, load_channel_rules
+from silver.rules.sessions import GAP
+
+_NAMED = 8
+
+
+class View(NamedTuple):
+    """A page event: of whom, when, its UID, its channel, and the host or campaign that it came from."""
+
+    visitor: str
+    at: datetime
+    uid: str
+    channel: str
+    origin: str
+
+
+def read_views(file: Path) -> Iterator[View]:
+    """The events of a log as `millrace load` would send them; lines that can't be read are left out."""
+    lines = file.read_bytes().splitlines()
+    site = infer_site(islice(lines, SAMPLE_LINES))
+    rules = load_channel_rules(load_settings().conf)
+    for number, line in enumerate(lines, start=1):
+        with suppress(UnreadableLineError):
+            event = json.loads(page_event(line, number, site))
+            page = event["context"]["page"]
+            visit = Visit(**campaign_of(page["url"]), url=page["url"], referrer=page.get("referrer", ""))
+            at = datetime.fromisoformat(event["originalTimestamp"].replace("Z", "+00:00"))
+            channel = rules.classify(visit)[0]
+            yield View(event["anonymousId"], at, event["messageId"], channel, _origin(visit))
+
+
+def first_views(views: Iterable[View]) -> Iterator[View]:
+    """The first event of each session."""
+    by_visitor: dict[str, list[View]] = defaultdict(list)
+    for view in views:
+        by_visitor[view.visitor].append(view)
+    for theirs in by_visitor.values():
+        theirs.sort(key=lambda view: (view.at, view.uid))
+        yield theirs[0]
+        yield from (view for before, view in pairwise(theirs) if view.at - before.at >= GAP)
+
+
+def tabulate(views: list[View]) -> list[str]:
+    """One row a channel: records, visits, and the hosts and campaigns that the most records came from."""
+    records, visits = (Counter(view.channel for view in each) for each in (views, first_views(views)))
+    origins: dict[str, Counter[str]] = defaultdict(Counter)
+    for view in views:
+        origins[view.channel][view.origin] += 1
+    table = ["| channel | records | visits | from, with records |", "| --- | ---: | ---: | --- |"]
+    for channel, count in _ranked(records):
+        most = [f"{origin} {times:,}" for origin, times in _ranked(origins[channel])]
+        more = [f"{len(most) - _NAMED} others"] if len(most) > _NAMED else []
+        named = ", ".join(most[:_NAMED] + more)
+        table.append(f"| {channel} | {count:,} | {visits[channel]:,} | {named} |")
+    return table
+
+
+def _ranked(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+
+
+def _origin(visit: Visit) -> str:
+    if visit.foreign_host is not None:
+        return visit.foreign_host
+    return f"campaign of {visit.source}" if visit.has_campaign else "nowhere else"
+
+
+def main() -> None:
+    """Print the table of one log."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.channels", description=__doc__)
+    parser.add_argument("file", type=Path, help="access log in combined format")
+    print("\n".join(tabulate(list(read_views(parser.parse_args().file)))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""A picture of what each channel is credited with."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from gold.rules.paths import Credit
+from gold.rules.period_paths import PeriodPaths
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_INCHES = (8.0, 4.5)
+_BAR = 0.8  # of the room that a channel has
+
+
+def draw_credits(period: PeriodPaths, by_model: Mapping[str, Mapping[str, Credit]]) -> "Figure":
+    """Bars of the conversions credited in a period, by channel and model.
+
+    Args:
+        period: which.
+        by_model: what each model credits to each channel.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=_INCHES, layout="constrained")
+    axes = figure.subplots()
+    channels = sorted({channel for of in by_model.values() for channel in of}, reverse=True)
+    height = _BAR / len(by_model)
+    for number, (model, of) in enumerate(by_model.items()):
+        places = [place - (number - (len(by_model) - 1) / 2) * height for place in range(len(channels))]
+        axes.barh(places, [of[channel].conversions for channel in channels], height, label=model)
+    axes.set_yticks(range(len(channels)), channels)
+    axes.set_xlabel("conversions credited")
+    axes.set_title(f"{period.start:%Y-%m-%d %H:%M} to {period.end:%Y-%m-%d %H:%M} UTC", loc="left")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    return figure

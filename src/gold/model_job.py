@@ -1,0 +1,89 @@
+"""The attribution-model job: paths to channels' credit by the data-driven models."""
+
+import time
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from gold.model_runs import record_run
+from gold.paths import find_paths
+from gold.rules.computed import Computed
+from gold.rules.models import LOOK_BACK
+from gold.rules.paths import Path
+from gold.rules.period_paths import MODELS, PeriodPaths, gather
+from gold.rules.refunds import load_refunds
+from lakehouse.contracts.gold import CHANNEL_CREDIT, CONVERSIONS, LOCK, TOUCHES
+from lakehouse.contracts.silver import IDENTITIES
+from lakehouse.instants import from_micros
+from lakehouse.job import Job, Run
+from lakehouse.ledger import Ledger
+from lakehouse.rules import rules_version
+
+_MICROS = pa.timestamp("us", tz="UTC")
+_TYPES = {"timestamp": _MICROS, "double": pa.float64(), "string": pa.string()}
+
+
+def attribute_paths(run: Run) -> None:
+    """Credit channels by the data-driven models, in each calendar month and the last 30 days."""
+    started = time.monotonic()
+    with run.turn, run.lake.exclusive(LOCK):  # publish is between two batches
+        computed = _compute(run)
+    if computed is None:
+        run.say("nothing to look at yet: publish comes first")
+    if computed is None or run.stop.is_set():
+        return
+    paths = sum(len(period.paths) for period in computed.periods)
+    run.expect(paths)
+    version = record_run(run.settings, computed) if paths else ""
+    with run.turn:
+        run.lake.overwrite(CHANNEL_CREDIT.name, _frame(run, computed.rows(version)))
+    run.advance(paths, time.monotonic() - started)
+
+
+def _compute(run: Run) -> Computed | None:
+    """What gold comes to, as far as publish has come; None if it hasn't yet."""
+    published = Ledger(run.lake).last("publish")
+    if published is None or published.watermark is None:
+        return None
+    refunds = load_refunds(run.settings.conf)
+    periods = _collect(run, refunds, published.watermark)
+    rules = {
+        "models": ", ".join(MODELS),
+        "look_back_days": f"{LOOK_BACK / timedelta(days=1):g}",
+        "business_time_zone": run.settings.business_time_zone,
+        "reporting_currency": run.settings.reporting_currency,
+        "rules_version": rules_version(run.settings.conf),
+    }
+    return Computed(published.watermark, run.settings.business_time_zone, periods, rules)
+
+
+def _collect(run: Run, refunds: Iterable[str], watermark: datetime) -> tuple[PeriodPaths, ...]:
+    """The paths of each period, on this machine: few, since people come in few ways."""
+    conversions = run.lake.read(CONVERSIONS.name).where(~F.col("goal").isin(*refunds))
+    found = find_paths(
+        run.lake.read(TOUCHES.name),
+        conversions,
+        run.lake.read(IDENTITIES.name),
+        run.settings.business_time_zone,
+        watermark,
+    )
+    span = (F.unix_micros(name).alias(name) for name in ("period_start", "period_end"))
+    return gather(
+        (
+            from_micros(row.period_start),
+            from_micros(row.period_end),
+            Path(tuple(row.channels), row.conversions, float(row.value), row.nulls),
+        )
+        for row in found.select(*span, "channels", "conversions", "value", "nulls").collect()
+    )
+
+
+def _frame(run: Run, rows: list[dict[str, object]]) -> DataFrame:
+    schema = pa.schema([(column.name, _TYPES[column.type]) for column in CHANNEL_CREDIT.columns])
+    return run.spark.createDataFrame(pa.Table.from_pylist(rows, schema))
+
+
+main = Job("attribution-model", attribute_paths)

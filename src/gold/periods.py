@@ -1,0 +1,38 @@
+"""Periods that the data-driven models look at: calendar months, and the last 30 days."""
+
+from datetime import datetime
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from gold.rules.period_paths import LAST_DAYS
+
+
+def periods_of(at: Column, zone: str, watermark: datetime) -> Column:
+    """The periods that a time lies in.
+
+    Args:
+        at: a time.
+        zone: the time zone that months go by.
+        watermark: how far gold is complete.
+
+    Returns:
+        An array of structs of period_start, included, and period_end, excluded; each once. The calendar month
+        is one, if it has begun by the watermark; the 30 days up to the watermark, if they hold the time.
+    """
+    month = F.date_trunc("month", F.from_utc_timestamp(at, zone))
+    start, after = (F.to_utc_timestamp(local, zone) for local in (month, month + F.expr("INTERVAL 1 MONTH")))
+    first, end = F.lit(watermark - LAST_DAYS), F.lit(watermark)
+    of_month = F.when(start <= end, _period(start, after))
+    of_last_days = F.when((at >= first) & (at < end), _period(first, end))
+    return F.array_distinct(F.array_compact(F.array(of_month, of_last_days)))
+
+
+def holds(period: Column, at: Column) -> Column:
+    """Whether a time lies in a period; false for no time."""
+    inside = (at >= period["period_start"]) & (at < period["period_end"])
+    return F.coalesce(inside, F.lit(False))
+
+
+def _period(start: Column, end: Column) -> Column:
+    return F.struct(start.alias("period_start"), end.alias("period_end"))

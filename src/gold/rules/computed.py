@@ -1,0 +1,91 @@
+"""What one run of the data-driven models has come to."""
+
+import inspect
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import sha256
+from zoneinfo import ZoneInfo
+
+from gold.rules import markov, models, paths
+from gold.rules.paths import Credit
+from gold.rules.period_paths import LAST_DAYS, MODELS, PeriodPaths
+
+Credits = Mapping[str, Mapping[str, Credit]]
+_LAST = "last_30_days"
+
+
+@dataclass(frozen=True)
+class Computed:
+    """The credit by period, and what it hangs on.
+
+    Args:
+        watermark: how far gold was complete.
+        zone: the time zone that months go by.
+        periods: the periods and their paths, in order.
+        rules: what is set, by name.
+        credits: by period, model and channel.
+    """
+
+    watermark: datetime
+    zone: str
+    periods: tuple[PeriodPaths, ...]
+    rules: Mapping[str, str]
+    credits: dict[PeriodPaths, Credits] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "credits", {period: period.credits() for period in self.periods})
+
+    @property
+    def hashes(self) -> dict[str, str]:
+        """SHA-256 of the paths, and of how they are credited: the code of the models and what is set."""
+        told = [[each.start.isoformat(), each.end.isoformat(), each.paths] for each in self.periods]
+        code = [inspect.getsource(module) for module in (markov, models, paths)]
+        return {"paths_sha256": _hash(told), "rules_sha256": _hash([*code, sorted(self.rules.items())])}
+
+    def name_of(self, period: PeriodPaths) -> str:
+        """`last_30_days`, or the month, as 2026-03."""
+        if (period.start, period.end) == (self.watermark - LAST_DAYS, self.watermark):
+            return _LAST
+        return f"{period.start.astimezone(ZoneInfo(self.zone)):%Y-%m}"
+
+    def latest(self) -> list[PeriodPaths]:
+        """The last 30 days and the latest month, as far as they are there."""
+        months = [period for period in self.periods if self.name_of(period) != _LAST]
+        return [*months[-1:], *(period for period in self.periods if self.name_of(period) == _LAST)]
+
+    def metrics(self) -> Iterator[tuple[str, int, dict[str, float]]]:
+        """By period: what its figures' names begin with, a step (202603 for a month), and the figures."""
+        for period in self.periods:
+            name = self.name_of(period)
+            prefix, step = (f"{_LAST}/", 0) if name == _LAST else ("", int(name.replace("-", "")))
+            yield prefix, step, {**period.figures(), **self._by_channel(period)}
+
+    def rows(self, version: str) -> list[dict[str, object]]:
+        """gold.channel_credit."""
+        return [
+            {
+                "period_start": period.start,
+                "period_end": period.end,
+                "model": model,
+                "channel": channel,
+                "conversions": credit.conversions,
+                "reporting_value": credit.value,
+                "model_version": version,
+            }
+            for period in self.periods
+            for model in MODELS
+            for channel, credit in self.credits[period][model].items()
+        ]
+
+    def _by_channel(self, period: PeriodPaths) -> dict[str, float]:
+        return {
+            f"{model}/{channel}": credit.conversions
+            for model, of in self.credits[period].items()
+            for channel, credit in of.items()
+        }
+
+
+def _hash(told: object) -> str:
+    return sha256(json.dumps(told).encode()).hexdigest()

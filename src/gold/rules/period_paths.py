@@ -1,0 +1,63 @@
+"""The paths of a period, and what the data-driven models credit to the channels in it."""
+
+import csv
+import io
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from gold.rules.markov import Chain
+from gold.rules.paths import Credit, Path, credit_channels
+
+MODELS = ("markov", "shapley")
+LAST_DAYS = timedelta(days=30)
+
+
+@dataclass(frozen=True)
+class PeriodPaths:
+    """A period and its paths, in order of their channels.
+
+    Args:
+        start: included.
+        end: excluded.
+        paths: one at least, each way once.
+    """
+
+    start: datetime
+    end: datetime
+    paths: tuple[Path, ...]
+
+    def credits(self) -> dict[str, dict[str, Credit]]:
+        """By model and channel."""
+        return {model: credit_channels(model, self.paths) for model in MODELS}
+
+    def figures(self) -> dict[str, float]:
+        """How many ways there are, how they ended, and how probable it is to convert on their chain."""
+        chain = Chain((path.channels, path.conversions, path.nulls) for path in self.paths)
+        return {
+            "paths": float(len(self.paths)),
+            "conversions": float(sum(path.conversions for path in self.paths)),
+            "nulls": float(sum(path.nulls for path in self.paths)),
+            "conversion_probability": chain.conversion_probability,
+        }
+
+    def as_csv(self) -> str:
+        """A file of paths: path, conversions, value, nulls."""
+        text = io.StringIO()
+        file = csv.writer(text, lineterminator="\n")
+        file.writerow(("path", *Path._fields[1:]))
+        file.writerows((" > ".join(path.channels), *path[1:]) for path in self.paths)
+        return text.getvalue()
+
+
+def gather(rows: Iterable[tuple[datetime, datetime, Path]]) -> tuple[PeriodPaths, ...]:
+    """Sort paths by their periods.
+
+    Args:
+        rows: start and end of a period, and a path of it.
+    """
+    by_period = groupby(sorted(rows), key=lambda row: row[:2])
+    return tuple(
+        PeriodPaths(start, end, tuple(path for *_, path in theirs)) for (start, end), theirs in by_period
+    )

@@ -1,0 +1,119 @@
+"""Why a visit counts as come through a channel: the rule that decides, and what of the visit meets it."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from silver.rules.channels import Rule, Visit, host_of, load_channel_rules
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A channel and why.
+
+    Args:
+        channel: of the visit.
+        line: of conf/channels.yml that decides, from 1.
+        rule: what stands there.
+        because: each condition of the rule, and what of the visit meets it; where no rule holds, that.
+        visit: what was looked at, as rules compare it.
+    """
+
+    channel: str
+    line: int
+    rule: str
+    because: tuple[str, ...]
+    visit: Visit
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a machine: None where there is nothing."""
+        looked_at = {
+            "source": self.visit.source or None,
+            "medium": self.visit.medium or None,
+            "campaign": self.visit.name or None,
+            "page_host": host_of(self.visit.url),
+            "referrer_host": host_of(self.visit.referrer),
+        }
+        rule = {"line": self.line, "text": self.rule}
+        return {"channel": self.channel, "because": self.because, "rule": rule, "looked_at": looked_at}
+
+
+def explain_channel(conf: Path, visit: Visit) -> Reason:
+    """Find the first rule of conf/channels.yml that a visit meets."""
+    rules = load_channel_rules(conf)
+    channel, held = rules.classify(visit)
+    visit = visit.normalized()
+    written = _Written(conf / "channels.yml")
+    if held is None:
+        return Reason(channel, *written.otherwise(), (_none_holds(len(rules.rules), visit),), visit)
+    number = rules.rules.index(held)
+    conditions = written.conditions(number)
+    because = tuple(_WORDS[name](meant, held, visit) for name, meant in conditions.items())
+    return Reason(channel, *written.rule(number), because, visit)
+
+
+class _Written:
+    """The rules as they stand in their file, line by line."""
+
+    def __init__(self, file: Path) -> None:
+        text = file.read_text(encoding="utf-8")
+        self._lines = text.splitlines()
+        self._rules = yaml.safe_load(text)["rules"]
+        document: Any = yaml.compose(text)
+        self._nodes = {key.value: (key, value) for key, value in document.value}
+
+    def conditions(self, number: int) -> Mapping[str, Any]:
+        """What a rule asks for, by the name of the condition."""
+        return {name: meant for name, meant in self._rules[number].items() if name != "channel"}
+
+    def rule(self, number: int) -> tuple[int, str]:
+        """Line and text of a rule."""
+        return self._line(self._nodes["rules"][1].value[number])
+
+    def otherwise(self) -> tuple[int, str]:
+        """Line and text of what counts where no rule holds."""
+        return self._line(self._nodes["otherwise"][0])
+
+    def _line(self, node: yaml.Node) -> tuple[int, str]:
+        line = node.start_mark.line
+        return line + 1, self._lines[line].strip().removeprefix("- ")
+
+
+def _none_holds(rules: int, visit: Visit) -> str:
+    campaign = "campaign fields that none knows" if visit.has_campaign else "no campaign field"
+    host = visit.foreign_host
+    referrer = f"a referrer's host, {host}, of no site they name" if host else "no referrer from another host"
+    return f"none of the {rules} rules holds: {campaign}, and {referrer}"
+
+
+def _click_id(_names: Any, rule: Rule, visit: Visit) -> str:
+    found = re.search(rule.click_id or "", visit.url)
+    name = re.split(r"[?&]", found[0])[-1].partition("=")[0] if found else ""
+    return f"the address has the click id {name}"
+
+
+def _campaign(_any: Any, _rule: Rule, visit: Visit) -> str:
+    fields = {"source": visit.source, "medium": visit.medium, "campaign": visit.name}
+    named = ", ".join(f"{name} {value}" for name, value in fields.items() if value)
+    return f"it has campaign fields: {named}"
+
+
+def _referrer(site: Any, rule: Rule, visit: Visit) -> str:
+    host, own = visit.foreign_host, host_of(visit.url)
+    if rule.referrer_host is not None:
+        return f"the referrer's host, {host}, is of the sites called {site}"
+    return f"the referrer's host, {host}, is not the page's" + (f", {own}" if own else "")
+
+
+_WORDS: dict[str, Callable[[Any, Rule, Visit], str]] = {
+    "click_id": _click_id,
+    "source_site": lambda site, _, visit: f"the source, {visit.source}, is of the sites called {site}",
+    "source": lambda pattern, _, visit: f"the source, {visit.source}, matches {pattern}",
+    "medium": lambda pattern, _, visit: f"the medium, {visit.medium}, matches {pattern}",
+    "campaign": _campaign,
+    "referrer": _referrer,
+}

@@ -1,0 +1,56 @@
+"""`millrace explain`: why something is as the tables have it."""
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from lakehouse.settings import load_settings
+
+if TYPE_CHECKING:
+    from millrace.channel_reasons import Reason
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group: a command for each kind of thing."""
+    explain = typer.Typer(help="Say why something is as the tables have it.", no_args_is_help=True)
+    explain.command()(channel)
+    app.add_typer(explain, name="explain")
+
+
+def channel(
+    url: Annotated[str, typer.Argument(help="Address of the page.", metavar="URL")],
+    referrer: Annotated[
+        str, typer.Argument(help="Address of the page before.", metavar="REFERRER", show_default=False)
+    ] = "",
+    source: Annotated[str, typer.Option(help="Campaign's source; else utm_source of URL.")] = "",
+    medium: Annotated[str, typer.Option(help="Campaign's medium; else utm_medium of URL.")] = "",
+    campaign: Annotated[str, typer.Option(help="Campaign's name; else utm_campaign of URL.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Say through which channel a visit came, by which rule of conf/channels.yml, and why."""
+    from millrace.channel_reasons import explain_channel
+    from silver.rules.campaigns import campaign_of
+    from silver.rules.channels import Visit
+
+    sent = {"source": source, "medium": medium, "name": campaign}
+    fields = campaign_of(url) | {field: value for field, value in sent.items() if value}
+    reason = explain_channel(load_settings().conf, Visit(**fields, url=url, referrer=referrer))
+    if as_json:
+        typer.echo(json.dumps(reason.as_dict(), ensure_ascii=False))
+    else:
+        _print(reason)
+
+
+def _print(reason: "Reason") -> None:
+    told = reason.as_dict()["looked_at"]
+    console = Console(soft_wrap=True, highlight=False, markup=False)
+    console.print(reason.channel, style="bold")
+    for because in reason.because:
+        console.print(f"  because {because}")
+    console.print(f"  by conf/channels.yml, line {reason.line}: {reason.rule}")
+    console.print("looked at", style="dim")
+    for name, value in told.items():
+        own = " (the page's own)" if name == "referrer_host" and value and value == told["page_host"] else ""
+        console.print(f"  {name.replace('_', ' ')}: {value or 'none'}{own}")

@@ -1,0 +1,164 @@
+"""Paths and what the data-driven models make of them once more, naively.
+
+Shares no code with `src/`.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from itertools import pairwise
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+MONTH_OF_DAYS = timedelta(days=30)
+Way = tuple[str, ...]
+Span = tuple[datetime, datetime]
+
+
+class Touch(NamedTuple):
+    """A row of gold.touches, as far as it counts here."""
+
+    touched_at: datetime
+    touch_id: str
+    visitor_id: str
+    channel: str
+
+
+class Conversion(NamedTuple):
+    """A row of gold.conversions that is no refund, as far as it counts here."""
+
+    converted_at: datetime
+    conversion_id: str
+    visitor_id: str
+    reporting_value: Decimal | None
+
+
+@dataclass
+class Ends:
+    """How often a way ended in a conversion, what these were worth, and how often in none."""
+
+    conversions: int = 0
+    value: Decimal = Decimal(0)
+    nulls: int = 0
+
+
+@dataclass
+class World:
+    """Who was touched, who converted, and who is who."""
+
+    touches: list[Touch] = field(default_factory=list)
+    conversions: list[Conversion] = field(default_factory=list)
+    users: dict[str, str] = field(default_factory=dict)
+
+    def paths(self, zone: str, watermark: datetime) -> dict[Span, dict[Way, Ends]]:
+        """By period: its ways and how they ended; periods with nothing in them are not there."""
+        times = [touch.touched_at for touch in self.touches] + [
+            each.converted_at for each in self.conversions
+        ]
+        periods = {month_around(at, zone) for at in times}
+        periods = {(start, end) for start, end in periods if start <= watermark}
+        periods.add((watermark - MONTH_OF_DAYS, watermark))
+        found = {period: self._paths_in(*period) for period in periods}
+        return {period: ways for period, ways in found.items() if ways}
+
+    def _paths_in(self, start: datetime, end: datetime) -> dict[Way, Ends]:
+        ways: dict[Way, Ends] = defaultdict(Ends)
+        for person in {self._person(each.visitor_id) for each in [*self.touches, *self.conversions]}:
+            touches = sorted(each for each in self.touches if self._person(each.visitor_id) == person)
+            conversions = sorted(
+                (each for each in self.conversions if self._person(each.visitor_id) == person),
+                key=lambda each: each[:2],
+            )
+            used = set()
+            for number, conversion in enumerate(conversions):
+                if not start <= conversion.converted_at < end:
+                    continue
+                led = led_to(conversion, conversions[number - 1] if number else None, touches)
+                used.update(led)
+                ends = ways[tuple(touch.channel for touch in led) or ("Direct",)]
+                ends.conversions += 1
+                ends.value += conversion.reporting_value or 0
+            left = [touch for touch in touches if start <= touch.touched_at < end and touch not in used]
+            marks = [each.converted_at for each in conversions if start <= each.converted_at < end]
+            for gap in gaps(left, marks):
+                ways[gap].nulls += 1
+        return dict(ways)
+
+    def _person(self, visitor: str) -> str:
+        return self.users.get(visitor, visitor)
+
+
+def led_to(conversion: Conversion, before: Conversion | None, touches: Iterable[Touch]) -> list[Touch]:
+    """The touches on the path to a conversion, in order."""
+    return [
+        touch
+        for touch in touches
+        if (before is None or before.converted_at < touch.touched_at)
+        and conversion.converted_at - MONTH_OF_DAYS <= touch.touched_at <= conversion.converted_at
+    ]
+
+
+def gaps(touches: Iterable[Touch], marks: Iterable[datetime]) -> list[Way]:
+    """Touches, in order, parted at some times; a touch at one lies before it."""
+    parts: dict[int, list[str]] = defaultdict(list)
+    for touch in touches:
+        parts[sum(mark < touch.touched_at for mark in marks)].append(touch.channel)
+    return [tuple(part) for part in parts.values()]
+
+
+def month_around(at: datetime, zone: str) -> Span:
+    """The calendar month that a time lies in."""
+    local = at.astimezone(ZoneInfo(zone))
+    start = datetime(local.year, local.month, 1, tzinfo=ZoneInfo(zone))
+    following = (local.year + local.month // 12, local.month % 12 + 1)
+    end = datetime(*following, 1, tzinfo=ZoneInfo(zone))
+    return start.astimezone(timezone.utc), end.astimezone(timezone.utc)
+
+
+def shapley(ways: Mapping[Way, Ends]) -> dict[str, tuple[float, float]]:
+    """Conversions and value by channel: each way's shared equally among its channels."""
+    sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for way, ends in ways.items():
+        for channel in set(way):
+            sums[channel][0] += ends.conversions / len(set(way))
+            sums[channel][1] += float(ends.value) / len(set(way))
+    return {channel: (conversions, value) for channel, (conversions, value) in sums.items()}
+
+
+def markov(ways: Mapping[Way, Ends]) -> dict[str, tuple[float, float]]:
+    """Conversions and value by channel: in proportion to what walks lose without it."""
+    walks = [(way, ends.conversions, ends.nulls) for way, ends in ways.items()]
+    every = walk(walks, without=None)
+    lost = {channel: every - walk(walks, without=channel) for way in ways for channel in way}
+    total = sum(lost.values())
+    conversions = sum(ends.conversions for ends in ways.values())
+    value = float(sum(ends.value for ends in ways.values()))
+    shares = {channel: loss / total if total else 0.0 for channel, loss in lost.items()}
+    return {channel: (share * conversions, share * value) for channel, share in shares.items()}
+
+
+def walk(walks: Iterable[tuple[Way, float, float]], without: str | None) -> float:
+    """How much of a unit sent into the start converts, step by step; what comes to one channel is lost."""
+    steps: dict[str, dict[str, float]] = {}
+    for way, conversions, nulls in walks:
+        for before, after in pairwise(("start", *way)):
+            of = steps.setdefault(before, {})
+            of[after] = of.get(after, 0) + conversions + nulls
+        for end, times in (("converted", conversions), ("null", nulls)):
+            of = steps.setdefault(way[-1], {})
+            of[end] = of.get(end, 0) + times
+    at, converted = {"start": 1.0}, 0.0
+    while sum(at.values()) > 1e-12:
+        onward: dict[str, float] = {}
+        for place, amount in at.items():
+            total = sum(steps[place].values())
+            for after, times in steps[place].items():
+                part = amount * times / total if total else 0
+                if after == "converted":
+                    converted += part
+                elif after not in ("null", without):
+                    onward[after] = onward.get(after, 0) + part
+        at = onward
+    return converted

@@ -1,0 +1,110 @@
+"""Made-up touches and conversions, on the moments where a rule changes its mind, as tables hold them."""
+
+import random
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from kit.oracle_paths import Conversion, Touch, World
+from lakehouse.contracts import TABLES
+from lakehouse.ledger import Entry, Ledger
+from lakehouse.settings import Settings
+from lakehouse.tables import Lakehouse
+
+WATERMARK = datetime(2026, 3, 20, 12, tzinfo=timezone.utc)
+REFUND = "Order Refunded"
+_BEGIN = datetime(2025, 12, 30, tzinfo=timezone.utc)
+_TICK = timedelta(microseconds=1)
+_MOMENTS = [
+    *(_BEGIN + timedelta(hours=6) * number for number in range(0, 330, 3)),
+    *(
+        datetime(2026, month, 1, tzinfo=timezone.utc) + by
+        for month in (1, 2, 3)
+        for by in (-_TICK, 0 * _TICK)
+    ),
+    *(datetime(2026, month, 1, tzinfo=timezone.utc) - timedelta(hours=1) for month in (1, 2, 3)),
+    *(WATERMARK + timedelta(days=days) + by for days in (-30, 0) for by in (-_TICK, 0 * _TICK, _TICK)),
+]
+_TYPES = {
+    "string": pa.string(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "decimal(18,4)": pa.decimal128(18, 4),
+    "double": pa.float64(),
+}
+
+
+def make_world(number: int, persons: int = 60) -> World:
+    """Persons, some with two devices, who come and convert at moments 30 days and whole months apart."""
+    chance = random.Random(number)
+    world = World()
+    for person in range(persons):
+        visitors = [f"v{person}", f"w{person}"][: chance.choice([1, 1, 2])]
+        if len(visitors) == 2 or chance.random() < 0.3:
+            world.users.update(dict.fromkeys(visitors, f"u{person}"))
+        some = chance.sample(_MOMENTS, 4)
+        moments = [at + timedelta(days=days) for at in some for days in (0, 0, 30, -30)]
+        for each in range(chance.randint(0, 7)):
+            channel = chance.choice(["Direct", "Direct", "Email", "Paid Search", "Referral"])
+            at, visitor = chance.choice(moments), chance.choice(visitors)
+            world.touches.append(Touch(at, f"t{chance.randrange(100):02}-{person}-{each}", visitor, channel))
+        for each in range(chance.choice([0, 0, 1, 1, 2, 3])):
+            at, visitor = chance.choice(moments), chance.choice(visitors)
+            value = chance.choice([None, Decimal(0), Decimal("19.9900"), Decimal("0.0001")])
+            world.conversions.append(
+                Conversion(at, f"c{chance.randrange(100):02}-{person}-{each}", visitor, value)
+            )
+    return world
+
+
+def frame_of(spark: SparkSession, name: str, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
+    """Rows as a table has them; columns that none has are null."""
+    table, rows = TABLES[name], list(rows)
+    told = [column for column in table.columns if any(column.name in row for row in rows)]
+    schema = pa.schema([(column.name, _TYPES[column.type]) for column in told])
+    frame = spark.createDataFrame(pa.Table.from_pylist([dict(row) for row in rows], schema))
+    known = {column.name for column in told}
+    return frame.select(
+        *(
+            F.col(column.name) if column.name in known else F.lit(None).cast(column.type).alias(column.name)
+            for column in table.columns
+        )
+    )
+
+
+def frames_of(spark: SparkSession, world: World) -> dict[str, DataFrame]:
+    """The tables of a world, refunds of its conversions among them."""
+    identities = [{"visitor_id": visitor, "user_id": user} for visitor, user in world.users.items()]
+    reached = [{**each._asdict(), "goal": "Order Completed"} for each in world.conversions]
+    refunds = [
+        {**row, "conversion_id": f"r-{row['conversion_id']}", "goal": REFUND, "reporting_value": Decimal(-5)}
+        for row in reached[::3]
+    ]
+    rows = {
+        "gold.touches": [touch._asdict() for touch in world.touches],
+        "gold.conversions": [*reached, *refunds],
+        "silver.identities": identities,
+    }
+    return {name: frame_of(spark, name, theirs) for name, theirs in rows.items()}
+
+
+def fill(spark: SparkSession, settings: Settings, world: World, watermark: datetime = WATERMARK) -> None:
+    """Write the tables of a world, and that publish has come as far as a watermark."""
+    lake = Lakehouse(spark, settings, "publish")
+    for name, rows in frames_of(spark, world).items():
+        lake.append(name, rows)
+    Ledger(lake).record(
+        Entry(
+            "publish",
+            0,
+            position=watermark,
+            started_at=watermark,
+            seconds=1.0,
+            input_rows=1,
+            watermark=watermark,
+        )
+    )
