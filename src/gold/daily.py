@@ -20,6 +20,7 @@ from lakehouse.contracts.gold import (
 )
 from lakehouse.contracts.silver import EVENTS, SEARCHES, SESSIONS
 from lakehouse.frames import settle
+from lakehouse.restating import restate
 from lakehouse.tables import Lakehouse
 
 
@@ -74,7 +75,7 @@ class Daily:
 
     def _restate(self, name: str, rows: DataFrame, days: Days, batch: Batch) -> int:
         before = self._lake.read(name).where(days.are("day"))
-        return self._lake.restate(name, settle(before), settle(rows), batch.upto)
+        return restate(self._lake, name, settle(before), settle(rows), batch.upto)
 
     def _events(self, days: Days, view: View) -> DataFrame:
         rows = self._of(EVENTS.name, "event_time", days, view)

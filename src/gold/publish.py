@@ -22,6 +22,7 @@ from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS, 
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.frames import settle
 from lakehouse.job import Run
+from lakehouse.restating import restate
 
 
 class Publish:
@@ -56,7 +57,7 @@ class Publish:
         rows += self._traffic.take_in(batch.upto, view.watermark)
         days = self._days(near, touched, converted, view)
         rows += self._daily(days, view, refunds.values(), lambda these: _clicks(touched, these), batch)
-        rows += lake.restate(TOUCHES.name, touched.before, touched.now, batch.upto)
+        rows += restate(lake, TOUCHES.name, touched.before, touched.now, batch.upto)
         return Outcome(output_rows=rows, watermark=batch.upstream_watermark)
 
     def _moments(self, view: View, batch: Batch) -> DataFrame:
@@ -83,7 +84,7 @@ class Publish:
         ):
             inside_them = self._read(table).where(when.holds("converted_at"))
             before = inside_them.join(F.broadcast(converted.ids), "conversion_id", "left_semi")
-            rows += lake.restate(table, settle(before), settle(after), batch.upto)
+            rows += restate(lake, table, settle(before), settle(after), batch.upto)
         return rows
 
     def _count(self, near: Near, touched: Touched, converted: Converted, view: View, batch: Batch) -> None:
@@ -110,7 +111,7 @@ class Publish:
         rows = settle(changed.withColumn("sequence", F.lit(sequence).cast("bigint")))
         if not rows.isEmpty():
             lake.append(VISITOR_MINUTES.name, rows, batch.upto, sequence=sequence)
-        lake.restate(CONVERSIONS.name, converted.before, converted.now, batch.upto)
+        restate(lake, CONVERSIONS.name, converted.before, converted.now, batch.upto)
 
     def _days(self, near: Near, touched: Touched, converted: Converted, view: View) -> list[date]:
         """The days on which anything may have changed."""

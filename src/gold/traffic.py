@@ -9,6 +9,7 @@ from gold.spans import Stretch
 from gold.windows import LONGEST, change_windows, revise_windows, subtract_windows
 from lakehouse.contracts.gold import TRAFFIC, TRAFFIC_CHANGES, VISITOR_MINUTES
 from lakehouse.frames import settle
+from lakehouse.restating import restate
 from lakehouse.tables import Lakehouse
 
 RETRACT, REPLACE = "retract", "replace"
@@ -93,7 +94,7 @@ class Traffic:
     def _fold(self, changes: DataFrame, upto: datetime, sequence: int) -> int:
         before = changes.where(F.col("change") == RETRACT)
         after = changes.where(F.col("change") == REPLACE)
-        return self._lake.restate(TRAFFIC.name, before, after, upto, sequence=sequence)
+        return restate(self._lake, TRAFFIC.name, before, after, upto, sequence=sequence)
 
 
 def _changes(rows: DataFrame) -> DataFrame:

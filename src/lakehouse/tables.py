@@ -95,38 +95,6 @@ class Lakehouse:
         _REWRITES[self._key(name)] += 1
         self._empty.discard(name)
 
-    def restate(self, name: str, before: DataFrame, after: DataFrame, upto: datetime, **told: int) -> int:
-        """Put rows in the place of others; those that are in both stay as they are. Return how many changed.
-
-        Args:
-            name: the table; it has an event time.
-            before: rows that stand in it, computed already.
-            after: what is to stand in their place.
-            upto: ingest stamp that the table's input is done up to with this commit.
-            told: what else the commit says.
-        """
-        table = TABLES[name]
-        old, new = (rows.select(*table.column_names) for rows in (before, after))
-        changed = settle(new.exceptAll(old))
-        gone = old.join(new, [old[key].eqNullSafe(new[key]) for key in table.key], "left_anti")
-        gone = settle(gone.select(*table.key, *({str(table.event_time)} - {*table.key})))
-        times = changed.select(F.lit(False).alias("gone"), F.col(str(table.event_time)).alias("at"))
-        times = times.unionByName(
-            gone.select(F.lit(True).alias("gone"), F.col(str(table.event_time)).alias("at"))
-        )
-        found = times.agg(
-            F.min("at").alias("low"),
-            F.max("at").alias("high"),
-            F.count_if("gone").alias("gone"),
-            F.count_if(~F.col("gone")).alias("changed"),
-        ).collect()[0]
-        if found.gone or (found.changed and not old.isEmpty()):
-            scope = F.col(f"t.{table.event_time}").between(F.lit(found.low), F.lit(found.high))
-            self.swap(name, gone, changed, upto, scope, **told)
-        elif found.changed:
-            self.append(name, changed, upto, **told)
-        return int(found.changed + found.gone)
-
     def swap(
         self,
         name: str,

@@ -1,7 +1,7 @@
 """A conversion's story, for people: what led to it, who earned it, and the arithmetic."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -20,9 +20,9 @@ def render(story: Story, currency: str) -> RenderableType:
         story: what is known.
         currency: the reporting currency.
     """
-    return Group(
-        *_head(story, currency), Text(), Text("How it came about", "bold"), _trail(story), *_models(story)
-    )
+    came, touched = Text("How it came about", "bold"), Text("Touches that share in it", "bold")
+    parts = (*_head(story, currency), Text(), came, _trail(story), Text(), touched, _touches(story))
+    return Group(*parts, *_models(story))
 
 
 def as_dict(story: Story) -> dict[str, Any]:
@@ -86,30 +86,34 @@ def _trail(story: Story) -> RenderableType:
     return table
 
 
+def _touches(story: Story) -> RenderableType:
+    """The touches of the look-back; the same for every model."""
+    rows = next((rows for rows in story.credits.values() if rows), [])
+    if not any(row["touch_id"] for row in rows):
+        return Text("None in the 30 days before.")
+    table = _table("", "when", "by", "channel", "campaign or promotion", "before")
+    for row in rows:
+        kind = story.touches.get(row["touch_id"], {}).get("kind", "")
+        campaign = Text(row["campaign_name"] or row["promotion_id"] or "")
+        age = f"{(story.anchor['converted_at'] - row['touched_at']) / timedelta(days=1):.3g} d"
+        table.add_row(str(row["position"]), _time(row["touched_at"]), kind, row["channel"], campaign, age)
+    return table
+
+
 def _models(story: Story) -> Iterator[RenderableType]:
     for model, rows in story.credits.items():
-        if not rows:
-            continue
-        yield Text()
-        yield Text.assemble("Credit by ", (model, "bold"))
-        yield _model(story, model, rows)
+        if rows:
+            yield from (Text(), Text.assemble("Credit by ", (model, "bold")), _model(story, model, rows))
 
 
 def _model(story: Story, model: str, rows: list[Row]) -> RenderableType:
-    table = _table("", "touched", "by", "channel", "campaign", "why", "credit", "of the value")
-    touches = [
-        Touch(row["channel"], story.anchor["converted_at"] - row["touched_at"])
-        for row in rows
-        if row["touch_id"]
-    ]
+    table = _table("", "channel", "why", "credit × value")
+    at = story.anchor["converted_at"]
+    touches = [Touch(row["channel"], at - row["touched_at"]) for row in rows if row["touch_id"]]
     values = [row["credited_value"] for row in rows]
     parts = share_out(story.conversion["value"], [row["credit"] for row in rows], values)
     for row, why, part in zip(rows, work_out(model, touches), parts, strict=True):
-        kind = story.touches.get(row["touch_id"], {}).get("kind", "")
-        campaign = row["campaign_name"] or row["promotion_id"] or ""
-        at = _time(row["touched_at"]) if row["touched_at"] else ""
-        cells = (at, kind, row["channel"], Text(campaign), why, f"{row['credit']:.6g}", part)
-        table.add_row(str(row["position"]), *cells)
+        table.add_row(str(row["position"]), row["channel"], why, part)
     return table
 
 

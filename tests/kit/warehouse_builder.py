@@ -1,5 +1,6 @@
 """Delta tables made from the contracts, without Spark, for whatever reads them."""
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,29 +12,35 @@ from lakehouse.contracts import TABLES
 
 Row = Mapping[str, Any]
 
-_SQL_PIECE = "at: bigint, is_click: boolean, event_id: string"
-_PIECE = {"at": pl.Int64, "is_click": pl.Boolean, "event_id": pl.String}
-_SEARCH_PIECE = {**_PIECE, "query": pl.String, "product_id": pl.String}
-POLARS_TYPES: dict[str, Any] = {
+_SIMPLE: dict[str, Any] = {
     "string": pl.String,
     "int": pl.Int32,
     "bigint": pl.Int64,
     "double": pl.Float64,
     "boolean": pl.Boolean,
     "binary": pl.Binary,
+    "date": pl.Date,
     "timestamp": pl.Datetime("us", "UTC"),
-    "decimal(18,4)": pl.Decimal(18, 4),
-    f"array<struct<{_SQL_PIECE}>>": pl.List(pl.Struct(_PIECE)),
-    f"array<struct<{_SQL_PIECE}, query: string, product_id: string>>": pl.List(pl.Struct(_SEARCH_PIECE)),
-    "decimal(19,10)": pl.Decimal(19, 10),
-    "array<string>": pl.List(pl.String),
-    "array<struct<key: string, value: binary>>": pl.List(pl.Struct({"key": pl.String, "value": pl.Binary})),
 }
+
+
+def polars_type(sql: str) -> Any:
+    """The polars type of a Spark SQL type, nested ones included."""
+    kind, _, inside = sql.partition("<")
+    if kind == "array":
+        return pl.List(polars_type(inside.removesuffix(">")))
+    if kind == "struct":
+        fields = re.findall(r"(\w+): (\w+(?:\(.*?\)|<.*>)?)", inside.removesuffix(">"))
+        return pl.Struct({name: polars_type(of) for name, of in fields})
+    if kind.startswith("decimal"):
+        digits, places = re.findall(r"\d+", kind)
+        return pl.Decimal(int(digits), int(places))
+    return _SIMPLE[kind]
 
 
 def schema_of(name: str) -> dict[str, Any]:
     """A table's columns with their polars types, in the order of its contract."""
-    return {column.name: POLARS_TYPES[column.type] for column in TABLES[name].columns}
+    return {column.name: polars_type(column.type) for column in TABLES[name].columns}
 
 
 def append_rows(home: Path, name: str, rows: Iterable[Row]) -> None:

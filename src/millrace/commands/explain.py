@@ -1,6 +1,7 @@
 """`millrace explain`: why something is as the tables have it."""
 
 import json
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,11 +12,14 @@ from lakehouse.settings import load_settings
 if TYPE_CHECKING:
     from millrace.channel_reasons import Reason
 
+_WIDE = 140  # columns, where nobody says how many there are
+
 
 def register(app: typer.Typer) -> None:
     """Add the group: a command for each kind of thing."""
     explain = typer.Typer(help="Say why something is as the tables have it.", no_args_is_help=True)
     explain.command()(channel)
+    explain.command()(conversion)
     app.add_typer(explain, name="explain")
 
 
@@ -41,6 +45,25 @@ def channel(
         typer.echo(json.dumps(reason.as_dict(), ensure_ascii=False))
     else:
         _print(reason)
+
+
+def conversion(
+    wanted: Annotated[
+        str, typer.Argument(help="conversion_id or its beginning, order, or UID of the event.", metavar="ID")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Say what led to a conversion, who earned it by each model, and the arithmetic."""
+    from millrace.story import tell_conversion
+    from millrace.story_view import as_dict, render
+
+    settings = load_settings()
+    story = tell_conversion(settings, wanted)
+    if as_json:
+        typer.echo(json.dumps(as_dict(story), ensure_ascii=False))
+    else:
+        width = None if sys.stdout.isatty() else _WIDE
+        Console(highlight=False, markup=False, width=width).print(render(story, settings.reporting_currency))
 
 
 def _print(reason: "Reason") -> None:

@@ -1,0 +1,167 @@
+"""`millrace explain conversion`: the story and the arithmetic, read from tables made up for it."""
+
+import json
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from gold.rules.models import MODELS, Touch
+from gold.rules.models import credits as credits_of
+from kit.records import NOON
+from kit.warehouse_builder import build_warehouse
+from lakehouse.errors import MillraceError
+from millrace.cli import app, register_commands
+
+DAY = timedelta(days=1)
+TOUCHES = {
+    "click-1": ("click", "Email", 14),
+    "visit-2": ("visit", "Paid Search", 7),
+    "visit-3": ("visit", "Direct", 0),
+}
+VALUES = {  # of 10.0000, worked out by hand
+    "first": ["10", "0", "0"],
+    "last": ["0", "0", "10"],
+    "last_non_direct": ["0", "10", "0"],
+    "linear": ["3.3333", "3.3333", "3.3334"],
+    "position_based": ["4", "2", "4"],
+    "time_decay": ["1.4286", "2.8571", "5.7143"],
+}
+
+
+def conversion(conversion_id: str, goal: str, order: str, days: int, value: str) -> dict[str, Any]:
+    return {
+        "conversion_id": conversion_id,
+        "event_id": f"event-{conversion_id}",
+        "visitor_id": "ann",
+        "person_id": "anna",
+        "goal": goal,
+        "order_id": order,
+        "converted_at": NOON + days * DAY,
+        "value": Decimal(value),
+        "currency": "USD",
+        "reporting_value": Decimal(value) / 2,
+        "touches": 3,
+        "is_final": True,
+    }
+
+
+def attribution(conversion_id: str, sign: int) -> list[dict[str, Any]]:
+    touches = [Touch(channel, days * DAY) for _, channel, days in TOUCHES.values()]
+    return [
+        {
+            "conversion_id": conversion_id,
+            "model": model,
+            "position": place + 1,
+            "touch_id": touch_id,
+            "touched_at": NOON - touches[place].age,
+            "channel": touches[place].channel,
+            "promotion_id": "spring" if place == 0 else None,
+            "credit": credits_of(model, touches)[place],
+            "credited_value": sign * Decimal(VALUES[model][place]),
+        }
+        for model in MODELS
+        for place, touch_id in enumerate(TOUCHES)
+    ]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An order, and what was taken back of it later."""
+    order = conversion("c0ffee", "Order Completed", "A-1", 0, "10.0000")
+    refund = conversion("c0ca", "Order Refunded", "A-1", 3, "-10.0000")
+    step = {"conversion_id": "c0ffee", "converted_at": NOON, "at": NOON}
+    build_warehouse(
+        tmp_path,
+        {
+            "gold.conversions": [order, refund],
+            "gold.attribution": attribution("c0ffee", 1) + attribution("c0ca", -1),
+            "gold.touches": [
+                {"touch_id": name, "visitor_id": "ann", "touched_at": NOON - days * DAY, "kind": kind}
+                for name, (kind, _, days) in TOUCHES.items()
+            ],
+            "gold.trails": [
+                {
+                    **step,
+                    "step": 1,
+                    "kind": "visit",
+                    "url": "https://shop.example/new",
+                    "matched_on": "session",
+                },
+                {**step, "step": 2, "kind": "goal"},
+            ],
+            "silver.exchange_rates": [
+                {
+                    "currency": "USD",
+                    "rate": Decimal("0.5"),
+                    "valid_from": NOON - DAY,
+                    "valid_to": NOON + 9 * DAY,
+                },
+                {"currency": "USD", "rate": Decimal("0.7"), "valid_from": NOON + 9 * DAY},
+            ],
+        },
+    )
+    monkeypatch.setenv("MILLRACE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def run(*arguments: str) -> str:
+    if not app.registered_commands:
+        register_commands()
+    answer = CliRunner().invoke(app, ["explain", "conversion", *arguments])
+    if answer.exception:
+        raise answer.exception
+    return answer.stdout
+
+
+@pytest.mark.usefixtures("home")
+def test_the_story_says_what_led_to_it_and_how_each_model_shares() -> None:
+    told = run("c0ffee")
+    for line in (
+        "Order Completed, order A-1  2026-03-01 12:00:00",
+        "Worth 10.0000 USD × 0.5, the rate since 2026-02-28 12:00:00 = 5.0000 EUR.",
+        "https://shop.example/new",
+        "2026-02-15 12:00:00  click  Email        spring                 14 d",
+        "Email        the first      1 × 10.0000 = 10.0000",
+        "Paid Search  the last that is not Direct      1 × 10.0000 = 10.0000",
+        "0.333333 × 10.0000 = 3.3334 (+0.0001 left by rounding)",
+        "Paid Search  0.2 / 1, between  0.2 × 10.0000 = 2.0000",
+        "Email        2^-(14 d / 7 d) = 0.25, of 1.75",
+    ):
+        assert line in told, line
+
+
+@pytest.mark.usefixtures("home")
+def test_a_refund_is_explained_by_the_touches_of_its_order() -> None:
+    told = run("event-c0ca")
+    assert "It takes back from the touches of its order, Order Completed of 2026-03-01 12:00:00." in told
+    assert "2^-(7 d / 7 d) = 0.5, of 1.75" in told  # as of the order's time
+    assert "0.4 × -10.0000 = -4.0000" in told
+
+
+@pytest.mark.usefixtures("home")
+def test_json_has_the_rows() -> None:
+    told = json.loads(run("c0ffee", "--json"))
+    assert told["conversion"]["order_id"] == "A-1"
+    assert [step["kind"] for step in told["trail"]] == ["visit", "goal"]
+    assert [row["credited_value"] for row in told["credits"]["last"]] == ["0.0000", "0.0000", "10.0000"]
+    assert {touch["touch_id"] for touch in told["touches"]} == TOUCHES.keys()
+    assert told["rate"]["rate"] == "0.5000000000"
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("wanted", "problem"),
+    [
+        ("nothing", "there is no conversion 'nothing'"),
+        ("A-1", "'A-1' is 2 conversions"),
+        ("c0", "'c0' is 2 conv"),
+    ],
+)
+def test_what_is_not_one_conversion_is_told(wanted: str, problem: str) -> None:
+    with pytest.raises(MillraceError) as told:
+        run(wanted)
+    assert str(told.value).startswith(problem)
