@@ -38,9 +38,8 @@ def restate(
     )
     row = found.collect()[0]
     if row.gone or (row.changed and not old.isEmpty()):
-        lake.swap(
-            name, gone, changed, upto, F.col(f"t.{time}").between(F.lit(row.low), F.lit(row.high)), **told
-        )
+        scope = F.col(f"t.{time}").between(F.lit(row.low), F.lit(row.high))
+        lake.swap(name, gone, changed, upto, scope, **told)
     elif row.changed:
         lake.append(name, changed, upto, **told)
     return int(row.changed + row.gone)
