@@ -1,7 +1,7 @@
 """What is kept by day: campaigns, searches and the funnel, computed anew for the days concerned."""
 
-from collections.abc import Callable, Iterable
-from datetime import date
+from collections.abc import Iterable
+from datetime import date, datetime
 
 from pyspark.sql import DataFrame
 
@@ -10,13 +10,13 @@ from gold.days import Days
 from gold.funnel import measure_funnel
 from gold.searches import measure_searches
 from gold.view import View
-from lakehouse.batches import Batch
 from lakehouse.contracts.gold import (
     ATTRIBUTION,
     CAMPAIGN_PERFORMANCE,
     CONVERSIONS,
     FUNNEL,
     SEARCH_PERFORMANCE,
+    TOUCHES,
 )
 from lakehouse.contracts.silver import EVENTS, SEARCHES, SESSIONS
 from lakehouse.frames import settle
@@ -36,35 +36,24 @@ class Daily:
         self._lake = lake
         self._zone = zone
 
-    def __call__(
-        self,
-        days: list[date],
-        view: View,
-        orders: Iterable[str],
-        clicks: Callable[[Days], DataFrame],
-        batch: Batch,
-    ) -> int:
-        """Compute some days anew; return how many rows changed.
+    def take_in(self, days: list[date], view: View, orders: Iterable[str], upto: datetime) -> None:
+        """Compute some days anew.
 
         Args:
             days: which.
             view: what silver knows.
             orders: goals that are orders.
-            clicks: gives the gold.touches of kind `click` of some days.
-            batch: the micro-batch.
+            upto: ingest stamp that gold is done up to.
         """
-        if not days:
-            return 0
         these = Days(days, self._zone)
-        clicked = settle(clicks(these))
-        found = self.measure(these, view, orders, clicked)
-        return sum(self._restate(name, rows, these, batch) for name, rows in found.items())
+        for name, rows in self.measure(these, view, orders).items():
+            before = self._lake.read(name).where(these.are("day"))
+            restate(self._lake, name, settle(before), settle(rows), upto)
 
-    def measure(
-        self, days: Days, view: View, orders: Iterable[str], clicks: DataFrame
-    ) -> dict[str, DataFrame]:
+    def measure(self, days: Days, view: View, orders: Iterable[str]) -> dict[str, DataFrame]:
         """What the tables are to say of some days, by name of the table."""
         events = settle(self._events(days, view))
+        clicks = settle(self._of(TOUCHES.name, "touched_at", days, view).where("kind = 'click'"))
         searches = self._of(SEARCHES.name, "event_time", days, view)
         conversions = self._of(CONVERSIONS.name, "converted_at", days, view)
         return {
@@ -72,10 +61,6 @@ class Daily:
             SEARCH_PERFORMANCE.name: measure_searches(searches, days),
             FUNNEL.name: measure_funnel(events, clicks, conversions, orders, days),
         }
-
-    def _restate(self, name: str, rows: DataFrame, days: Days, batch: Batch) -> int:
-        before = self._lake.read(name).where(days.are("day"))
-        return restate(self._lake, name, settle(before), settle(rows), batch.upto)
 
     def _events(self, days: Days, view: View) -> DataFrame:
         rows = self._of(EVENTS.name, "event_time", days, view)

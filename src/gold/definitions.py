@@ -104,9 +104,7 @@ class History:
     def daily(self, table: str) -> DataFrame:
         """A table that goes by day."""
         zone = self._settings.business_time_zone
-        clicks = self._lake.read(TOUCHES.name).where("kind = 'click'")
-        orders = self._refunds.values()
-        return Daily(self._lake, zone).measure(Days(None, zone), self._view, orders, clicks)[table]
+        return Daily(self._lake, zone).measure(Days(None, zone), self._view, self._refunds.values())[table]
 
     def _people(self, table: str) -> DataFrame:
         return self._view.people(self._lake.read(table))

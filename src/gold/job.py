@@ -10,7 +10,7 @@ from lakehouse.job import Job, Run
 def publish(run: Run) -> None:
     """Keep conversions, their credit and what all visitors do in step with silver."""
     process = Publish(run, lambda: load_refunds(run.settings.conf))
-    follow(run, "repair", process, holding=LOCK)
+    follow(run, "refine", process, holding=LOCK, hearing="repair", idle=process.rest)
 
 
 main = Job("publish", publish)

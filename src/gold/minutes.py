@@ -75,6 +75,18 @@ def add_up(*parts: DataFrame) -> DataFrame:
     return sums.where(something).withColumn("value", F.col("value").cast(_MONEY))
 
 
+def mark_hours(*times: DataFrame) -> DataFrame:
+    """A row of nobody and nothing for each hour in which something else may have changed.
+
+    Args:
+        times: frames of one column, of times.
+    """
+    hours = [rows.select(F.date_trunc("hour", rows.columns[0]).alias("minute")) for rows in times]
+    none = F.lit(None).cast("string")
+    every = reduce(DataFrame.unionByName, hours).distinct()
+    return every.select(none.alias("visitor_id"), "minute", none.alias("channel"), *map(_nothing, MEASURES))
+
+
 def _sum_up(placed: DataFrame, **facts: Column) -> DataFrame:
     def total(name: str) -> Column:
         if name not in facts:

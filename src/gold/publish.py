@@ -1,27 +1,33 @@
 """The publish job's micro-batch: what it changes in gold, and nothing else."""
 
 from collections.abc import Callable, Mapping
-from datetime import date
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from gold.attribution import credit_touches
 from gold.converted import Converted, convert_again
-from gold.daily import Daily
-from gold.days import Days, collect_days
-from gold.minutes import add_up, minutes_of_conversions, minutes_of_events, only_conversions, take_back
+from gold.minutes import (
+    add_up,
+    mark_hours,
+    minutes_of_conversions,
+    minutes_of_events,
+    only_conversions,
+    take_back,
+)
 from gold.near import Near, look_near
 from gold.spans import MINUTE, Stretch, inside, minute_of
+from gold.summaries import Summaries
 from gold.touched import Touched, touch_again
-from gold.traffic import Traffic
 from gold.trails import follow_trails
 from gold.view import View, take_view
 from lakehouse.batches import Batch, Outcome
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS, VISITOR_MINUTES
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.frames import settle
+from lakehouse.instants import EPOCH
 from lakehouse.job import Run
+from lakehouse.ledger import Ledger
 from lakehouse.restating import restate
 
 
@@ -31,7 +37,7 @@ class Publish:
     Everything is computed anew for the spans and conversions that a micro-batch touches, and what has
     changed is swapped in. What is due follows from the batch and from gold.touches, which is written last:
     so a batch that is done again, in whole or in part, comes to the same tables. Bots are left out, and
-    what they had goes when they are found.
+    what they had goes when they are found. What is summed up by window and by day follows at its own pace.
 
     Args:
         run: the job's run.
@@ -41,8 +47,9 @@ class Publish:
     def __init__(self, run: Run, refunds: Callable[[], Mapping[str, str]]) -> None:
         self._run = run
         self._refunds = refunds
-        self._traffic = Traffic(run.lake, run.settings.business_time_zone)
-        self._daily = Daily(run.lake, run.settings.business_time_zone)
+        self._summaries = Summaries(run)
+        if last := Ledger(run.lake).last(run.job):
+            self._summaries.expect(last.position, last.watermark or EPOCH)
 
     def __call__(self, batch: Batch) -> Outcome:
         """Publish what the events, bots and rates of one micro-batch touch, late ones included."""
@@ -52,19 +59,25 @@ class Publish:
         touched = touch_again(lake, near, view)
         currency = self._run.settings.reporting_currency
         converted = convert_again(self._read(CONVERSIONS.name), near, touched, view, refunds, currency)
-        rows = self._credit(converted, batch)
         self._count(near, touched, converted, view, batch)
-        rows += self._traffic.take_in(batch.upto, view.watermark)
-        days = self._days(near, touched, converted, view)
-        rows += self._daily(days, view, refunds.values(), lambda these: _clicks(touched, these), batch)
+        rows = self._credit(converted, batch)
+        rows += restate(lake, CONVERSIONS.name, converted.before, converted.now, batch.upto)
         rows += restate(lake, TOUCHES.name, touched.before, touched.now, batch.upto)
+        self._summaries.expect(batch.upto, view.watermark)
+        if not self._run.once:  # else when all else is done
+            self._summaries.take_in(now=False)
         return Outcome(output_rows=rows, watermark=batch.upstream_watermark)
+
+    def rest(self) -> None:
+        """Bring the summaries up to date; called when nothing else is to be done."""
+        self._summaries.take_in(now=self._run.once)
 
     def _moments(self, view: View, batch: Batch) -> DataFrame:
         """When something new happened to whom, and when else bots' orders were told of."""
         events = self._read(EVENTS.name)
         at = ("visitor_id", F.col("event_time").alias("at"))
-        fresh = events.where(batch.covers()).select(*at)
+        news = batch.covers() | (F.col("is_late") & batch.hears())
+        fresh = events.where(news).select(*at)
         if not view.new_bots.isEmpty():
             published = self._read(CONVERSIONS.name).where(F.col("order_id").isNotNull())
             orders = published.join(F.broadcast(view.new_bots), "visitor_id", "left_semi").select("order_id")
@@ -74,7 +87,7 @@ class Publish:
         return settle(view.people(fresh).distinct())
 
     def _credit(self, converted: Converted, batch: Batch) -> int:
-        """Restate attribution, trails and conversions, which say what stood and so come last."""
+        """Restate attribution and trails."""
         lake = self._run.lake
         when = Stretch(converted.times, "converted_at")
         rows = 0
@@ -88,7 +101,7 @@ class Publish:
         return rows
 
     def _count(self, near: Near, touched: Touched, converted: Converted, view: View, batch: Batch) -> None:
-        """Add to the visitors' minutes what has changed in them, then restate conversions."""
+        """Add to the visitors' minutes what has changed in them."""
         lake = self._run.lake
         table, published = self._read(VISITOR_MINUTES.name), self._read(CONVERSIONS.name)
         spots = converted.times.select("visitor_id", minute_of("converted_at").alias("low"))
@@ -107,29 +120,13 @@ class Publish:
             take_back(stood),
             take_back(only_conversions(converting)),
         )
+        hours = mark_hours(near.events.select("event_time"), converted.times.select("converted_at"))
         sequence = int(str(lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0))) + 1
-        rows = settle(changed.withColumn("sequence", F.lit(sequence).cast("bigint")))
+        stamped = changed.unionByName(hours).withColumn("sequence", F.lit(sequence).cast("bigint"))
+        rows = settle(stamped)
         if not rows.isEmpty():
-            lake.append(VISITOR_MINUTES.name, rows, batch.upto, sequence=sequence)
-        restate(lake, CONVERSIONS.name, converted.before, converted.now, batch.upto)
-
-    def _days(self, near: Near, touched: Touched, converted: Converted, view: View) -> list[date]:
-        """The days on which anything may have changed."""
-        minutes = self._read(VISITOR_MINUTES.name)
-        times = [
-            near.events.select(F.col("event_time").alias("at")),
-            touched.before.select("touched_at"),
-            converted.times.select("converted_at"),
-            minutes.join(F.broadcast(view.new_bots), "visitor_id", "left_semi").select("minute"),
-        ]
-        every = times[0]
-        for more in times[1:]:
-            every = every.union(more)
-        return collect_days(every, self._run.settings.business_time_zone)
+            told = {"sequence": sequence, "summarized": self._summaries.done}
+            lake.append(VISITOR_MINUTES.name, rows, batch.upto, **told)
 
     def _read(self, name: str) -> DataFrame:
         return self._run.lake.read(name)
-
-
-def _clicks(touched: Touched, days: Days) -> DataFrame:
-    return touched.those(days.hold("touched_at")).where("kind = 'click'")

@@ -73,7 +73,7 @@ class Traffic:
     def _revise(self, done: int, watermark: datetime) -> DataFrame:
         minutes = self._lake.read(VISITOR_MINUTES.name)
         new = F.col("sequence") > done
-        fresh = settle(minutes.where(new))
+        fresh = settle(minutes.where(new & F.col("visitor_id").isNotNull()))
         near = minutes.where(Stretch(fresh, "minute", margin=LONGEST).holds("minute"))
         theirs = near.join(F.broadcast(fresh.select("visitor_id").distinct()), "visitor_id", "left_semi")
         differences = settle(change_windows(theirs.withColumn("is_new", new), self._zone))

@@ -22,9 +22,9 @@ class View:
     Args:
         watermark: as the job before left it.
         identities: visitor_id and user_id: silver.identities.
-        renamed: visitor_id and user_ids of the visitors that this micro-batch told a user of.
+        renamed: visitor_id and user_ids of those of whom a user was told since the last micro-batch.
         bots: visitor_id of every bot.
-        new_bots: visitor_id of those that this micro-batch made known.
+        new_bots: visitor_id of those that have become known since.
         rates: silver.exchange_rates.
         new_rates: those that came with this micro-batch.
     """
@@ -56,9 +56,9 @@ def take_view(lake: Lakehouse, batch: Batch) -> View:
     return View(
         watermark=batch.upstream_watermark or EPOCH,
         identities=identities.select("visitor_id", "user_id"),
-        renamed=settle(identities.where(batch.covers()).select("visitor_id", "user_ids")),
+        renamed=settle(identities.where(batch.hears()).select("visitor_id", "user_ids")),
         bots=bots.select("visitor_id"),
-        new_bots=bots.where(batch.covers()).select("visitor_id"),
+        new_bots=bots.where(batch.hears()).select("visitor_id"),
         rates=rates,
         new_rates=rates.where(batch.covers()),
     )

@@ -3,8 +3,8 @@
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -25,6 +25,8 @@ class Batch:
         rows: rows the job before read for these stamps.
         watermark: as the job itself left it; None before its first batch.
         upstream_watermark: as the job before left it at `upto`.
+        heard_after: ingest stamp up to which the job that is heard of besides had come at the last batch.
+        heard_upto: how far that one is now.
     """
 
     id: int
@@ -33,10 +35,16 @@ class Batch:
     rows: int
     watermark: datetime | None = None
     upstream_watermark: datetime | None = None
+    heard_after: datetime = EPOCH
+    heard_upto: datetime = EPOCH
 
     def covers(self, stamp: str = "ingested_at") -> Column:
         """The condition that a row is this batch's."""
         return (F.col(stamp) > F.lit(self.after)) & (F.col(stamp) <= F.lit(self.upto))
+
+    def hears(self, stamp: str = "ingested_at") -> Column:
+        """The condition that the job that is heard of besides has done a row since the last batch."""
+        return (F.col(stamp) > F.lit(self.heard_after)) & (F.col(stamp) <= F.lit(self.heard_upto))
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,9 @@ def follow(
     process: Callable[[Batch], Outcome],
     holding: str | None = None,
     reached: datetime = EPOCH,
+    hearing: str | None = None,
+    pause: timedelta | None = None,
+    idle: Callable[[], None] | None = None,
 ) -> None:
     """Process what the job before has done, batch after batch, and write the ledger.
 
@@ -75,13 +86,22 @@ def follow(
         reached: ingest stamp that the job's tables are done up to. If the ledger is not as far, a batch was
             broken off, and is done again as it was: what came since may not join it, since what is late
             and what is over has been decided already.
+        hearing: another job, of what whose batches changed the job hears besides.
+        pause: between the beginnings of two batches of a job that goes on; else it begins as soon as it can.
+        idle: called when nothing is left to be done.
     """
     ledger = Ledger(run.lake)
     last = ledger.last(run.job)
     while not run.stop.is_set():
+        began = time.monotonic()
         pending = ledger.after(upstream, last.position if last else EPOCH)
         batch = _next_batch(last, pending, run.settings.max_batch_rows, reached)
+        if hearing:
+            batch = _with_news(batch, last, ledger.last(hearing))
         if batch is None:
+            if idle:
+                with run.turn, run.lake.exclusive(holding) if holding else nullcontext():
+                    idle()
             if run.once:
                 return
             run.stop.wait(run.settings.trigger_interval.total_seconds())
@@ -91,6 +111,8 @@ def follow(
             if run.stop.is_set():  # asked while waiting
                 return
             last = _run_batch(run, ledger, batch, process)
+        if pause and not run.once:
+            run.stop.wait(max(0.0, pause.total_seconds() - (time.monotonic() - began)))
 
 
 def _next_batch(last: Entry | None, pending: list[Entry], max_rows: int, reached: datetime) -> Batch | None:
@@ -113,6 +135,25 @@ def _next_batch(last: Entry | None, pending: list[Entry], max_rows: int, reached
     )
 
 
+def _with_news(batch: Batch | None, last: Entry | None, other: Entry | None) -> Batch | None:
+    """The batch with what the other job has done since the last one; a batch of that alone, if need be.
+
+    Nothing is heard alone before there has been a first batch.
+    """
+    heard = (last.heard if last else None) or EPOCH
+    now_at = max(heard, other.position if other else EPOCH)
+    if batch is None and last is not None and now_at > heard:
+        batch = Batch(
+            id=last.batch_id + 1,
+            after=last.position,
+            upto=last.position,
+            rows=0,
+            watermark=last.watermark,
+            upstream_watermark=last.watermark,
+        )
+    return None if batch is None else replace(batch, heard_after=heard, heard_upto=now_at)
+
+
 def _run_batch(run: Run, ledger: Ledger, batch: Batch, process: Callable[[Batch], Outcome]) -> Entry:
     started_at, clock = now(), time.monotonic()
     outcome = process(batch)
@@ -123,6 +164,7 @@ def _run_batch(run: Run, ledger: Ledger, batch: Batch, process: Callable[[Batch]
         position=batch.upto,
         started_at=started_at,
         seconds=time.monotonic() - clock,
+        heard=batch.heard_upto if batch.heard_upto > EPOCH else None,
         **{**vars(outcome), "input_rows": read},
     )
     ledger.record(entry)

@@ -21,7 +21,7 @@ NAME = "ops.ledger"
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of the ledger. Counts are rows; `position` is an ingest stamp."""
+    """A row of the ledger. Counts are rows; `position` and `heard` are ingest stamps."""
 
     job: str
     batch_id: int
@@ -36,6 +36,7 @@ class Entry:
     erased: int = 0
     late: int = 0
     watermark: datetime | None = None
+    heard: datetime | None = None
 
 
 class Ledger:

@@ -35,6 +35,12 @@ class Settings(BaseSettings):
     trigger_interval: timedelta = Field(
         timedelta(seconds=5), description="pause between micro-batches of a continuous job"
     )
+    repair_interval: timedelta = Field(
+        timedelta(seconds=30), description="time between micro-batches of repair, which brings in late events"
+    )
+    summary_interval: timedelta = Field(
+        timedelta(seconds=30), description="time between updates of what publish sums up by window and day"
+    )
     heartbeat_interval: timedelta | None = Field(
         None,
         gt=timedelta(0),

@@ -1,7 +1,6 @@
 """Tables read without a JVM: for `status`, `audit` and `sql`."""
 
 from datetime import datetime, timezone
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,8 @@ from lakehouse.instants import as_utc
 from lakehouse.rules import rules_version
 from lakehouse.settings import Settings
 
-LINE = ("ingest", "refine", "repair", "publish")
-"""The jobs, each behind the one it follows."""
+FOLLOWS = {"refine": "ingest", "repair": "refine", "publish": "refine"}
+"""By job, the one that it follows."""
 
 _RULES = "rules_version"
 _SUMS = ("input_rows", "output_rows", "duplicates", "rejected", "heartbeats", "erased", "late", "seconds")
@@ -97,7 +96,7 @@ def _all_by(settings: Settings, name: str, version: str) -> bool:
 
 
 def ledger_sums(settings: Settings) -> dict[str, dict[str, Any]]:
-    """By job: sums of the ledger's counts, `batches`, and where the job stands: `watermark`, `position`."""
+    """By job: sums of the ledger's counts, `batches`, and where the job stands: `watermark`, `position`, `heard`."""
     ledger = scan(settings, "ops.ledger")
     if ledger is None:
         return {}
@@ -106,6 +105,7 @@ def ledger_sums(settings: Settings) -> dict[str, dict[str, Any]]:
         pl.len().alias("batches"),
         pl.col("watermark").max(),
         pl.col("position").max(),
+        *(pl.col(name).max() for name in ("heard",) if name in ledger.collect_schema()),
         (pl.col("started_at") + pl.duration(microseconds=pl.col("seconds") * 1e6))
         .max()
         .alias("last_batch_at"),
@@ -124,11 +124,11 @@ def behind(settings: Settings) -> dict[str, dict[str, Any]]:
     if ledger is None:
         return {}
     columns = ("job", "position", "input_rows", "late", "started_at", "seconds")
-    rows = ledger.select(columns).filter(pl.col("job").is_in(LINE)).collect()
+    rows = ledger.select(columns).filter(pl.col("job").is_in({*FOLLOWS, *FOLLOWS.values()})).collect()
     reached = dict(rows.group_by("job").agg(pl.col("position").max()).rows())
     return {
         job: {"upstream": upstream, **_waiting(rows.filter(pl.col("job") == upstream), reached.get(job))}
-        for upstream, job in pairwise(LINE)
+        for job, upstream in FOLLOWS.items()
         if upstream in reached
     }
 

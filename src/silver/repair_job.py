@@ -12,7 +12,7 @@ def repair(run: Run) -> None:
     """Bring late events into the rows they belong to; say who visitors are, and which are bots."""
     conf = run.settings.conf
     process = Repair(run, load_bot_rules(conf), rules_version(conf))
-    follow(run, "refine", process, holding=LOCK)
+    follow(run, "refine", process, holding=LOCK, pause=run.settings.repair_interval)
 
 
 main = Job("repair", repair)

@@ -27,7 +27,7 @@ def test_each_job_is_behind_the_one_it_follows(tmp_path: Path) -> None:
     assert {job: (told["upstream"], told["rows"], told["late"]) for job, told in found.items()} == {
         "refine": ("ingest", 10, 0),
         "repair": ("refine", 30, 3),
-        "publish": ("repair", 20, 4),
+        "publish": ("refine", 50, 7),
     }
     ready = BEGUN + timedelta(seconds=2 + 1.5, minutes=1)
     assert found["repair"]["since"] == ready

@@ -120,7 +120,7 @@ VISITOR_MINUTES = Table(
     grain="change of what a visitor did in a minute",
     key=(),
     columns=(
-        Column("visitor_id", "string", "who"),
+        Column("visitor_id", "string", "who; null: something else in the hour from then has changed"),
         Column("minute", "timestamp", "start of the minute"),
         Column("channel", "string", "channel of the events' session; null for events of no session"),
         *_COUNTS,

@@ -20,6 +20,7 @@ LEDGER = Table(
         Column("seconds", "double", "how long it took"),
         Column("watermark", "timestamp", "reached by the end of the micro-batch"),
         Column("position", "timestamp", "ingest stamp up to which (included) input is done"),
+        Column("heard", "timestamp", "the same of the job that this one hears of besides"),
     ),
 )
 

@@ -82,8 +82,10 @@ def _rows_behind(settings: Settings, name: str) -> Iterator[int]:
 
 
 def _position(settings: Settings, name: str) -> datetime | None:
-    position: datetime | None = reader.ledger_sums(settings).get(name, {}).get("position")
-    return position
+    """How far a job has come, and with what it hears of besides."""
+    told = reader.ledger_sums(settings).get(name, {})
+    reached = [told[way] for way in ("position", "heard") if told.get(way) is not None]
+    return min(reached, default=None)
 
 
 def _jobs(settings: Settings) -> dict[str, dict[str, Any]]:

@@ -1,0 +1,58 @@
+"""Summaries: what publish keeps by window and by day, at a slower pace than what it keeps by person."""
+
+import time
+from datetime import datetime
+
+from pyspark.sql import functions as F
+
+from gold.daily import Daily
+from gold.days import collect_days
+from gold.rules.refunds import load_refunds
+from gold.traffic import Traffic
+from gold.view import view_all
+from lakehouse.contracts.gold import VISITOR_MINUTES
+from lakehouse.job import Run
+
+
+class Summaries:
+    """Keeps the tables that sum up over visitors in step with gold.visitor_minutes.
+
+    Args:
+        run: the job's run.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._traffic = Traffic(run.lake, run.settings.business_time_zone)
+        self._daily = Daily(run.lake, run.settings.business_time_zone)
+        self._taken_at = 0.0  # on the monotonic clock
+        self.done = int(str(run.lake.last_commit(VISITOR_MINUTES.name).get("summarized", 0)))
+        self._to_do: tuple[datetime, datetime] | None = None
+
+    def expect(self, upto: datetime, watermark: datetime) -> None:
+        """There is something new, as far as an ingest stamp, results being complete up to a watermark."""
+        self._to_do = upto, watermark
+
+    def take_in(self, now: bool) -> None:
+        """Bring in what is new, if anything is.
+
+        Args:
+            now: whether or not the last time is long enough ago.
+        """
+        pause = self._run.settings.summary_interval.total_seconds()
+        if self._to_do is None or not (now or time.monotonic() - self._taken_at >= pause):
+            return
+        upto, watermark = self._to_do
+        self._taken_at = time.monotonic()
+        known = int(str(self._run.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
+        self._traffic.take_in(upto, watermark)
+        self._take_days(upto, watermark)
+        self.done, self._to_do = known, None
+
+    def _take_days(self, upto: datetime, watermark: datetime) -> None:
+        minutes = self._run.lake.read(VISITOR_MINUTES.name)
+        new = minutes.where(F.col("sequence") > self.done).select("minute")
+        if days := collect_days(new, self._run.settings.business_time_zone):
+            view = view_all(self._run.lake, watermark)
+            orders = load_refunds(self._run.settings.conf).values()
+            self._daily.take_in(days, view, orders, upto)
