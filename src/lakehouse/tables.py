@@ -190,20 +190,19 @@ class Lakehouse:
             return
         table = TABLES[name]
         layer, short = name.split(".")
-        layout = f"PARTITIONED BY ({', '.join(table.partitioned_by)})" if table.partitioned_by else ""
-        properties = ", ".join(f"'{key}' = '{value}'" for key, value in table.properties.items())
         location = self.settings.warehouse / layer / short
-        if not (location / "_delta_log").exists():
+        is_new = not (location / "_delta_log").exists()
+        columns, more = _declare(table) if is_new else ("", "")
+        if is_new:
             self._empty.add(name)
         with _CREATION:
             self.spark.sql(
                 f"CREATE DATABASE IF NOT EXISTS {layer} LOCATION '{self.settings.warehouse / layer}'"
             )
             self.spark.sql(
-                f"CREATE TABLE IF NOT EXISTS {name} ({table.ddl}) USING delta {layout} "
-                f"LOCATION '{location}' " + (f"TBLPROPERTIES ({properties})" if properties else "")
+                f"CREATE TABLE IF NOT EXISTS {name} {columns} USING delta LOCATION '{location}' {more}"
             )
-            if name not in self._empty:
+            if not is_new:
                 self._add_columns(table)
         self._ready.add(name)
 
@@ -213,6 +212,13 @@ class Lakehouse:
         missing = [f"`{column.name}` {column.type}" for column in table.columns if column.name not in there]
         if missing:
             self.spark.sql(f"ALTER TABLE {table.name} ADD COLUMNS ({', '.join(missing)})")
+
+
+def _declare(table: Table) -> tuple[str, str]:
+    """The columns, and what else is to be said of a table that is made."""
+    more = f"PARTITIONED BY ({', '.join(table.partitioned_by)})" if table.partitioned_by else ""
+    properties = ", ".join(f"'{key}' = '{value}'" for key, value in table.properties.items())
+    return f"({table.ddl})", f"{more} TBLPROPERTIES ({properties})" if properties else more
 
 
 def _all(conditions: Sequence[Column]) -> Column:

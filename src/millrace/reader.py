@@ -96,7 +96,7 @@ def _all_by(settings: Settings, name: str, version: str) -> bool:
 
 
 def ledger_sums(settings: Settings) -> dict[str, dict[str, Any]]:
-    """By job: sums of the ledger's counts, `batches`, and where the job stands: `watermark`, `position`, `heard`."""
+    """By job: sums of the ledger's counts, `batches`; `watermark`, `position`, `heard`."""
     ledger = scan(settings, "ops.ledger")
     if ledger is None:
         return {}

@@ -1,0 +1,96 @@
+"""Tables of a home: older ones, and rows put in the place of others."""
+
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kit.pipeline import read_rows
+from kit.records import NOON
+from kit.spark import settle_in
+from kit.warehouse_builder import append_rows
+from lakehouse.contracts.gold import CONVERSIONS
+from lakehouse.restating import restate
+from lakehouse.settings import Settings
+from lakehouse.tables import Lakehouse
+
+NAME = CONVERSIONS.name
+Rows = list[dict[str, Any]]
+
+
+def conversion(number: int, worth: int) -> dict[str, Any]:
+    at = NOON + timedelta(days=number)
+    return {"conversion_id": str(number), "converted_at": at, "value": Decimal(worth), "touches": 0}
+
+
+def worths(settings: Settings) -> dict[str, int]:
+    return {
+        row["conversion_id"]: int(row["value"]) for row in read_rows(settings, NAME, CONVERSIONS.column_names)
+    }
+
+
+def test_a_table_made_before_it_had_a_column_is_given_it(spark: SparkSession, tmp_path: Path) -> None:
+    settings = settle_in(spark, tmp_path)
+    older = Lakehouse(spark.newSession(), settings, "test")
+    older.append(
+        NAME,
+        older.spark.createDataFrame([("1",)], "conversion_id string").selectExpr(
+            "*", *nothing("conversion_id")
+        ),
+    )
+    older.spark.sql(f"ALTER TABLE {NAME} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+    older.spark.sql(f"ALTER TABLE {NAME} DROP COLUMN rules_version")
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    lake.spark.sql(f"DROP TABLE {NAME}")  # from the catalogue, as in a new application
+    lake.append(NAME, lake.read(NAME))
+    assert [row.rules_version for row in lake.read(NAME).collect()] == [None, None]
+
+
+def nothing(*but: str) -> list[str]:
+    return [
+        f"CAST(NULL AS {column.type}) AS {column.name}"
+        for column in CONVERSIONS.columns
+        if column.name not in but
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed"),
+    [
+        ([], [], 0),
+        ([], [conversion(3, 30)], 1),
+        ([conversion(1, 10)], [conversion(1, 10)], 0),
+        ([conversion(1, 10)], [conversion(1, 11)], 1),
+        ([conversion(1, 10)], [], 1),
+        (
+            [conversion(1, 10), conversion(2, 20)],
+            [conversion(1, 10), conversion(2, 21), conversion(3, 30)],
+            2,
+        ),
+    ],
+)
+def test_only_what_has_changed_is_written(
+    spark: SparkSession, tmp_path: Path, before: Rows, after: Rows, changed: int
+) -> None:
+    settings = settle_in(spark, tmp_path)
+    append_rows(tmp_path, NAME, [conversion(1, 10), conversion(2, 20)])
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    frames = [frame_of(lake, rows) for rows in (before, after)]
+    assert restate(lake, NAME, *frames, NOON) == changed
+    stays = {"1": 10, "2": 20}
+    for row in before:
+        del stays[row["conversion_id"]]
+    assert worths(settings) == stays | {row["conversion_id"]: int(row["value"]) for row in after}
+    assert bool(lake.last_commit(NAME)) == bool(changed)
+
+
+def frame_of(lake: Lakehouse, rows: Rows) -> Any:
+    told = [
+        tuple(row[name] for name in ("conversion_id", "converted_at", "value", "touches")) for row in rows
+    ]
+    known = "conversion_id string, converted_at timestamp, value decimal(18,4), touches bigint"
+    frame = lake.spark.createDataFrame(told, known)
+    return frame.selectExpr("*", *nothing(*frame.columns))
