@@ -19,7 +19,7 @@ def due_conversions(
     """Conversions that may be others now.
 
     Those whose goal was reached; whose session may be another; whose person has other touches, or is another;
-    of bots; whose rate came; which the watermark has passed; and what shares an order with one of these.
+    of bots; whose rate came; and what shares an order with one of these.
 
     Args:
         published: gold.conversions as it stands.
@@ -34,11 +34,13 @@ def due_conversions(
     hits = [
         inside(published.where(near.stretch.holds("converted_at")), "converted_at", near.spans),
         _led_by(published, touched),
-        *_of_others(published, view),
-        published.join(F.broadcast(view.new_bots), "visitor_id", "left_semi"),
-        published.where(~F.col("is_final") & (F.col("converted_at") <= F.lit(view.watermark))),
-        rated_by(published, view.new_rates),
     ]
+    if "renamed" in view.news:
+        hits += _of_others(published, view)
+    if "new_bots" in view.news:
+        hits.append(published.join(F.broadcast(view.new_bots), "visitor_id", "left_semi"))
+    if "new_rates" in view.news:
+        hits.append(rated_by(published, view.new_rates))
     rows = [reached, *hits]
     direct = reduce(DataFrame.unionByName, (each.select("conversion_id", "order_id") for each in rows))
     found = settle(direct.distinct())

@@ -78,7 +78,7 @@ class Publish:
         at = ("visitor_id", F.col("event_time").alias("at"))
         news = batch.covers() | (F.col("is_late") & batch.hears())
         fresh = events.where(news).select(*at)
-        if not view.new_bots.isEmpty():
+        if "new_bots" in view.news:
             published = self._read(CONVERSIONS.name).where(F.col("order_id").isNotNull())
             orders = published.join(F.broadcast(view.new_bots), "visitor_id", "left_semi").select("order_id")
             goals = events.where(F.col("goal").isNotNull())
@@ -103,30 +103,39 @@ class Publish:
     def _count(self, near: Near, touched: Touched, converted: Converted, view: View, batch: Batch) -> None:
         """Add to the visitors' minutes what has changed in them."""
         lake = self._run.lake
-        table, published = self._read(VISITOR_MINUTES.name), self._read(CONVERSIONS.name)
-        spots = converted.times.select("visitor_id", minute_of("converted_at").alias("low"))
-        spots = inside(view.people(spots.distinct()), "low", near.spans, "left_anti")
-        spots = settle(spots.withColumn("high", F.col("low") + F.lit(MINUTE)))
-        where = Stretch(spots, "low")
-        undue = inside(published.where(where.holds("converted_at")), "converted_at", spots)
-        undue = undue.join(F.broadcast(converted.ids), "conversion_id", "left_anti")
+        table = self._read(VISITOR_MINUTES.name)
         stood = inside(table.where(near.stretch.holds("minute")), "minute", near.spans)
-        stood = stood.unionByName(table.join(F.broadcast(view.new_bots), "visitor_id", "left_semi"))
-        converting = inside(table.where(where.holds("minute")), "minute", spots)
+        if "new_bots" in view.news:
+            stood = stood.unionByName(table.join(F.broadcast(view.new_bots), "visitor_id", "left_semi"))
         changed = add_up(
             minutes_of_events(near.events, near.sessions, touched.now),
             minutes_of_conversions(converted.now),
-            minutes_of_conversions(undue),
             take_back(stood),
-            take_back(only_conversions(converting)),
+            *self._elsewhere(table, near, converted, view),
         )
         hours = mark_hours(near.events.select("event_time"), converted.times.select("converted_at"))
         sequence = int(str(lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0))) + 1
-        stamped = changed.unionByName(hours).withColumn("sequence", F.lit(sequence).cast("bigint"))
-        rows = settle(stamped)
+        rows = settle(changed.unionByName(hours).withColumn("sequence", F.lit(sequence).cast("bigint")))
         if not rows.isEmpty():
             told = {"sequence": sequence, "summarized": self._summaries.done}
             lake.append(VISITOR_MINUTES.name, rows, batch.upto, **told)
+
+    def _elsewhere(self, table: DataFrame, near: Near, converted: Converted, view: View) -> list[DataFrame]:
+        """Minutes of conversions outside the spans, of which nothing but conversions may be others.
+
+        What they have now besides those of this batch, and what stood, taken back.
+        """
+        moments = converted.times.select("visitor_id", minute_of("converted_at").alias("low")).distinct()
+        spots = inside(view.people(moments), "low", near.spans, "left_anti")
+        spots = settle(spots.withColumn("high", F.col("low") + F.lit(MINUTE)))
+        if spots.isEmpty():
+            return []
+        where = Stretch(spots, "low")
+        published = self._read(CONVERSIONS.name).where(where.holds("converted_at"))
+        undue = inside(published, "converted_at", spots)
+        undue = undue.join(F.broadcast(converted.ids), "conversion_id", "left_anti")
+        stood = inside(table.where(where.holds("minute")), "minute", spots)
+        return [minutes_of_conversions(undue), take_back(only_conversions(stood))]
 
     def _read(self, name: str) -> DataFrame:
         return self._run.lake.read(name)

@@ -1,17 +1,23 @@
-"""Summaries: what publish keeps by window and by day, at a slower pace than what it keeps by person."""
+"""Summaries: what publish keeps by window and by day, at a slower pace than what it keeps by person.
+
+And whether conversions are final, which goes by the watermark alone.
+"""
 
 import time
 from datetime import datetime
 
 from pyspark.sql import functions as F
 
+from gold.conversions import mark_final
 from gold.daily import Daily
 from gold.days import collect_days
 from gold.rules.refunds import load_refunds
 from gold.traffic import Traffic
 from gold.view import view_all
-from lakehouse.contracts.gold import VISITOR_MINUTES
+from lakehouse.contracts.gold import CONVERSIONS, VISITOR_MINUTES
+from lakehouse.frames import settle
 from lakehouse.job import Run
+from lakehouse.restating import restate
 
 
 class Summaries:
@@ -45,9 +51,16 @@ class Summaries:
         upto, watermark = self._to_do
         self._taken_at = time.monotonic()
         known = int(str(self._run.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
+        self._finish(upto, watermark)
         self._traffic.take_in(upto, watermark)
         self._take_days(upto, watermark)
         self.done, self._to_do = known, None
+
+    def _finish(self, upto: datetime, watermark: datetime) -> None:
+        """Say of conversions that the watermark has passed them."""
+        passed = ~F.col("is_final") & (F.col("converted_at") <= F.lit(watermark))
+        before = settle(self._run.lake.read(CONVERSIONS.name).where(passed))
+        restate(self._run.lake, CONVERSIONS.name, before, mark_final(before, watermark), upto)
 
     def _take_days(self, upto: datetime, watermark: datetime) -> None:
         minutes = self._run.lake.read(VISITOR_MINUTES.name)

@@ -44,7 +44,8 @@ class Touched:
     def those(self, condition: Column) -> DataFrame:
         """All touches that meet a condition, as they are to be."""
         rest = inside(self.table.where(condition), "touched_at", self.near.spans, "left_anti")
-        rest = rest.join(F.broadcast(self.view.new_bots), "visitor_id", "left_anti")
+        if "new_bots" in self.view.news:
+            rest = rest.join(F.broadcast(self.view.new_bots), "visitor_id", "left_anti")
         return rest.unionByName(self.now.where(condition))
 
 
@@ -52,7 +53,7 @@ def touch_again(lake: Lakehouse, near: Near, view: View) -> Touched:
     """Find the touches near a micro-batch's events; those of new bots are gone."""
     table = lake.read(TOUCHES.name)
     here = inside(table.where(near.stretch.holds("touched_at")), "touched_at", near.spans)
-    if not view.new_bots.isEmpty():
+    if "new_bots" in view.news:
         of_bots = table.join(F.broadcast(view.new_bots), "visitor_id", "left_semi")
         here = here.unionByName(of_bots)
     now = find_touches(near.events, near.sessions)

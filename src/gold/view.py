@@ -27,6 +27,7 @@ class View:
         new_bots: visitor_id of those that have become known since.
         rates: silver.exchange_rates.
         new_rates: those that came with this micro-batch.
+        news: which of `renamed`, `new_bots` and `new_rates` have any rows.
     """
 
     watermark: datetime
@@ -36,6 +37,7 @@ class View:
     new_bots: DataFrame
     rates: DataFrame
     new_rates: DataFrame
+    news: frozenset[str]
 
     def people(self, rows: DataFrame) -> DataFrame:
         """The rows whose visitor is no bot."""
@@ -53,12 +55,16 @@ def take_view(lake: Lakehouse, batch: Batch) -> View:
     bots = settle(lake.read(BOTS.name).select("visitor_id", "ingested_at"))
     rates = settle(lake.read(EXCHANGE_RATES.name))
     identities = lake.read(IDENTITIES.name)
+    new = {
+        "renamed": settle(identities.where(batch.hears()).select("visitor_id", "user_ids")),
+        "new_bots": bots.where(batch.hears()).select("visitor_id"),
+        "new_rates": rates.where(batch.covers()),
+    }
     return View(
         watermark=batch.upstream_watermark or EPOCH,
         identities=identities.select("visitor_id", "user_id"),
-        renamed=settle(identities.where(batch.hears()).select("visitor_id", "user_ids")),
         bots=bots.select("visitor_id"),
-        new_bots=bots.where(batch.hears()).select("visitor_id"),
         rates=rates,
-        new_rates=rates.where(batch.covers()),
+        news=frozenset(name for name, rows in new.items() if not rows.isEmpty()),
+        **new,
     )

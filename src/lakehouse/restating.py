@@ -2,12 +2,14 @@
 
 from datetime import datetime
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakehouse.contracts import TABLES
+from lakehouse.contracts import TABLES, Table
 from lakehouse.frames import settle
 from lakehouse.tables import Lakehouse
+
+CAME, REPLACED, WENT = "came", "replaced", "went"
 
 
 def restate(
@@ -25,25 +27,36 @@ def restate(
     """
     table = TABLES[name]
     old, new = (rows.select(*table.column_names) for rows in (before, after))
+    moves = settle(_moves(old, new, table))
     time = str(table.event_time)
-    changed = settle(new.exceptAll(old))
-    left = old.join(new, [old[key].eqNullSafe(new[key]) for key in table.key], "left_anti")
-    gone = settle(left.select(*dict.fromkeys((*table.key, time))))
-    either = changed.select(_at(time), F.lit(False).alias("gone"))
-    found = either.unionByName(gone.select(_at(time), F.lit(True).alias("gone"))).agg(
-        F.min("at").alias("low"),
-        F.max("at").alias("high"),
-        F.count_if("gone").alias("gone"),
-        F.count_if(~F.col("gone")).alias("changed"),
-    )
-    row = found.collect()[0]
-    if row.gone or (row.changed and not old.isEmpty()):
+    row = moves.agg(
+        F.count("*").alias("moves"),
+        F.min(time).alias("low"),
+        F.max(time).alias("high"),
+        F.count_if(F.col("_move") != CAME).alias("in_place"),
+    ).collect()[0]
+    changed = moves.where(F.col("_move") != WENT)
+    if row.in_place:
+        gone = moves.where(F.col("_move") == WENT)
         scope = F.col(f"t.{time}").between(F.lit(row.low), F.lit(row.high))
         lake.swap(name, gone, changed, upto, scope, **told)
-    elif row.changed:
+    elif row.moves:
         lake.append(name, changed, upto, **told)
-    return int(row.changed + row.gone)
+    return int(row.moves)
 
 
-def _at(time: str) -> Column:
-    return F.col(time).alias("at")
+def _moves(old: DataFrame, new: DataFrame, table: Table) -> DataFrame:
+    """Rows that came, took the place of one with their key, or went: with `_move`."""
+    keys = F.struct(*table.key)
+    either = old.select(*old.columns, F.lit(-1).alias("_side")).unionByName(
+        new.select(*new.columns, F.lit(1).alias("_side"))
+    )
+    row = F.struct(*table.column_names)
+    sides = either.groupBy(keys.alias("_key")).agg(
+        F.max(F.when(F.col("_side") < 0, row)).alias("_old"),
+        F.max(F.when(F.col("_side") > 0, row)).alias("_new"),
+    )
+    move = F.when(F.col("_new").isNull(), WENT).when(F.col("_old").isNull(), CAME).otherwise(REPLACED)
+    differing = sides.where(~F.col("_old").eqNullSafe(F.col("_new")))
+    told = differing.select(F.coalesce("_new", "_old").alias("_row"), move.alias("_move"))
+    return told.select("_row.*", "_move")
