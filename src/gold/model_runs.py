@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from lakehouse.settings import Settings
 
 NAME = "attribution-model"
 _CODE = Path(__file__).parent
+_REFUSED = re.compile(r"[^/\w.\- :]")  # in names of metrics
 _NEEDED = ("mlflow-skinny", "numpy", "pandas")
 _QUIET = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -41,7 +43,8 @@ def record_run(settings: Settings, computed: Computed) -> str:
             mlflow.log_params(computed.rules)
             mlflow.set_tags(computed.hashes)
             for prefix, step, figures in computed.metrics():
-                mlflow.log_metrics({f"{prefix}{name}": value for name, value in figures.items()}, step=step)
+                named = {_REFUSED.sub("_", f"{prefix}{name}"): value for name, value in figures.items()}
+                mlflow.log_metrics(named, step=step)
             _keep_files(mlflow, computed)
             registered = _last_version(mlflow, computed.hashes) or _register(mlflow, computed.hashes)
             mlflow.set_tag("model_version", registered)
