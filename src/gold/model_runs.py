@@ -61,9 +61,7 @@ def _quiet_mlflow(settings: Settings) -> Iterator[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import mlflow
-        from mlflow.utils.logging_utils import disable_logging
 
-        disable_logging()  # type: ignore[no-untyped-call]  # what it prints beside its log: that a version is there, say
         for logger in ("mlflow", "alembic", "matplotlib"):
             logging.getLogger(logger).setLevel(logging.ERROR)
         uri = settings.mlflow_tracking_uri or f"sqlite:///{home / 'mlflow.db'}"
@@ -100,7 +98,7 @@ def _last_version(mlflow: Any, hashes: dict[str, str]) -> str | None:
 
 
 def _register(mlflow: Any, hashes: dict[str, str]) -> str:
-    """Keep the model with the code it runs on, and register it."""
+    """Keep the model with the code it runs on, and register it: by the client, which prints nothing."""
     from mlflow.models import ModelSignature
     from mlflow.types.schema import DataType, ParamSchema, ParamSpec
 
@@ -111,4 +109,8 @@ def _register(mlflow: Any, hashes: dict[str, str]) -> str:
         signature=ModelSignature(params=ParamSchema([ParamSpec("model", DataType.string, "")])),
         pip_requirements=[f"{package}=={version(package)}" for package in _NEEDED],
     )
-    return str(mlflow.register_model(model.model_uri, NAME, tags=hashes).version)
+    client = mlflow.MlflowClient()
+    if not client.search_registered_models(filter_string=f"name='{NAME}'"):
+        client.create_registered_model(NAME)
+    made = client.create_model_version(NAME, model.model_uri, model_id=model.model_id, tags=hashes)
+    return str(made.version)
