@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 import pytest
 
-from kit.home import REAL_LOG, Home
+from kit.home import REAL_LOG, ROOT, Home
 
 OF_THE_LOG = "year({}) = 2015"  # the sample beside it is of another year
 COMBINED = re.compile(
     r'(?P<address>\S+) \S+ \S+ \[(?P<time>[^\]]+)\] "(?:[^"\\]|\\.)*" \d+ \S+ '
     r'"(?P<referrer>(?:[^"\\]|\\.)*)" "(?P<agent>(?:[^"\\]|\\.)*)'
 )
+CHANNELS = ROOT / "docs" / "channels.md"
 HALF_AN_HOUR = timedelta(minutes=30)
 
 
@@ -72,6 +73,19 @@ def test_sessions_are_what_an_independent_count_gives(caught_up_home: Home, view
     figures = "count(*), count(DISTINCT visitor_id), sum(events), sum(page_views)"
     query = f"SELECT {figures} FROM silver.sessions WHERE {OF_THE_LOG.format('started_at')}"
     assert caught_up_home.sql(query) == [[str(count_sessions(views)), str(visitors), "10000", "10000"]]
+
+
+def test_visits_by_channel_are_those_of_the_document(caught_up_home: Home, views: list[View]) -> None:
+    rows = re.findall(
+        r"^\| ([\w ]+) \| [\d,]+ \| ([\d,]+) \|", CHANNELS.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    wanted = sorted([channel, visits.replace(",", "")] for channel, visits in rows)
+    query = f"""
+        SELECT channel, count(*) FROM silver.sessions WHERE {OF_THE_LOG.format("started_at")}
+        GROUP BY channel ORDER BY channel
+    """
+    assert len(wanted) == 4
+    assert caught_up_home.sql(query) == wanted
 
 
 def test_top_referrers_are_what_an_independent_count_gives(caught_up_home: Home, views: list[View]) -> None:
