@@ -82,13 +82,14 @@ def test_times(parsed: dict[str, int | None], text: str) -> None:
 def test_sessions_part_at_exactly_the_gap(spark: SparkSession) -> None:
     times = {"together": GAP - TICK, "apart": GAP, "at once": timedelta(0)}
     rows = [
-        (visitor, "page", at, f"{visitor}{number}", None, None, None, None, None, "Direct")
+        (visitor, "page", at, f"{visitor}{number}", None, None, None, None, None, "Direct", "v")
         for visitor, quiet in times.items()
         for number, at in enumerate((NOON, NOON + quiet))
     ]
     columns = (
         "visitor_id string, type string, event_time timestamp, event_id string, url string, referrer string, "
-        "campaign_source string, campaign_medium string, campaign_name string, channel string"
+        "campaign_source string, campaign_medium string, campaign_name string, channel string, "
+        "rules_version string"
     )
     fragments = to_fragments(spark.createDataFrame(rows, columns).coalesce(1))
     sessions = [row.visitor_id for row in join_fragments(fragments).collect()]

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -39,7 +40,8 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 def meanwhile(monkeypatch: pytest.MonkeyPatch, *steps: Callable[[], None]) -> list[Callable[[], None]]:
     """Let something happen in each pause, instead of waiting."""
     left = list(steps)
-    monkeypatch.setattr(joining.time, "sleep", lambda _: left.pop(0)())
+    clock = SimpleNamespace(sleep=lambda _: left.pop(0)())  # of this module alone: others sleep too
+    monkeypatch.setattr(joining, "time", clock)
     return left
 
 

@@ -1,0 +1,125 @@
+"""How long after it was sent is a conversion in gold.attribution?
+
+Through Kafka and all jobs, as `millrace up` runs them.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import polars as pl
+from deltalake import DeltaTable
+
+from benchmarks.bench import print_table, progress
+from lakehouse.settings import Settings, load_settings
+from millrace import reader
+from millrace.workspace.ports import free_port
+
+WANTED = 20.0  # seconds, for 95 of 100 conversions
+_LOOK = 0.2  # seconds between two looks at the table's log
+
+
+@contextmanager
+def workspace(folder: str) -> Iterator[Settings]:
+    """A workspace in a home of its own, on ports of its own."""
+    ports = {f"MILLRACE_{name}_PORT": str(free_port()) for name in ("BROKER", "DASHBOARD")}
+    os.environ.update({"MILLRACE_HOME": folder, **ports})
+    try:
+        _millrace("up")
+        yield load_settings()
+    finally:
+        _millrace("down")
+
+
+def _millrace(*arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", "millrace", *arguments], check=True, stdout=subprocess.DEVNULL)
+
+
+def watch(settings: Settings, seconds: float) -> dict[str, float]:
+    """By conversion, when (Unix time, s) it was first seen in gold.attribution, for so long."""
+    seen: dict[str, float] = {}
+    version, until = -1, time.monotonic() + seconds
+    while time.monotonic() < until:
+        table: DeltaTable | None = reader.open_table(settings, "gold.attribution")
+        if table is not None and table.version() != version:
+            now, version = time.time(), table.version()
+            ids = pl.scan_delta(table).select("conversion_id").unique().collect()["conversion_id"]
+            seen |= {each: now for each in ids if each not in seen}
+            progress(f"version {version}: {len(seen):,} conversions")
+        time.sleep(_LOOK)
+    return seen
+
+
+def ages(settings: Settings, seen: dict[str, float], since: float) -> pl.Series:
+    """Seconds from Kafka's stamp of the record to gold, of conversions sent since a time."""
+    conversions, events, records = (
+        reader.scan(settings, name) for name in ("gold.conversions", "silver.events", "bronze.kafka_records")
+    )
+    assert conversions is not None
+    assert events is not None
+    assert records is not None
+    place = ["topic", "partition", "offset"]
+    found = (
+        conversions.select("conversion_id", "event_id")
+        .join(events.select("event_id", *place), on="event_id")
+        .join(records.select(*place, "timestamp"), on=place)
+        .select("conversion_id", sent=pl.col("timestamp").dt.epoch("us") / 1e6)
+        .collect()
+    )
+    frame = pl.DataFrame({"conversion_id": list(seen), "seen": list(seen.values())})
+    joined = frame.join(found, on="conversion_id").filter(pl.col("sent") >= since)
+    return (joined["seen"] - joined["sent"]).sort()
+
+
+def main() -> int:
+    """Run, print, and fail if it takes longer than is wanted."""
+    parser = argparse.ArgumentParser(prog="make bench-freshness", description=__doc__)
+    parser.add_argument("--rate", type=float, default=1000, help="events a second")
+    parser.add_argument("--warm-up", type=float, default=180, help="seconds before anything counts")
+    parser.add_argument(
+        "--seconds", type=float, default=180, help="for which conversions are sent that count"
+    )
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="millrace-bench-") as folder, workspace(folder) as settings:
+        sending = [sys.executable, "-m", "millrace", "produce", "--rate", str(options.rate)]
+        producer = subprocess.Popen(sending, stdout=subprocess.DEVNULL)
+        try:
+            began = time.time()
+            seen = watch(settings, options.warm_up + options.seconds + 3 * WANTED)
+        finally:
+            producer.terminate()
+            producer.wait()
+        since = began + options.warm_up
+        found, sums = ages(settings, seen, since), reader.ledger_sums(settings)
+    return _report(found, sums, options.rate)
+
+
+def _report(found: pl.Series, sums: dict[str, dict[str, float]], rate: float) -> int:
+    if found.is_empty():
+        print("No conversion that was sent after the warm-up has come to gold.")
+        return 1
+    shown = {f"p{percent}": found.quantile(percent / 100, "nearest") for percent in (50, 95, 99)}
+    print_table(
+        f"Seconds from Kafka to gold.attribution, {len(found):,} conversions at {rate:,.0f} events/s",
+        ["", "s"],
+        [[name, f"{value:.1f}"] for name, value in (shown | {"longest": found.max()}).items()],
+    )
+    print_table(
+        f"Jobs on {os.cpu_count()} cores",
+        ["", "micro-batches", "rows", "s in all"],
+        [
+            [job, f"{of['batches']:,}", f"{of['input_rows']:,}", f"{of['seconds']:.0f}"]
+            for job, of in sums.items()
+        ],
+    )
+    print(f"95 of 100 within {shown['p95']:.1f} s, at most {WANTED:.0f} is wanted.")
+    return int(shown["p95"] > WANTED)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
