@@ -76,8 +76,7 @@ def test_a_killed_supervisor_takes_its_children_along_and_the_next_start_ends_wh
     assert lives(hanging)
     assert lives(below)
     assert records.end_leftovers(home, seconds=0.2) == ["stubborn"]
-    assert not lives(hanging)
-    assert not lives(below)
+    eventually(lambda: not lives(hanging) and not lives(below), what="what hung has ended")
 
 
 def test_a_second_supervisor_of_a_home_is_refused_and_breaks_nothing(home):
