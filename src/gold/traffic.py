@@ -30,8 +30,8 @@ class Traffic:
         self._lake = lake
         self._zone = zone
 
-    def take_in(self, upto: datetime, watermark: datetime) -> int:
-        """Fold in what is new; return how many rows changed.
+    def take_in(self, upto: datetime, watermark: datetime) -> None:
+        """Fold in what is new.
 
         Args:
             upto: ingest stamp that gold is done up to.
@@ -42,9 +42,9 @@ class Traffic:
             left = self._lake.read(TRAFFIC_CHANGES.name).where(F.col("sequence") == told["sequence"])
             self._fold(settle(left), upto, told["sequence"])
         known = self._told(VISITOR_MINUTES.name)["sequence"]
-        return self._write(self._revise(told["minutes"], watermark), upto, known)
+        self._write(self._revise(told["minutes"], watermark), upto, known)
 
-    def make_anew(self, windows: DataFrame, upto: datetime, watermark: datetime) -> int:
+    def make_anew(self, windows: DataFrame, upto: datetime, watermark: datetime) -> None:
         """Put windows in the place of all that stand; what was and is different goes into the changes.
 
         Args:
@@ -54,17 +54,16 @@ class Traffic:
         """
         standing = settle(self._lake.read(TRAFFIC.name))
         rows = revise_windows(standing, subtract_windows(windows, standing), watermark)
-        return self._write(rows, upto, self._told(VISITOR_MINUTES.name)["sequence"])
+        self._write(rows, upto, self._told(VISITOR_MINUTES.name)["sequence"])
 
-    def _write(self, rows: DataFrame, upto: datetime, known: int) -> int:
+    def _write(self, rows: DataFrame, upto: datetime, known: int) -> None:
         """Add the changes, and fold them in."""
         sequence = self._told(TRAFFIC_CHANGES.name)["sequence"] + 1
         stamp = {"changed_at": F.lit(upto), "sequence": F.lit(sequence).cast("bigint")}
         changes = settle(_changes(settle(rows)).withColumns(stamp))
-        if changes.isEmpty():
-            return 0
-        self._lake.append(TRAFFIC_CHANGES.name, changes, upto, sequence=sequence, minutes=known)
-        return self._fold(changes, upto, sequence)
+        if not changes.isEmpty():
+            self._lake.append(TRAFFIC_CHANGES.name, changes, upto, sequence=sequence, minutes=known)
+            self._fold(changes, upto, sequence)
 
     def _told(self, table: str) -> dict[str, int]:
         told = self._lake.last_commit(table)
@@ -91,10 +90,10 @@ class Traffic:
         differing = concerned.alias("t").join(F.broadcast(differences).alias("d"), same, "left_semi")
         return settle(traffic.where(passed).unionByName(differing))
 
-    def _fold(self, changes: DataFrame, upto: datetime, sequence: int) -> int:
+    def _fold(self, changes: DataFrame, upto: datetime, sequence: int) -> None:
         before = changes.where(F.col("change") == RETRACT)
         after = changes.where(F.col("change") == REPLACE)
-        return restate(self._lake, TRAFFIC.name, before, after, upto, sequence=sequence)
+        restate(self._lake, TRAFFIC.name, before, after, upto, sequence=sequence)
 
 
 def _changes(rows: DataFrame) -> DataFrame:

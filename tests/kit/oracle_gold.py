@@ -4,14 +4,15 @@ import hashlib
 import json
 from collections import defaultdict
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from functools import cached_property
 
+from kit.oracle_credit import MODELS, allocate, credit
 from kit.oracle_identities import worth
+from kit.oracle_trails import step_event, trail_of
 from kit.oracle_wire import DAY, MINUTE, SECOND, Fields
 
 _CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
-_MODELS = ("first", "last", "last_non_direct", "linear", "position_based", "time_decay")
 _ZERO = Decimal("0.0000")
 
 
@@ -86,7 +87,7 @@ class Gold:
             and (event["visitor_id"], event["promotion_id"]) == (click["visitor_id"], click["promotion_id"])
             and 0 <= click["event_time"] - event["event_time"] < 30 * MINUTE
         ]
-        return _step_event(max(seen, key=when)) if seen else None
+        return step_event(max(seen, key=when)) if seen else None
 
     @cached_property
     def conversions(self) -> list[Fields]:
@@ -155,10 +156,7 @@ class Gold:
     def attribution(self) -> list[Fields]:
         """gold.attribution."""
         return [
-            row
-            for each in self._conversions.values()
-            for model in _MODELS
-            for row in self._share(each, model)
+            row for each in self._conversions.values() for model in MODELS for row in self._share(each, model)
         ]
 
     def _share(self, conversion: Fields, model: str) -> list[Fields]:
@@ -187,33 +185,9 @@ class Gold:
     @cached_property
     def trails(self) -> list[Fields]:
         """gold.trails."""
-        return [step for each in self._conversions.values() for step in self._trail(each)]
-
-    def _trail(self, conversion: Fields) -> list[Fields]:
-        anchor = self._anchor(conversion)
-        visit = anchor["visit"]
-        steps = []
-        for click in reversed(self._journey(conversion)):
-            tie = _tie(click, anchor) if click["kind"] == "click" else None
-            if tie:
-                promotion = {"promotion_id": click["promotion_id"]}
-                if click["impression"]:
-                    seen = {"kind": "impression", "matched_on": "promotion", **click["impression"]}
-                    steps.append({**seen, **promotion})
-                at_click = {**_step_event(click, click["touched_at"]), **promotion}
-                steps.append({"kind": "click", "matched_on": tie, **at_click})
-                break
-        steps.append({"kind": "visit", "matched_on": "session", **visit})
-        if anchor is not conversion:
-            steps.append(
-                {"kind": "goal", "matched_on": "order", **_step_event(anchor, anchor["converted_at"])}
-            )
-        steps.append(
-            {"kind": "goal", "matched_on": None, **_step_event(conversion, conversion["converted_at"])}
-        )
-        same = {name: conversion[name] for name in ("conversion_id", "converted_at")}
+        conversions = self._conversions.values()
         return [
-            {"promotion_id": None, **step, **same, "step": number} for number, step in enumerate(steps, 1)
+            step for each in conversions for step in trail_of(each, self._anchor(each), self._journey(each))
         ]
 
     def session_of(self, event: Fields) -> Fields:
@@ -231,25 +205,6 @@ class Gold:
         return of
 
 
-def _tie(click: Fields, anchor: Fields) -> str | None:
-    """What ties a click to the visit that a conversion came in."""
-    visit = anchor["visit"]
-    if click["visitor_id"] == anchor["visitor_id"] and click["touched_at"] >= visit["at"]:
-        return "session"
-    clicked, began, came_from = (
-        (each or "").split("#")[0] for each in (click["url"], visit["url"], visit["referrer"])
-    )
-    none = click["url"] is None
-    if not none and visit["url"] is not None and clicked == began:
-        return "url"
-    return "referrer" if not none and visit["referrer"] is not None and clicked == came_from else None
-
-
-def _step_event(event: Fields, at: int | None = None) -> Fields:
-    told = {name: event[name] for name in ("event_id", "url", "referrer")}
-    return {**told, "at": event["event_time"] if at is None else at}
-
-
 def when(event: Fields) -> tuple[int, str]:
     return event["event_time"], event["event_id"]
 
@@ -260,30 +215,3 @@ def conversion_id(event: Fields) -> str:
     parts = [event["goal"], "order" if order else "event", order or event["event_id"]]
     written = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(written.encode()).hexdigest()[:32]
-
-
-def credit(model: str, journey: list[Fields]) -> list[float]:
-    """Each touch's credit."""
-    touches = len(journey)
-    if model == "linear" or (model == "position_based" and touches <= 2):
-        return [1.0 / touches] * touches
-    if model == "position_based":
-        return [0.4] + [0.2 / (touches - 2)] * (touches - 2) + [0.4]
-    if model == "time_decay":
-        weights = [0.5 ** (touch["age"] / (7 * DAY)) for touch in journey]
-        return [weight / sum(weights) for weight in weights]
-    chosen = 0 if model == "first" else touches - 1
-    if model == "last_non_direct":
-        found = [number for number in range(touches) if journey[number]["channel"] != "Direct"]
-        chosen = found[-1] if found else chosen
-    return [float(number == chosen) for number in range(touches)]
-
-
-def allocate(value: Decimal | None, shares: list[float]) -> list[Decimal | None]:
-    """A value by shares, to four decimals; what rounding leaves goes to the largest, the latest of equals."""
-    if value is None:
-        return [None for _ in shares]
-    parts = [(value * Decimal(repr(share))).quantize(_ZERO, ROUND_HALF_UP) + 0 for share in shares]
-    largest = max(range(len(shares)), key=lambda number: (shares[number], number))
-    parts[largest] += value - sum(parts)
-    return list(parts)
