@@ -93,7 +93,7 @@ def follow(
     ledger = Ledger(run.lake)
     last = ledger.last(run.job)
     while not run.stop.is_set():
-        began = time.monotonic()
+        began, told = time.monotonic(), ledger.told
         pending = ledger.after(upstream, last.position if last else EPOCH)
         batch = _next_batch(last, pending, run.settings.max_batch_rows, reached)
         if hearing:
@@ -104,7 +104,7 @@ def follow(
                     idle()
             if run.once:
                 return
-            run.stop.wait(run.settings.trigger_interval.total_seconds())
+            ledger.wait(told, run.settings.trigger_interval.total_seconds(), run.stop)
             continue
         run.expect(sum(entry.input_rows for entry in pending))
         with run.turn, run.lake.exclusive(holding) if holding else nullcontext():

@@ -4,6 +4,7 @@ The ledger is also how a job learns of new work: each row says up to which inges
 done, so the next job in line follows the rows of the one before it.
 """
 
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -14,6 +15,7 @@ from pyspark.sql import functions as F
 
 from lakehouse.contracts import TABLES
 from lakehouse.instants import as_utc
+from lakehouse.recall import Recall, recall_of
 from lakehouse.tables import Lakehouse
 
 NAME = "ops.ledger"
@@ -44,16 +46,34 @@ class Ledger:
 
     def __init__(self, lake: Lakehouse) -> None:
         self._lake = lake
+        self._recall: Recall[Entry] | None = recall_of(lake.settings)
 
     def last(self, job: str) -> Entry | None:
         """The job's latest row."""
-        rows = self._lake.read(NAME).where(F.col("job") == job).orderBy(F.desc("batch_id")).limit(1)
-        return next(iter(_entries(rows.collect())), None)
+        if self._recall is None:
+            return self._read_last(job)
+        return self._recall.last(job, self._read_last)
 
     def after(self, job: str, position: datetime) -> list[Entry]:
         """The job's rows whose position lies after the one given, in order."""
+        if self._recall is not None:
+            known = self._recall.after(job, position, self._read_last)
+            if known is not None:
+                return known
         rows = self._lake.read(NAME).where((F.col("job") == job) & (F.col("position") > F.lit(position)))
         return sorted(_entries(rows.collect()), key=lambda entry: (entry.position, entry.batch_id))
+
+    @property
+    def told(self) -> int:
+        """How many rows have been recorded, as far as that can be heard here."""
+        return self._recall.told if self._recall else 0
+
+    def wait(self, told: int, seconds: float, stop: threading.Event) -> None:
+        """Wait until more than so many have been; so long at most."""
+        if self._recall is None:
+            stop.wait(seconds)
+        else:
+            self._recall.wait(told, seconds, stop)
 
     def rows_read(self, job: str) -> int:
         """Rows that the job has read so far, all told."""
@@ -68,6 +88,12 @@ class Ledger:
             for column in TABLES[NAME].columns
         ]
         self._lake.append(NAME, self._lake.spark.range(1).coalesce(1).select(*values))
+        if self._recall is not None:
+            self._recall.add(entry)
+
+    def _read_last(self, job: str) -> Entry | None:
+        rows = self._lake.read(NAME).where(F.col("job") == job).orderBy(F.desc("batch_id")).limit(1)
+        return next(iter(_entries(rows.collect())), None)
 
 
 def now() -> datetime:

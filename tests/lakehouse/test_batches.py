@@ -18,6 +18,7 @@ class ShortLedger:
     """One micro-batch of the job before, and what is recorded of this one."""
 
     recorded: list[Entry]
+    told = 0
 
     def __init__(self, _lake: Any) -> None:
         type(self).recorded = []

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from lakehouse.errors import MillraceError
+from lakehouse.recall import sole_writer
 from lakehouse.settings import Settings
 from millrace.workspace.starting import all_or_nothing, keep_quiet, sigint_kept, stderr_to
 
@@ -92,7 +93,8 @@ def spark_application(settings: Settings) -> Iterator[Application]:
     try:
         application = _start(settings)
         try:
-            yield application
+            with sole_writer(settings):
+                yield application
         finally:
             application.end()
     finally:
