@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long chaos bench bench-attribution bench-freshness bench-dedup bench-silver lint format types imports lock lock-jars clean
+.PHONY: help setup demo test test-long chaos bench bench-attribution bench-freshness bench-dedup bench-silver lint format types imports lock app-requirements wheel lock-jars clean
 MAKEFLAGS += --no-print-directory
 # A build machine's own package settings must not leak into the lock.
 LOCK := env -u UV_FIND_LINKS -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL .venv/bin/uv pip compile
@@ -60,9 +60,16 @@ format: setup ## put the code into its one shape
 
 lock: setup ## resolve the Python packages anew into requirements.lock (UPGRADE=1 takes newer ones)
 	@$(LOCK) --quiet --universal --generate-hashes --python-version 3.10 --no-python-downloads \
-	  --group dev --no-emit-index-url --custom-compile-command "make lock" \
+	  --group dev --extra local --no-emit-index-url --custom-compile-command "make lock" \
 	  $(if $(UPGRADE),--upgrade) pyproject.toml -o requirements.lock
 	@./scripts/setup
+	@$(MAKE) app-requirements
+
+app-requirements: setup ## what the page needs, from the lock into dashboards/requirements.txt
+	@.venv/bin/python -m millrace.machine.app_requirements
+
+wheel: setup ## build the wheel into dist/
+	@PATH="$$PATH:$$PWD/.venv/bin" uv build --wheel --quiet
 
 lock-jars: setup ## resolve the jars anew into src/millrace/machine/jars.lock
 	@.venv/bin/millrace jars --lock

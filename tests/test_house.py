@@ -92,7 +92,9 @@ def test_the_lock_pins_and_hashes_and_names_no_address() -> None:
 
 def test_the_lock_fits_the_project() -> None:
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    wanted = PROJECT["project"]["dependencies"] + PROJECT["dependency-groups"]["dev"]
+    project = PROJECT["project"]
+    wanted = project["dependencies"] + project["optional-dependencies"]["local"]
+    wanted += PROJECT["dependency-groups"]["dev"]
     names = [re.split(r"[^\w.-]", requirement, maxsplit=1)[0] for requirement in wanted]
     assert [name for name in names if not re.search(rf"^{re.escape(name)}==", lock, re.MULTILINE)] == []
 

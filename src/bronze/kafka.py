@@ -10,6 +10,7 @@ from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
+from bronze.kafka_login import client_options, source_options
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 
@@ -61,7 +62,9 @@ def count_records(settings: Settings, place: TopicPartition, first: int, end: in
 @contextmanager
 def _consumer(settings: Settings) -> Iterator[KafkaConsumer]:
     try:
-        consumer = KafkaConsumer(bootstrap_servers=settings.bootstrap, request_timeout_ms=15_000)
+        consumer = KafkaConsumer(
+            bootstrap_servers=settings.bootstrap, request_timeout_ms=15_000, **client_options(settings)
+        )
         try:
             yield consumer
         finally:
@@ -88,6 +91,7 @@ def send_heartbeat(settings: Settings, at: datetime) -> None:
         max_block_ms=_PATIENCE_MS,
         request_timeout_ms=_PATIENCE_MS // 2,
         delivery_timeout_ms=_PATIENCE_MS,
+        **client_options(settings),
     )
     try:
         headers, key = [(HEARTBEAT, said.encode())], HEARTBEAT.encode()  # the client wants a key or a value
@@ -111,5 +115,6 @@ def read_records(spark: SparkSession, settings: Settings, starting_offsets: str)
         .option("includeHeaders", "true")
         .option("failOnDataLoss", "true")
         .option("maxOffsetsPerTrigger", settings.max_batch_rows)
+        .options(**source_options(settings))
         .load()
     )

@@ -14,7 +14,6 @@ from gold.credit_chart import draw_credits
 from gold.rules.computed import Computed
 from lakehouse.settings import Settings
 
-NAME = "attribution-model"
 _CODE = Path(__file__).parent
 _REFUSED = re.compile(r"[^/\w.\- :]")  # in names of metrics
 _NEEDED = ("mlflow-skinny", "numpy", "pandas")
@@ -46,7 +45,8 @@ def record_run(settings: Settings, computed: Computed) -> str:
                 named = {_REFUSED.sub("_", f"{prefix}{name}"): value for name, value in figures.items()}
                 mlflow.log_metrics(named, step=step)
             _keep_files(mlflow, computed)
-            registered = _last_version(mlflow, computed.hashes) or _register(mlflow, computed.hashes)
+            name, hashes = settings.mlflow_model, computed.hashes
+            registered = _last_version(mlflow, name, hashes) or _register(mlflow, name, hashes)
             mlflow.set_tag("model_version", registered)
             return registered
 
@@ -66,19 +66,24 @@ def _quiet_mlflow(settings: Settings) -> Iterator[Any]:
             logging.getLogger(logger).setLevel(logging.ERROR)
         uri = settings.mlflow_tracking_uri or f"sqlite:///{home / 'mlflow.db'}"
         mlflow.set_tracking_uri(uri)
-        mlflow.set_registry_uri(uri)
+        mlflow.set_registry_uri(f"{uri}-uc" if _is_workspace(uri) and "." in settings.mlflow_model else uri)
         yield mlflow
 
 
 def _experiment(mlflow: Any, settings: Settings) -> str:
     """The id of the experiment, made if it isn't there. A workspace wants a path for a name."""
-    uri = settings.mlflow_tracking_uri
-    name = f"/Shared/{NAME}" if uri and uri.startswith("databricks") else NAME
+    uri, name = settings.mlflow_tracking_uri, settings.mlflow_experiment
+    if uri and _is_workspace(uri) and not name.startswith("/"):
+        name = f"/Shared/{name}"
     client = mlflow.MlflowClient()
     if found := client.get_experiment_by_name(name):
         return str(found.experiment_id)
     files = None if uri else (settings.home / "mlflow" / "artifacts").as_uri()
     return str(client.create_experiment(name, artifact_location=files))
+
+
+def _is_workspace(uri: str) -> bool:
+    return uri.startswith("databricks") and not uri.endswith("-uc")
 
 
 def _keep_files(mlflow: Any, computed: Computed) -> None:
@@ -90,14 +95,14 @@ def _keep_files(mlflow: Any, computed: Computed) -> None:
         mlflow.log_figure(figure, f"credit/{computed.name_of(period)}.png")
 
 
-def _last_version(mlflow: Any, hashes: dict[str, str]) -> str | None:
+def _last_version(mlflow: Any, name: str, hashes: dict[str, str]) -> str | None:
     """The registered version, if the last one has these hashes."""
-    versions = mlflow.MlflowClient().search_model_versions(f"name='{NAME}'")
+    versions = mlflow.MlflowClient().search_model_versions(f"name='{name}'")
     last = max(versions, key=lambda each: int(each.version), default=None)
     return str(last.version) if last is not None and hashes.items() <= last.tags.items() else None
 
 
-def _register(mlflow: Any, hashes: dict[str, str]) -> str:
+def _register(mlflow: Any, name: str, hashes: dict[str, str]) -> str:
     """Keep the model with the code it runs on, and register it: by the client, which prints nothing."""
     from mlflow.models import ModelSignature
     from mlflow.types.schema import DataType, ParamSchema, ParamSpec
@@ -110,7 +115,9 @@ def _register(mlflow: Any, hashes: dict[str, str]) -> str:
         pip_requirements=[f"{package}=={version(package)}" for package in _NEEDED],
     )
     client = mlflow.MlflowClient()
-    if not client.search_registered_models(filter_string=f"name='{NAME}'"):
-        client.create_registered_model(NAME)
-    made = client.create_model_version(NAME, model.model_uri, model_id=model.model_id, tags=hashes)
+    try:
+        client.get_registered_model(name)
+    except mlflow.MlflowException:
+        client.create_registered_model(name)
+    made = client.create_model_version(name, model.model_uri, model_id=model.model_id, tags=hashes)
     return str(made.version)

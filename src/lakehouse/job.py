@@ -1,6 +1,5 @@
 """What a job is given to run with, and how its entry point starts it."""
 
-import argparse
 import signal
 import sys
 import threading
@@ -11,6 +10,8 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from lakehouse.errors import MillraceError
+from lakehouse.parameters import Parameters, parse_parameters
+from lakehouse.sessions import found_session
 from lakehouse.settings import Settings, load_settings
 from lakehouse.tables import Lakehouse
 
@@ -77,29 +78,18 @@ class Job:
     body: Body
 
     def __call__(self, argv: Sequence[str] | None = None) -> None:
-        """Run stand-alone, in the Spark application that is there: the wheel's entry point."""
-        once = self.parse(sys.argv[1:] if argv is None else argv)
+        """Run stand-alone: the wheel's entry point."""
+        given = self.parse(sys.argv[1:] if argv is None else argv)
         stop = threading.Event()
-        signal.signal(signal.SIGTERM, lambda *_: stop.set())
-        spark = SparkSession.getActiveSession()
-        if spark is None:
-            raise SystemExit(
-                str(
-                    MillraceError(
-                        f"{self.name} found no Spark application to run in",
-                        f"On this machine use `millrace run {self.name} --once`, which starts one",
-                    )
-                )
-            )
-        self.body(Run(self.name, spark, load_settings(), once, stop))
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, lambda *_: stop.set())
+        try:
+            settings = load_settings(**given.settings)
+            with found_session(settings) as spark:
+                self.body(Run(self.name, spark, settings, given.once, stop))
+        except MillraceError as error:
+            raise SystemExit(f"millrace-{self.name}: {error}") from error
 
-    def parse(self, argv: Sequence[str]) -> bool:
-        """Whether the parameters ask to catch up and stop. Unknown ones are refused."""
-        parser = argparse.ArgumentParser(prog=f"millrace-{self.name}", description=self.body.__doc__)
-        parser.add_argument(
-            "--trigger",
-            choices=("continuous", "available-now"),
-            default="continuous",
-            help="go on until stopped, or catch up and stop",
-        )
-        return bool(parser.parse_args(argv).trigger == "available-now")
+    def parse(self, argv: Sequence[str]) -> Parameters:
+        """What the parameters ask for. Unknown ones are refused."""
+        return parse_parameters(self.name, self.body.__doc__, argv)

@@ -3,15 +3,13 @@
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import yaml
 from pydantic import Field
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from lakehouse.bundle_file import BUNDLE_FILE, bundle_root, read_yaml, variables_of
 from lakehouse.errors import MillraceError
-
-BUNDLE_FILE = "bundle.yml"
 
 
 class Settings(BaseSettings):
@@ -19,9 +17,25 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="MILLRACE_", extra="ignore")
 
+    target: str | None = Field(None, description="target of bundle.yml; unset, its default one")
     home: Path = Field(Path(".millrace"), description="where all local state lives")
+    catalog: str | None = Field(
+        None, description="catalog of a workspace that has the tables; unset, they are folders in the home"
+    )
     kafka_bootstrap: str | None = Field(
         None, description="an existing Kafka, as host:port; unset, the local broker is used"
+    )
+    kafka_security_protocol: str = Field("PLAINTEXT", description="how to talk to Kafka: SASL_SSL and so on")
+    kafka_sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = Field(
+        None, description="how to log in to Kafka; unset, not at all"
+    )
+    kafka_username: str | None = Field(None, description="user of Kafka, or API key")
+    kafka_password: str | None = Field(None, repr=False, description="password of that user, or API secret")
+    kafka_secret_scope: str | None = Field(
+        None, description="secret scope of a workspace that holds user and password of Kafka"
+    )
+    kafka_ca_file: Path | None = Field(
+        None, description="certificates that Kafka's is signed by, as PEM; unset, those of the system"
     )
     broker_port: int = Field(9092, description="port of the local broker on 127.0.0.1")
     dashboard_port: int = Field(8501, description="port of the dashboard on 127.0.0.1")
@@ -49,7 +63,15 @@ class Settings(BaseSettings):
     mlflow_tracking_uri: str | None = Field(
         None, description="where MLflow keeps runs and versions of models; unset, a database in the home"
     )
+    mlflow_experiment: str = Field("attribution-model", description="experiment that MLflow keeps runs in")
+    mlflow_model: str = Field("attribution-model", description="name that MLflow registers models by")
     max_batch_rows: int = Field(300_000, description="rows a micro-batch takes at most, about")
+    vacuum_retention: timedelta = Field(
+        timedelta(days=7), ge=timedelta(0), description="how long maintenance keeps files that are replaced"
+    )
+    spark_master: str | None = Field(
+        None, description="a Spark cluster, as spark://host:7077; unset, this machine"
+    )
     spark_memory: str = Field("2g", description="memory of the local Spark application")
     spark_java_options: str = Field(
         "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
@@ -73,8 +95,9 @@ class Settings(BaseSettings):
 
     @property
     def conf(self) -> Path:
-        """The rules as data: `conf/` beside bundle.yml."""
-        return (bundle_root() or Path.cwd()) / "conf"
+        """The rules as data: `conf/` beside bundle.yml, else the wheel's own."""
+        root = bundle_root()
+        return root / "conf" if root else Path(__file__).with_name("conf")
 
     @classmethod
     def settings_customise_sources(
@@ -94,7 +117,7 @@ class Settings(BaseSettings):
 
 
 class _BundleVariables(PydanticBaseSettingsSource):
-    """The defaults of the bundle's variables."""
+    """The bundle's variables, as its target has them."""
 
     def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
         raise NotImplementedError  # the whole mapping is given at once, by __call__
@@ -103,22 +126,12 @@ class _BundleVariables(PydanticBaseSettingsSource):
         root = bundle_root()
         if root is None:
             return {}
-        variables = (yaml.safe_load((root / BUNDLE_FILE).read_text()) or {}).get("variables", {})
+        values = variables_of(read_yaml(root / BUNDLE_FILE), self.current_state.get("target"))
         return {
-            name: variable["default"]
-            for name, variable in variables.items()
-            if name in self.settings_cls.model_fields and variable.get("default") not in (None, "")
+            name: value
+            for name, value in values.items()
+            if name in self.settings_cls.model_fields and value not in (None, "") and "${" not in str(value)
         }
-
-
-def bundle_root() -> Path | None:
-    """The nearest folder, from here upward, that holds a bundle.yml; else the checkout this runs from."""
-    here = Path.cwd()
-    checkout = Path(__file__).resolve().parents[2]
-    for folder in (here, *here.parents, checkout):
-        if (folder / BUNDLE_FILE).is_file():
-            return folder
-    return None
 
 
 def load_settings(**flags: Any) -> Settings:

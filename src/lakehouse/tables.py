@@ -4,6 +4,7 @@ import json
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
 
@@ -42,6 +43,8 @@ class Lakehouse:
         self.job = job
         self._ready: set[str] = set()
         self._empty: set[str] = set()
+        if settings.catalog:
+            spark.sql(f"USE CATALOG `{settings.catalog}`")
         spark.conf.set("spark.databricks.delta.replaceWhere.constraintCheck.enabled", "false")
         spark.conf.set("spark.databricks.delta.merge.materializeSource", "none")  # `swap` settles it
 
@@ -83,15 +86,17 @@ class Lakehouse:
         Files hold stretches of time, as they do where rows come in bit by bit: so they can be left out.
         """
         self._ensure(name)
-        layer, short = name.split(".")
         laid_out = settle(rows.select(*TABLES[name].column_names))
         if time := TABLES[name].event_time:
             files = laid_out.count() // _ROWS_OF_A_FILE + 1
             laid_out = laid_out.repartitionByRange(files, time).sortWithinPartitions(time)
         writer = laid_out.write.format("delta").mode("overwrite")
-        writer.option("userMetadata", self._metadata(None, **told)).save(
-            str(self.settings.warehouse / layer / short)
-        )
+        writer = writer.option("userMetadata", self._metadata(None, **told))
+        if self.settings.catalog:
+            writer.saveAsTable(name)
+        else:
+            layer, short = name.split(".")
+            writer.save(str(self.settings.warehouse / layer / short))
         _REWRITES[self._key(name)] += 1
         self._empty.discard(name)
 
@@ -189,22 +194,25 @@ class Lakehouse:
         if name in self._ready:
             return
         table = TABLES[name]
-        layer, short = name.split(".")
-        location = self.settings.warehouse / layer / short
-        is_new = not (location / "_delta_log").exists()
+        is_new, where = self._place(name)
         columns, more = _declare(table) if is_new else ("", "")
         if is_new:
             self._empty.add(name)
         with _CREATION:
-            self.spark.sql(
-                f"CREATE DATABASE IF NOT EXISTS {layer} LOCATION '{self.settings.warehouse / layer}'"
-            )
-            self.spark.sql(
-                f"CREATE TABLE IF NOT EXISTS {name} {columns} USING delta LOCATION '{location}' {more}"
-            )
+            self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {table.layer}{where.layer}")
+            self.spark.sql(f"CREATE TABLE IF NOT EXISTS {name} {columns} USING delta{where.table} {more}")
             if not is_new:
                 self._add_columns(table)
         self._ready.add(name)
+
+    def _place(self, name: str) -> tuple[bool, "_Place"]:
+        """Whether a table is new, and what says where it is: in a catalog, the catalog knows."""
+        if self.settings.catalog:
+            return not self.spark.catalog.tableExists(f"{self.settings.catalog}.{name}"), _Place()
+        layer, short = name.split(".")
+        location = self.settings.warehouse / layer / short
+        is_new = not (location / "_delta_log").exists()
+        return is_new, _Place(f" LOCATION '{location.parent}'", f" LOCATION '{location}'")
 
     def _add_columns(self, table: Table) -> None:
         """Columns that the table has been given since it was made; null in the rows that are there."""
@@ -212,6 +220,14 @@ class Lakehouse:
         missing = [f"`{column.name}` {column.type}" for column in table.columns if column.name not in there]
         if missing:
             self.spark.sql(f"ALTER TABLE {table.name} ADD COLUMNS ({', '.join(missing)})")
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a layer and a table are, as SQL; empty where the catalog decides."""
+
+    layer: str = ""
+    table: str = ""
 
 
 def _declare(table: Table) -> tuple[str, str]:

@@ -11,7 +11,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from gold.model_job import attribute_paths
-from gold.model_runs import NAME
 from kit.oracle_paths import Touch, World, markov, shapley
 from kit.pipeline import read_rows
 from kit.spark import settle_in
@@ -22,6 +21,7 @@ from lakehouse.settings import Settings
 from lakehouse.tables import Lakehouse
 
 CREDIT = "gold.channel_credit"
+NAME = "attribution-model"
 
 
 class Heard(Watcher):
@@ -48,6 +48,9 @@ def credits_of(settings: Settings) -> dict[tuple[Any, ...], tuple[float, float]]
 
 def versions_in(settings: Settings) -> set[str]:
     return {row["model_version"] for row in read_rows(settings, CREDIT, ["model_version"])}
+
+
+NAME = "attribution-model"
 
 
 @pytest.fixture

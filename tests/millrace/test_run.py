@@ -16,7 +16,7 @@ def test_the_engine_runs_the_continuous_jobs_of_the_bundle() -> None:
     assert {name for name, job in jobs.items() if job.is_continuous} == CONTINUOUS
     assert "attribution-model" in jobs
     for name, job in jobs.items():
-        assert job.job.name == name
+        assert [each.name for each in job.jobs] == [name]
 
 
 @pytest.mark.parametrize(

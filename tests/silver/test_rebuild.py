@@ -17,10 +17,11 @@ from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.records import NOON, Bronze, Record, message, record
 from kit.scenarios import cut, tell
 from kit.spark import settle_in
+from lakehouse.bundle_file import BUNDLE_FILE, bundle_root
 from lakehouse.contracts import TABLES
 from lakehouse.job import Run
 from lakehouse.rebuilding import rebuild_job
-from lakehouse.settings import BUNDLE_FILE, Settings, bundle_root
+from lakehouse.settings import Settings
 from lakehouse.tables import Lakehouse
 from silver.definitions import DEFINITIONS
 from silver.repair_job import repair

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from lakehouse.bundle_file import bundle_root
 from lakehouse.errors import MillraceError
-from lakehouse.settings import Settings, bundle_root
+from lakehouse.settings import Settings
 from millrace.machine.finding import Finding, fail, ok, warn
 from millrace.machine.jar_check import check
 from millrace.machine.jar_lock import cache_folder, read_lock

@@ -89,9 +89,15 @@ def _position(settings: Settings, name: str) -> datetime | None:
 
 
 def _jobs(settings: Settings) -> dict[str, dict[str, Any]]:
-    """The jobs of the engine, as it tells of them; before it first did, those it will run."""
+    """The continuous jobs of the engine, as it tells of them; before it first did, those it will run."""
     told: dict[str, dict[str, Any]] = read_state(settings.home / "run" / "engine.json").get("jobs", {})
-    return told or {name: {} for name, job in bundle_jobs().items() if job.is_continuous}
+    if not told:
+        return {name: {} for name, job in bundle_jobs(settings).items() if job.is_continuous}
+    return {name: job for name, job in told.items() if _goes_on(job)}
+
+
+def _goes_on(job: dict[str, Any]) -> bool:
+    return job.get("kind", "continuous") == "continuous" and job.get("state") != "paused"
 
 
 def _restarts(settings: Settings, name: str) -> int:

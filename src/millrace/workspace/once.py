@@ -4,14 +4,17 @@ import time
 from collections.abc import Sequence
 
 from lakehouse.errors import MillraceError
-from lakehouse.job import Job, Run, Watcher
+from lakehouse.job import Watcher
 from lakehouse.settings import Settings
 from millrace.workspace.application import Application, spark_application
+from millrace.workspace.bundle import BundleJob
 from millrace.workspace.ending import Ending
 from millrace.workspace.progress import console_watcher
+from millrace.workspace.runs import close_broken_off
+from millrace.workspace.working import Worker
 
 
-def run_once(settings: Settings, jobs: Sequence[Job]) -> dict[str, float]:
+def run_once(settings: Settings, jobs: Sequence[BundleJob]) -> dict[str, float]:
     """Run jobs one after the other, each until it has caught up.
 
     Returns:
@@ -25,26 +28,25 @@ def run_once(settings: Settings, jobs: Sequence[Job]) -> dict[str, float]:
     with Ending().on_signals() as ending, spark_application(settings) as application:
         ending.cut_off_by(application.kill)
         seconds = {"spark": round(time.monotonic() - clock, 3)}
+        worker = Worker(application, settings, ending.asked)
         for job in jobs:
             clock = time.monotonic()
             with console_watcher(job.name) as watcher:
-                _catch_up(settings, application, job, ending, watcher)
+                _catch_up(worker, job, watcher)
             seconds[job.name] = round(time.monotonic() - clock, 3)
     return seconds
 
 
-def _catch_up(
-    settings: Settings, application: Application, job: Job, ending: Ending, watcher: Watcher
-) -> None:
+def _catch_up(worker: Worker, job: BundleJob, watcher: Watcher) -> None:
+    close_broken_off(worker.settings.home, job.name)
     try:
-        session = application.spark.newSession()
-        job.body(Run(job.name, session, settings, True, ending.asked, watcher))
+        worker.run(job, "order", watcher, once=True)
     except MillraceError:
         raise
     except Exception as error:
-        if not ending.asked.is_set():
-            raise _failure(settings, application, job.name, error) from error
-    if ending.asked.is_set():
+        if not worker.stop.is_set():
+            raise _failure(worker.settings, worker.application, job.name, error) from error
+    if worker.stop.is_set():
         raise MillraceError(f"{job.name} was stopped", "Run it again: it goes on where it stopped")
 
 

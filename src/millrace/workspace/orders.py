@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lakehouse.job import Job
 from lakehouse.rebuilding import Definitions
+from millrace.workspace.bundle import BundleJob, Task, select_jobs
 
 REBUILD, RUN = "rebuild", "run"
 
@@ -21,7 +21,7 @@ class Order:
     command: str
     names: Sequence[str]
 
-    def jobs(self) -> list[Job]:
+    def jobs(self) -> list[BundleJob]:
         """What carries it out.
 
         Raises:
@@ -30,10 +30,9 @@ class Order:
         if self.command == REBUILD:
             from lakehouse.rebuilding import rebuild_job
 
-            return [rebuild_job(definitions(), self.names)]
-        from millrace.workspace.bundle import select_jobs
-
-        return [job.job for job in select_jobs(list(self.names))]
+            job = rebuild_job(definitions(), self.names)
+            return [BundleJob(job.name, (Task(job.name, job.name, known=job),))]
+        return select_jobs(list(self.names))
 
 
 def definitions() -> Definitions:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from lakehouse.bundle_file import BUNDLE_FILE
 from lakehouse.errors import MillraceError
-from lakehouse.settings import BUNDLE_FILE
 from millrace.workspace.lock import workspace_lock
 
 MADE = (

@@ -8,8 +8,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from lakehouse.bundle_file import bundle_root
 from lakehouse.errors import MillraceError
-from lakehouse.settings import Settings, bundle_root
+from lakehouse.settings import Settings
 from millrace.workspace import broker, broker_setup
 from millrace.workspace.ports import HOST, require_free
 from millrace.workspace.processes import Child, Program, last_error

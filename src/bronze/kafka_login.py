@@ -1,0 +1,85 @@
+"""How to log in to Kafka: for Spark's source and for the plain client, from the same settings."""
+
+import os
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings
+
+_MODULES = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+_USER, _PASSWORD = "username", "password"
+"""Keys of the secret scope."""
+
+
+def client_options(settings: Settings) -> dict[str, Any]:
+    """Arguments of the plain client's classes.
+
+    Raises:
+        MillraceError: if user or password is missing.
+    """
+    options: dict[str, Any] = {"security_protocol": settings.kafka_security_protocol}
+    if settings.kafka_ca_file:
+        options["ssl_cafile"] = str(settings.kafka_ca_file)
+    if settings.kafka_sasl_mechanism:
+        user, password = _credentials(settings)
+        options |= {
+            "sasl_mechanism": settings.kafka_sasl_mechanism,
+            "sasl_plain_username": user,
+            "sasl_plain_password": password,
+        }
+    return options
+
+
+def source_options(settings: Settings) -> dict[str, str]:
+    """Options of Spark's source.
+
+    Raises:
+        MillraceError: if user or password is missing.
+    """
+    options = {"kafka.security.protocol": settings.kafka_security_protocol}
+    if settings.kafka_ca_file:
+        options["kafka.ssl.truststore.type"] = "PEM"
+        options["kafka.ssl.truststore.location"] = str(settings.kafka_ca_file)
+    if settings.kafka_sasl_mechanism:
+        # A workspace's runtime has its own copy of the client, under another name.
+        shaded = "kafkashaded." if os.environ.get("DATABRICKS_RUNTIME_VERSION") else ""
+        module = f"{shaded}{_MODULES[settings.kafka_sasl_mechanism]}"
+        user, password = (_quoted(said) for said in _credentials(settings))
+        options["kafka.sasl.mechanism"] = settings.kafka_sasl_mechanism
+        options["kafka.sasl.jaas.config"] = f"{module} required username={user} password={password};"
+    return options
+
+
+def _credentials(settings: Settings) -> tuple[str, str]:
+    """User and password, from the settings, else from the secret scope."""
+    user, password = settings.kafka_username, settings.kafka_password
+    if scope := settings.kafka_secret_scope:
+        user, password = user or _secret(scope, _USER), password or _secret(scope, _PASSWORD)
+    if not user or not password:
+        raise MillraceError(
+            f"Kafka wants a login ({settings.kafka_sasl_mechanism}) and user or password is not set",
+            "Set MILLRACE_KAFKA_USERNAME and MILLRACE_KAFKA_PASSWORD, or kafka_secret_scope on a workspace",
+        )
+    return user, password
+
+
+def _secret(scope: str, key: str) -> str:
+    try:
+        from pyspark.dbutils import DBUtils  # type: ignore[import-not-found]  # a workspace's own
+    except ModuleNotFoundError:
+        raise MillraceError(
+            f"the secret scope {scope} can't be read: this is no workspace",
+            "Set MILLRACE_KAFKA_USERNAME and MILLRACE_KAFKA_PASSWORD instead",
+        ) from None
+    return str(DBUtils(SparkSession.getActiveSession()).secrets.get(scope, key))
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

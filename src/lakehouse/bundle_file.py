@@ -1,0 +1,69 @@
+"""bundle.yml: where it is, and what its variables are in a target."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lakehouse.errors import MillraceError
+
+BUNDLE_FILE = "bundle.yml"
+
+
+def bundle_root() -> Path | None:
+    """The nearest folder, from here upward, that holds a bundle.yml; else the checkout this runs from."""
+    here = Path.cwd()
+    checkout = Path(__file__).resolve().parents[2]
+    for folder in (here, *here.parents, checkout):
+        if (folder / BUNDLE_FILE).is_file():
+            return folder
+    return None
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """What a YAML file says; empty if it says nothing.
+
+    Raises:
+        MillraceError: if it isn't valid.
+    """
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except yaml.YAMLError as error:
+        where = " ".join(str(error).split())
+        raise MillraceError(f"{path} is not valid YAML: {where}", "Correct it and try again") from error
+
+
+def choose_target(bundle: dict[str, Any], target: str | None) -> str | None:
+    """The target of that name, else the one marked as default; None where a bundle has no targets.
+
+    Raises:
+        MillraceError: if there is none of that name.
+    """
+    targets: dict[str, Any] = bundle.get("targets") or {}
+    if target is None:
+        marked = [name for name, told in targets.items() if (told or {}).get("default")]
+        return next(iter(marked), None)
+    if target not in targets:
+        raise MillraceError(
+            f"{BUNDLE_FILE} has no target called {target}", f"It has {', '.join(targets) or 'none'}"
+        )
+    return target
+
+
+def variables_of(bundle: dict[str, Any], target: str | None) -> dict[str, Any]:
+    """The variables as a target has them: its own values, else the defaults, None where there is none.
+
+    Raises:
+        MillraceError: if there is no such target.
+    """
+    chosen = choose_target(bundle, target)
+    variables = {name: (told or {}).get("default") for name, told in (bundle.get("variables") or {}).items()}
+    own = ((bundle.get("targets") or {}).get(chosen) or {}).get("variables") or {}
+    for name, told in own.items():
+        if name not in variables:
+            raise MillraceError(
+                f"target {chosen} of {BUNDLE_FILE} sets {name}, which is no variable", "Declare it there"
+            )
+        is_spec = isinstance(told, dict) and "default" in told
+        variables[name] = told["default"] if is_spec else told
+    return variables

@@ -1,0 +1,126 @@
+"""The bundle as one tree: what it includes, a target's overrides, references put in their place."""
+
+import getpass
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from lakehouse.bundle_file import BUNDLE_FILE, choose_target, read_yaml, variables_of
+from lakehouse.errors import MillraceError
+
+Tree = dict[str, Any]
+
+_REFERENCE = re.compile(r"\$\{([A-Za-z][\w.\-]*)\}")
+_KEYS = {"tasks": "task_key", "job_clusters": "job_cluster_key", "environments": "environment_key"}
+"""Lists whose items are told apart by a key: an override changes the item, others are added to."""
+
+_DEEPEST = 10
+_GIVEN = {"jobs": ("id",), "registered_models": ("id",), "volumes": ("volume_path",)}
+"""Attributes that resources have once they are deployed."""
+
+
+def read_tree(root: Path, target: str | None) -> Tree:
+    """bundle.yml and what it includes, as a target has it; references are as they were written.
+
+    Raises:
+        MillraceError: if a file can't be read, a pattern includes none, or there is no such target.
+    """
+    tree = read_yaml(root / BUNDLE_FILE)
+    chosen = choose_target(tree, target)
+    for pattern in tree.get("include") or []:
+        files = sorted(root.glob(pattern))
+        if not files:
+            raise MillraceError(f"{BUNDLE_FILE} includes {pattern}, and there is no such file", "Correct it")
+        for file in files:
+            tree = merge(tree, read_yaml(file))
+    own: Tree = dict((tree.get("targets") or {}).get(chosen) or {})
+    own.pop("variables", None)
+    values = variables_of(tree, chosen)
+    merged = merge({key: told for key, told in tree.items() if key != "targets"}, own)
+    return {**merged, "variables": values, "bundle": {**merged.get("bundle", {}), "target": chosen or ""}}
+
+
+def merge(below: Any, above: Any, name: str = "") -> Any:
+    """What two parts of a bundle come to: what is above wins, or is added."""
+    if isinstance(below, dict) and isinstance(above, dict):
+        both = {key: merge(told, above[key], key) if key in above else told for key, told in below.items()}
+        return both | {key: told for key, told in above.items() if key not in below}
+    if isinstance(below, list) and isinstance(above, list):
+        if key := _KEYS.get(name):
+            items = {item[key]: item for item in below}
+            for item in above:
+                items[item[key]] = merge(items.get(item[key], {}), item)
+            return list(items.values())
+        return [*below, *above]
+    return below if above is None else above
+
+
+def resolve(tree: Tree, known: Mapping[str, object] | None = None) -> Tree:
+    """The tree with its references replaced.
+
+    Args:
+        tree: as `read_tree` gives it.
+        known: values of variables that are others than the bundle's.
+
+    Raises:
+        MillraceError: for a reference that leads nowhere.
+    """
+    values = {**tree["variables"], **(known or {})}
+    workspace = {**_here(tree), **(tree.get("workspace") or {})}
+    roots = {"var": values, "bundle": tree["bundle"], "workspace": workspace, **_only(tree, "resources")}
+
+    def look_up(name: str) -> Any:
+        return _find(roots, name)
+
+    return {key: _replace(told, look_up, key) for key, told in tree.items() if key != "variables"}
+
+
+def _replace(told: Any, look_up: Callable[[str], Any], where: str, depth: int = 0) -> Any:
+    if depth > _DEEPEST:
+        raise MillraceError(f"{where} of the bundle refers to itself", "Take the circle out")
+    if isinstance(told, dict):
+        return {key: _replace(each, look_up, f"{where}.{key}", depth) for key, each in told.items()}
+    if isinstance(told, list):
+        return [_replace(each, look_up, f"{where}[{at}]", depth) for at, each in enumerate(told)]
+    if not isinstance(told, str) or not (found := _REFERENCE.search(told)):
+        return told
+    try:
+        value = look_up(found[1])
+    except KeyError:
+        raise MillraceError(
+            f"{where} of the bundle refers to {found[0]}, which is not there", "Declare it, or correct it"
+        ) from None
+    if found[0] != told:
+        value = f"{told[: found.start()]}{value}{told[found.end() :]}"
+    return _replace(value, look_up, where, depth + 1)
+
+
+def _find(roots: Mapping[str, Any], name: str) -> Any:
+    kind, *path = name.split(".")
+    value = roots[kind]
+    for place, key in enumerate(path):
+        if not isinstance(value, dict):
+            raise KeyError(name)
+        if kind == "resources" and place == 2 and key in _GIVEN.get(path[0], ()):
+            return f"{path[0]}/{path[1]}/{key}"
+        value = value[key]
+    if value is None:
+        raise KeyError(name)
+    return value
+
+
+def _only(tree: Tree, key: str) -> Tree:
+    return {key: tree.get(key) or {}}
+
+
+def _here(tree: Tree) -> Tree:
+    """What stands for a workspace where there is none."""
+    user = getpass.getuser()
+    path = f"/Workspace/Users/{user}/.bundle/{tree['bundle'].get('name')}/{tree['bundle']['target']}"
+    return {
+        "current_user": {"userName": user, "short_name": user},
+        "host": "",
+        "root_path": path,
+        "file_path": f"{path}/files",
+    }

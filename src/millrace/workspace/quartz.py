@@ -1,0 +1,86 @@
+"""Quartz expressions, as schedules of a bundle are written, read for APScheduler."""
+
+import re
+
+from apscheduler.triggers.cron import CronTrigger
+
+from lakehouse.errors import MillraceError
+
+_FIELDS = ("second", "minute", "hour", "day", "month", "day_of_week", "year")
+_LAST = {"second": 59, "minute": 59, "hour": 23, "day": 31, "month": 12, "day_of_week": 7, "year": 2099}
+_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_WHICH = ("1st", "2nd", "3rd", "4th", "5th")
+
+
+def quartz_trigger(expression: str, time_zone: str) -> CronTrigger:
+    """When an expression says that something begins.
+
+    Seconds, minutes, hours, days of the month, months, days of the week (1 is Sunday) and, if need be, years;
+    one of the two kinds of days is `?`. Lists, spans, steps, `L` and `#` are understood, `W` is not.
+
+    Raises:
+        MillraceError: for what is no such expression, or no time zone.
+    """
+    parts = expression.split()
+    if len(parts) not in (6, 7) or (parts[3] == "?") == (parts[5] == "?"):
+        raise _wrong(expression, "it takes six or seven fields, one of the two kinds of days being ?")
+    fields = dict(zip(_FIELDS, parts, strict=False))
+    days, weekdays = fields.pop("day"), fields.pop("day_of_week")
+    try:
+        read = {name: _times(name, told) for name, told in fields.items()}
+        if days != "?":
+            read["day"] = "last" if days == "L" else _times("day", days)
+        elif re.search(r"[#L]", weekdays):
+            read["day"] = _nth_weekday(weekdays)
+        else:
+            read["day_of_week"] = _times("day_of_week", weekdays)
+        return CronTrigger(**read, timezone=time_zone)
+    except (ValueError, KeyError, IndexError) as error:
+        raise _wrong(expression, f"{error} ({time_zone})") from error
+
+
+def _times(field: str, told: str) -> str:
+    return ",".join(_span(field, part) for part in told.split(","))
+
+
+def _span(field: str, part: str) -> str:
+    """One part of a list: a value, a span or steps from a value on."""
+    span, _, step = part.partition("/")
+    if span == "*":
+        return f"*/{step}" if step and field != "day_of_week" else _days(step) if step else "*"
+    first, dash, last = span.partition("-")
+    if field == "day_of_week":
+        return _days(step, first, last if dash else first if not step else "7")
+    if step and not dash:
+        last, dash = str(_LAST[field]), "-"
+    if not re.fullmatch(r"\w+", first) or (re.search(r"[WL]", first.upper()) and not first.isalpha()):
+        raise ValueError(f"{part} is not understood")
+    return f"{first.lower()}{dash}{last.lower()}{f'/{step}' if step else ''}"
+
+
+def _days(step: str, first: str = "1", last: str = "7") -> str:
+    """Days of the week by their names: their numbers, and where a week begins, differ between the two."""
+    begin, end = _day(first), _day(last)
+    length = (end - begin) % 7 + 1
+    return ",".join(_DAYS[(begin + day) % 7] for day in range(0, length, int(step or 1)))
+
+
+def _day(told: str) -> int:
+    if told.isdigit():
+        if not 1 <= int(told) <= 7:
+            raise ValueError(f"there is no day {told} of a week")
+        return int(told) - 1
+    return _DAYS.index(told.lower()[:3])
+
+
+def _nth_weekday(told: str) -> str:
+    day, _, number = told.partition("#")
+    if number:
+        return f"{_WHICH[int(number) - 1]} {_DAYS[_day(day)]}"
+    return f"last {_DAYS[_day(told.removesuffix('L') or '7')]}"
+
+
+def _wrong(expression: str, why: str) -> MillraceError:
+    return MillraceError(
+        f"the schedule {expression!r} can't be read: {why}", "Correct quartz_cron_expression in resources/"
+    )

@@ -1,0 +1,143 @@
+"""What must be right with a bundle before it is deployed; each check is given the folder that it is in."""
+
+import ast
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import yaml
+
+from kit.home import ROOT
+from lakehouse.bundle_file import BUNDLE_FILE, read_yaml
+from millrace.machine.app_requirements import app_requirements
+from millrace.workspace.bundle import BundleJob, read_job
+from millrace.workspace.bundle_tree import Tree, read_tree, resolve
+from millrace.workspace.quartz import quartz_trigger
+
+SCHEMA = ROOT.parent / "shared" / "data" / "bundle.schema.json"
+TARGETS = ("local", "dev", "prod", "classic")
+WORKSPACES = TARGETS[1:]
+
+
+def files_of(root: Path) -> list[Path]:
+    """bundle.yml and what it includes."""
+    included = [file for pattern in read_yaml(root / BUNDLE_FILE)["include"] for file in root.glob(pattern)]
+    return [root / BUNDLE_FILE, *sorted(included)]
+
+
+def tree_of(root: Path, target: str) -> Tree:
+    """The bundle as a target has it, every reference resolved."""
+    return resolve(read_tree(root, target))
+
+
+def jobs_of(root: Path, target: str) -> dict[str, BundleJob]:
+    return {name: read_job(name, job) for name, job in tree_of(root, target)["resources"]["jobs"].items()}
+
+
+def check_schema(root: Path) -> None:
+    """Each file is as the published schema of bundles has it."""
+    text = SCHEMA.read_text(encoding="utf-8")
+    text = text.replace(r"[\\p{L}\\p{N}]", r"[^\\W_]").replace(r"\\p{L}", r"[^\\W\\d_]")  # Python has no \p
+    validator = jsonschema.Draft202012Validator(json.loads(text))
+    for file in files_of(root):
+        for error in validator.iter_errors(read_yaml(file)):
+            raise AssertionError(
+                f"{file.name}: {error.json_path}: {jsonschema.exceptions.best_match([error])}"
+            )
+
+
+def check_entry_points(root: Path, scripts: dict[str, str]) -> None:
+    """Each task of each target runs a script of the wheel, which takes the task's parameters."""
+    for target in TARGETS:
+        for name, job in jobs_of(root, target).items():
+            assert job.tasks, f"{target}: {name} has no task"
+            for task in job.tasks:
+                assert task.entry_point in scripts, f"{target}: {name}: {task.entry_point} isn't there"
+                try:
+                    task.job.parse(task.parameters)
+                except SystemExit:
+                    raise AssertionError(f"{target}: {task.entry_point} refuses {task.parameters}") from None
+
+
+def check_references(root: Path) -> None:
+    """Every reference resolves in every target, and every variable has a meaning and a use."""
+    for target in TARGETS:
+        tree_of(root, target)
+    variables = read_yaml(root / BUNDLE_FILE)["variables"]
+    mute = [name for name, told in variables.items() if not told.get("description")]
+    assert not mute, f"variables without a description: {mute}"
+    texts = "".join(file.read_text(encoding="utf-8") for file in files_of(root))
+    idle = [name for name in variables if f"${{var.{name}}}" not in texts]
+    assert not idle, f"variables that nothing refers to: {idle}"
+
+
+def check_paths(root: Path) -> None:
+    """Every path, read from the file that names it, is there or is what the artifact leaves."""
+    built = [
+        root / told.get("path", ".") / "dist" for told in read_yaml(root / BUNDLE_FILE)["artifacts"].values()
+    ]
+    for file in files_of(root):
+        for key, told in _leaves(read_yaml(file)):
+            if key == "source_code_path":
+                assert (file.parent / told / "app.yaml").is_file(), f"{file.name}: {told} has no app.yaml"
+            elif told.startswith(("./", "../")):
+                place = (file.parent / told).resolve()
+                assert place.exists() or place.parent in built, f"{file.name}: {told} leads nowhere"
+
+
+def check_schedules(root: Path) -> None:
+    """Every job goes on or has a schedule that can be read, in every target."""
+    for target in TARGETS:
+        for name, job in jobs_of(root, target).items():
+            assert job.goes_on or job.schedule, f"{target}: nothing begins {name}"
+            if job.schedule:
+                quartz_trigger(job.schedule.expression, job.schedule.time_zone)
+
+
+def check_compute(root: Path) -> None:
+    """On a workspace each task says what it runs on, and that is declared in its job."""
+    for target in WORKSPACES:
+        for name, job in tree_of(root, target)["resources"]["jobs"].items():
+            kind = "environment" if job.get("environments") else "job_cluster"
+            there = {told[f"{kind}_key"] for told in job.get(f"{kind}s", [])}
+            wanted = {task.get(f"{kind}_key") for task in job["tasks"]}
+            assert wanted <= there, f"{target}: a task of {name} has nothing to run on"
+
+
+def check_app(root: Path) -> None:
+    """What the page imports is pinned as in the lock, and its command starts a file that is there."""
+    lock = (root / "requirements.lock").read_text(encoding="utf-8")
+    pinned = (root / "dashboards" / "requirements.txt").read_text(encoding="utf-8")
+    assert pinned == app_requirements(lock), "dashboards/requirements.txt: run make app-requirements"
+    names = set(re.findall(r"^([\w.-]+)==", pinned, re.MULTILINE))
+    lacking = _imported(root / "dashboards") - names
+    assert not lacking, f"dashboards/requirements.txt lacks {lacking}"
+    command = yaml.safe_load((root / "dashboards" / "app.yaml").read_text(encoding="utf-8"))["command"]
+    assert (root / "dashboards" / command[2]).is_file(), f"dashboards/app.yaml: there is no {command[2]}"
+
+
+def _imported(folder: Path) -> set[str]:
+    """The packages that files of a folder import, other than Python's and the folder's own."""
+    found = set[str]()
+    for file in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+            found |= {name.split(".")[0] for name in names}
+    own = {path.stem for path in folder.iterdir()}
+    return found - own - set(sys.stdlib_module_names)
+
+
+def _leaves(told: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(told, dict):
+        for name, each in told.items():
+            yield from _leaves(each, name)
+    elif isinstance(told, list):
+        for each in told:
+            yield from _leaves(each, key)
+    elif isinstance(told, str):
+        yield key, told
