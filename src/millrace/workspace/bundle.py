@@ -73,6 +73,11 @@ class BundleJob:
     schedule: Schedule | None = None
     is_paused: bool = False
 
+    @classmethod
+    def of(cls, job: Job) -> "BundleJob":
+        """A job that the bundle doesn't have, of one task."""
+        return cls(job.name, (Task(job.name, job.name, known=job),))
+
     @property
     def is_continuous(self) -> bool:
         """Whether it goes on for ever, and isn't paused."""

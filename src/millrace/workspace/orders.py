@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lakehouse.rebuilding import Definitions
-from millrace.workspace.bundle import BundleJob, Task, select_jobs
+from millrace.workspace.bundle import BundleJob, select_jobs
 
 REBUILD, RUN = "rebuild", "run"
 
@@ -30,8 +30,7 @@ class Order:
         if self.command == REBUILD:
             from lakehouse.rebuilding import rebuild_job
 
-            job = rebuild_job(definitions(), self.names)
-            return [BundleJob(job.name, (Task(job.name, job.name, known=job),))]
+            return [BundleJob.of(rebuild_job(definitions(), self.names))]
         return select_jobs(list(self.names))
 
 

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,11 +14,13 @@ from lakehouse.errors import MillraceError
 from lakehouse.job import Job, Run
 from lakehouse.settings import load_settings
 from millrace.workspace import lock, records
+from millrace.workspace.bundle import BundleJob
 from millrace.workspace.errands import folder, place, waiting, who
 from millrace.workspace.handing_over import engine_runs, hand_over
 from millrace.workspace.orders import REBUILD, Order
 from millrace.workspace.serving import serve
 from millrace.workspace.state import write_state
+from millrace.workspace.working import Worker
 
 ORDER = Order(REBUILD, ["silver.events"])
 DEAD = {"pid": 2**22 + 1, "created": 1.0}  # beyond what the kernel gives
@@ -33,12 +34,11 @@ class Engine:
         self.body: Callable[[Any], None] = lambda run: None
         self.stop = threading.Event()
         spark = SimpleNamespace(newSession=lambda: SimpleNamespace(conf=SimpleNamespace(set=lambda *_: None)))
-        self.application = SimpleNamespace(spark=spark, share_fairly=lambda _: None, has_ended=lambda: False)
-        monkeypatch.setattr(Order, "jobs", lambda order: [Job(order.command, self.do)])
+        application: Any = SimpleNamespace(spark=spark, share_fairly=lambda _: None, has_ended=lambda: False)
+        monkeypatch.setattr(Order, "jobs", lambda order: [BundleJob.of(Job(order.command, self.do))])
         self.tell("running")
-        self.thread = threading.Thread(
-            target=serve, args=(self.settings, self.application, nullcontext(), self.stop), daemon=True
-        )
+        worker = Worker(application, self.settings, self.stop)
+        self.thread = threading.Thread(target=serve, args=(worker,), daemon=True)
         self.thread.start()
 
     def do(self, run: Run) -> None:
