@@ -75,6 +75,11 @@ class Ledger:
         else:
             self._recall.wait(told, seconds, stop)
 
+    def positions(self) -> dict[str, datetime]:
+        """By job, the ingest stamp that it is done up to."""
+        rows = self._lake.read(NAME).groupBy("job").agg(F.max("position").alias("position")).collect()
+        return {row.job: as_utc(row.position) for row in rows if row.position is not None}
+
     def rows_read(self, job: str) -> int:
         """Rows that the job has read so far, all told."""
         found = self._lake.read(NAME).where(F.col("job") == job).agg(F.sum("input_rows").alias("rows"))

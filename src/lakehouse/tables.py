@@ -1,4 +1,4 @@
-"""Reading and writing the published tables; nothing else in the house touches Delta."""
+"""Reading and writing the published tables; but for compaction, nothing else in the house touches Delta."""
 
 import json
 import threading
@@ -52,6 +52,10 @@ class Lakehouse:
         """The table as it is now; created empty if it wasn't there."""
         self._ensure(name)
         return self.spark.table(name)
+
+    def is_there(self, name: str) -> bool:
+        """Whether a table has been made yet."""
+        return not self._place(name)[0]
 
     def append(self, name: str, rows: DataFrame, upto: datetime | None = None, **told: int) -> None:
         """Add rows in one commit.
@@ -233,7 +237,10 @@ class _Place:
 def _declare(table: Table) -> tuple[str, str]:
     """The columns, and what else is to be said of a table that is made."""
     more = f"PARTITIONED BY ({', '.join(table.partitioned_by)})" if table.partitioned_by else ""
-    properties = ", ".join(f"'{key}' = '{value}'" for key, value in table.properties.items())
+    all_of_them = dict(table.properties)
+    if table.pruned_by:
+        all_of_them["delta.dataSkippingStatsColumns"] = ",".join(table.pruned_by)
+    properties = ", ".join(f"'{key}' = '{value}'" for key, value in all_of_them.items())
     return f"({table.ddl})", f"{more} TBLPROPERTIES ({properties})" if properties else more
 
 

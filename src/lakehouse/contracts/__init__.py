@@ -7,4 +7,7 @@ TABLES: dict[str, Table] = {
     table.name: table for table in (*bronze.TABLES, *silver.TABLES, *gold.TABLES, *ops.TABLES)
 }
 
-__all__ = ["TABLES", "Column", "Table"]
+LOCKS = {"silver": silver.LOCK, "gold": gold.LOCK}
+"""By layer, the table whose lock is held while any of its tables is rewritten; others only grow."""
+
+__all__ = ["LOCKS", "TABLES", "Column", "Table"]

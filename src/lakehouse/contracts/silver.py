@@ -49,6 +49,17 @@ EVENTS = Table(
         Column("event_hash", "bigint", "xxhash64 of event_id: what look-ups of copies read"),
     ),
     event_time="event_time",
+    pruned_by=(
+        "event_time",
+        "ingested_at",
+        "event_hash",
+        "type",
+        "role",
+        "goal",
+        "order_id",
+        "user_id",
+        "visitor_id",
+    ),
 )
 
 REJECTED_EVENTS = Table(
@@ -63,6 +74,7 @@ REJECTED_EVENTS = Table(
         _INGESTED_AT,
     ),
     event_time="arrival_time",
+    pruned_by=("arrival_time", "ingested_at", "topic", "partition", "offset"),
 )
 
 DUPLICATE_EVENTS = Table(
@@ -199,6 +211,8 @@ EXCHANGE_RATES = Table(
     ),
     event_time="valid_from",
 )
+
+LOCK = SESSIONS.name  # held while sessions, impressions and searches are rewritten, and what goes with them
 
 TABLES = (
     EVENTS,

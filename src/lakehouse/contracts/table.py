@@ -31,6 +31,7 @@ class Table:
         columns: in the order they are written.
         event_time: the column that says when a row happened, if one does.
         partitioned_by: the columns its files are laid out by.
+        pruned_by: the columns that files are left out by, where not every column is worth statistics.
         properties: Delta table properties beyond the house defaults.
     """
 
@@ -40,6 +41,7 @@ class Table:
     columns: tuple[Column, ...]
     event_time: str | None = None
     partitioned_by: tuple[str, ...] = ()
+    pruned_by: tuple[str, ...] = ()
     properties: dict[str, str] = field(default_factory=dict)
 
     @property

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from lakehouse.errors import MillraceError
-from lakehouse.settings import load_settings
+from lakehouse.settings import Settings, load_settings
 
 
 def register(app: typer.Typer) -> None:
@@ -17,6 +17,7 @@ def register(app: typer.Typer) -> None:
 def up(
     broker: Annotated[bool, typer.Option("--broker", help="The broker alone.")] = False,
     foreground: Annotated[bool, typer.Option("--foreground", help="Stay until Ctrl-C.")] = False,
+    target: Annotated[str | None, typer.Option("--target", help="Target of bundle.yml.")] = None,
 ) -> None:
     """Start the local workspace: broker, the jobs of bundle.yml, dashboard."""
     from millrace.machine.fetch import fetch_jars
@@ -24,7 +25,7 @@ def up(
     from millrace.workspace.plan import Plan
     from millrace.workspace.session import start_detached, stay
 
-    settings = load_settings()
+    settings = load_settings(target=target)
     if broker and settings.kafka_bootstrap:
         raise MillraceError(
             f"no local broker is needed: MILLRACE_KAFKA_BOOTSTRAP is {settings.kafka_bootstrap}",
@@ -32,11 +33,21 @@ def up(
         )
     java_executable()
     fetch_jars()
+    if not broker:
+        _name_unsupported(settings)
     plan = Plan(broker_only=broker)
     if foreground:
         stay(settings, plan)
     else:
         start_detached(settings, plan)
+
+
+def _name_unsupported(settings: Settings) -> None:
+    from millrace.workspace.bundle import bundle_tree
+    from millrace.workspace.unsupported import unsupported
+
+    for part in sorted(unsupported(bundle_tree(settings))):
+        typer.echo(f"Left out on this machine: {part}", err=True)
 
 
 def down() -> None:

@@ -11,7 +11,14 @@ from rich.text import Text
 
 from millrace.workspace.snapshot import Snapshot
 
-_COLOURS = {"running": "green", "done": "green", "failed": "red", "backing off": "red", "restarting": "red"}
+_COLOURS = {
+    "running": "green",
+    "done": "green",
+    "scheduled": "green",
+    "failed": "red",
+    "backing off": "red",
+    "restarting": "red",
+}
 
 
 def render(snapshot: Snapshot) -> RenderableType:
@@ -74,14 +81,19 @@ def _processes(snapshot: Snapshot) -> RenderableType:
 
 def _jobs(snapshot: Snapshot) -> RenderableType:
     counts = ("batches", "input_rows", "output_rows", "duplicates", "rejected", "late")
-    heads = ("batches", "in", "out", "copies", "rejected", "late", "behind", "oldest", "restarts")
+    heads = ("batches", "in", "out", "copies", "rejected", "late", "behind", "oldest", "restarts", "next run")
     table = _table("job", "state", right=heads)
     for name in dict.fromkeys((*snapshot.jobs, *snapshot.ledger)):
         job, sums = snapshot.jobs.get(name, {}), snapshot.ledger.get(name, {})
         figures = [_number(sums.get(count)) for count in counts]
         behind = _behind(snapshot.behind.get(name, {}))
-        table.add_row(name, _coloured(job.get("state", "")), *figures, *behind, _number(job.get("restarts")))
+        told = (_number(job.get("restarts")), _minute(job.get("next_run")))
+        table.add_row(name, _coloured(job.get("state", "")), *figures, *behind, *told)
     return table
+
+
+def _minute(time: str | None) -> str:
+    return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M}" if time else ""
 
 
 def _behind(waiting: dict[str, Any]) -> tuple[str, str]:

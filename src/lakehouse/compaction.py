@@ -1,0 +1,66 @@
+"""Small files put together, replaced ones removed. No row changes, so nobody who follows a table notices."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from delta.exceptions import DeltaConcurrentModificationException
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+
+FEW = 16
+"""A table with no more files is left as it is."""
+
+_FILE_BYTES = 32 * 1024 * 1024
+_SETTINGS = {
+    # Files as large as that are done: each holds the rows of one stretch of time, and is left out by it.
+    "spark.databricks.delta.optimize.maxFileSize": str(_FILE_BYTES),
+    "spark.databricks.delta.optimize.minFileSize": str(_FILE_BYTES),
+    # One file after the other: the streams want the cores.
+    "spark.databricks.delta.optimize.maxThreads": "1",
+    # How long is decided by `retention`.
+    "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+    # Else each run would add two commits to the log of each table.
+    "spark.databricks.delta.vacuum.logging.enabled": "false",
+}
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """What became of a table: files before, and files after."""
+
+    before: int
+    after: int
+
+
+def prepare(spark: SparkSession) -> None:
+    """Give a session what compaction on this machine goes by; a workspace has its own ways."""
+    for name, value in _SETTINGS.items():
+        spark.conf.set(name, value)
+
+
+def compact(spark: SparkSession, name: str) -> Compacted | None:
+    """Put the small files of a table together; None if another commit came in between, and nothing was done.
+
+    The result has the same rows: commits say so (`dataChange` is false), and readers by ingest stamp or
+    event time find them by the new files' statistics.
+    """
+    table = DeltaTable.forName(spark, name)
+    before = _files(table)
+    if before <= FEW:
+        return Compacted(before, before)
+    try:
+        table.optimize().executeCompaction()
+    except DeltaConcurrentModificationException:
+        return None
+    return Compacted(before, _files(table))
+
+
+def remove_replaced(spark: SparkSession, name: str, kept: timedelta) -> None:
+    """Remove files that no version of the last so long refers to."""
+    DeltaTable.forName(spark, name).vacuum(kept.total_seconds() / 3600)
+
+
+def _files(table: DeltaTable) -> int:
+    detail: Any = table.detail().select("numFiles").collect()[0]
+    return int(detail.numFiles)

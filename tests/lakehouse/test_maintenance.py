@@ -1,0 +1,129 @@
+"""Maintenance: fewer files, the same rows, and nobody who works beside it notices."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from kit.pipeline import read_rows
+from kit.records import NOON
+from kit.spark import settle_in
+from kit.warehouse_builder import append_rows
+from lakehouse.compaction import FEW
+from lakehouse.contracts import Table
+from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.contracts.gold import CONVERSIONS
+from lakehouse.contracts.silver import EVENTS
+from lakehouse.job import Run
+from lakehouse.maintenance_job import maintain
+from lakehouse.settings import Settings
+from lakehouse.tables import Lakehouse
+
+COMMITS = 40
+HOUR = timedelta(hours=1)
+
+
+def at(hour: int) -> datetime:
+    return NOON + hour * HOUR
+
+
+def fill(home: Path, commits: int = COMMITS) -> None:
+    """A row an hour, each in a commit and a file of its own."""
+    for hour in range(commits):
+        append_rows(home, CONVERSIONS.name, [{"conversion_id": f"{hour:03}", "converted_at": at(hour)}])
+
+
+def tidy(spark: SparkSession, settings: Settings) -> None:
+    maintain(Run("maintenance", spark.newSession(), settings, once=True))
+
+
+def table(home: Path, name: str) -> DeltaTable:
+    return DeltaTable(home / "warehouse" / name.replace(".", "/"))
+
+
+def on_disk(home: Path, name: str) -> int:
+    return sum(1 for _ in (home / "warehouse" / name.replace(".", "/")).rglob("*.parquet"))
+
+
+def rows(settings: Settings) -> list[dict[str, Any]]:
+    return sorted(read_rows(settings, CONVERSIONS.name, ("conversion_id", "converted_at")), key=str)
+
+
+def nothing_but(table: Table, *named: str) -> list[str]:
+    columns = (column for column in table.columns if column.name not in named)
+    return [f"CAST(NULL AS {column.type}) AS {column.name}" for column in columns]
+
+
+def test_small_files_are_put_together_and_hold_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
+    settings = settle_in(spark, tmp_path)
+    fill(tmp_path)
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    lake.append(CONVERSIONS.name, lake.read(CONVERSIONS.name).limit(0), upto=NOON, sequence=7)
+    before, changes = rows(settings), lake.rewrites(CONVERSIONS.name)
+    tidy(spark, settings)
+    assert len(table(tmp_path, CONVERSIONS.name).file_uris()) == 1
+    assert rows(settings) == before
+    assert lake.rewrites(CONVERSIONS.name) == changes
+    assert lake.last_commit(CONVERSIONS.name)["sequence"] == 7
+    (last, *_) = table(tmp_path, CONVERSIONS.name).history(1)
+    assert last["operation"] == "OPTIMIZE"
+    tidy(spark, settings)
+    assert table(tmp_path, CONVERSIONS.name).history(1) == [last]  # nothing to do: no commit
+
+
+def test_few_files_are_left_as_they_are(spark: SparkSession, tmp_path: Path) -> None:
+    settings = settle_in(spark, tmp_path)
+    fill(tmp_path, FEW)
+    tidy(spark, settings)
+    assert len(table(tmp_path, CONVERSIONS.name).file_uris()) == FEW
+
+
+@pytest.mark.parametrize(("kept", "left"), [(timedelta(days=7), COMMITS + 1), (timedelta(0), 1)])
+def test_replaced_files_stay_as_long_as_is_set(
+    spark: SparkSession, tmp_path: Path, kept: timedelta, left: int
+) -> None:
+    settings = settle_in(spark, tmp_path, vacuum_retention=kept)
+    fill(tmp_path)
+    tidy(spark, settings)
+    assert on_disk(tmp_path, CONVERSIONS.name) == left
+
+
+def test_a_stream_goes_on_meanwhile(spark: SparkSession, tmp_path: Path) -> None:
+    settings = settle_in(spark, tmp_path, vacuum_retention=timedelta(0))
+    name = KAFKA_RECORDS.name
+    for offset in range(COMMITS):
+        append_rows(tmp_path, name, [{"topic": "events", "partition": 0, "offset": offset}])
+    nulls = nothing_but(KAFKA_RECORDS, "topic", "partition", "offset")
+
+    placed = ("'more' AS topic", "0 AS partition")
+
+    def stream() -> None:
+        lake = Lakehouse(spark.newSession(), settings, "ingest")
+        for batch in range(8):
+            row = lake.spark.range(1).selectExpr(*placed, f"{batch}L AS offset", *nulls)
+            lake.append_once(name, row, "query", batch)
+
+    with ThreadPoolExecutor(1) as pool:
+        streaming = pool.submit(stream)
+        while not streaming.done():
+            tidy(spark, settings)
+    streaming.result()
+    tidy(spark, settings)
+    found = [(row["topic"], row["offset"]) for row in read_rows(settings, name, ("topic", "offset"))]
+    wanted = [("events", offset) for offset in range(COMMITS)] + [("more", batch) for batch in range(8)]
+    assert sorted(found) == wanted
+
+
+def test_statistics_are_of_what_files_are_left_out_by(spark: SparkSession, tmp_path: Path) -> None:
+    settings = settle_in(spark, tmp_path)
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    nulls = nothing_but(EVENTS, "event_id")
+    lake.append(EVENTS.name, lake.spark.range(1).selectExpr("'1' AS event_id", *nulls))
+    told = table(tmp_path, EVENTS.name).get_add_actions(flatten=True).schema.names
+    assert {name.removeprefix("null_count.") for name in told if name.startswith("null_count.")} == set(
+        EVENTS.pruned_by
+    )
