@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long chaos bench bench-attribution bench-freshness bench-dedup bench-silver lint format types imports lock app-requirements wheel lock-jars clean
+.PHONY: help setup demo test test-long chaos bench bench-attribution bench-freshness bench-trickle bench-dedup bench-silver lint format types imports lock app-requirements wheel lock-jars clean
 MAKEFLAGS += --no-print-directory
 # A build machine's own package settings must not leak into the lock.
 LOCK := env -u UV_FIND_LINKS -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL .venv/bin/uv pip compile
@@ -40,13 +40,16 @@ test-long: setup ## the tests that take minutes
 chaos: setup ## the tests that kill processes in mid-run
 	@exec .venv/bin/pytest -m chaos $(ARGS)
 
-bench: bench-dedup bench-silver bench-attribution bench-freshness ## the benchmarks, one after the other
+bench: bench-dedup bench-silver bench-attribution bench-freshness bench-trickle ## the benchmarks, one after the other
 
 bench-attribution: setup ## does publishing cost the same with 16 times the touches behind it?
 	@exec .venv/bin/python -m benchmarks.attribution $(ARGS)
 
 bench-freshness: setup ## how long does a conversion take from Kafka to gold, at 1,000 events a second?
 	@exec .venv/bin/python -m benchmarks.freshness $(ARGS)
+
+bench-trickle: setup ## do files stay few and batches quick over a day of small commits?
+	@exec .venv/bin/python -m benchmarks.trickle $(ARGS)
 
 bench-dedup: setup ## does the search for copies cost the same with 16 times the history? is it exact?
 	@exec .venv/bin/python -m benchmarks.dedup $(ARGS)

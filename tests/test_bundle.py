@@ -83,6 +83,18 @@ def test_on_a_workspace_who_writes_the_same_tables_takes_turns() -> None:
         assert jobs["repair"].is_paused
 
 
+def test_a_copy_of_ones_own_begins_nothing_by_itself() -> None:
+    paused = {
+        target: [job.name for job in jobs_of(ROOT, target).values() if job.is_paused] for target in TARGETS
+    }
+    assert paused == {
+        "local": [],
+        "dev": list(jobs_of(ROOT, "dev")),
+        "prod": ["repair"],
+        "classic": ["repair"],
+    }
+
+
 def test_production_has_a_place_of_its_own_and_says_who_runs_it() -> None:
     for target in ("prod", "classic"):
         tree = tree_of(ROOT, target)

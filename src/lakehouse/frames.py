@@ -1,5 +1,6 @@
 """Frames as values."""
 
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 
@@ -8,5 +9,8 @@ def settle(frame: DataFrame) -> DataFrame:
 
     What is built on it is planned from here: without this, planning takes longer than the work, since a
     plan is walked by every rule of the optimizer and a cached frame is still walked to its sources.
+    On a cluster two machines keep it: with one of them lost, the other goes on.
     """
-    return frame.localCheckpoint(eager=True)
+    if str(frame.sparkSession.conf.get("spark.master", "local")).startswith("local"):
+        return frame.localCheckpoint(eager=True)
+    return frame.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK_2)

@@ -32,19 +32,24 @@ _SESSION = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.catalogImplementation": "in-memory",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
     "spark.log.level": "ERROR",
+}
+
+_HERE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_ON_A_CLUSTER = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.shuffle.partitions": "24",
+    "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
 }
 
 
 def build_session(settings: Settings, jars: Sequence[Path], cores: int | None = None) -> SparkSession:
-    """Start a local Spark application that can read Kafka and write Delta.
+    """Start a Spark application that can read Kafka and write Delta: on this machine, or on a cluster.
 
     Args:
         settings: the settings in force.
         jars: what Spark needs besides its own classpath.
-        cores: cores to use; all of the machine's when not given.
+        cores: cores of this machine to use; all when not given.
     """
     os.environ["TZ"] = "UTC"
     time.tzset()  # else this process goes on in the machine's zone, and times collected are off by it
@@ -53,7 +58,7 @@ def build_session(settings: Settings, jars: Sequence[Path], cores: int | None = 
     scratch.mkdir(parents=True, exist_ok=True)
     builder = (
         SparkSession.builder.appName("millrace")
-        .master(f"local[{cores}]")
+        .master(settings.spark_master or f"local[{cores}]")
         .config("spark.jars", ",".join(str(jar) for jar in jars))
         .config("spark.driver.memory", settings.spark_memory)
         .config(
@@ -65,6 +70,9 @@ def build_session(settings: Settings, jars: Sequence[Path], cores: int | None = 
         .config("spark.local.dir", str(scratch))
         .config("spark.sql.warehouse.dir", str(settings.warehouse))
     )
-    for name, value in _SESSION.items():
+    placed = (
+        _ON_A_CLUSTER | {"spark.executor.memory": settings.spark_memory} if settings.spark_master else _HERE
+    )
+    for name, value in {**_SESSION, **placed}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()

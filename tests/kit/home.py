@@ -26,12 +26,14 @@ class Home:
         bootstrap: the broker, as host:port.
         topic: its name.
         more: other settings, as MILLRACE_* variables.
+        place: the folder that commands are given in; its bundle is the one that counts.
     """
 
     path: Path
     bootstrap: str
     topic: str
     more: Mapping[str, str] = field(default_factory=dict)
+    place: Path = ROOT
 
     @property
     def rates_topic(self) -> str:
@@ -66,7 +68,7 @@ class Home:
         return subprocess.run(
             command(*arguments),
             env={**self.env, **env},
-            cwd=ROOT,
+            cwd=self.place,
             capture_output=True,
             text=True,
             check=False,

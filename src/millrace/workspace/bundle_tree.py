@@ -12,8 +12,8 @@ from lakehouse.errors import MillraceError
 Tree = dict[str, Any]
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z][\w.\-]*)\}")
-_KEYS = {"tasks": "task_key", "job_clusters": "job_cluster_key", "environments": "environment_key"}
-"""Lists whose items are told apart by a key: an override changes the item, others are added to."""
+_KEYS = {"tasks": "task_key", "job_clusters": "job_cluster_key"}
+"""Lists whose items are told apart by a key: an override changes the item. To other lists it adds."""
 
 _DEEPEST = 10
 _GIVEN = {"jobs": ("id",), "registered_models": ("id",), "volumes": ("volume_path",)}

@@ -1,0 +1,94 @@
+"""`millrace up` with a target of its own: a job every minute, paused ones, and an engine that is killed."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.home import ROOT, Home
+from kit.polling import eventually
+from kit.processes import assert_nothing_runs
+from millrace.workspace import records, runs
+from millrace.workspace.ports import lasting_port
+
+PATIENCE = 240  # seconds, on a busy machine
+MINUTELY = """
+  minutely:
+    variables:
+      catalog: ""
+      home: ""
+      trigger: continuous
+      mlflow_tracking_uri: ""
+    resources:
+      jobs:
+        repair:
+          continuous:
+            pause_status: PAUSED
+        attribution-model:
+          schedule:
+            quartz_cron_expression: 0 * * * * ?
+            timezone_id: UTC
+            pause_status: PAUSED
+        maintenance:
+          email_notifications:
+            on_failure: [someone@example.com]
+          schedule:
+            quartz_cron_expression: 0 * * * * ?
+            timezone_id: Europe/Berlin
+"""
+
+
+@pytest.fixture
+def home(new_home: Callable[..., Home], tmp_path: Path) -> Iterator[Home]:
+    """A home whose commands are given beside a bundle with one more target."""
+    place = tmp_path / "bundle"
+    for folder in ("resources", "conf"):
+        shutil.copytree(ROOT / folder, place / folder)
+    bundle = (ROOT / "bundle.yml").read_text(encoding="utf-8")
+    (place / "bundle.yml").write_text(f"{bundle}{MINUTELY}", encoding="utf-8")
+    home = replace(new_home(MILLRACE_DASHBOARD_PORT=str(lasting_port())), place=place)
+    home.must("produce", "--events", "500", "--seed", "1")
+    yield home
+    home.must("down")
+    assert_nothing_runs(home.path, seconds=1)
+
+
+def status(home: Home) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads(home.must("status", "--json"))
+    return told
+
+
+def on_time(home: Home) -> int:
+    """Runs of maintenance that its schedule began and that went well."""
+    told = runs.recorded(home.path, "maintenance")
+    return sum((run["cause"], run["state"]) == ("schedule", "succeeded") for run in told)
+
+
+def test_jobs_begin_on_time_and_what_is_killed_comes_back(home: Home) -> None:
+    told = home.run("up", "--target", "minutely")
+    assert told.returncode == 0, told.stderr
+    assert "Left out on this machine: job maintenance: email_notifications" in told.stderr
+    eventually(lambda: on_time(home), PATIENCE, "maintenance has begun on time")
+    jobs = status(home)["jobs"]
+    assert {name for name, job in jobs.items() if job["state"] == "paused"} == {"repair", "attribution-model"}
+    assert {jobs[name]["state"] for name in ("ingest", "refine", "publish")} == {"running"}
+    assert jobs["maintenance"]["next_run"]
+    assert not jobs["attribution-model"]["next_run"]
+    assert runs.recorded(home.path, "attribution-model") == []
+
+    engine = records.running(home.path, "engine")
+    assert engine is not None
+    engine.kill()
+    eventually(lambda: status(home)["processes"]["engine"]["restarts"] == 1, 60, "it is started again")
+    assert "ended with code -9" in status(home)["processes"]["engine"]["last_error"]
+    done = on_time(home)
+    eventually(lambda: on_time(home) > done, PATIENCE, "maintenance begins on time again")
+    ingest = [run["state"] for run in runs.recorded(home.path, "ingest")]
+    assert ingest == ["broken off", "running"]
+    assert status(home)["jobs"]["ingest"]["restarts"] == 1
+    home.must("run", "attribution-model", "--once")  # paused is not forbidden: who asks for it has it run
+    assert [run["state"] for run in runs.recorded(home.path, "attribution-model")] == ["succeeded"]

@@ -1,0 +1,90 @@
+"""A Spark standalone cluster on this machine: a master and workers, each in a process group of its own."""
+
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pyspark
+
+from kit.polling import eventually
+from millrace.machine.java import java_executable
+from millrace.workspace.ports import HOST, lasting_port
+
+_SPARK = Path(pyspark.__file__).parent
+_DEPLOY = "org.apache.spark.deploy"
+
+
+class Cluster:
+    """A running cluster.
+
+    Args:
+        folder: where its processes work and write their logs.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._port = lasting_port()
+        self.url = f"spark://{HOST}:{self._port}"
+        self._master = self._start("master", f"{_DEPLOY}.master.Master", f"--port={self._port}")
+        eventually(self._answers, 60, "the master answers")
+        self.workers: list[subprocess.Popen[bytes]] = []
+
+    def add_worker(self) -> None:
+        """Start a worker of one core and wait until the master knows it."""
+        name = f"worker-{len(self.workers) + 1}"
+        work = f"--work-dir={self._folder / name}"
+        worker = self._start(name, f"{_DEPLOY}.worker.Worker", "--cores=1", "--memory=2g", work, self.url)
+        self.workers.append(worker)
+        log = self._folder / f"{name}.log"
+        eventually(lambda: "Successfully registered" in log.read_text(), 60, f"{name} is registered")
+
+    def executors(self, worker: int) -> list[Path]:
+        """Folders of the executors that a worker has started."""
+        return list((self._folder / f"worker-{worker + 1}").glob("app-*/*"))
+
+    def kill_worker(self, worker: int) -> None:
+        """Kill a worker and its executors."""
+        _kill(self.workers[worker])
+
+    def end(self) -> None:
+        """Kill everything."""
+        for process in (*self.workers, self._master):
+            _kill(process)
+
+    def _start(self, name: str, main: str, *arguments: str) -> subprocess.Popen[bytes]:
+        words = (*(part for argument in arguments for part in argument.split("=")),)
+        command = (
+            str(java_executable()), "-Xmx512m", "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED", "-cp",
+            f"{_SPARK / 'jars'}/*", main, "--host", HOST, "--webui-port", "0", *words,
+        )  # fmt: skip
+        env = {**os.environ, "SPARK_HOME": str(_SPARK), "SPARK_LOCAL_IP": HOST}
+        with (self._folder / f"{name}.log").open("wb") as log:
+            return subprocess.Popen(command, env=env, stdout=log, stderr=log, start_new_session=True)
+
+    def _answers(self) -> bool:
+        with suppress(OSError):
+            socket.create_connection((HOST, self._port), timeout=1).close()
+            return True
+        return False
+
+
+@contextmanager
+def running_cluster(folder: Path, workers: int) -> Iterator[Cluster]:
+    """A cluster for the length of a block."""
+    cluster = Cluster(folder)
+    try:
+        for _ in range(workers):
+            cluster.add_worker()
+        yield cluster
+    finally:
+        cluster.end()
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

@@ -1,0 +1,33 @@
+"""The whole pipeline on a Spark standalone cluster, one of whose workers dies meanwhile."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kit.cluster import running_cluster
+from kit.home import JOBS, Home
+from kit.processes import Pipeline
+from kit.tables import commits, differences
+
+EVENTS = 200_000
+
+
+@pytest.mark.long
+def test_tables_are_those_of_a_local_run_also_when_a_worker_dies(
+    new_home: Callable[..., Home], tmp_path: Path
+) -> None:
+    local = new_home()
+    local.must("produce", "--events", str(EVENTS), "--seed", "5")
+    with running_cluster(tmp_path, workers=2) as cluster:
+        more = {"MILLRACE_SPARK_MASTER": cluster.url, "SPARK_LOCAL_IP": "127.0.0.1"}
+        spread = local.twin(tmp_path / "home", **more, MILLRACE_MAX_BATCH_ROWS="50000")
+        with Pipeline(spread) as pipeline:
+            pipeline.reaches(lambda: commits(spread, "silver.events") >= 3)
+            assert cluster.executors(0)
+            assert cluster.executors(1)
+            cluster.kill_worker(0)
+            assert pipeline.ends(2400) == 0, pipeline.told
+    local.must("run", *JOBS, "--once")
+    spread.must("audit")
+    assert differences(local, spread) == {}
