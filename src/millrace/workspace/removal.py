@@ -18,6 +18,7 @@ MADE = (
     "mlflow",
     "quality",
     "rejected",
+    "runs",
     "spark",
     "warehouse",
     "run",  # last: it holds the locks
