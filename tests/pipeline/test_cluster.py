@@ -10,7 +10,7 @@ from kit.home import JOBS, Home
 from kit.processes import Pipeline
 from kit.tables import commits, differences
 
-EVENTS = 10_000
+EVENTS = 200_000
 
 
 @pytest.mark.long
@@ -21,7 +21,7 @@ def test_tables_are_those_of_a_local_run_also_when_a_worker_dies(
     local.must("produce", "--events", str(EVENTS), "--seed", "5")
     with running_cluster(tmp_path, workers=2) as cluster:
         more = {"MILLRACE_SPARK_MASTER": cluster.url, "SPARK_LOCAL_IP": "127.0.0.1"}
-        spread = local.twin(tmp_path / "home", **more, MILLRACE_MAX_BATCH_ROWS="2000")
+        spread = local.twin(tmp_path / "home", **more, MILLRACE_MAX_BATCH_ROWS="50000")
         with Pipeline(spread) as pipeline:
             pipeline.reaches(lambda: commits(spread, "silver.events") >= 3)
             assert cluster.executors(0)
