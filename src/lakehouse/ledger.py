@@ -75,6 +75,12 @@ class Ledger:
         else:
             self._recall.wait(told, seconds, stop)
 
+    def watermark_at(self, job: str, position: datetime) -> datetime | None:
+        """The watermark that the job had reached by an ingest stamp."""
+        then = (F.col("job") == job) & (F.col("position") <= F.lit(position))
+        row = self._lake.read(NAME).where(then).agg(F.max("watermark").alias("watermark")).collect()[0]
+        return None if row.watermark is None else as_utc(row.watermark)
+
     def rows_read(self, job: str) -> int:
         """Rows that the job has read so far, all told."""
         found = self._lake.read(NAME).where(F.col("job") == job).agg(F.sum("input_rows").alias("rows"))

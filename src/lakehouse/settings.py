@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import Field
+from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from lakehouse.errors import MillraceError
 
 BUNDLE_FILE = "bundle.yml"
+_NEVER_IN_A_BUNDLE = ("alert_secret",)
 
 
 class Settings(BaseSettings):
@@ -48,6 +49,12 @@ class Settings(BaseSettings):
     )
     mlflow_tracking_uri: str | None = Field(
         None, description="where MLflow keeps runs and versions of models; unset, a database in the home"
+    )
+    alert_webhook: str | None = Field(
+        None, description="address that is sent an alert when the gate before gold closes; unset, none is"
+    )
+    alert_secret: SecretStr | None = Field(
+        None, description="what alerts are signed with; from the environment alone, never from bundle.yml"
     )
     max_batch_rows: int = Field(300_000, description="rows a micro-batch takes at most, about")
     spark_memory: str = Field("2g", description="memory of the local Spark application")
@@ -107,7 +114,9 @@ class _BundleVariables(PydanticBaseSettingsSource):
         return {
             name: variable["default"]
             for name, variable in variables.items()
-            if name in self.settings_cls.model_fields and variable.get("default") not in (None, "")
+            if name in self.settings_cls.model_fields
+            and name not in _NEVER_IN_A_BUNDLE
+            and variable.get("default") not in (None, "")
         }
 
 

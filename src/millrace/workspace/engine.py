@@ -61,6 +61,10 @@ class Engine(Watcher):
         state.rows += rows
         state.last_batch_at = datetime.now(timezone.utc).isoformat()
 
+    def say(self, job: str, line: str) -> None:
+        """Write a line to the log."""
+        _say(f"{job}: {line}")
+
     def run(self, application: Application) -> None:
         """Run until asked to stop.
 

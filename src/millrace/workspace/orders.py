@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from lakehouse.job import Job
 from lakehouse.rebuilding import Definitions
 
-REBUILD, RUN = "rebuild", "run"
+REBUILD, RUN, RELEASE, REPLAY = "rebuild", "run", "release", "replay"
 
 
 @dataclass(frozen=True)
@@ -14,8 +14,9 @@ class Order:
     """A command that writes, and what it is about.
 
     Args:
-        command: `rebuild`, of tables, or `run`, of jobs, each until it has caught up.
-        names: tables or jobs.
+        command: `rebuild`, of tables; `run`, of jobs, each until it has caught up; `release` or `replay`,
+            of what is held.
+        names: tables, jobs, or who gives the order and why.
     """
 
     command: str
@@ -31,6 +32,18 @@ class Order:
             from lakehouse.rebuilding import rebuild_job
 
             return [rebuild_job(definitions(), self.names)]
+        if self.command == RELEASE:
+            from lakehouse.contracts.gold import LOCK
+            from lakehouse.expectations.gates import release_job
+
+            who, why = self.names
+            return [release_job(who, why, LOCK)]
+        if self.command == REPLAY:
+            from gold.replay import replay_job
+            from silver.definitions import DEFINITIONS
+
+            who, why = self.names
+            return [replay_job(DEFINITIONS, who, why)]
         from millrace.workspace.bundle import select_jobs
 
         return [job.job for job in select_jobs(list(self.names))]
