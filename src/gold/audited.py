@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from lakehouse.contracts import TABLES as CONTRACTS
 from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, IMPRESSIONS, REJECTED_EVENTS
 from lakehouse.expectations.declared import Suite
 from lakehouse.expectations.measuring import IS_RECORD, SOURCE
@@ -17,9 +18,9 @@ DAY = timedelta(days=1)
 LONGEST = timedelta(days=2)
 """Hours further back than this are not compared: who catches up with months looks at the last days."""
 
-_PLACE = ("topic", "partition", "offset")
-_OF_REJECTED = (*_PLACE, "reason", "arrival_time")  # not `value`, which is something else in events
-_OF_IMPRESSIONS = ("event_id", "visitor_id", "promotion_id", "event_time", "outcome", "clicks")
+_OTHERWISE = {REJECTED_EVENTS.name: ("value",), IMPRESSIONS.name: ("made_of", "is_open")}
+"""By table, columns that are something else in events, or of no use."""
+
 TABLES = (EVENTS.name, REJECTED_EVENTS.name, DUPLICATE_EVENTS.name, IMPRESSIONS.name)
 
 
@@ -41,21 +42,29 @@ def take_records(
         silver.events and those computed, `reason`, `outcome`, `clicks`; `_table`, where a row is from, and
         `_is_record`, whether it stands for a record.
     """
-    new = (F.col("ingested_at") > F.lit(after)) & (F.col("ingested_at") <= F.lit(upto))
-    parts = [
-        lake.read(EVENTS.name).where(new),
-        lake.read(REJECTED_EVENTS.name).where(new).select(*_OF_REJECTED),
-        lake.read(DUPLICATE_EVENTS.name).where(new).select(*_PLACE, "event_id"),
-        lake.read(IMPRESSIONS.name).where(F.col("event_time") > F.lit(watermark)).select(*_OF_IMPRESSIONS),
-    ]
     named = [
-        part.withColumns({**computed(suites.get(table)), SOURCE: F.lit(table)})
-        for table, part in zip(TABLES, parts, strict=True)
+        take_rows(lake, table, after, upto, watermark, suites.get(table))
+        .drop(*_OTHERWISE.get(table, ()))
+        .withColumn(SOURCE, F.lit(table))
+        for table in TABLES
     ]
     frame = named[0]
     for part in named[1:]:
         frame = frame.unionByName(part, allowMissingColumns=True)
     return frame.withColumn(IS_RECORD, F.col(SOURCE) != IMPRESSIONS.name)
+
+
+def take_rows(
+    lake: Lakehouse, table: str, after: datetime, upto: datetime, watermark: datetime, suite: Suite | None
+) -> DataFrame:
+    """The rows of a table that came with some ingest stamps, or else that are later than a watermark."""
+    rows = lake.read(table)
+    if "ingested_at" in rows.columns:
+        stamp = F.col("ingested_at")
+        new = rows.where((stamp > F.lit(after)) & (stamp <= F.lit(upto)))
+    else:
+        new = rows.where(F.col(str(CONTRACTS[table].event_time)) > F.lit(watermark))
+    return new.withColumns(computed(suite))
 
 
 def computed(suite: Suite | None) -> dict[str, Column]:

@@ -19,6 +19,7 @@ from lakehouse.recall import Recall, recall_of
 from lakehouse.tables import Lakehouse
 
 NAME = "ops.ledger"
+_RECENT = 1000  # rows looked through for the latest
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,16 @@ class Ledger:
             stop.wait(seconds)
         else:
             self._recall.wait(told, seconds, stop)
+
+    def recent(self, job: str, rows: int) -> list[Entry]:
+        """The job's latest rows that read so many rows together, and the one before them, in order."""
+        found = self._lake.read(NAME).where(F.col("job") == job).orderBy(F.desc("batch_id")).limit(_RECENT)
+        taken: list[Entry] = []
+        for entry in _entries(found.collect()):
+            taken.insert(0, entry)
+            if sum(each.input_rows for each in taken[1:]) >= rows:
+                break
+        return taken
 
     def watermark_at(self, job: str, position: datetime) -> datetime | None:
         """The watermark that the job had reached by an ingest stamp."""

@@ -79,6 +79,11 @@ class Settings(BaseSettings):
         return self.home / "warehouse"
 
     @property
+    def quality(self) -> Path:
+        """Where the report on the quality of data is kept."""
+        return self.home / "quality"
+
+    @property
     def conf(self) -> Path:
         """The rules as data: `conf/` beside bundle.yml."""
         return (bundle_root() or Path.cwd()) / "conf"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lakehouse.job import Job
+from lakehouse.job import Job, Run
 from lakehouse.rebuilding import Definitions
 
 REBUILD, RUN, RELEASE, REPLAY = "rebuild", "run", "release", "replay"
@@ -31,7 +31,7 @@ class Order:
         if self.command == REBUILD:
             from lakehouse.rebuilding import rebuild_job
 
-            return [rebuild_job(definitions(), self.names)]
+            return [_unless_held(rebuild_job(definitions(), self.names), self.names)]
         if self.command == RELEASE:
             from lakehouse.contracts.gold import LOCK
             from lakehouse.expectations.gates import release_job
@@ -47,6 +47,19 @@ class Order:
         from millrace.workspace.bundle import select_jobs
 
         return [job.job for job in select_jobs(list(self.names))]
+
+
+def _unless_held(job: Job, tables: Sequence[str]) -> Job:
+    """The same; of gold only while the gate before it is open: a rebuild takes in all of silver."""
+
+    def rebuild(run: Run) -> None:
+        if any(name.startswith("gold.") for name in tables):
+            from lakehouse.expectations.gates import require_open
+
+            require_open(run.lake)
+        job.body(run)
+
+    return Job(job.name, rebuild)
 
 
 def definitions() -> Definitions:
