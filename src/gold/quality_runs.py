@@ -78,7 +78,7 @@ def _rows(refined: Sequence[Entry]) -> dict[str, float]:
 
 def _seconds(run: Run, after: datetime) -> dict[str, float]:
     """By job, how long its micro-batches took on average and at most."""
-    found = {}
+    found: dict[str, float] = {}
     for job in _JOBS:
         seconds = [entry.seconds for entry in Ledger(run.lake).after(job, after)]
         if seconds:

@@ -121,12 +121,14 @@ def _mend(stored: Stored, mended: Callable[[Told], Told]) -> Stored:
 
 @pytest.fixture(scope="module")
 def published(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Bronze:
-    """A home in which a day's traffic has gone through all jobs."""
-    settings = settle_in(spark, tmp_path_factory.mktemp("published"))
+    """A home in which a day's traffic has gone through all jobs, copied aside: tests' own homes replace it."""
+    folder = tmp_path_factory.mktemp("published")
+    settings = settle_in(spark, folder / "home")
     bronze = Bronze(spark, settings)
     bronze.commit(rates() + shop(1))
     run_jobs(spark, settings)
     assert read_rows(settings, "ops.gates", ("state",)) == []
+    shutil.copytree(settings.home, folder / "kept")
     return bronze
 
 
@@ -136,7 +138,7 @@ def world(
 ) -> Iterator[World]:
     root = bundle_root()
     assert root is not None
-    shutil.copytree(published.settings.home, tmp_path / "home")
+    shutil.copytree(published.settings.home.parent / "kept", tmp_path / "home")
     shutil.copytree(root / "conf", tmp_path / "bundle" / "conf")
     shutil.copy(root / BUNDLE_FILE, tmp_path / "bundle")
     monkeypatch.chdir(tmp_path / "bundle")
