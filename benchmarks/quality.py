@@ -38,6 +38,11 @@ _SCHEMA = pa.schema(
     ]
 )
 
+_NOTHING = (
+    "CAST(NULL AS binary) AS key",
+    "CAST(NULL AS array<struct<key: string, value: binary>>) AS headers",
+)
+
 
 def fill_bronze(spark: SparkSession, settings: Settings, sizes: Sequence[int]) -> None:
     """Bronze as ingest would have left it: a commit for each size, one after the other in one traffic."""
@@ -47,19 +52,11 @@ def fill_bronze(spark: SparkSession, settings: Settings, sizes: Sequence[int]) -
         stamp = _STAMP + timedelta(seconds=number)
         rows = []
         for record in (next(records) for _ in range(size)):
-            rows.append(("events", 0, offset, _at(record.value), record.value, stamp))
+            place = {"topic": "events", "partition": 0, "offset": offset, "ingested_at": stamp}
+            rows.append({**place, "timestamp": _at(record.value), "value": record.value})
             offset += 1
-        columns = [
-            pa.array(column, kind.type) for column, kind in zip(zip(*rows, strict=True), _SCHEMA, strict=True)
-        ]
-        frame = spark.createDataFrame(pa.Table.from_arrays(columns, schema=_SCHEMA))
-        nothing = {
-            "key": "CAST(NULL AS binary)",
-            "headers": "CAST(NULL AS array<struct<key: string, value: binary>>)",
-        }
-        lake.append(
-            KAFKA_RECORDS.name, frame.selectExpr("*", *(f"{sql} AS {name}" for name, sql in nothing.items()))
-        )
+        frame = spark.createDataFrame(pa.Table.from_pylist(rows, _SCHEMA))
+        lake.append(KAFKA_RECORDS.name, frame.selectExpr("*", *_NOTHING))
         Ledger(lake).record(Entry("ingest", number, stamp, stamp, 0.0, size, output_rows=size))
         progress(f"bronze: {offset:,} records")
 

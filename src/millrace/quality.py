@@ -94,6 +94,17 @@ def explain(settings: Settings, wanted: str | None = None) -> list[Failure]:
     return found
 
 
+def refused(settings: Settings) -> pl.DataFrame:
+    """Refused records by day of arrival and reason: how many, and one of them by its place and bytes."""
+    rows = reader.scan(settings, "silver.rejected_events")
+    if rows is None:
+        return pl.DataFrame({"day": [], "reason": [], "records": [], "example": []})
+    place = pl.format("{}/{}/{}", "topic", "partition", "offset").alias("place")
+    told = rows.select(pl.col("arrival_time").dt.date().alias("day"), "reason", place, "value")
+    by_day = told.group_by("day", "reason").agg(pl.len().alias("records"), pl.col("place", "value").last())
+    return by_day.sort("day", "reason").collect()
+
+
 def _failure(settings: Settings, suite: Suite, expectation: Expectation, span: dict[str, Any]) -> Failure:
     from millrace.query import run_query
 
@@ -143,5 +154,5 @@ def _columns(expectation: Expectation) -> str:
     names = [*_TELLING.get(expectation.table, ()), expectation.column]
     quoted = [f'"{name}"' for name in dict.fromkeys(names)]
     if expectation.table == "silver.rejected_events":
-        quoted.append(f"left(decode(CASE WHEN is_utf8(value) THEN value END), {_TEXT}) AS value")
+        quoted.append(f"left(CAST(value AS VARCHAR), {_TEXT}) AS value")
     return ", ".join(quoted)

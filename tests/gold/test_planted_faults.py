@@ -121,7 +121,7 @@ def _mend(stored: Stored, mended: Callable[[Told], Told]) -> Stored:
 
 @pytest.fixture(scope="module")
 def published(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Bronze:
-    """A home in which a day's traffic has gone through all jobs, copied aside: tests' own homes replace it."""
+    """A home in which a day's traffic has gone through all jobs; a copy is kept, since tests replace it."""
     folder = tmp_path_factory.mktemp("published")
     settings = settle_in(spark, folder / "home")
     bronze = Bronze(spark, settings)

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from lakehouse.settings import Settings, load_settings
 
+_BYTES = 60  # shown of an example
 _WIDE = 140  # columns, where nobody says how many there are
 
 
@@ -19,6 +20,7 @@ def register(app: typer.Typer) -> None:
     quality.callback()(show)
     quality.command()(explain)
     quality.command()(report)
+    quality.command()(refused)
     app.add_typer(quality, name="quality")
 
 
@@ -81,6 +83,26 @@ def report(
     if not page.is_file():
         raise MillraceError("there is no report yet", "Build it: `millrace quality report --build`")
     typer.echo(page.as_uri())
+
+
+def refused(
+    again: Annotated[
+        bool, typer.Option("--again", help="How many would be accepted by the rules of now; takes Spark.")
+    ] = False,
+) -> None:
+    """Show refused records by day and reason, with an example of each."""
+    from millrace.commands.release import carry_out
+    from millrace.quality import refused as refused_records
+    from millrace.workspace.orders import RECONSIDER
+
+    table = Table("day", "reason", "records", "example at", "bytes", box=None, header_style="dim")
+    for row in refused_records(load_settings()).iter_rows(named=True):
+        begins = (row["value"] or b"")[:_BYTES].decode(errors="replace")
+        told = (row["day"], row["reason"], f"{row['records']:,}", row["place"], begins)
+        table.add_row(*(Text(str(each)) for each in told))
+    _console().print(table)
+    if again:
+        carry_out(RECONSIDER)
 
 
 def _page(settings: Settings) -> Any:

@@ -1,6 +1,7 @@
 """`millrace release` and `millrace replay`: the ways back from a closed gate."""
 
 import getpass
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -22,25 +23,25 @@ def release(by: _By, reason: _Reason) -> None:
     """Let rows that are held through to gold, although they are not as expected."""
     from millrace.workspace.orders import RELEASE
 
-    _carry_out(RELEASE, by, reason)
+    carry_out(RELEASE, by, reason, then=["publish"])
 
 
 def replay(by: _By = "", reason: _Reason = "replayed by the rules of now") -> None:
     """Run all records again by the rules of now, refused and held ones too, and look at what is held anew."""
     from millrace.workspace.orders import REPLAY
 
-    _carry_out(REPLAY, by or getpass.getuser(), reason)
+    carry_out(REPLAY, by or getpass.getuser(), reason, then=["publish"])
 
 
-def _carry_out(command: str, by: str, reason: str) -> None:
-    """In the engine, whose publish goes on by itself; else here, and publish after it."""
+def carry_out(command: str, *names: str, then: Sequence[str] = ()) -> None:
+    """Carry out an order in the engine, if one runs; else here, and then what else an engine would run."""
     from millrace.workspace.handing_over import engine_runs, hand_over
     from millrace.workspace.once import run_once
     from millrace.workspace.orders import RUN, Order
 
     settings = load_settings()
-    order = Order(command, (by, reason))
+    order = Order(command, names)
     if engine_runs(settings):
         hand_over(settings, order, Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print)
     else:
-        run_once(settings, [*order.jobs(), *Order(RUN, ["publish"]).jobs()])
+        run_once(settings, [*order.jobs(), *Order(RUN, list(then)).jobs()])

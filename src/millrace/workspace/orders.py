@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from lakehouse.job import Job, Run
 from lakehouse.rebuilding import Definitions
 
-REBUILD, RUN, RELEASE, REPLAY = "rebuild", "run", "release", "replay"
+REBUILD, RUN = "rebuild", "run"
+RELEASE, REPLAY, RECONSIDER = "release", "replay", "reconsider"
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class Order:
 
     Args:
         command: `rebuild`, of tables; `run`, of jobs, each until it has caught up; `release` or `replay`,
-            of what is held.
+            of what is held; `reconsider`, of what was refused.
         names: tables, jobs, or who gives the order and why.
     """
 
@@ -38,6 +39,10 @@ class Order:
 
             who, why = self.names
             return [release_job(who, why, LOCK)]
+        if self.command == RECONSIDER:
+            from silver.reconsider import main
+
+            return [main]
         if self.command == REPLAY:
             from gold.replay import replay_job
             from silver.definitions import DEFINITIONS
