@@ -9,7 +9,7 @@ from pathlib import Path
 
 import figures
 import header
-import quality
+import reports
 import sections
 import streamlit as st
 from freshness import progress
@@ -33,7 +33,6 @@ def page() -> None:
     lake = open_warehouse(str((home / "warehouse").resolve()))
     now = datetime.now(timezone.utc)
     header.show(lake.answer(progress, ["ops.ledger"]), lake.rows("silver.events"), now)
-    quality.show(lake.answer(quality.gate, ["ops.gates"]), (home / "quality" / "report").resolve())
     extent = lake.answer(figures.extent, ["gold.traffic", "silver.sessions"])
     if extent is None:
         header.nothing_yet(lake.rows("bronze.kafka_records"))
@@ -45,6 +44,7 @@ def page() -> None:
     sections.attribution(lake, period, currency)
     sections.sessions(lake, period)
     sections.conversions(lake, period, currency)
+    reports.show(home)
     header.footnote(lake.unreadable)
 
 

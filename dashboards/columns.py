@@ -55,7 +55,6 @@ COLUMNS: dict[str, dict[str, pl.DataType | type[pl.DataType]]] = {
         "credit": pl.Float64,
         "credited_reporting_value": _MONEY,
     },
-    "ops.gates": {"sequence": _COUNT, "state": pl.String, "reasons": pl.List(pl.String)},
     "ops.ledger": {
         "job": pl.String,
         "started_at": _TIME,
