@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from gold.audited import TABLES, columns_of, compare_hours, take_records
-from lakehouse.expectations.conditions import COLUMN_SET, ROW_COUNT, is_about_values
+from lakehouse.expectations.conditions import COLUMN_SET, require_decidable
 from lakehouse.expectations.declared import HOURS, Expectation, load_suites
 from lakehouse.expectations.measuring import Measure
 from lakehouse.expectations.verdicts import Counts, Judge, Result
@@ -47,7 +47,7 @@ class Inspection:
             if not each.only_reported
         ]
         self._schemas = [each for each in every if each.kind == COLUMN_SET]
-        rows = [each for each in every if is_about_values(each) or each.kind == ROW_COUNT]
+        rows = [require_decidable(each) for each in every if each.kind != COLUMN_SET]
         self._records = Measure([each for each in rows if each.of != HOURS])
         self._hours = Measure([each for each in rows if each.of == HOURS])
         self._judge = Judge(every)

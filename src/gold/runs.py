@@ -30,10 +30,15 @@ def quiet_mlflow(settings: Settings) -> Iterator[Any]:
 
         for logger in ("mlflow", "alembic", "matplotlib"):
             logging.getLogger(logger).setLevel(logging.ERROR)
-        uri = settings.mlflow_tracking_uri or f"sqlite:///{home / 'mlflow.db'}"
+        uri = store_of(settings)
         mlflow.set_tracking_uri(uri)
         mlflow.set_registry_uri(uri)
         yield mlflow
+
+
+def store_of(settings: Settings) -> str:
+    """Where runs are kept."""
+    return settings.mlflow_tracking_uri or f"sqlite:///{settings.home / 'mlflow' / 'mlflow.db'}"
 
 
 def experiment(mlflow: Any, settings: Settings, name: str) -> str:

@@ -21,17 +21,22 @@ def counted(expectation: Expectation) -> str:
 
 
 def unexpected(expectation: Expectation) -> str:
-    """Which of these rows are not as expected.
+    """Which of these rows are not as expected, of an expectation about values."""
+    return f"NOT ({_CONDITIONS[expectation.kind](_column(expectation), dict(expectation.arguments))})"
+
+
+def require_decidable(expectation: Expectation) -> Expectation:
+    """The expectation, if a running job can decide on it by counting rows.
 
     Raises:
-        MillraceError: for a kind of expectation that a running job can't decide.
+        MillraceError: if it can't.
     """
-    if expectation.kind not in _CONDITIONS:
+    if not is_about_values(expectation) and expectation.kind != ROW_COUNT:
         raise MillraceError(
-            f"{expectation.id} is a {expectation.kind}, which no micro-batch can decide",
-            f"Let it be only_reported, or one of {', '.join(_CONDITIONS)}",
+            f"{expectation.id} is {expectation.kind}, which no micro-batch can decide",
+            f"Let it be only_reported, or one of {', '.join((*_CONDITIONS, ROW_COUNT, COLUMN_SET))}",
         )
-    return f"NOT ({_CONDITIONS[expectation.kind](_column(expectation), dict(expectation.arguments))})"
+    return expectation
 
 
 def is_about_values(expectation: Expectation) -> bool:

@@ -18,6 +18,7 @@ from millrace.workspace.application import Application, spark_application
 from millrace.workspace.bundle import BundleJob, bundle_jobs
 from millrace.workspace.ending import GRACE_SECONDS
 from millrace.workspace.errands import who
+from millrace.workspace.reporting import report_failures
 from millrace.workspace.serving import serve
 from millrace.workspace.state import write_state
 from millrace.workspace.turns import Turns
@@ -77,6 +78,7 @@ class Engine(Watcher):
         ]
         served = (self.settings, application, self._turns, self.stop)
         threads.append(threading.Thread(target=serve, args=served, name="errands", daemon=True))
+        threads.append(threading.Thread(target=report_failures, args=served, name="report", daemon=True))
         for thread in threads:
             thread.start()
         while not self.stop.wait(1.0) and application.is_alive:
