@@ -43,7 +43,8 @@ class Gate:
         self._results: list[dict[str, Any]] = []
         self._written_at = EPOCH
         self.begun = max((run.lake.filled_upto(name) or EPOCH for name in _WRITTEN), default=EPOCH)
-        self._passed = max(self.begun, self._decided())
+        published = self._ledger.last("publish")
+        self._passed = max(self.begun, self._decided(), published.position if published else EPOCH)
 
     def admits(self, batch: Batch) -> bool:
         """Whether a micro-batch may be published now."""
@@ -119,7 +120,8 @@ class Gate:
         """Tell of warnings that were none at the last look."""
         failing = {result.expectation.id: result for result in results if not result.success}
         new = [each for name, each in failing.items() if name not in self._failing and not each.stops]
-        self._failing = set(failing)
+        said = {each.expectation.id for each in results if each.rows >= each.expectation.at_least}
+        self._failing = (self._failing - said) | set(failing)
         if new:
             names, why = [each.expectation.id for each in new], [str(each) for each in new]
             told = {"event": "warning", "id": run_id_of("publish", after, upto), "reasons": names}

@@ -125,7 +125,7 @@ def published(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     folder = tmp_path_factory.mktemp("published")
     settings = settle_in(spark, folder / "home")
     bronze = Bronze(spark, settings)
-    bronze.commit(rates() + shop(1))
+    bronze.commit(rates() + shop(1, visitors=20))
     run_jobs(spark, settings)
     assert read_rows(settings, "ops.gates", ("state",)) == []
     shutil.copytree(settings.home, folder / "kept")
@@ -215,8 +215,11 @@ def test_clocks_an_hour_off(world: World) -> None:
 
 
 def test_volume_falls_to_a_tenth(world: World) -> None:
-    day, visitors = timedelta(days=1), 24
-    world.send(shop(2, NOON + day, visitors) + shop(3, NOON + day + timedelta(hours=3), 1))
+    day, after = timedelta(days=1), timedelta(hours=3)
+    world.send(shop(2, NOON))
+    run_jobs(world.spark, world.settings, "publish")
+    assert world.failed("warn") == set()
+    world.send(shop(3, NOON + day, visitors=24) + shop(4, NOON + day + after, visitors=1))
     world.ends_as_the_oracle()
     hour = "silver.events: an hour is as busy as the same hour of the day before"
     assert world.failed("warn") == {hour}
