@@ -58,10 +58,10 @@ class Inspection:
             self._suites = suites
             self._prepare()
         lake = self._run.lake
-        known = self._ledger.after("refine", after)
+        last, known = self._ledger.since("refine", after)
         done = [entry for entry in known if entry.position <= upto]
         marks = [entry.watermark for entry in done if entry.watermark]
-        before = self._ledger.watermark_at("refine", after) or EPOCH
+        before = (last.watermark if last else None) or EPOCH
         frame = take_records(lake, after, upto, before, self._suites)
         arrived = sum(entry.input_rows - entry.heartbeats - entry.erased for entry in done)
         counts = {**self._records.count(frame, {"records": arrived}), **self._of_schemas()}

@@ -20,6 +20,7 @@ from lakehouse.job import Job, Run
 from lakehouse.ledger import Entry, Ledger, now
 
 MOST_ROWS = 500_000
+TICK = timedelta(microseconds=1)
 Frames = dict[str, tuple[DataFrame, tuple[Expectation, ...]]]
 
 
@@ -27,17 +28,17 @@ def check_quality(run: Run) -> None:
     """Hold recent rows against all expectations, and make the report anew."""
     began = time.monotonic()
     ledger = Ledger(run.lake)
-    refined = ledger.recent("refine", MOST_ROWS)
-    if not refined:
+    recent = ledger.latest("refine", MOST_ROWS)
+    if not recent:
         run.say("nothing to look at yet: refine comes first")
         return
-    after, upto = refined[0].position, refined[-1].position
-    recent = [entry for entry in refined[1:] if entry.position > after] or refined
-    if recent is refined:
-        after = EPOCH
+    upto, begin = recent[-1].position, recent[0].position
+    before, _ = ledger.since("refine", begin - TICK)
+    after = before.position if before else EPOCH
+    watermark = (before.watermark if before else None) or EPOCH
     run.expect(sum(entry.input_rows for entry in recent))
     with run.turn:
-        frames = _frames(run, after, upto, recent)
+        frames = _frames(run, after, upto, watermark, recent)
     parameters = {
         "records": sum(entry.input_rows - entry.heartbeats - entry.erased for entry in recent),
         "a_day_ago": now().replace(tzinfo=None) - timedelta(days=1),
@@ -52,10 +53,9 @@ def check_quality(run: Run) -> None:
     run.advance(sum(entry.input_rows for entry in recent), time.monotonic() - began)
 
 
-def _frames(run: Run, after: datetime, upto: datetime, recent: list[Entry]) -> Frames:
+def _frames(run: Run, after: datetime, upto: datetime, before: datetime, recent: list[Entry]) -> Frames:
     """By name of the suite, recent rows and what is expected of them."""
     suites = load_suites(run.settings.conf)
-    before = Ledger(run.lake).watermark_at("refine", after) or EPOCH
     records = settle(take_records(run.lake, after, upto, before, suites))
     frames: Frames = {
         name: (settle(take_rows(run.lake, name, after, upto, before, suite)), _as_it_is(suite))

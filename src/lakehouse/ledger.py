@@ -19,7 +19,7 @@ from lakehouse.recall import Recall, recall_of
 from lakehouse.tables import Lakehouse
 
 NAME = "ops.ledger"
-_RECENT = 1000  # rows looked through for the latest
+_RECENT = 500  # rows looked through before all are
 
 
 @dataclass(frozen=True)
@@ -78,19 +78,26 @@ class Ledger:
 
     def recent(self, job: str, rows: int) -> list[Entry]:
         """The job's latest rows that read so many rows together, and the one before them, in order."""
+
+    def since(self, job: str, position: datetime) -> tuple[Entry | None, list[Entry]]:
+        """The job's last row up to a position, if there is one, and those after it, in order."""
+        ours = self._lake.read(NAME).where(F.col("job") == job).orderBy(F.desc("batch_id"))
+        for rows in (ours.limit(_RECENT), ours):
+            entries = sorted(_entries(rows.collect()), key=lambda entry: (entry.position, entry.batch_id))
+            before = [entry for entry in entries if entry.position <= position]
+            if before or len(entries) < _RECENT:
+                break
+        return before[-1] if before else None, entries[len(before) :]
+
+    def latest(self, job: str, rows: int) -> list[Entry]:
+        """The job's latest rows that read so many rows together, or all, in order."""
         found = self._lake.read(NAME).where(F.col("job") == job).orderBy(F.desc("batch_id")).limit(_RECENT)
         taken: list[Entry] = []
-        for entry in _entries(found.collect()):
+        for entry in sorted(_entries(found.collect()), key=lambda entry: -entry.batch_id):
             taken.insert(0, entry)
-            if sum(each.input_rows for each in taken[1:]) >= rows:
+            if sum(each.input_rows for each in taken) >= rows:
                 break
         return taken
-
-    def watermark_at(self, job: str, position: datetime) -> datetime | None:
-        """The watermark that the job had reached by an ingest stamp."""
-        then = (F.col("job") == job) & (F.col("position") <= F.lit(position))
-        row = self._lake.read(NAME).where(then).agg(F.max("watermark").alias("watermark")).collect()[0]
-        return None if row.watermark is None else as_utc(row.watermark)
 
     def rows_read(self, job: str) -> int:
         """Rows that the job has read so far, all told."""
