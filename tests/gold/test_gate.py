@@ -72,6 +72,7 @@ class Lines(Watcher):
         self.batches += 1
 
 
+@pytest.mark.long
 def test_a_gate_holds_all_that_silver_has_and_each_decision_is_about_its_own_rows(
     spark: SparkSession, tmp_path: Path, conf: Path
 ) -> None:
@@ -117,6 +118,7 @@ def _let_orders_be(conf: Path) -> None:
     file.write_text(yaml.safe_dump(told))
 
 
+@pytest.mark.long
 def test_a_replay_with_an_open_gate_brings_published_rows_after(
     spark: SparkSession, tmp_path: Path, conf: Path
 ) -> None:
