@@ -41,7 +41,6 @@ def check_quality(run: Run) -> None:
         frames = _frames(run, after, upto, watermark, recent)
     parameters = {
         "records": sum(entry.input_rows - entry.heartbeats - entry.erased for entry in recent),
-        "a_day_ago": now().replace(tzinfo=None) - timedelta(days=1),
     }
     report = Report(run.settings.quality)
     # without a turn: it takes long, on frames that are computed, and others needn't wait

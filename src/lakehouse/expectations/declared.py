@@ -120,12 +120,10 @@ def _of_contract(table: str, severity: str | None) -> Iterator[Expectation]:
     )
     for key in declared.key:
         yield Expectation(table, f"{key} is filled", "expect_column_values_to_not_be_null", severity, key)
-    if declared.key:
-        yield Expectation(
-            table,
-            "each key is there once",
-            "expect_compound_columns_to_be_unique",
-            severity,
-            arguments={"column_list": list(declared.key)},
-            only_reported=True,
-        )
+    once = "each key is there once"
+    if len(declared.key) == 1:
+        kind, column = "expect_column_values_to_be_unique", declared.key[0]
+        yield Expectation(table, once, kind, severity, column, only_reported=True)
+    elif declared.key:
+        kind, told = "expect_compound_columns_to_be_unique", {"column_list": list(declared.key)}
+        yield Expectation(table, once, kind, severity, arguments=told, only_reported=True)

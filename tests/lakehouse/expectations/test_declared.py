@@ -37,7 +37,8 @@ def test_a_contract_expects_its_columns_and_a_key_that_is_filled_and_there_once(
     columns, filled, once = load(tmp_path, "contract: stop")
     assert columns.arguments["column_set"] == list(TABLES[EVENTS].column_names)
     assert (filled.column, filled.severity) == ("event_id", "stop")
-    assert (once.arguments["column_list"], once.only_reported) == (["event_id"], True)
+    assert (once.kind, once.column) == ("expect_column_values_to_be_unique", "event_id")
+    assert once.only_reported
 
 
 @pytest.mark.parametrize(
