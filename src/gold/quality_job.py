@@ -75,8 +75,13 @@ def _of(expectations: tuple[Expectation, ...], what: str) -> tuple[Expectation, 
 
 
 def _as_it_is(suite: Suite) -> tuple[Expectation, ...]:
-    """What is expected of rows; columns that are computed are there besides those declared."""
-    more = {"column_set": [*CONTRACTS[suite.table].column_names, *suite.columns]}
+    """What is expected of rows; columns that are computed are there besides those declared.
+
+    The library counts what is inside a struct as columns, too: so where there is one, others may be there.
+    """
+    declared = CONTRACTS[suite.table]
+    is_flat = not any("struct" in column.type for column in declared.columns)
+    more = {"column_set": [*declared.column_names, *suite.columns], "exact_match": is_flat}
     return tuple(
         replace(each, arguments={**each.arguments, **more}) if each.kind == COLUMN_SET else each
         for each in _of(suite.expectations, ROWS)

@@ -4,6 +4,7 @@ The library is imported here and nowhere else, when it is needed: that takes man
 counts; values of rows are neither kept nor shown.
 """
 
+import json
 import logging
 import os
 import shutil
@@ -16,6 +17,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from lakehouse.expectations.declared import STOP, Expectation
+from lakehouse.expectations.pages import make_local, write_index
 from lakehouse.expectations.verdicts import Result
 
 KEPT = 20
@@ -97,6 +99,18 @@ class Report:
         (context.update_data_docs_site if _SITE in known else context.add_data_docs_site)(_SITE, site)
         shutil.rmtree(self._home / _SITE, ignore_errors=True)
         context.build_data_docs(site_names=[_SITE])
+        make_local(self._home / _SITE)
+        write_index(self._home / _SITE, self._runs())
+
+    def _runs(self) -> Iterator[tuple[str, str, bool, str]]:
+        """Each result that is kept: run, suite, whether all was met, and its page."""
+        pages = self._home / _SITE
+        for page in pages.glob("validations/**/*.html"):
+            place = page.relative_to(pages / "validations")
+            kept = self._home / "gx" / "uncommitted" / "validations" / place.with_suffix(".json")
+            told = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else {}
+            suite, run = place.parts[:2]
+            yield run, suite, bool(told.get("success")), str(page.relative_to(pages))
 
     def _prune(self, suites: int) -> None:
         """Remove results of all but the latest runs; a folder is one suite's of one run."""
