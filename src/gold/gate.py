@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from gold.inspection import Inspection
+from gold.inspection import Inspection, Refined
 from lakehouse.alerts import Alerts
 from lakehouse.batches import Batch
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS, VISITOR_MINUTES
@@ -57,11 +57,9 @@ class Gate:
         if self._told:
             self._inspection.forget()
             self._told = None
-        refined = self._ledger.last("refine")
         self._passed = max(self._passed, batch.after, self._decided())
-        if refined and refined.position > self._passed:
-            return self._look(self._passed, refined.position)
-        return True
+        refined = self._ledger.since("refine", self._passed)
+        return not refined[1] or self._look(self._passed, refined)
 
     def resting(self, rest: Callable[[], None]) -> Callable[[], None]:
         """What publish does when nothing is left to do, if silver has nothing that has not passed."""
@@ -87,8 +85,9 @@ class Gate:
         """How far somebody, or a look at held rows, has let rows through."""
         return self._state.upto if self._state and not self._state.holds else EPOCH
 
-    def _look(self, after: datetime, upto: datetime) -> bool:
-        results = self._inspection.look(after, upto)
+    def _look(self, after: datetime, refined: Refined) -> bool:
+        upto = refined[1][-1].position
+        results = self._inspection.look(after, upto, refined)
         stopping = [result for result in results if result.stops]
         if stopping:
             self._close(after, upto, stopping)

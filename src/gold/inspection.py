@@ -10,7 +10,10 @@ from lakehouse.expectations.measuring import Measure
 from lakehouse.expectations.verdicts import Counts, Judge, Result
 from lakehouse.instants import EPOCH
 from lakehouse.job import Run
-from lakehouse.ledger import Ledger
+from lakehouse.ledger import Entry, Ledger
+
+Refined = tuple[Entry | None, list[Entry]]
+"""Refine's last row of the ledger before those looked at, and these."""
 
 
 class Inspection:
@@ -26,13 +29,14 @@ class Inspection:
         self._suites = load_suites(run.settings.conf)
         self._prepare()
 
-    def look(self, after: datetime, upto: datetime) -> list[Result]:
+    def look(self, after: datetime, upto: datetime, refined: Refined) -> list[Result]:
         """Results on the rows with these ingest stamps, together with earlier ones where they are too few."""
-        return self._judge.decide(self._count(after, upto))
+        return self._judge.decide(self._count(after, upto, refined))
 
     def look_again(self, after: datetime, upto: datetime, failed: Collection[str]) -> list[Result]:
         """Results on these rows alone; of what failed, however few rows it is about."""
-        return self._judge.decide_again(self._count(after, upto), failed)
+        refined = self._ledger.since("refine", after)
+        return self._judge.decide_again(self._count(after, upto, refined), failed)
 
     def forget(self) -> None:
         """What was too few to judge does not count any more."""
@@ -52,13 +56,13 @@ class Inspection:
         self._hours = Measure([each for each in rows if each.of == HOURS])
         self._judge = Judge(every)
 
-    def _count(self, after: datetime, upto: datetime) -> Counts:
+    def _count(self, after: datetime, upto: datetime, refined: Refined) -> Counts:
         suites = load_suites(self._run.settings.conf)
         if suites != self._suites:
             self._suites = suites
             self._prepare()
         lake = self._run.lake
-        last, known = self._ledger.since("refine", after)
+        last, known = refined
         done = [entry for entry in known if entry.position <= upto]
         marks = [entry.watermark for entry in done if entry.watermark]
         before = (last.watermark if last else None) or EPOCH
