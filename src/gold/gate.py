@@ -58,8 +58,9 @@ class Gate:
             self._inspection.forget()
             self._told = None
         self._passed = max(self._passed, batch.after, self._decided())
-        refined = self._ledger.since("refine", self._passed)
-        return not refined[1] or self._look(self._passed, refined)
+        if not self._ledger.after("refine", self._passed):
+            return True
+        return self._look(self._passed, self._ledger.since("refine", self._passed))
 
     def resting(self, rest: Callable[[], None]) -> Callable[[], None]:
         """What publish does when nothing is left to do, if silver has nothing that has not passed."""

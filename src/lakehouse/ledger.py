@@ -76,9 +76,6 @@ class Ledger:
         else:
             self._recall.wait(told, seconds, stop)
 
-    def recent(self, job: str, rows: int) -> list[Entry]:
-        """The job's latest rows that read so many rows together, and the one before them, in order."""
-
     def since(self, job: str, position: datetime) -> tuple[Entry | None, list[Entry]]:
         """The job's last row up to a position, if there is one, and those after it, in order."""
         ours = self._lake.read(NAME).where(F.col("job") == job).orderBy(F.desc("batch_id"))
