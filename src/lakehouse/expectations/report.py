@@ -109,15 +109,15 @@ class Report:
             place = page.relative_to(pages / "validations")
             kept = self._home / "gx" / "uncommitted" / "validations" / place.with_suffix(".json")
             told = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else {}
-            suite, run = place.parts[:2]
-            yield run, suite, bool(told.get("success")), str(page.relative_to(pages))
+            *suite, run, _, _ = place.parts  # a dot in the suite's name makes two folders of it
+            yield run, ".".join(suite), bool(told.get("success")), str(page.relative_to(pages))
 
     def _prune(self, suites: int) -> None:
-        """Remove results of all but the latest runs; a folder is one suite's of one run."""
-        kept = (self._home / "gx" / "uncommitted" / "validations").glob("*/*")
-        by_age = sorted((folder for folder in kept if folder.is_dir()), key=lambda each: each.stat().st_mtime)
-        for folder in by_age[: max(len(by_age) - (KEPT - 1) * suites, 0)]:
-            shutil.rmtree(folder)
+        """Remove results of all but the latest runs; a file is what one run found of one suite."""
+        kept = (self._home / "gx" / "uncommitted" / "validations").rglob("*.json")
+        by_age = sorted(kept, key=lambda each: each.stat().st_mtime)
+        for file in by_age[: max(len(by_age) - (KEPT - 1) * suites, 0)]:
+            file.unlink()
 
 
 def _translate(gx: Any, expectation: Expectation) -> Any:
