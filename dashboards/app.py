@@ -9,6 +9,7 @@ from pathlib import Path
 
 import figures
 import header
+import reports
 import sections
 import streamlit as st
 from freshness import progress
@@ -43,6 +44,7 @@ def page() -> None:
     sections.attribution(lake, period, currency)
     sections.sessions(lake, period)
     sections.conversions(lake, period, currency)
+    reports.show(home)
     header.footnote(lake.unreadable)
 
 

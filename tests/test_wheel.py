@@ -14,7 +14,7 @@ from kit.bundle import jobs_of
 from kit.home import JOBS, ROOT, Home
 
 _OF_THE_MACHINE = ("MILLRACE_CACHE", "MILLRACE_IVY_SETTINGS")
-NAMES = (*JOBS, "attribution-model", "maintenance")
+NAMES = (*JOBS, "attribution-model", "quality", "maintenance")
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """The publish job: silver to gold."""
 
+from gold.gate import Gate
 from gold.publish import Publish
 from gold.rules.refunds import load_refunds
 from lakehouse.batches import follow
@@ -10,7 +11,18 @@ from lakehouse.job import Job, Run
 def publish(run: Run) -> None:
     """Keep conversions, their credit and what all visitors do in step with silver."""
     process = Publish(run, lambda: load_refunds(run.settings.conf))
-    follow(run, "refine", process, holding=LOCK, hearing="repair", idle=process.rest)
+    gate = Gate(run)
+    follow(
+        run,
+        "refine",
+        process,
+        holding=LOCK,
+        reached=gate.begun,
+        hearing="repair",
+        idle=gate.resting(process.rest),
+        admits=gate.admits,
+    )
+    gate.end()
 
 
 main = Job("publish", publish)

@@ -73,6 +73,7 @@ def follow(
     hearing: str | None = None,
     pause: timedelta | None = None,
     idle: Callable[[], None] | None = None,
+    admits: Callable[[Batch], bool] | None = None,
 ) -> None:
     """Process what the job before has done, batch after batch, and write the ledger.
 
@@ -89,6 +90,7 @@ def follow(
         hearing: another job, of what whose batches changed the job hears besides.
         pause: between the beginnings of two batches of a job that goes on; else it begins as soon as it can.
         idle: called when nothing is left to be done.
+        admits: asked before each batch; one that is not admitted waits, and is asked about again later.
     """
     ledger = Ledger(run.lake)
     last = ledger.last(run.job)
@@ -110,9 +112,17 @@ def follow(
         with run.turn, run.lake.exclusive(holding) if holding else nullcontext():
             if run.stop.is_set():  # asked while waiting
                 return
-            last = _run_batch(run, ledger, batch, process)
-        if pause and not run.once:
-            run.stop.wait(max(0.0, pause.total_seconds() - (time.monotonic() - began)))
+            done = _run_batch(run, ledger, batch, process) if admits is None or admits(batch) else None
+        last = done or last
+        if done is None and run.once:
+            return
+        _rest(run, began, pause if done else run.settings.trigger_interval)
+
+
+def _rest(run: Run, began: float, pause: timedelta | None) -> None:
+    """Wait until what began then, on the monotonic clock, is so long ago; not in a run that has an end."""
+    if pause and not run.once:
+        run.stop.wait(max(0.0, pause.total_seconds() - (time.monotonic() - began)))
 
 
 def _next_batch(last: Entry | None, pending: list[Entry], max_rows: int, reached: datetime) -> Batch | None:

@@ -19,6 +19,7 @@ from lakehouse.recall import Recall, recall_of
 from lakehouse.tables import Lakehouse
 
 NAME = "ops.ledger"
+_RECENT = 500  # rows looked through before all are
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,26 @@ class Ledger:
         """By job, the ingest stamp that it is done up to."""
         rows = self._lake.read(NAME).groupBy("job").agg(F.max("position").alias("position")).collect()
         return {row.job: as_utc(row.position) for row in rows if row.position is not None}
+
+    def since(self, job: str, position: datetime) -> tuple[Entry | None, list[Entry]]:
+        """The job's last row up to a position, if there is one, and those after it, in order."""
+        ours = self._lake.read(NAME).where(F.col("job") == job).orderBy(F.desc("batch_id"))
+        for rows in (ours.limit(_RECENT), ours):
+            entries = sorted(_entries(rows.collect()), key=lambda entry: (entry.position, entry.batch_id))
+            before = [entry for entry in entries if entry.position <= position]
+            if before or len(entries) < _RECENT:
+                break
+        return before[-1] if before else None, entries[len(before) :]
+
+    def latest(self, job: str, rows: int) -> list[Entry]:
+        """The job's latest rows that read so many rows together, or all, in order."""
+        found = self._lake.read(NAME).where(F.col("job") == job).orderBy(F.desc("batch_id")).limit(_RECENT)
+        taken: list[Entry] = []
+        for entry in sorted(_entries(found.collect()), key=lambda entry: -entry.batch_id):
+            taken.insert(0, entry)
+            if sum(each.input_rows for each in taken) >= rows:
+                break
+        return taken
 
     def rows_read(self, job: str) -> int:
         """Rows that the job has read so far, all told."""

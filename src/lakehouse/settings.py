@@ -5,11 +5,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from lakehouse.bundle_file import BUNDLE_FILE, bundle_root, read_yaml, variables_of
 from lakehouse.errors import MillraceError
+
+_NEVER_IN_A_BUNDLE = ("alert_secret",)
 
 
 class Settings(BaseSettings):
@@ -65,6 +67,12 @@ class Settings(BaseSettings):
     )
     mlflow_experiment: str = Field("attribution-model", description="experiment that MLflow keeps runs in")
     mlflow_model: str = Field("attribution-model", description="name that MLflow registers models by")
+    alert_webhook: str | None = Field(
+        None, description="address that is sent an alert when the gate before gold closes; unset, none is"
+    )
+    alert_secret: SecretStr | None = Field(
+        None, description="what alerts are signed with; from the environment alone, never from bundle.yml"
+    )
     max_batch_rows: int = Field(300_000, description="rows a micro-batch takes at most, about")
     vacuum_retention: timedelta = Field(
         timedelta(days=7), ge=timedelta(0), description="how long maintenance keeps files that are replaced"
@@ -92,6 +100,11 @@ class Settings(BaseSettings):
     def warehouse(self) -> Path:
         """Where the tables are."""
         return self.home / "warehouse"
+
+    @property
+    def quality(self) -> Path:
+        """Where the report on the quality of data is kept."""
+        return self.home / "quality"
 
     @property
     def conf(self) -> Path:
@@ -130,7 +143,10 @@ class _BundleVariables(PydanticBaseSettingsSource):
         return {
             name: value
             for name, value in values.items()
-            if name in self.settings_cls.model_fields and value not in (None, "") and "${" not in str(value)
+            if name in self.settings_cls.model_fields
+            and name not in _NEVER_IN_A_BUNDLE
+            and value not in (None, "")
+            and "${" not in str(value)
         }
 
 

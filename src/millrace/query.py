@@ -8,6 +8,12 @@ from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.reader import open_table
 
+_OF_SPARK = (
+    "unix_micros(instant) AS epoch_us(instant)",
+    "regexp_like(text, pattern) AS regexp_matches(text, pattern)",
+)
+"""Functions of Spark that expectations use, so that their conditions can be asked here."""
+
 
 def run_query(settings: Settings, query: str) -> pl.DataFrame:
     """Run one query in DuckDB's SQL; only the columns and files it needs are read.
@@ -16,6 +22,8 @@ def run_query(settings: Settings, query: str) -> pl.DataFrame:
         MillraceError: if the query is not valid, or names a table that isn't there.
     """
     connection = duckdb.connect()
+    for macro in _OF_SPARK:
+        connection.execute(f"CREATE MACRO {macro}")
     for name in TABLES:
         table = open_table(settings, name)
         if table is None:

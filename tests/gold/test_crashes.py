@@ -1,7 +1,5 @@
 """Jobs that die between two commits, and are run again with more to do: nothing lost, nothing doubled."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,21 +7,16 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from kit.dying import dying_at
 from kit.folding import assert_changes_fold
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, run_jobs
 from kit.records import NOON, Bronze, Record, message, record
 from kit.spark import settle_in
-from lakehouse.tables import Lakehouse
 
 MINUTES = timedelta(minutes=1)
 SALE = {"order_id": "sale", "total": "0.0001", "currency": "EUR"}
-_WRITES = ("append", "replace_where", "swap", "overwrite")
 PAGE = "https://shop.example/"
-
-
-class DiedError(Exception):
-    """The process has died."""
 
 
 class Told:
@@ -78,28 +71,6 @@ class Told:
         joins = [*self.offer("later", clock + 62), *self.offer("also", day + 1)]
         joins += [self.send("e", "page", clock + 80), self.send("f", "page", clock + 100, "x")]
         return [sale, *joins, self.send("d", "page", clock + 300, "y"), self.send("c", "page", clock + 60)]
-
-
-@contextmanager
-def dying_at(table: str) -> Iterator[None]:
-    """Let the process die where it is about to commit to a table; other commits go through."""
-
-    def dying(write: Any) -> Any:
-        def commit(lake: Lakehouse, name: str, *args: Any, **more: Any) -> None:
-            if name == table:
-                raise DiedError(name)
-            write(lake, name, *args, **more)
-
-        return commit
-
-    with pytest.MonkeyPatch.context() as patched:
-        for name in _WRITES:
-            patched.setattr(Lakehouse, name, dying(getattr(Lakehouse, name)))
-        try:
-            yield
-        except DiedError:
-            return
-    pytest.fail(f"nothing was written to {table}")
 
 
 CASES = [

@@ -24,4 +24,43 @@ LEDGER = Table(
     ),
 )
 
-TABLES = (LEDGER,)
+EXPECTATIONS = Table(
+    name="ops.expectations",
+    grain="expectation × run",
+    key=("run_id", "table", "name"),
+    columns=(
+        Column("run_id", "string", "which look at which rows: derived from their ingest stamps"),
+        Column("table", "string", "table that the expectation is on"),
+        Column("expectation", "string", "its name in Great Expectations"),
+        Column("column", "string", "column that it is about; null for one on the table as a whole"),
+        Column("success", "boolean", "as expected, or too few rows to say"),
+        Column("severity", "string", "stop (closes the gate before gold) or warn"),
+        Column("observed", "double", "share of rows not as expected; of a number, the number"),
+        Column("unexpected_count", "bigint", "rows not as expected"),
+        Column("run_at", "timestamp", "when it was looked"),
+        Column("name", "string", "what is so when all is well, as in conf/expectations"),
+        Column("rows", "bigint", "rows that it is about"),
+        Column("job", "string", "publish (at the gate) or quality (the report)"),
+        Column("after", "timestamp", "ingest stamp after which rows were looked at"),
+        Column("upto", "timestamp", "ingest stamp up to which (included)"),
+    ),
+)
+
+GATES = Table(
+    name="ops.gates",
+    grain="change of the gate before gold",
+    key=("sequence",),
+    columns=(
+        Column("sequence", "bigint", "counts up from 0; the latest says how the gate is"),
+        Column("state", "string", "closed, replayed (under way), opened (by a replay) or released"),
+        Column("run_id", "string", "the look that closed or opened it"),
+        Column("after", "timestamp", "ingest stamp after which rows are held"),
+        Column("upto", "timestamp", "ingest stamp up to which (included)"),
+        Column("reasons", "array<string>", "expectations of severity stop that failed"),
+        Column("who", "string", "who let the rows through, or had them looked at anew"),
+        Column("why", "string", "the reason given"),
+        Column("at", "timestamp", "when"),
+    ),
+)
+
+TABLES = (LEDGER, EXPECTATIONS, GATES)

@@ -17,6 +17,7 @@ from millrace.workspace.bundle import BundleJob, bundle_jobs
 from millrace.workspace.ending import GRACE_SECONDS
 from millrace.workspace.errands import who
 from millrace.workspace.keeping import JobKeeper, say
+from millrace.workspace.reporting import report_failures
 from millrace.workspace.serving import serve
 from millrace.workspace.state import write_state
 from millrace.workspace.turns import Turns
@@ -53,8 +54,9 @@ class Engine:
         """
         worker = Worker(application, self.settings, self.stop, self._turns)
         threads, schedules = self._keeper.begin(worker)
-        threads.append(threading.Thread(target=serve, args=(worker,), name="errands", daemon=True))
-        threads[-1].start()
+        for target, name in ((serve, "errands"), (report_failures, "report")):
+            threads.append(threading.Thread(target=target, args=(worker,), name=name, daemon=True))
+            threads[-1].start()
         while not self.stop.wait(1.0) and application.is_alive:
             self._keeper.look_ahead(schedules)
             self.tell("running")

@@ -10,6 +10,7 @@ from bronze.kafka import offset_spans
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace import reader
+from millrace.quality import held_error, is_held
 from millrace.workspace.bundle import bundle_jobs
 from millrace.workspace.handing_over import engine_runs, hand_over
 from millrace.workspace.orders import RUN, Order
@@ -49,6 +50,8 @@ def _wait(settings: Settings, name: str, left: Iterator[int], tell: Tell) -> Non
         if rows != told:
             tell(f"{name}: {rows:,} rows to go")
         told = rows
+        if name == "publish" and is_held(settings):
+            raise held_error(settings)
         if not engine_runs(settings):
             raise MillraceError(
                 "the engine ended before the jobs had caught up", "Start it with `millrace up`"

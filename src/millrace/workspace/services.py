@@ -106,6 +106,8 @@ def url(settings: Settings) -> str:
 def environment(settings: Settings) -> dict[str, str]:
     """The settings in force as MILLRACE_* variables, so that a child has the same, flags included."""
     values: dict[str, Any] = settings.model_dump(mode="json", exclude_none=True)
+    if settings.alert_secret is not None:
+        values["alert_secret"] = settings.alert_secret.get_secret_value()
     return {f"MILLRACE_{name.upper()}": str(value) for name, value in values.items()}
 
 

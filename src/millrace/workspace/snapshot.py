@@ -90,6 +90,7 @@ def _jobs(settings: Settings, pid: int | None) -> dict[str, dict[str, Any]]:
 
 def _read_tables(settings: Settings, snapshot: Snapshot, lag: bool) -> None:
     from millrace import reader
+    from millrace.quality import held_error, is_held
 
     snapshot.rows = _read(lambda: reader.table_rows(settings), snapshot, {})
     snapshot.ledger = _read(lambda: reader.ledger_sums(settings), snapshot, {})
@@ -97,6 +98,8 @@ def _read_tables(settings: Settings, snapshot: Snapshot, lag: bool) -> None:
         snapshot.notes.append(f"{lacking:,} conversions have no reporting value: no exchange rate")
     if due := _read(lambda: reader.tables_of_other_rules(settings), snapshot, []):
         snapshot.notes.append(f"rows by other rules than those of conf/: `millrace rebuild {' '.join(due)}`")
+    if _read(lambda: is_held(settings), snapshot, False):
+        snapshot.notes.append(held_error(settings).problem)
     snapshot.behind = _read(lambda: reader.behind(settings), snapshot, {})
     if lag and cluster_id(settings.bootstrap, seconds=1.0) is not None:
         snapshot.lag = _read(lambda: reader.lag(settings), snapshot, None)

@@ -1,0 +1,151 @@
+"""What does the gate before gold cost, as a share of publish's micro-batch? And does a clean day close it?
+
+The day is a shop's traffic, with the copies, late events and broken records that it has anyway.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from benchmarks.bench import application, print_table, progress
+from gold import gate
+from gold.job import publish
+from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.job import Run
+from lakehouse.ledger import Entry, Ledger
+from lakehouse.settings import Settings
+from lakehouse.tables import Lakehouse
+from millrace.clients.traffic.stream import generate
+from silver.refine_job import refine
+from silver.repair_job import repair
+
+WANTED = 0.2  # of the micro-batch's time
+SIZES = (10_000, 100_000, 500_000)
+_STAMP = datetime(2026, 6, 2, tzinfo=timezone.utc)
+_SCHEMA = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("us", tz="UTC")),
+        ("value", pa.binary()),
+        ("ingested_at", pa.timestamp("us", tz="UTC")),
+    ]
+)
+
+_NOTHING = (
+    "CAST(NULL AS binary) AS key",
+    "CAST(NULL AS array<struct<key: string, value: binary>>) AS headers",
+)
+
+
+def fill_bronze(spark: SparkSession, settings: Settings, sizes: Sequence[int]) -> None:
+    """Bronze as ingest would have left it: a commit for each size, one after the other in one traffic."""
+    lake = Lakehouse(spark.newSession(), settings, "ingest")
+    records, offset = generate(7, sum(sizes)), 0
+    for number, size in enumerate(sizes):
+        stamp = _STAMP + timedelta(seconds=number)
+        rows = []
+        for record in (next(records) for _ in range(size)):
+            place = {"topic": "events", "partition": 0, "offset": offset, "ingested_at": stamp}
+            rows.append({**place, "timestamp": _at(record.value), "value": record.value})
+            offset += 1
+        frame = spark.createDataFrame(pa.Table.from_pylist(rows, _SCHEMA))
+        lake.append(KAFKA_RECORDS.name, frame.selectExpr("*", *_NOTHING))
+        Ledger(lake).record(Entry("ingest", number, stamp, stamp, 0.0, size, output_rows=size))
+        progress(f"bronze: {offset:,} records")
+
+
+def _at(value: bytes) -> datetime:
+    """When the record reached Kafka: what it says of when the server took it, else a time before all."""
+    told = value.partition(b'"receivedAt":"')[2][:23].decode(errors="replace")
+    try:
+        return datetime.fromisoformat(told).replace(tzinfo=timezone.utc)
+    except ValueError:
+        return datetime(2026, 3, 2, tzinfo=timezone.utc)
+
+
+class Timed:
+    """Seconds that the gate's looks took."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self._admits = gate.Gate.admits
+
+    def watch(self) -> None:
+        """Time each look from now on."""
+        timed, admits = self, self._admits
+
+        def admits_timed(self: gate.Gate, batch: object) -> bool:
+            began = time.monotonic()
+            try:
+                return admits(self, batch)  # type: ignore[arg-type]
+            finally:
+                timed.seconds.append(time.monotonic() - began)
+
+        gate.Gate.admits = admits_timed  # type: ignore[method-assign, assignment]
+
+
+def main() -> int:
+    """Run, print, and fail if the gate costs more than is wanted, or closes."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, nargs="*", default=list(SIZES))
+    sizes = parser.parse_args().rows
+    timed = Timed()
+    timed.watch()
+    with application() as (spark, settings):
+        settings = settings.model_copy(update={"max_batch_rows": 1})
+        warm = [5_000, 5_000]
+        fill_bronze(spark, settings, [*warm, *sizes])
+        rows = []
+        once = {"spark": spark.newSession(), "settings": settings, "once": True}
+        for number, size in enumerate([*warm, *sizes]):
+            _through(spark, settings, number)
+            publish(Run("publish", **once))  # type: ignore[arg-type]
+            last = Ledger(Lakehouse(spark.newSession(), settings, "bench")).last("publish")
+            assert last is not None
+            looked = timed.seconds[-1]
+            if number >= len(warm):
+                share = looked / (looked + last.seconds)
+                rows.append((f"{size:,}", f"{looked:.2f}", f"{last.seconds:.2f}", f"{share:.1%}"))
+                progress(f"{size:,} rows: {looked:.2f} s of {looked + last.seconds:.2f} s")
+        closed = Lakehouse(spark.newSession(), settings, "bench").read("ops.gates").count()
+        failed = _failed(spark, settings)
+    print_table("The gate's cost", ("rows", "gate, s", "publish, s", "share"), rows)
+    print(f"gates closed: {closed}; expectations that failed: {', '.join(failed) or 'none'}")
+    return int(closed > 0 or any(float(row[3].rstrip("%")) > WANTED * 100 for row in rows))
+
+
+def _through(spark: SparkSession, settings: Settings, number: int) -> None:
+    """One commit of bronze through silver."""
+    upto = _STAMP + timedelta(seconds=number)
+    for job, body in (("refine", refine), ("repair", repair)):
+        run = Run(job, spark.newSession(), settings, once=True)
+        last = Ledger(run.lake).last(job)
+        if last is None or last.position < upto:
+            _one_batch(run, body)
+
+
+def _one_batch(run: Run, body: object) -> None:
+    advance = run.watcher.advance
+
+    def stop_after(job: str, rows: int, seconds: float) -> None:
+        run.stop.set()
+        advance(job, rows, seconds)
+
+    run.watcher.advance = stop_after  # type: ignore[method-assign]
+    body(run)  # type: ignore[operator]
+
+
+def _failed(spark: SparkSession, settings: Settings) -> list[str]:
+    rows = Lakehouse(spark.newSession(), settings, "bench").read("ops.expectations").where("NOT success")
+    return sorted({f"{row.table}: {row.name}" for row in rows.select("table", "name").distinct().collect()})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

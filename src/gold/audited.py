@@ -1,0 +1,111 @@
+"""What silver has newly taken in, as the frames that expectations look at."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from lakehouse.contracts import TABLES as CONTRACTS
+from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, IMPRESSIONS, REJECTED_EVENTS
+from lakehouse.expectations.declared import Suite
+from lakehouse.expectations.measuring import IS_RECORD, SOURCE
+from lakehouse.instants import EPOCH
+from lakehouse.tables import Lakehouse
+
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+LONGEST = timedelta(days=2)
+"""Hours further back than this are not compared: who catches up with months looks at the last days."""
+
+_OTHERWISE = {REJECTED_EVENTS.name: ("value",), IMPRESSIONS.name: ("made_of", "is_open")}
+"""By table, columns that are something else in events, or of no use."""
+
+TABLES = (EVENTS.name, REJECTED_EVENTS.name, DUPLICATE_EVENTS.name, IMPRESSIONS.name)
+
+
+def take_records(
+    lake: Lakehouse, after: datetime, upto: datetime, watermark: datetime, suites: Mapping[str, Suite]
+) -> DataFrame:
+    """The rows of silver that came with some ingest stamps.
+
+    Args:
+        lake: the tables.
+        after: ingest stamp after which.
+        upto: ingest stamp up to which.
+        watermark: as refine left it at `after`. Impressions later than this are those looked at: what the
+            events on time of these stamps may have changed.
+        suites: the expectations, for the columns that they want computed.
+
+    Returns:
+        Events, rejected records, copies and impressions below one another, with the columns of
+        silver.events and those computed, `reason`, `outcome`, `clicks`; `_table`, where a row is from, and
+        `_is_record`, whether it stands for a record.
+    """
+    named = [
+        take_rows(lake, table, after, upto, watermark, suites.get(table))
+        .drop(*_OTHERWISE.get(table, ()))
+        .withColumn(SOURCE, F.lit(table))
+        for table in TABLES
+    ]
+    frame = named[0]
+    for part in named[1:]:
+        frame = frame.unionByName(part, allowMissingColumns=True)
+    return frame.withColumn(IS_RECORD, F.col(SOURCE) != IMPRESSIONS.name)
+
+
+def take_rows(
+    lake: Lakehouse, table: str, after: datetime, upto: datetime, watermark: datetime, suite: Suite | None
+) -> DataFrame:
+    """The rows of a table that came with some ingest stamps, or else that are later than a watermark."""
+    rows = lake.read(table)
+    if "ingested_at" in rows.columns:
+        stamp = F.col("ingested_at")
+        new = rows.where((stamp > F.lit(after)) & (stamp <= F.lit(upto)))
+    else:
+        new = rows.where(F.col(str(CONTRACTS[table].event_time)) > F.lit(watermark))
+    return new.withColumns(computed(suite))
+
+
+def computed(suite: Suite | None) -> dict[str, Column]:
+    """The columns that a suite wants computed."""
+    return {name: F.expr(sql) for name, sql in suite.columns.items()} if suite else {}
+
+
+def compare_hours(lake: Lakehouse, before: datetime, now: datetime) -> DataFrame | None:
+    """Whole hours that the watermark has passed, each against the same hour of the day before.
+
+    Args:
+        lake: the tables.
+        before: the watermark as it was.
+        now: as it is.
+
+    Returns:
+        hour, events, events_before, and `volume`, the one as a share of the other: a row for each hour that
+        had events the day before. None if no hour has become complete.
+    """
+    low, high = max(_hour_of(before), _hour_of(now) - LONGEST), _hour_of(now)
+    if low >= high or low <= EPOCH + DAY:
+        return None
+    at = F.col("event_time")
+    spans = [(low - by, high - by) for by in (timedelta(0), DAY)]
+    inside = [(at >= F.lit(start)) & (at < F.lit(end)) for start, end in spans]
+    hours = (
+        lake.read(EVENTS.name)
+        .where(inside[0] | inside[1])
+        .groupBy(F.date_trunc("hour", at).alias("hour"))
+        .agg(F.count("*").alias("events"))
+    )
+    then = hours.select((F.col("hour") + F.lit(DAY)).alias("hour"), F.col("events").alias("events_before"))
+    wanted = then.where((F.col("hour") >= F.lit(low)) & (F.col("hour") < F.lit(high)))
+    both = wanted.join(hours, "hour", "left").fillna(0, ["events"])
+    return both.withColumn("volume", F.col("events") / F.col("events_before"))
+
+
+def columns_of(lake: Lakehouse, tables: Iterable[str]) -> dict[str, list[str]]:
+    """The columns that tables have."""
+    return {table: lake.read(table).columns for table in tables}
+
+
+def _hour_of(at: datetime) -> datetime:
+    return at.replace(minute=0, second=0, microsecond=0)

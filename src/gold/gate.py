@@ -1,0 +1,139 @@
+"""The gate before gold: what silver has newly taken in is looked at before publish reads any of it."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from gold.inspection import Inspection, Refined
+from lakehouse.alerts import Alerts
+from lakehouse.batches import Batch
+from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS, VISITOR_MINUTES
+from lakehouse.errors import MillraceError
+from lakehouse.expectations.gates import CLOSED, Change, Gates
+from lakehouse.expectations.results import rows_of, run_id_of, write_results
+from lakehouse.expectations.verdicts import Result
+from lakehouse.instants import EPOCH
+from lakehouse.job import Run
+from lakehouse.ledger import Ledger, now
+
+_WRITTEN = (VISITOR_MINUTES.name, ATTRIBUTION.name, TRAILS.name, CONVERSIONS.name, TOUCHES.name)
+_PACE = timedelta(seconds=30)
+
+
+class Gate:
+    """Lets a micro-batch of publish through, or holds it and all after it.
+
+    Gold reads silver as it is, not as it was at a batch's end, so all that silver has must have passed before
+    anything is published. How the gate is follows from ops.gates, whose row is written before all else; what
+    had passed when a batch was broken off, from gold's own commits.
+
+    Args:
+        run: publish's run.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._gates = Gates(run.lake)
+        self._ledger = Ledger(run.lake)
+        self._inspection = Inspection(run)
+        self._alerts = Alerts(run.settings, run.say)
+        self._state = self._gates.last()
+        self._told: str | None = None
+        self._failing: set[str] = set()
+        self._results: list[dict[str, Any]] = []
+        self._written_at = EPOCH
+        self.begun = max((run.lake.filled_upto(name) or EPOCH for name in _WRITTEN), default=EPOCH)
+        published = self._ledger.last("publish")
+        self._passed = max(self.begun, self._decided(), published.position if published else EPOCH)
+
+    def admits(self, batch: Batch) -> bool:
+        """Whether a micro-batch may be published now."""
+        if batch.upto <= self.begun and batch.upto > batch.after:
+            return True  # it had passed, and a part of it may be in gold
+        if self._state and self._state.holds:
+            self._state = self._gates.last()
+        if self._state and self._state.holds:
+            return self._hold(self._state)
+        if self._told:
+            self._inspection.forget()
+            self._told = None
+        self._passed = max(self._passed, batch.after, self._decided())
+        if not self._ledger.after("refine", self._passed):
+            return True
+        return self._look(self._passed, self._ledger.since("refine", self._passed))
+
+    def resting(self, rest: Callable[[], None]) -> Callable[[], None]:
+        """What publish does when nothing is left to do, if silver has nothing that has not passed."""
+
+        def rest_if_clear() -> None:
+            refined = self._ledger.last("refine")
+            if not (self._state and self._state.holds) and not (refined and refined.position > self._passed):
+                rest()
+            self._write_down(always=self._run.once)
+
+        return rest_if_clear
+
+    def end(self) -> None:
+        """Wait for alerts to be taken; in a run that catches up, say by an error that rows are held."""
+        self._alerts.finish()
+        if self._run.once and self._state and self._state.holds:
+            raise MillraceError(
+                f"gold is held, since silver is not as expected: {'; '.join(self._state.reasons)}",
+                "See `millrace quality`; then `millrace replay` or `millrace release`",
+            )
+
+    def _decided(self) -> datetime:
+        """How far somebody, or a look at held rows, has let rows through."""
+        return self._state.upto if self._state and not self._state.holds else EPOCH
+
+    def _look(self, after: datetime, refined: Refined) -> bool:
+        upto = refined[1][-1].position
+        results = self._inspection.look(after, upto, refined)
+        stopping = [result for result in results if result.stops]
+        if stopping:
+            self._close(after, upto, stopping)
+        else:
+            self._passed = upto
+        self._keep(after, upto, results)
+        self._warn(after, upto, results)
+        return not stopping
+
+    def _close(self, after: datetime, upto: datetime, stopping: Sequence[Result]) -> None:
+        run_id = run_id_of("publish", after, upto)
+        reasons = tuple(result.expectation.id for result in stopping)
+        self._state = self._gates.write(Change(CLOSED, run_id, after, upto, reasons))
+        self._told = run_id
+        self._tell_closed(self._state, [str(result) for result in stopping])
+
+    def _hold(self, state: Change) -> bool:
+        if self._told != state.run_id:  # closed by a process that may have died over telling
+            self._told = state.run_id
+            self._tell_closed(state, list(state.reasons))
+        return False
+
+    def _tell_closed(self, state: Change, why: list[str]) -> None:
+        told = {"event": "gate_closed", "id": state.run_id, "reasons": state.reasons, "details": why}
+        line = f"the gate before gold is closed: {'; '.join(why)}"
+        self._alerts.send(line, {**told, "after": state.after, "upto": state.upto, "at": state.at})
+
+    def _warn(self, after: datetime, upto: datetime, results: Sequence[Result]) -> None:
+        """Tell of warnings that were none at the last look."""
+        failing = {result.expectation.id: result for result in results if not result.success}
+        new = [each for name, each in failing.items() if name not in self._failing and not each.stops]
+        said = {each.expectation.id for each in results if each.rows >= each.expectation.at_least}
+        self._failing = (self._failing - said) | set(failing)
+        if new:
+            names, why = [each.expectation.id for each in new], [str(each) for each in new]
+            told = {"event": "warning", "id": run_id_of("publish", after, upto), "reasons": names}
+            line = f"silver is not as expected: {'; '.join(why)}"
+            self._alerts.send(line, {**told, "details": why, "after": after, "upto": upto, "at": now()})
+
+    def _keep(self, after: datetime, upto: datetime, results: Sequence[Result]) -> None:
+        self._results += rows_of("publish", after, upto, results)
+        self._write_down(always=not all(result.success for result in results))
+
+    def _write_down(self, always: bool) -> None:
+        """Write results that have gathered: at once if it matters, else now and then."""
+        if self._results and (always or now() - self._written_at >= _PACE):
+            write_results(self._run.lake, self._results)
+            self._results, self._written_at = [], now()

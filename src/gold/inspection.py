@@ -1,0 +1,83 @@
+"""A look at what silver has newly taken in, by the expectations of conf/expectations/."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+
+from gold.audited import TABLES, columns_of, compare_hours, take_records
+from lakehouse.expectations.conditions import COLUMN_SET, require_decidable
+from lakehouse.expectations.declared import HOURS, Expectation, load_suites
+from lakehouse.expectations.measuring import Measure
+from lakehouse.expectations.verdicts import Counts, Judge, Result
+from lakehouse.instants import EPOCH
+from lakehouse.job import Run
+from lakehouse.ledger import Entry, Ledger
+
+Refined = tuple[Entry | None, list[Entry]]
+"""Refine's last row of the ledger before those looked at, and these."""
+
+
+class Inspection:
+    """Measures and judges; what conf/ says is asked anew at each look.
+
+    Args:
+        run: publish's run.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._ledger = Ledger(run.lake)
+        self._suites = load_suites(run.settings.conf)
+        self._prepare()
+
+    def look(self, after: datetime, upto: datetime, refined: Refined) -> list[Result]:
+        """Results on the rows with these ingest stamps, together with earlier ones where they are too few."""
+        return self._judge.decide(self._count(after, upto, refined))
+
+    def look_again(self, after: datetime, upto: datetime, failed: Collection[str]) -> list[Result]:
+        """Results on these rows alone; of what failed, however few rows it is about."""
+        refined = self._ledger.since("refine", after)
+        return self._judge.decide_again(self._count(after, upto, refined), failed)
+
+    def forget(self) -> None:
+        """What was too few to judge does not count any more."""
+        self._judge.forget()
+
+    def _prepare(self) -> None:
+        every = [
+            each
+            for table in TABLES
+            if table in self._suites
+            for each in self._suites[table].expectations
+            if not each.only_reported
+        ]
+        self._schemas = [each for each in every if each.kind == COLUMN_SET]
+        rows = [require_decidable(each) for each in every if each.kind != COLUMN_SET]
+        self._records = Measure([each for each in rows if each.of != HOURS])
+        self._hours = Measure([each for each in rows if each.of == HOURS])
+        self._judge = Judge(every)
+
+    def _count(self, after: datetime, upto: datetime, refined: Refined) -> Counts:
+        suites = load_suites(self._run.settings.conf)
+        if suites != self._suites:
+            self._suites = suites
+            self._prepare()
+        lake = self._run.lake
+        last, known = refined
+        done = [entry for entry in known if entry.position <= upto]
+        marks = [entry.watermark for entry in done if entry.watermark]
+        before = (last.watermark if last else None) or EPOCH
+        frame = take_records(lake, after, upto, before, self._suites)
+        arrived = sum(entry.input_rows - entry.heartbeats - entry.erased for entry in done)
+        counts = {**self._records.count(frame, {"records": arrived}), **self._of_schemas()}
+        hours = compare_hours(lake, before, max(marks)) if marks else None
+        return counts if hours is None else {**counts, **self._hours.count(hours)}
+
+    def _of_schemas(self) -> dict[str, tuple[int, int]]:
+        there: Mapping[str, list[str]] = columns_of(self._run.lake, {each.table for each in self._schemas})
+        return {each.id: _compare(each, there[each.table]) for each in self._schemas}
+
+
+def _compare(expectation: Expectation, columns: list[str]) -> tuple[int, int]:
+    """Columns there or declared, and how many of them are only one of the two."""
+    declared = set(expectation.arguments["column_set"])
+    return len(declared | set(columns)), len(declared ^ set(columns))

@@ -1,0 +1,57 @@
+"""MLflow, set to a home's store and kept quiet."""
+
+import logging
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from lakehouse.settings import Settings
+
+_QUIET = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_LOGGING_LEVEL": "ERROR",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "GIT_PYTHON_REFRESH": "quiet",
+}
+
+
+@contextmanager
+def quiet_mlflow(settings: Settings) -> Iterator[Any]:
+    """MLflow, imported when it is needed since that takes seconds, set to a home's store and kept quiet."""
+    home = settings.home / "mlflow"
+    home.mkdir(parents=True, exist_ok=True)
+    for name, value in {**_QUIET, "MPLCONFIGDIR": str(home / "matplotlib")}.items():
+        os.environ.setdefault(name, value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import mlflow
+
+        for logger in ("mlflow", "alembic", "matplotlib"):
+            logging.getLogger(logger).setLevel(logging.ERROR)
+        uri = store_of(settings)
+        mlflow.set_tracking_uri(uri)
+        mlflow.set_registry_uri(f"{uri}-uc" if _is_workspace(uri) and "." in settings.mlflow_model else uri)
+        yield mlflow
+
+
+def store_of(settings: Settings) -> str:
+    """Where runs are kept."""
+    return settings.mlflow_tracking_uri or f"sqlite:///{settings.home / 'mlflow' / 'mlflow.db'}"
+
+
+def experiment(mlflow: Any, settings: Settings, name: str) -> str:
+    """The id of the experiment, made if it isn't there. A workspace wants a path for a name."""
+    uri = settings.mlflow_tracking_uri
+    if uri and _is_workspace(uri) and not name.startswith("/"):
+        name = f"/Shared/{name}"
+    client = mlflow.MlflowClient()
+    if found := client.get_experiment_by_name(name):
+        return str(found.experiment_id)
+    files = None if uri else (settings.home / "mlflow" / "artifacts").as_uri()
+    return str(client.create_experiment(name, artifact_location=files))
+
+
+def _is_workspace(uri: str) -> bool:
+    return uri.startswith("databricks") and not uri.endswith("-uc")

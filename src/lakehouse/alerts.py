@@ -1,0 +1,101 @@
+"""Alerts: a line in the log, and a signed message to a webhook, tried again until it is taken."""
+
+import hashlib
+import hmac
+import json
+import queue
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lakehouse.settings import Settings
+
+SIGNATURE = "Millrace-Signature"
+PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Seconds before each further attempt."""
+_PATIENCE = 5.0
+_FINAL = range(400, 500)
+_TRY_AGAIN = (408, 425, 429)
+
+
+class Alerts:
+    """Sends alerts in their order, on a thread of its own, so nobody waits for a slow receiver.
+
+    A message that is not taken after all attempts is given up, and the log says so. The receiver may get one
+    twice: after a restart what still holds is told again, with the same `id`.
+
+    Args:
+        settings: the address and the secret; without an address, only the log is told.
+        say: is given each line for the log.
+        pauses: seconds before each further attempt.
+    """
+
+    def __init__(
+        self, settings: Settings, say: Callable[[str], None], pauses: Sequence[float] = PAUSES
+    ) -> None:
+        self._url = settings.alert_webhook
+        self._secret = settings.alert_secret
+        self._say = say
+        self._pauses = pauses
+        self._waiting: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._worker: threading.Thread | None = None
+
+    def send(self, line: str, message: dict[str, Any]) -> None:
+        """Tell of something: the line at once, the message as soon as it is taken.
+
+        Args:
+            line: for the log.
+            message: a JSON object with an `id` that is the same whenever it is told again.
+        """
+        self._say(line)
+        if self._url is None:
+            return
+        self._waiting.put({**message, "text": line})
+        if self._worker is None:
+            self._worker = threading.Thread(target=self._work, name="alerts", daemon=True)
+            self._worker.start()
+
+    def finish(self) -> None:
+        """Wait until each message has been taken or given up."""
+        self._waiting.join()
+
+    def _work(self) -> None:
+        while True:
+            message = self._waiting.get()
+            try:
+                if problem := self._deliver(message):
+                    self._say(f"the alert {message['id']} was not taken: {problem}")
+            finally:
+                self._waiting.task_done()
+
+    def _deliver(self, message: dict[str, Any]) -> str | None:
+        """Why it was not taken, after all attempts; None if it was."""
+        problem = None
+        for pause in (0.0, *self._pauses):
+            time.sleep(pause)
+            problem, again = self._post(json.dumps(message, default=str).encode())
+            if not again:
+                break
+        return problem
+
+    def _post(self, body: bytes) -> tuple[str | None, bool]:
+        """What was wrong, and whether trying again makes sense."""
+        headers = {"Content-Type": "application/json"}
+        if self._secret is not None:
+            headers[SIGNATURE] = sign(self._secret.get_secret_value(), body)
+        request = urllib.request.Request(str(self._url), body, headers, method="POST")
+        try:
+            with urllib.request.urlopen(request, timeout=_PATIENCE):
+                return None, False
+        except urllib.error.HTTPError as error:
+            return f"HTTP {error.code}", error.code not in _FINAL or error.code in _TRY_AGAIN
+        except (OSError, ValueError) as error:
+            return str(error) or type(error).__name__, not isinstance(error, ValueError)
+
+
+def sign(secret: str, body: bytes) -> str:
+    """The value of the header `Millrace-Signature`: HMAC-SHA256 of the body, in hexadecimal digits."""
+    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()

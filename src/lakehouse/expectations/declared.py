@@ -1,0 +1,129 @@
+"""Expectations as data: one file a table under `conf/expectations/`."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lakehouse.contracts import TABLES
+from lakehouse.errors import MillraceError
+
+FOLDER = "expectations"
+STOP, WARN = "stop", "warn"
+ROWS, RECORDS, HOURS = "rows", "records", "hours"
+_KNOWN = {"name", "expect", "column", "severity", "where", "mostly", "at_least", "of", "only_reported"}
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What is expected of a table.
+
+    Args:
+        table: which table.
+        name: a sentence on what is so when all is well; one of its kind in the table.
+        kind: the expectation's name in Great Expectations.
+        severity: `stop` closes the gate before gold, `warn` only tells.
+        column: the column it is about, if it is about one.
+        arguments: what else Great Expectations wants to know of it: bounds, sets, patterns.
+        where: SQL over the rows: which it is about.
+        mostly: the share of these rows that has to be as expected, 0 to 1.
+        at_least: rows it takes to say anything; fewer are counted together with those to come.
+        of: what is counted: `rows` of the table, all `records` that came with them, or whole `hours`.
+        only_reported: left to the scheduled job, since it takes more than one look at each row.
+    """
+
+    table: str
+    name: str
+    kind: str
+    severity: str
+    column: str | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    where: str | None = None
+    mostly: float = 1.0
+    at_least: int = 0
+    of: str = ROWS
+    only_reported: bool = False
+
+    @property
+    def id(self) -> str:
+        """Table and name: what it is called where people read of it."""
+        return f"{self.table}: {self.name}"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """All that is expected of one table.
+
+    Args:
+        table: which table.
+        columns: SQL by name, of columns that are computed for the expectations alone.
+        expectations: in the order of the file, those of the contract first.
+    """
+
+    table: str
+    columns: Mapping[str, str]
+    expectations: tuple[Expectation, ...]
+
+
+def load_suites(conf: Path) -> dict[str, Suite]:
+    """The suites by table, as they are in conf/ now; none where there is no such folder.
+
+    Raises:
+        MillraceError: if a file doesn't say what it should.
+    """
+    files = sorted((conf / FOLDER).glob("*.yml"))
+    return {file.stem: _suite(file) for file in files}
+
+
+def _suite(file: Path) -> Suite:
+    if file.stem not in TABLES:
+        raise MillraceError(f"{file} is named after no table", f"Tables: {', '.join(TABLES)}")
+    try:
+        told = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+    except yaml.YAMLError as error:
+        raise MillraceError(
+            f"{file} is not valid YAML: {' '.join(str(error).split())}", "Correct it"
+        ) from error
+    written = [_expectation(file, entry) for entry in told.get("expectations", [])]
+    all_of_them = (*_of_contract(file.stem, told.get("contract")), *written)
+    names = [each.name for each in all_of_them]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise MillraceError(f"{file} has more than one {min(twice)!r}", "Give each a name of its own")
+    return Suite(file.stem, told.get("columns", {}), all_of_them)
+
+
+def _expectation(file: Path, entry: dict[str, Any]) -> Expectation:
+    for name in ("name", "expect"):
+        if not isinstance(entry.get(name), str):
+            raise MillraceError(f"{file}: an expectation has no {name!r}: {entry}", "Say what is expected")
+    told = {key: value for key, value in entry.items() if key in _KNOWN - {"expect", "name", "severity"}}
+    severity = entry.get("severity", WARN)
+    if severity not in (STOP, WARN) or told.get("of", ROWS) not in (ROWS, RECORDS, HOURS):
+        raise MillraceError(
+            f"{file}: {entry['name']!r} has a severity or an `of` that is not known",
+            "severity is stop or warn; of is rows, records or hours",
+        )
+    arguments = {key: value for key, value in entry.items() if key not in _KNOWN}
+    return Expectation(file.stem, entry["name"], entry["expect"], severity, arguments=arguments, **told)
+
+
+def _of_contract(table: str, severity: str | None) -> Iterator[Expectation]:
+    """What the table's contract promises: its columns, and a key that is filled and the only one."""
+    if severity is None:
+        return
+    declared = TABLES[table]
+    columns = {"column_set": list(declared.column_names), "exact_match": True}
+    yield Expectation(
+        table, "has the columns declared", "expect_table_columns_to_match_set", severity, arguments=columns
+    )
+    for key in declared.key:
+        yield Expectation(table, f"{key} is filled", "expect_column_values_to_not_be_null", severity, key)
+    once = "each key is there once"
+    if len(declared.key) == 1:
+        kind, column = "expect_column_values_to_be_unique", declared.key[0]
+        yield Expectation(table, once, kind, severity, column, only_reported=True)
+    elif declared.key:
+        kind, told = "expect_compound_columns_to_be_unique", {"column_list": list(declared.key)}
+        yield Expectation(table, once, kind, severity, arguments=told, only_reported=True)

@@ -1,0 +1,167 @@
+"""The same expectations by Great Expectations itself, and its report as pages for a browser.
+
+The library is imported here and nowhere else, when it is needed: that takes many seconds. What it keeps are
+counts; values of rows are neither kept nor shown.
+"""
+
+import json
+import logging
+import os
+import shutil
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from lakehouse.expectations.declared import STOP, Expectation
+from lakehouse.expectations.pages import make_local, write_index
+from lakehouse.expectations.verdicts import Result
+
+KEPT = 20
+"""Runs whose results the report shows; older ones are removed."""
+
+_QUIET = {"GX_ANALYTICS_ENABLED": "false", "TQDM_DISABLE": "1"}
+_COUNTS_ONLY = {"result_format": "SUMMARY", "partial_unexpected_count": 0}
+_SITE = "report"
+
+
+class Report:
+    """Validates frames by Great Expectations, and keeps a report of the latest runs.
+
+    Args:
+        home: the folder for what the library keeps; the pages are in `report` within it.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        home.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def page(self) -> Path:
+        """The first page."""
+        return self._home / _SITE / "index.html"
+
+    def validate(
+        self,
+        frames: Mapping[str, tuple[DataFrame, tuple[Expectation, ...]]],
+        run: str,
+        parameters: Mapping[str, Any],
+    ) -> list[Result]:
+        """Look at frames, and make the report anew.
+
+        Args:
+            frames: by name of the suite, the rows and what is expected of them.
+            run: a name for this run.
+            parameters: what expectations name as `$PARAMETER`.
+        """
+        with _quiet_library() as gx:
+            context = gx.get_context(mode="file", project_root_dir=self._home)
+            context.enable_analytics(False)
+            self._prune(len(frames))
+            found = []
+            for name, (frame, expectations) in frames.items():
+                checkpoint = self._checkpoint(gx, context, name, expectations)
+                identifier = gx.RunIdentifier(run_name=run)
+                outcome = checkpoint.run(
+                    batch_parameters={"dataframe": frame},
+                    expectation_parameters=dict(parameters),
+                    run_id=identifier,
+                )
+                found += _results(outcome, expectations)
+            self._build(context)
+            return found
+
+    def _checkpoint(self, gx: Any, context: Any, name: str, expectations: Iterable[Expectation]) -> Any:
+        source = context.data_sources.add_or_update_spark(name)
+        asset = source.add_dataframe_asset(name)
+        batch = asset.add_batch_definition_whole_dataframe("rows")
+        suite = gx.ExpectationSuite(name, expectations=[_translate(gx, each) for each in expectations])
+        context.suites.add_or_update(suite)
+        validation = gx.ValidationDefinition(name=name, data=batch, suite=suite)
+        context.validation_definitions.add_or_update(validation)
+        checkpoint = gx.Checkpoint(
+            name=name, validation_definitions=[validation], result_format=dict(_COUNTS_ONLY)
+        )
+        return context.checkpoints.add_or_update(checkpoint)
+
+    def _build(self, context: Any) -> None:
+        store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(self._home / _SITE)}
+        site = {
+            "class_name": "SiteBuilder",
+            "show_how_to_buttons": False,
+            "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
+            "store_backend": store,
+        }
+        known = context.get_site_names()
+        (context.update_data_docs_site if _SITE in known else context.add_data_docs_site)(_SITE, site)
+        shutil.rmtree(self._home / _SITE, ignore_errors=True)
+        context.build_data_docs(site_names=[_SITE])
+        make_local(self._home / _SITE)
+        write_index(self._home / _SITE, self._runs())
+
+    def _runs(self) -> Iterator[tuple[str, str, bool, str]]:
+        """Each result that is kept: run, suite, whether all was met, and its page."""
+        pages = self._home / _SITE
+        for page in pages.glob("validations/**/*.html"):
+            place = page.relative_to(pages / "validations")
+            kept = self._home / "gx" / "uncommitted" / "validations" / place.with_suffix(".json")
+            told = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else {}
+            *suite, run, _, _ = place.parts  # a dot in the suite's name makes two folders of it
+            yield run, ".".join(suite), bool(told.get("success")), str(page.relative_to(pages))
+
+    def _prune(self, suites: int) -> None:
+        """Remove results of all but the latest runs; a file is what one run found of one suite."""
+        kept = (self._home / "gx" / "uncommitted" / "validations").rglob("*.json")
+        by_age = sorted(kept, key=lambda each: each.stat().st_mtime)
+        for file in by_age[: max(len(by_age) - (KEPT - 1) * suites, 0)]:
+            file.unlink()
+
+
+def _translate(gx: Any, expectation: Expectation) -> Any:
+    kind = "".join(part.capitalize() for part in expectation.kind.split("_"))
+    made = getattr(gx.expectations, kind)
+    told: dict[str, Any] = {**expectation.arguments, "meta": {"id": expectation.id}}
+    told["severity"] = "critical" if expectation.severity == STOP else "warning"
+    told["notes"] = [f"{expectation.name} ({expectation.severity})"]
+    if expectation.column:
+        told["column"] = expectation.column
+    if expectation.mostly < 1:
+        told["mostly"] = expectation.mostly
+    if expectation.where:
+        told |= {"row_condition": expectation.where, "condition_parser": "spark"}
+    return made(**told)
+
+
+def _results(outcome: Any, expectations: Iterable[Expectation]) -> list[Result]:
+    by_id = {each.id: each for each in expectations}
+    found = []
+    for validated in outcome.run_results.values():
+        for each in validated.results:
+            expectation = by_id[each.expectation_config.meta["id"]]
+            found.append(_result(expectation, bool(each.success), dict(each.result)))
+    return found
+
+
+def _result(expectation: Expectation, success: bool, told: Mapping[str, Any]) -> Result:
+    rows = int(told.get("element_count") or 0)
+    if not expectation.kind.endswith("_null"):
+        rows -= int(told.get("missing_count") or 0)
+    unexpected = int(told.get("unexpected_count") or 0)
+    number = told.get("observed_value")
+    observed = unexpected / rows if rows else float(number) if isinstance(number, (int, float)) else 0.0
+    return Result(expectation, success, rows, unexpected, observed)
+
+
+@contextmanager
+def _quiet_library() -> Iterator[Any]:
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import great_expectations as gx
+
+        logging.getLogger("great_expectations").setLevel(logging.ERROR)
+        yield gx

@@ -1,0 +1,60 @@
+"""Results of expectations, written down in ops.expectations."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from lakehouse.contracts import TABLES
+from lakehouse.expectations.verdicts import Result
+from lakehouse.instants import to_micros
+from lakehouse.ledger import now
+from lakehouse.tables import Lakehouse
+
+NAME = "ops.expectations"
+_TYPES = {
+    "string": pa.string(),
+    "boolean": pa.bool_(),
+    "double": pa.float64(),
+    "bigint": pa.int64(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+}
+
+
+def run_id_of(job: str, after: datetime, upto: datetime) -> str:
+    """What a look at these rows is called: the same whenever it is taken again."""
+    return hashlib.sha256(f"{job}|{to_micros(after)}|{to_micros(upto)}".encode()).hexdigest()[:16]
+
+
+def rows_of(job: str, after: datetime, upto: datetime, results: Iterable[Result]) -> list[dict[str, Any]]:
+    """Results as rows of ops.expectations."""
+    shared = {
+        "run_id": run_id_of(job, after, upto),
+        "job": job,
+        "after": after,
+        "upto": upto,
+        "run_at": now(),
+    }
+    return [
+        {
+            **shared,
+            "table": result.expectation.table,
+            "expectation": result.expectation.kind,
+            "column": result.expectation.column,
+            "success": result.success,
+            "severity": result.expectation.severity,
+            "observed": float(result.observed),
+            "unexpected_count": result.unexpected,
+            "name": result.expectation.name,
+            "rows": result.rows,
+        }
+        for result in results
+    ]
+
+
+def write_results(lake: Lakehouse, rows: Sequence[dict[str, Any]]) -> None:
+    """Add rows in one commit."""
+    schema = pa.schema([(column.name, _TYPES[column.type]) for column in TABLES[NAME].columns])
+    lake.append(NAME, lake.spark.createDataFrame(pa.Table.from_pylist(list(rows), schema)).coalesce(1))

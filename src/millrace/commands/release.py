@@ -1,0 +1,47 @@
+"""`millrace release` and `millrace replay`: the ways back from a closed gate."""
+
+import getpass
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from lakehouse.settings import load_settings
+
+_By = Annotated[str, typer.Option(help="Who says so; kept in ops.gates.")]
+_Reason = Annotated[str, typer.Option(help="Why; kept in ops.gates.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(release)
+    app.command()(replay)
+
+
+def release(by: _By, reason: _Reason) -> None:
+    """Let rows that are held through to gold, although they are not as expected."""
+    from millrace.workspace.orders import RELEASE
+
+    carry_out(RELEASE, by, reason, then=["publish"])
+
+
+def replay(by: _By = "", reason: _Reason = "replayed by the rules of now") -> None:
+    """Run all records again by the rules of now, refused and held ones too, and look at what is held anew."""
+    from millrace.workspace.orders import REPLAY
+
+    carry_out(REPLAY, by or getpass.getuser(), reason, then=["publish"])
+
+
+def carry_out(command: str, *names: str, then: Sequence[str] = ()) -> None:
+    """Carry out an order in the engine, if one runs; else here, and then what else an engine would run."""
+    from millrace.workspace.handing_over import engine_runs, hand_over
+    from millrace.workspace.once import run_once
+    from millrace.workspace.orders import RUN, Order
+
+    settings = load_settings()
+    order = Order(command, names)
+    if engine_runs(settings):
+        hand_over(settings, order, Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print)
+    else:
+        run_once(settings, [*order.jobs(), *Order(RUN, list(then)).jobs()])

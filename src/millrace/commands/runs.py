@@ -1,0 +1,27 @@
+"""`millrace runs`: MLflow's own page over the runs that this home keeps."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from lakehouse.settings import load_settings
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(runs)
+
+
+def runs(port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 5000) -> None:
+    """Serve MLflow's page with the runs of `quality` and `attribution-model`, until Ctrl-C."""
+    from gold.runs import store_of
+    from millrace.workspace.ports import HOST, require_free
+
+    require_free(port, "MLflow", "Choose another with --port {free}")
+    settings = load_settings()
+    typer.echo(f"http://{HOST}:{port}  Ctrl-C stops it.")
+    told = ["--backend-store-uri", store_of(settings), "--host", HOST, "--port", str(port), "--workers", "1"]
+    os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
+    os.execv(sys.executable, [sys.executable, "-m", "mlflow", "ui", *told])

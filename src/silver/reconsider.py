@@ -1,0 +1,33 @@
+"""Refused records read by the rules of now: how many of them would be events."""
+
+from pyspark.sql import functions as F
+
+from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.contracts.silver import REJECTED_EVENTS
+from lakehouse.job import Job, Run
+from silver.copies import PLACE
+from silver.parse import load_rules
+from silver.reading import Reader
+
+
+def reconsider(run: Run) -> None:
+    """Say of each reason how many records were refused for it, and how many would not be refused now."""
+    refused = run.lake.read(REJECTED_EVENTS.name).select(*PLACE, F.col("reason").alias("was"))
+    records = run.lake.read(KAFKA_RECORDS.name).join(refused.select(*PLACE), list(PLACE), "left_semi")
+    reader = Reader(load_rules(run.settings.conf), run.settings.exchange_rates_topic)
+    now = reader.read_carefully(records).select(*PLACE, "reason")
+    either = (
+        refused.join(now, list(PLACE), "left")
+        .groupBy("was")
+        .agg(F.count("*").alias("records"), F.count_if(F.col("reason").isNull()).alias("accepted"))
+    )
+    with run.turn:
+        found = either.orderBy("was").collect()
+    for row in found:
+        share = row.accepted / row.records
+        run.say(f"{row.was}: {row.records:,} refused, {row.accepted:,} ({share:.1%}) would be accepted now")
+    if not found:
+        run.say("nothing has been refused")
+
+
+main = Job("reconsider", reconsider)

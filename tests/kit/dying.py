@@ -1,0 +1,37 @@
+"""A process that dies where it is about to commit."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from lakehouse.tables import Lakehouse
+
+_WRITES = ("append", "replace_where", "swap", "overwrite")
+
+
+class DiedError(Exception):
+    """The process has died."""
+
+
+@contextmanager
+def dying_at(table: str) -> Iterator[None]:
+    """Let the process die where it is about to commit to a table; other commits go through."""
+
+    def dying(write: Any) -> Any:
+        def commit(lake: Lakehouse, name: str, *args: Any, **more: Any) -> None:
+            if name == table:
+                raise DiedError(name)
+            write(lake, name, *args, **more)
+
+        return commit
+
+    with pytest.MonkeyPatch.context() as patched:
+        for name in _WRITES:
+            patched.setattr(Lakehouse, name, dying(getattr(Lakehouse, name)))
+        try:
+            yield
+        except DiedError:
+            return
+    pytest.fail(f"nothing was written to {table}")
