@@ -1,6 +1,7 @@
 """Delta tables made from the contracts, without Spark, for whatever reads them."""
 
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,11 @@ from typing import Any
 import polars as pl
 from deltalake import write_deltalake
 
+from kit.dashboards_folder import DASHBOARDS
 from lakehouse.contracts import TABLES
+
+sys.path.insert(0, str(DASHBOARDS))
+from columns import COLUMNS
 
 Row = Mapping[str, Any]
 
@@ -40,6 +45,8 @@ def polars_type(sql: str) -> Any:
 
 def schema_of(name: str) -> dict[str, Any]:
     """A table's columns with their polars types, in the order of its contract."""
+    if name not in TABLES:  # one that the pages know and no job writes yet
+        return dict(COLUMNS[name])
     return {column.name: polars_type(column.type) for column in TABLES[name].columns}
 
 
@@ -64,4 +71,5 @@ def _write(home: Path, name: str, rows: Iterable[Row], mode: Any) -> None:
     frame = pl.DataFrame([{column: row.get(column) for column in schema} for row in rows], schema=schema)
     path = home.joinpath("warehouse", *name.split("."))
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_deltalake(path, frame, mode=mode, partition_by=list(TABLES[name].partitioned_by) or None)
+    parts = list(TABLES[name].partitioned_by) if name in TABLES else []
+    write_deltalake(path, frame, mode=mode, partition_by=parts or None)
