@@ -20,7 +20,7 @@ def check_viewer() -> None:
         st.subheader("Not shown to everybody", anchor=False)
         st.text(refusal)
         st.stop()
-    if _login() and not st.user.is_logged_in:
+    if _login() and not _logged_in():
         _ask_to_log_in()
     if _login() and not may_see(st.user.to_dict(), _login()):
         st.subheader("No access", anchor=False)
@@ -68,7 +68,7 @@ def may_see(user: Mapping[str, Any], login: Mapping[str, Any]) -> bool:
 
 def account() -> str | None:
     """Who has logged in; None where nobody has to."""
-    if not _login() or not st.user.is_logged_in:
+    if not _login() or not _logged_in():
         return None
     return str(st.user.get("email") or st.user.get("name") or "somebody")
 
@@ -79,6 +79,10 @@ def _login() -> Mapping[str, Any]:
     except FileNotFoundError:  # no file of secrets at all
         return {}
     return section
+
+
+def _logged_in() -> bool:
+    return bool(getattr(st.user, "is_logged_in", False))
 
 
 def _ask_to_log_in() -> None:
