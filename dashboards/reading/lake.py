@@ -58,6 +58,12 @@ class Lake:
                 self._turns.pop(gone, None)
                 self._bytes -= freed
 
+    def forget(self) -> None:
+        """Keep no answer: as if every table had changed."""
+        with self._lock:
+            self._kept.clear()
+            self._bytes = 0
+
     def turn(self, key: Hashable) -> threading.Lock:
         """Held by the one who works an answer out: others who want the same wait for it."""
         with self._lock:

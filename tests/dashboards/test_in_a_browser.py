@@ -1,143 +1,120 @@
-"""The page in a real browser, served by a real Streamlit process."""
+"""The pages in a real browser, served by a real Streamlit process."""
 
-import os
-import socket
-import subprocess
-import sys
-import urllib.request
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
-from kit.browser import FLAGS, chromium
-from kit.dashboards_folder import DASHBOARDS
-from kit.polling import eventually
-from kit.sample_warehouse import Sample, ledger_rows, sample_warehouse, traffic_row
+from kit.browsing import Browsing, browsing
+from kit.dashboards_folder import VIEWS
+from kit.serving import served
+from kit.shop_warehouse import Shop
 from kit.warehouse_builder import append_rows, build_warehouse
 
 pytestmark = pytest.mark.browser
 
 HOSTILE = "<img src=x onerror='window.owned = true'>"
-DEADLINE = 30  # seconds
 
 
-@pytest.fixture
-def sample(tmp_path: Path) -> Sample:
-    now = datetime.now(timezone.utc)
-    sample = sample_warehouse(now, hours=8, visits=300)
-    for row in sample.tables["gold.attribution"]:
-        row["campaign_name"] = HOSTILE
-    build_warehouse(tmp_path, {**sample.tables, "ops.ledger": ledger_rows(now, sample.watermark)})
-    return sample
+@pytest.fixture(scope="module")
+def living_home(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shop, to be written to; one of its campaigns is an enemy's."""
+    home = tmp_path_factory.mktemp("living")
+    tables = dict(shop.tables)
+    tables["gold.attribution"] = [
+        {**row, "campaign_name": HOSTILE if row["channel"] == "Direct" else row["campaign_name"]}
+        for row in tables["gold.attribution"]
+    ]
+    build_warehouse(home, tables)
+    return home
 
 
-@pytest.fixture
-def address(tmp_path: Path, sample: Sample) -> Iterator[str]:
-    """Where the page is served, over the sample."""
-    port = free_port()
-    command = [sys.executable, "-m", "streamlit", "run", str(DASHBOARDS / "app.py")]
-    options = {"server.headless": "true", "server.address": "127.0.0.1", "server.port": str(port)}
-    environment = {**os.environ, "MILLRACE_HOME": str(tmp_path)}
-    environment.pop("MILLRACE_REPORTING_CURRENCY", None)
-    with (tmp_path / "streamlit.log").open("wb") as log:
-        process = subprocess.Popen(
-            [*command, *(part for name, value in options.items() for part in (f"--{name}", value))],
-            cwd=DASHBOARDS.parent,
-            env=environment,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            health = f"http://127.0.0.1:{port}/_stcore/health"
-            eventually(lambda: process.poll() is not None or answers(health), DEADLINE, "Streamlit is up")
-            assert process.poll() is None, (tmp_path / "streamlit.log").read_text()
-            yield f"http://127.0.0.1:{port}/"
-        finally:
-            process.terminate()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+@pytest.fixture(scope="module")
+def web(living_home: Path) -> Iterator[Browsing]:
+    """One browser and one server for all tests."""
+    with served(living_home) as address, browsing(address) as browser:
+        yield browser
 
 
-@pytest.fixture
-def browser_page() -> Iterator[Page]:
-    executable = chromium()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
-        try:
-            page = browser.new_page(viewport={"width": 1440, "height": 1900})
-            page.set_default_timeout(DEADLINE * 1000)
-            yield page
-        finally:
-            browser.close()
+@pytest.mark.parametrize("view", VIEWS)
+def test_each_page_opens_and_asks_no_other_host(view: str, web: Browsing) -> None:
+    page = web.open(view, period="All")
+    expect(page.get_by_text("All times are UTC.")).to_be_visible()
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+    assert web.elsewhere == []
 
 
-def test_the_page_shows_gold_and_follows_it_without_a_reload(
-    address: str, browser_page: Page, tmp_path: Path, sample: Sample
-) -> None:
-    elsewhere: list[str] = []
-    browser_page.on(
-        "request", lambda request: elsewhere.append(request.url) if foreign(request.url) else None
-    )
-    browser_page.goto(f"{address}?period=All")
-    counted = len(sample.tables["silver.events"])
-    expect(metric(browser_page, "Events")).to_have_text(f"{counted:,}", timeout=DEADLINE * 1000)
-    expect(metric(browser_page, "Conversions")).to_have_text(f"{len(sample.tables['gold.conversions']):,}")
-    expect(browser_page.get_by_text("Live", exact=True).first).to_be_visible()
-    charts = browser_page.locator("[data-testid=stVegaLiteChart] svg.marks")
-    expect(charts).to_have_count(4)
-    browser_page.evaluate("window.loadedOnce = true")
+def test_overview_follows_gold_without_a_reload(web: Browsing, living_home: Path, shop: Shop) -> None:
+    page = web.open("overview", period="All")
+    minutes = [
+        row
+        for row in shop.tables["gold.traffic"]
+        if row["window_kind"] == "1 hour" and row["channel"] is None
+    ]
+    counted = sum(row["events"] for row in minutes)
+    expect(web.metric("Events")).to_have_text(f"{counted:,}")
+    charts = page.locator("[data-testid=stVegaLiteChart] svg.marks")
+    expect(charts).to_have_count(3)
+    page.evaluate("window.loadedOnce = true")
     charts.first.evaluate("drawing => { drawing.drawnOnce = true }")
-
-    add_a_minute(tmp_path, sample, events=77, conversions=3)
-    expect(metric(browser_page, "Events")).to_have_text(f"{counted + 77:,}", timeout=DEADLINE * 1000)
-    expect(metric(browser_page, "Conversions")).to_have_text(
-        f"{len(sample.tables['gold.conversions']) + 3:,}"
-    )
-    assert browser_page.evaluate("window.loadedOnce"), "the page was loaded again"
+    last = max(minutes, key=lambda row: row["window_start"])
+    append_rows(living_home, "gold.traffic", [{**last, "channel": None, "events": 77}])
+    expect(web.metric("Events")).to_have_text(f"{counted + 77:,}")
+    assert page.evaluate("window.loadedOnce"), "the page was loaded again"
     assert charts.first.evaluate("drawing => drawing.drawnOnce"), "a chart was torn down to be refreshed"
 
-    credit = charts.nth(2)
+
+def test_a_filter_is_in_the_address_and_goes_along_to_other_pages(web: Browsing) -> None:
+    page = web.open("overview")
+    figure = web.metric("Events").text_content() or ""
+    page.get_by_text("Last hour", exact=True).click()
+    expect(web.metric("Events")).not_to_have_text(figure)
+    assert "period=Last" in page.url
+    web.go_to("Journeys")
+    expect(page.get_by_role("radio", name="Last hour")).to_be_checked()
+    page.get_by_text("All", exact=True).first.click()
+    expect(web.metric("Conversions")).not_to_have_text("0")
+    assert "period=All" in page.url
+
+
+def test_a_conversion_is_opened_from_attribution_and_its_credits_sum_to_one(web: Browsing) -> None:
+    page = web.open("attribution", period="All")
+    web.choose_first_row("Conversions behind it")
+    expect(page.get_by_role("heading", name="Conversion", exact=True)).to_be_visible()
+    expect(page.get_by_text("Credits of each model sum to 1.")).to_be_visible()
+    assert "conversion=" in page.url
+
+
+def test_a_campaigns_name_is_no_html(web: Browsing) -> None:
+    page = web.open("attribution", period="All", by="Campaign")
+    credit = page.locator("[data-testid=stVegaLiteChart] svg.marks").first
     expect(credit.get_by_text(HOSTILE[:12])).to_be_visible()
     credit.locator("path[aria-roledescription=bar]").first.hover()
-    expect(browser_page.locator("#vg-tooltip-element")).to_contain_text(HOSTILE)
-    assert not browser_page.evaluate("window.owned"), "a campaign's name was taken as HTML"
-
-    browser_page.get_by_text("Last hour", exact=True).click()
-    expect(metric(browser_page, "Events")).not_to_have_text(f"{counted + 77:,}")
-    assert "period=Last" in browser_page.url
-    assert elsewhere == [], "the page asked other hosts for something"
+    expect(page.locator("#vg-tooltip-element")).to_be_visible()
+    assert not page.evaluate("window.owned"), "a campaign's name was taken as HTML"
 
 
-def add_a_minute(home: Path, sample: Sample, **counts: int) -> None:
-    last = max(row["window_start"] for row in sample.tables["gold.traffic"])
-    append_rows(home, "gold.traffic", [traffic_row(last + timedelta(minutes=1), sample.watermark, **counts)])
+def test_a_table_is_downloaded_whole(web: Browsing, shop: Shop) -> None:
+    page = web.open("attribution", period="All")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV").first.click()
+    lines = Path(download.value.path()).read_text(encoding="utf-8").splitlines()
+    channels = {row["channel"] for row in shop.tables["gold.attribution"]}
+    assert download.value.suggested_filename == "millrace-credit.csv"
+    assert {line.split(",")[0] for line in lines[1:]} == channels
 
 
-def metric(page: Page, label: str) -> Locator:
-    box = page.locator("[data-testid=stMetric]").filter(has=page.get_by_text(label, exact=True))
-    return box.locator("[data-testid=stMetricValue]")
+def test_pages_work_by_keyboard(web: Browsing) -> None:
+    page: Page = web.open("overview", period="All")
+    page.get_by_role("radio", name="All", exact=True).focus()
+    page.keyboard.press("Tab")
+    focused = page.evaluate("document.activeElement.getAttribute('role') || document.activeElement.tagName")
+    assert focused.lower() in ("combobox", "input", "radio", "button")
 
 
-def foreign(url: str) -> bool:
-    return not url.startswith(("http://127.0.0.1:", "data:", "blob:"))
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=1) as response:
-            return bool(response.status == 200)
-    except OSError:
-        return False
+def test_the_watermark_is_told_to_the_second(web: Browsing, shop: Shop) -> None:
+    page = web.open("pipeline")
+    assert shop.watermark <= shop.until + timedelta(seconds=1)
+    expect(page.get_by_text(f"{shop.watermark:%Y-%m-%d %H:%M:%S} UTC").first).to_be_visible()

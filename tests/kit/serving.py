@@ -32,7 +32,7 @@ def served(home: Path, folder: Path = DASHBOARDS, python: str = sys.executable, 
         )
         try:
             health = f"http://127.0.0.1:{port}/_stcore/health"
-            eventually(lambda: process.poll() is not None or _answers(health), _DEADLINE, "Streamlit is up")
+            eventually(lambda: process.poll() is not None or answers(health), _DEADLINE, "Streamlit is up")
             assert process.poll() is None, (home / "streamlit.log").read_text()
             yield f"http://127.0.0.1:{port}/"
         finally:
@@ -44,7 +44,8 @@ def served(home: Path, folder: Path = DASHBOARDS, python: str = sys.executable, 
                 process.wait()
 
 
-def _answers(url: str) -> bool:
+def answers(url: str) -> bool:
+    """Whether a server answers at an address."""
     try:
         with urllib.request.urlopen(url, timeout=1) as response:
             return bool(response.status == 200)
