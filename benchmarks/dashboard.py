@@ -1,6 +1,6 @@
 """How long do the queries of each page take, cold, warm, and for ten viewers at once?
 
-The questions are those that the pages themselves ask: each page is run once, and what it asks is written down.
+The questions are those of the pages themselves: each page is run once, and what it asks is written down.
 """
 
 import argparse

@@ -29,7 +29,7 @@ _PAGES = {
         "pipeline": ("Pipeline", "valve", ()),
     },
 }
-_LESS_AIR = "<style>.stMainBlockContainer { padding-top: 3.2rem; padding-bottom: 2.5rem; }</style>"
+_LESS_AIR = "<style>.stMainBlockContainer { padding: 3.2rem 2.2rem 2.5rem; }</style>"
 
 st.set_page_config(page_title="Millrace", page_icon=str(_HERE / "icon.svg"), layout="wide")
 st.html(_LESS_AIR)

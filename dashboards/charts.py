@@ -90,7 +90,13 @@ def bars(
 
 
 def grouped(
-    rows: pl.DataFrame, palette: Palette, measure: str, heading: str, unit: str, series: list[str]
+    rows: pl.DataFrame,
+    palette: Palette,
+    measure: str,
+    heading: str,
+    unit: str,
+    series: list[str],
+    height: int = TALL,
 ) -> alt.Chart:
     """A group of bars a label, a bar a model.
 
@@ -101,10 +107,11 @@ def grouped(
         heading: of the chart.
         unit: what it is measured in.
         series: the models, in their order.
+        height: in pixels.
     """
     colours = alt.Scale(domain=series, range=list(palette.series[: len(series)]))
     return (
-        alt.Chart(rows, title=title(heading), height=TALL)
+        alt.Chart(rows, title=title(heading), height=height)
         .mark_bar()
         .encode(
             x=alt.X(measure, type="quantitative", title=f"{unit} credited", axis=amounts()),
@@ -122,7 +129,12 @@ def grouped(
 
 def change(rows: pl.DataFrame, palette: Palette, heading: str, unit: str) -> alt.Chart:
     """A bar a label from zero: to the right what is more, to the left what is less."""
-    colour = alt.condition(alt.datum.change >= 0, alt.value(palette.more), alt.value(palette.less))
+    ways = ["more", "less"]
+    colour = alt.Color(
+        "way:N", scale=alt.Scale(domain=ways, range=[palette.more, palette.less]), legend=legend()
+    )
+    way = pl.when(pl.col("change") < 0).then(pl.lit("less")).otherwise(pl.lit("more"))
+    rows = rows.with_columns(way.alias("way"))
     return (
         alt.Chart(rows, title=title(heading), height=TALL)
         .mark_bar()
@@ -147,6 +159,7 @@ def lines(
     names: list[str],
     heading: str,
     unit: str,
+    format_: str = "~s",
 ) -> alt.Chart:
     """A line a name, with points that can be pointed at."""
     is_day = rows[x].dtype == pl.Date
@@ -173,12 +186,12 @@ def lines(
             x=alt.X(
                 f"{x}:T", title="day" if is_day else "time (UTC)", scale=alt.Scale(type="utc"), axis=axis
             ),
-            y=alt.Y(f"{y}:Q", title=unit, axis=counts() if whole else amounts()),
+            y=alt.Y(f"{y}:Q", title=unit, axis=counts() if whole else amounts(format_)),
             color=alt.Color(f"{series}:N", scale=colours, legend=legend(label_limit=160)),
             tooltip=[
                 alt.Tooltip("when:N", title="day" if is_day else "when (UTC)"),
                 alt.Tooltip(f"{series}:N"),
-                alt.Tooltip(f"{y}:Q", title=unit, format=",.6~g"),
+                alt.Tooltip(f"{y}:Q", title=unit, format=",.6~g" if format_ == "~s" else format_),
             ],
         )
     )
@@ -289,7 +302,9 @@ def amounts(format_: str = "~s") -> alt.Axis:
 
 def labels(column: str) -> alt.Y:
     """Labels down the side, in the order of the rows."""
-    return alt.Y(f"{column}:N", title=None, sort=None, axis=alt.Axis(labelLimit=_LABEL_WIDTH))
+    return alt.Y(
+        f"{column}:N", title=None, sort=None, axis=alt.Axis(labelLimit=_LABEL_WIDTH, labelOverlap=False)
+    )
 
 
 def title(text: str) -> alt.Title:

@@ -21,7 +21,7 @@ def show(look: Look, uses: tuple[str, ...]) -> None:
     ends = look.figure(extent)
     if ends is None or not uses:
         return
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         choice = st.segmented_control(
             "Period, back from the latest event",
             list(CHOICES),
@@ -65,7 +65,7 @@ def _date(label: str, key: str, ends: tuple[datetime, datetime], default: dateti
         key=key,
         bind="query-params",
         format="YYYY-MM-DD",
-        width=130,
+        width=120,
     )
 
 
@@ -79,5 +79,5 @@ def _several(label: str, key: str, names: list[str], uses: tuple[str, ...]) -> N
         placeholder="All",
         disabled=key not in uses,
         help=None if key in uses else _NOT_HERE,
-        width=250,
+        width=215,
     )

@@ -122,7 +122,7 @@ def metrics(shown: Mapping[str, tuple[str, str] | tuple[str, str, str | None]]) 
 def line() -> AbstractContextManager[object]:
     """A row whose parts stand at its ends."""
     return st.container(
-        horizontal=True, vertical_alignment="bottom", horizontal_alignment="distribute", gap="small"
+        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", gap="small"
     )
 
 
@@ -141,6 +141,11 @@ def number_column(label: str, digits: int = 0, meaning: str | None = None) -> Co
     return st.column_config.NumberColumn(
         label, format="localized" if digits == 0 else f"%.{digits}f", help=meaning
     )
+
+
+def change_column(label: str, digits: int, meaning: str) -> ColumnConfig:
+    """A column of changes, each with its sign."""
+    return st.column_config.NumberColumn(label, format=f"%+.{digits}f", help=meaning)
 
 
 def share_column(label: str, meaning: str | None = None) -> ColumnConfig:

@@ -7,7 +7,7 @@ from figures.story import Story
 from palette import Palette
 from wording import plain
 
-HEIGHT = 190
+HEIGHT = 230
 _ROWS = ["impression", "click", "visit", "goal"]
 
 
@@ -21,29 +21,38 @@ def time_line(story: Story, palette: Palette) -> alt.LayerChart:
     base = alt.Chart(points)
     line = (
         base.transform_filter("datum.trail")
-        .mark_line(color=palette.quiet, strokeDash=[4, 3])
+        .mark_line(color=palette.conversions, strokeDash=[4, 3])
         .encode(x=x, y=y, order="order:Q")
     )
-    marks = base.mark_point(size=130, filled=True, opacity=0.95).encode(
-        x=x,
-        y=y,
-        color=alt.Color(
-            "channel:N",
-            scale=colours,
-            legend=alt.Legend(title=None, orient="top", offset=4, symbolType="circle"),
-        ),
-        shape=alt.Shape(
-            "trail:N", scale=alt.Scale(domain=[True, False], range=["diamond", "circle"]), legend=None
-        ),
-        tooltip=[
-            alt.Tooltip("when:N", title="when (UTC)"),
-            alt.Tooltip("kind:N", title="what"),
-            alt.Tooltip("channel:N", title="channel"),
-            alt.Tooltip("told:N", title="of"),
-        ],
+    tips = [
+        alt.Tooltip("when:N", title="when (UTC)"),
+        alt.Tooltip("kind:N", title="what"),
+        alt.Tooltip("channel:N", title="channel"),
+        alt.Tooltip("told:N", title="of"),
+    ]
+    touches = (
+        base.transform_filter("!datum.trail")
+        .mark_circle(size=140, opacity=0.95)
+        .encode(
+            x=x,
+            y=y,
+            color=alt.Color(
+                "channel:N",
+                scale=colours,
+                legend=alt.Legend(title=None, orient="top", offset=4, symbolType="circle"),
+            ),
+            tooltip=tips,
+        )
     )
-    layers = alt.layer(line, marks)
-    return layers.properties(title=title("Touches, and the trail (joined)"), height=HEIGHT)
+    trail = (
+        base.transform_filter("datum.trail")
+        .mark_point(size=230, shape="diamond", filled=False, strokeWidth=2, color=palette.conversions)
+        .encode(x=x, y=y, tooltip=tips)
+    )
+    layers = alt.layer(line, touches, trail)
+    return layers.properties(
+        title=title("Touches (circles), and the trail to the goal (diamonds)"), height=HEIGHT
+    )
 
 
 def _points(story: Story) -> pl.DataFrame:

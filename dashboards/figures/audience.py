@@ -82,7 +82,7 @@ def _pages(ask: Ask, asked: Query, column: str) -> pl.DataFrame:
 
 
 def _top(pages: pl.DataFrame) -> pl.DataFrame:
-    page = pl.col("page").str.replace(r"[?#].*$", "").fill_null("unknown")
+    page = pl.col("page").str.replace(r"[?#].*$", "").str.replace(r"^https?://", "").fill_null("unknown")
     return (
         pages.group_by(page)
         .agg(pl.col("sessions").sum())

@@ -56,11 +56,11 @@ def _behind(look: Look, scope: Scope, model: str) -> None:
     rows = look.figure(attribution.conversions_behind, scope, model)
     columns = {
         "converted_at": time_column("Converted (UTC)"),
-        "earner": text_column("Most of it earned by", 180),
-        "credit": number_column("Credit", 3, "What the touches in question have of it."),
+        "earner": text_column("Most of it earned by", 165),
+        "credit": number_column("Credit", 2, "What the touches in question have of it."),
         "reporting_value": number_column(sources.CURRENCY, 2),
         "touches": "Touches",
-        "conversion_id": text_column("Conversion", 120),
+        "conversion_id": text_column("Conversion", 80),
     }
     heading = f"Conversions behind it, by {model}"
     chosen = choose_row(rows, columns, "conversions-behind", placing.TABLE_HEIGHT, heading)
@@ -87,8 +87,9 @@ def _data_driven(look: Look) -> None:
         heading="Conversions by markov and shapley",
         unit="conversions",
         series=["markov", "shapley"],
+        height=placing.TABLE_HEIGHT,
     )
-    place_chart(placing.shown_labels(rows, "label"), draw, "No conversions in it.", charts.TALL)
+    place_chart(placing.shown_labels(rows, "label"), draw, "No conversions in it.", placing.TABLE_HEIGHT)
     st.text(f"Version of the model: {version}. Filters above don't apply here.")
 
 
@@ -101,7 +102,12 @@ def _either(label: str, options: list[str], key: str) -> str:
 
 def _model(label: str, key: str, default: str) -> str:
     chosen: str = st.selectbox(
-        label, MODELS, MODELS.index(default), key=key, bind="query-params", width=190, required=True
+        label,
+        MODELS,
+        MODELS.index(default),
+        key=key,
+        bind="query-params",
+        width=190,
     )
     return chosen
 

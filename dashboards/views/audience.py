@@ -84,13 +84,13 @@ def _outcomes(searched: pl.DataFrame) -> pl.DataFrame:
 
 
 def _pages(rows: pl.DataFrame, heading: str, name: str) -> None:
-    columns = {"page": text_column("Page", 280), "sessions": number_column("Sessions")}
+    columns = {"page": text_column("Page", 235), "sessions": number_column("Sessions")}
     place_table(rows, columns, name, heading=heading)
 
 
 def _terms(searched: pl.DataFrame) -> None:
     columns = {
-        "query": text_column("Searched for", 160),
+        "query": text_column("Searched for", 110),
         "searches": number_column("Searches"),
         "unclicked": number_column("No click"),
         "click_through": share_column("Clicked"),

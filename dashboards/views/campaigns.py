@@ -20,7 +20,7 @@ _BARS = 9
 def body(look: Look, scope: Scope) -> None:
     """Totals, the dearest campaigns, their days."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        model = st.selectbox("Model", MODELS, 3, key="model", bind="query-params", width=190, required=True)
+        model = st.selectbox("Model", MODELS, 3, key="model", bind="query-params", width=190)
         measure = st.selectbox(
             "Trend of",
             list(MEASURES),
@@ -28,13 +28,13 @@ def body(look: Look, scope: Scope) -> None:
             bind="query-params",
             format_func=MEASURES.__getitem__,
             width=220,
-            required=True,
         )
     found = look.figure(campaigns, scope, model)
     total = placing.shown_labels(found.total, "campaign")
     _figures(total)
     nothing = "No campaigns on the days of this period."
     leaders = total.group_by("campaign", maintain_order=True).agg(pl.col(*MEASURES).sum())
+    leaders = leaders.sort("credited_reporting_value", descending=True, maintain_order=True)
     earned = partial(
         charts.bars,
         label="campaign",

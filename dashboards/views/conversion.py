@@ -72,8 +72,8 @@ def _show(told: Story) -> None:
         "",
         trail_chart.HEIGHT,
     )
-    placing.side_by_side(partial(_credits, told), partial(_trail, told), widths=(1, 1))
-    _arithmetic(told)
+    _credits(told)
+    placing.side_by_side(partial(_arithmetic, told), partial(_trail, told), widths=(3, 2))
 
 
 def _head(told: Story) -> None:
@@ -86,7 +86,7 @@ def _head(told: Story) -> None:
         "Worth": _worth(told),
         "State": "final" if row["is_final"] else "may still change",
     }
-    with st.container(border=True, horizontal=True, gap="large"):
+    with st.container(border=True, horizontal=True, gap="medium"):
         for label, value in facts.items():
             with st.container(width="content", gap=None):
                 st.caption(label)
@@ -127,11 +127,16 @@ def _credits(told: Story) -> None:
         "campaign": text_column("Campaign or promotion", 140),
         **{model: number_column(model, 4) for model in MODELS},
     }
-    place_table(frame, columns, "credits", heading="Touches, and the credit of each by model")
-    sums = {model: sum(row["credit"] for row in rows_) for model, rows_ in told.credits.items() if rows_}
-    lowest, highest = min(sums.values(), default=0.0), max(sums.values(), default=0.0)
-    words = f"{lowest:.9g}" if lowest == highest else f"{lowest:.9f} to {highest:.9f}"
-    st.text(f"Credits of each model sum to {words}.")
+    place_table(
+        frame, columns, "credits", heading="Touches, and the credit of each by model", height=_fit(frame)
+    )
+    sums = {f"{sum(row['credit'] for row in each):.9f}" for each in told.credits.values() if each}
+    st.text(f"Credits of each model sum to {' or '.join(sorted(sums)) or 'nothing yet'}.")
+
+
+def _fit(rows: pl.DataFrame) -> int:
+    """As high as the rows take, within reason: nothing comes to them while one looks."""
+    return min(36 + 35 * max(rows.height, 1), placing.TABLE_HEIGHT)
 
 
 def _trail(told: Story) -> None:
@@ -139,7 +144,7 @@ def _trail(told: Story) -> None:
         "step": "#",
         "kind": "Step",
         "at": time_column("When (UTC)"),
-        "address": text_column("Address", 190),
+        "address": text_column("Address", 150),
         "promotion_id": text_column("Promotion", 100),
         "matched_on": text_column("Tied to the next by", 110),
     }
@@ -185,11 +190,11 @@ def _model(told: Story, model: str) -> None:
     columns = {
         "position": "#",
         "channel": "Channel",
-        "why": text_column("Why", 330),
-        "share": text_column("Credit × value", 330),
+        "why": text_column("Why", 230),
+        "share": text_column("Credit × value", 200),
         "value": number_column(sources.CURRENCY, 4),
     }
-    place_table(frame, columns, f"arithmetic-{model}", height=220)
+    place_table(frame, columns, f"arithmetic-{model}", height=265)
 
 
 page.show(body)

@@ -56,7 +56,7 @@ def _figures(look: Look, scope: Scope, before: Scope | None) -> None:
 
     placing.metrics(
         {
-            "Visitors in the last hour": _visitors(look, scope),
+            "Visitors, last hour": _visitors(look, scope),
             "Events": counted("events", "Events of people, copies left out."),
             "Sessions": counted("sessions", "Sessions started; 30 minutes of quiet end one."),
             "Conversions": counted("conversions", "Goals reached; an order counts once."),
@@ -108,11 +108,11 @@ def _channels(look: Look, scope: Scope) -> None:
 def _latest(look: Look, scope: Scope) -> None:
     columns = {
         "converted_at": time_column("Converted (UTC)"),
-        "goal": text_column("Goal", 120),
-        "order_id": "Order",
-        "person_id": "Person",
-        "reporting_value": number_column(f"Value ({sources.CURRENCY})", 2),
+        "goal": text_column("Goal", 115),
+        "order_id": text_column("Order", 100),
+        "reporting_value": number_column(sources.CURRENCY, 2),
         "touches": "Touches",
+        "person_id": text_column("Person", 100),
         "state": "State",
     }
     rows = look.figure(conversions.latest_conversions, scope)

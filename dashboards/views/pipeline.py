@@ -52,6 +52,7 @@ def body(look: Look, _: Scope | None) -> None:
         names=["refine"],
         heading="Share of rows that came late",
         unit="share of rows",
+        format_=".1%",
     )
     nothing = "No micro-batches yet."
     shares = batches.filter(pl.col("job") == "refine").drop_nulls("late_share")

@@ -1,5 +1,6 @@
 """Data quality: the gate, expectations over time, and what was refused."""
 
+from datetime import datetime, timezone
 from functools import partial
 
 import charts
@@ -14,7 +15,7 @@ from palette import Palette
 from placing import number_column, place_chart, place_table, text_column, time_column
 from reading.lake import Look
 from scope import Scope
-from wording import plain_text, utc
+from wording import lasting, plain_text, utc
 
 _NOTHING = "No expectations have looked at these tables yet."
 
@@ -33,7 +34,7 @@ def body(look: Look, scope: Scope | None) -> None:
                 "At the latest look at each table.",
             ),
             "Warnings": (number(gates.warnings), "Not met, but nothing is held back for it."),
-            "Since": (utc(gates.since) if gates.since else "–", "When the gate came to be so."),
+            "Since": _since(gates.since),
         }
     )
     place_chart(_runs(look.figure(quality.history)), _draw, _NOTHING, 220)
@@ -41,6 +42,12 @@ def body(look: Look, scope: Scope | None) -> None:
     _docs()
     if scope is not None:
         placing.side_by_side(partial(_reasons, look, scope), partial(_examples, look, scope), widths=(2, 3))
+
+
+def _since(at: datetime | None) -> tuple[str, str]:
+    if at is None:
+        return "–", "When the gate came to be so."
+    return lasting(datetime.now(timezone.utc) - at), f"The gate has been so since {utc(at)}."
 
 
 def _runs(history: pl.DataFrame) -> pl.DataFrame:
@@ -59,13 +66,13 @@ def _draw(rows: pl.DataFrame, palette: Palette) -> object:
 
 def _results(latest: pl.DataFrame) -> None:
     columns = {
-        "table": text_column("Table", 170),
-        "expectation": text_column("Expectation", 300),
+        "table": text_column("Table", 130),
+        "expectation": text_column("Expectation", 280),
         "column": "Column",
         "outcome": "Outcome",
         "severity": "Severity",
         "observed": number_column("Observed", 4, "Share of rows not as expected; of a number, the number"),
-        "unexpected_count": number_column("Rows not as expected"),
+        "unexpected_count": number_column("Not as expected"),
         "run_at": time_column("Looked at (UTC)"),
     }
     outcome = pl.when("success").then(pl.lit("met")).otherwise(pl.lit("NOT MET")).alias("outcome")
@@ -108,7 +115,7 @@ def _examples(look: Look, scope: Scope) -> None:
     )
     columns = {
         "arrival_time": time_column("Arrived (UTC)"),
-        "value": text_column("The record, as it came", 420),
+        "value": text_column("The record, as it came", 330),
         "topic": "Topic",
         "partition": "Partition",
         "offset": "Offset",

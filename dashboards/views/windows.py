@@ -12,7 +12,7 @@ import streamlit as st
 from figures.windows import KINDS, LONGEST, MEASURES, Panes, panes
 from palette import Palette
 from period import DAYS, HOURS, MINUTES, SLIDING
-from placing import number_column, place_chart, place_table, time_column
+from placing import change_column, number_column, place_chart, place_table, time_column
 from reading.lake import Look
 from scope import Scope
 
@@ -27,7 +27,7 @@ _WIDTHS = {
 
 def body(look: Look, scope: Scope) -> None:
     """How many windows of each pane, over time; each correction."""
-    kind = st.selectbox("Windows of", KINDS, 1, key="window", bind="query-params", width=220, required=True)
+    kind = st.selectbox("Windows of", KINDS, 1, key="window", bind="query-params", width=220)
     longest = LONGEST.get(kind, scope.period.length)
     asked = Scope(scope.period.last(longest), scope.channels)
     found = look.figure(panes, asked, kind)
@@ -85,7 +85,7 @@ def _corrections(found: Panes) -> None:
         digits = 2 if name == "reporting_value" else 0
         label = sources.CURRENCY if name == "reporting_value" else name.replace("_", " ").capitalize()
         columns[f"{name}_then"] = number_column(f"{label} on time", digits)
-        columns[f"{name}_change"] = number_column("± since", digits, f"{label}: what late events changed")
+        columns[f"{name}_change"] = change_column("± since", digits, f"{label}: what late events changed")
     rows = found.corrected.with_columns(pl.col("channel").fill_null("all"))
     place_table(
         rows, columns, "corrections", heading="Corrections: what was said on time, and what has changed since"

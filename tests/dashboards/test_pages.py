@@ -92,9 +92,10 @@ class TestFigures:
     ) -> None:
         page = open_page(shop_home, "overview", period="24 hours", channel="Direct")
         ((now, before),) = sql(
-            "WITH t AS (SELECT * FROM gold.traffic WHERE window_kind = '1 minute'), e AS (SELECT max(window_end) AS"
-            ' "end" FROM t WHERE channel IS NULL) SELECT sum(events) FILTER (window_start >= "end" - INTERVAL 1 DAY),'
-            ' sum(events) FILTER (window_start < "end" - INTERVAL 1 DAY AND window_start >= "end" - INTERVAL 2 DAY)'
+            "WITH t AS (SELECT * FROM gold.traffic WHERE window_kind = '1 minute'),"
+            " e AS (SELECT max(window_end) - INTERVAL 1 DAY AS day FROM t WHERE channel IS NULL)"
+            " SELECT sum(events) FILTER (window_start >= day),"
+            " sum(events) FILTER (window_start < day AND window_start >= day - INTERVAL 1 DAY)"
             " FROM t, e WHERE channel = 'Direct'"
         )
         events = next(each for each in page.metric if each.label == "Events")
@@ -123,7 +124,7 @@ class TestFigures:
             " AND goal = 'Order Completed' ORDER BY touches DESC, conversion_id LIMIT 1"
         )
         page = open_page(shop_home, "conversion", conversion=wanted[:12])
-        credit, trail, *arithmetic = (element.value for element in page.dataframe)
+        credit, *arithmetic, trail = (element.value for element in page.dataframe)
         assert len(credit) == touches
         rows = sql(f"SELECT model, position, credit FROM gold.attribution WHERE conversion_id = '{wanted}'")
         shown = {
@@ -168,9 +169,10 @@ class TestFigures:
     def test_journeys(self, open_page: Any, shop_home: Path, sql: Any) -> None:
         page = open_page(shop_home, "journeys", period="All")
         paths = sql(
-            "SELECT path, count(*), sum(value) FROM (SELECT conversion_id, sum(credited_reporting_value) AS value,"
-            " string_agg(CASE position WHEN 0 THEN 'no touch' ELSE channel END, ' › ' ORDER BY position) AS path"
-            " FROM gold.attribution WHERE model = 'linear' GROUP BY 1) WHERE coalesce(value, 0) >= 0 GROUP BY 1"
+            "WITH j AS (SELECT conversion_id, sum(credited_reporting_value) AS value,"
+            " string_agg(CASE position WHEN 0 THEN 'no touch' ELSE channel END, ' › ' ORDER BY position)"
+            " AS path FROM gold.attribution WHERE model = 'linear' GROUP BY 1)"
+            " SELECT path, count(*), sum(value) FROM j WHERE coalesce(value, 0) >= 0 GROUP BY 1"
         )
         shown = {row["path"]: row["conversions"] for row in page.dataframe[0].value.to_dict("records")}
         assert shown == {path: count for path, count, _ in paths}
@@ -188,7 +190,8 @@ class TestFigures:
         assert number(metrics(page)["Pages each"]) == round(views / sessions, 1)
         entries, exits, terms = (element.value for element in page.dataframe)
         for shown, column in ((entries, "entry_url"), (exits, "exit_url")):
-            query = f"SELECT coalesce(regexp_replace({column}, '[?#].*$', ''), 'unknown'), count(*) {people} GROUP BY 1"
+            address = f"coalesce(regexp_replace({column}, '(^https?://)|([?#].*$)', '', 'g'), 'unknown')"
+            query = f"SELECT {address}, count(*) {people} GROUP BY 1"
             counted = dict(sql(query))
             assert {row.page: row.sessions for row in shown.itertuples()}.items() <= counted.items()
             assert shown["sessions"].max() == max(counted.values())
@@ -199,7 +202,8 @@ class TestFigures:
         page = open_page(shop_home, "windows", period="All", window="1 hour")
         panes = dict(
             sql(
-                "SELECT pane, count(*) FROM gold.traffic WHERE window_kind = '1 hour' AND channel IS NULL GROUP BY 1"
+                "SELECT pane, count(*) FROM gold.traffic"
+                " WHERE window_kind = '1 hour' AND channel IS NULL GROUP BY 1"
             )
         )
         shown = metrics(page)
@@ -227,7 +231,8 @@ class TestFigures:
     def test_pipeline(self, open_page: Any, shop_home: Path, sql: Any) -> None:
         page = open_page(shop_home, "pipeline")
         ((taken, late, refused, copies),) = sql(
-            "SELECT sum(input_rows) FILTER (job = 'ingest'), sum(late), sum(rejected), sum(duplicates) FROM ops.ledger"
+            "SELECT sum(input_rows) FILTER (job = 'ingest'), sum(late), sum(rejected), sum(duplicates)"
+            " FROM ops.ledger"
         )
         shown = metrics(page)
         assert [number(shown[name]) for name in ("Records taken in", "Refused", "Copies")] == [

@@ -48,7 +48,7 @@ def test_the_time_before_is_at_the_same_hours(hours: int, days: int) -> None:
 @pytest.mark.parametrize("length", [timedelta(minutes=1), timedelta(hours=25), timedelta(days=365)])
 def test_no_period_has_more_steps_than_can_be_seen(length: timedelta) -> None:
     period = Period(END - length, END)
-    assert length / period.step <= 300
+    assert length / period.step <= 150
 
 
 @pytest.mark.parametrize(
