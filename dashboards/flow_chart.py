@@ -21,9 +21,7 @@ def flow(rows: pl.DataFrame, palette: Palette) -> alt.LayerChart:
     """
     nodes = _nodes(rows)
     channels = sorted({name for _, name in nodes if name != CONVERTED})
-    colours = alt.Scale(
-        domain=[*channels, CONVERTED], range=[*palette.of_channels(channels), palette.conversions]
-    )
+    colours = alt.Scale(domain=[*channels, CONVERTED], range=[*palette.of_channels(channels), palette.text])
     colour = alt.Color("source:N", scale=colours, legend=None)
     deepest = max(step for step, _ in nodes)
     x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-deepest - 0.05, 0.42], nice=False))
@@ -34,21 +32,19 @@ def flow(rows: pl.DataFrame, palette: Palette) -> alt.LayerChart:
         .mark_area(opacity=0.45, interpolate="monotone")
         .encode(x=x, y=y, y2="high:Q", detail="ribbon:N", color=colour, tooltip=tips)
     )
-    boxes = _boxes(nodes)
-    bars = (
-        alt.Chart(boxes).mark_rect().encode(x=x, x2="right:Q", y=y, y2="high:Q", color=colour, tooltip=tips)
-    )
+    boxes = alt.Chart(_boxes(nodes))
+    bars = boxes.mark_rect().encode(x=x, x2="right:Q", y=y, y2="high:Q", color=colour, tooltip=tips)
     names = (
-        alt.Chart(boxes.filter(pl.col("high") - pl.col("low") > 0.02))
+        boxes.transform_filter("datum.high - datum.low > 0.02")
         .mark_text(align="left", dx=4, color=palette.text, fontSize=12, limit=130)
-        .encode(x="right:Q", y="middle:Q", text="source:N")
+        .encode(x=alt.X("right:Q", axis=None), y=alt.Y("middle:Q", axis=None), text="source:N")
     )
     heads = (
         alt.Chart(
             pl.DataFrame({"x": [-float(step) for step in range(deepest + 1)], "told": _STEPS[: deepest + 1]})
         )
         .mark_text(align="left", color=palette.quiet, fontSize=12)
-        .encode(x=x, y=alt.datum(1.04), text="told:N")
+        .encode(x=x, y=alt.YDatum(1.04, type="quantitative"), text="told:N")
     )
     layers = alt.layer(ribbons, bars, names, heads)
     return layers.properties(title=title("The last steps to a conversion"), height=TALL)

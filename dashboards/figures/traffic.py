@@ -14,6 +14,8 @@ EARLY = "may still change"
 
 _COUNTED = ("events", "page_views", "sessions", "conversions", "reporting_value")
 _FIVE = timedelta(minutes=5)
+_INSTANT = pl.Datetime("us", "UTC")
+_AROUND = timedelta(days=2)  # of an end, in which a minute with data is: the longest window is a day
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,13 @@ def extent(ask: Ask) -> tuple[datetime, datetime] | None:
 
     Sessions speak as long as traffic has nothing to say: gold follows silver.
     """
-    minutes = Query("gold.traffic").only("window_kind", "=", MINUTES).only("channel", "null")
-    ends = (Measure("first", "min", "window_start"), Measure("last", "max", "window_end"))
-    first, last = ask(Query("gold.traffic", (), ends, minutes.where)).row(0)
+    ends = (Measure("first", "min", "window_start"), Measure("last", "max", "window_start"))
+    first, last = ask(Query("gold.traffic", (), ends)).row(0)
+    if first is not None:  # of windows of any kind: look for the minute near each end alone
+        ends = (Measure("first", "min", "window_start"), Measure("last", "max", "window_end"))
+        minutes = Query("gold.traffic", (), ends).only("window_kind", "=", MINUTES).only("channel", "null")
+        first = ask(minutes.only("window_start", "<=", first + _AROUND))["first"][0]
+        last = ask(minutes.only("window_start", ">=", last - _AROUND))["last"][0]
     if first is None:
         ends = (Measure("first", "min", "started_at"), Measure("last", "max", "ended_at"))
         first, last = ask(Query("silver.sessions", (), ends)).row(0)
@@ -108,13 +114,9 @@ def start_of_step(period: Period) -> pl.Expr:
     if period.kind != DAYS:
         return start.dt.truncate(period.step).alias("start")
     day = timedelta(days=1)
-    number = (start - period.start + day / 2) // day // (period.step // day)  # days may have 23 hours
-    return (pl.lit(period.start).cast(start_type()) + number * period.step).alias("start")
-
-
-def start_type() -> pl.DataType:
-    """The type of instants."""
-    return pl.Datetime("us", "UTC")
+    number = (start - period.start + day / 2).dt.total_days()  # days may have 23 hours
+    steps = number // (period.step // day)
+    return (pl.lit(period.start, _INSTANT) + steps * period.step).alias("start")
 
 
 def _minute(at: datetime) -> datetime:

@@ -43,6 +43,8 @@ def test_each_page_opens_and_asks_no_other_host(view: str, web: Browsing) -> Non
     page = web.open(view, period="All")
     expect(page.get_by_text("All times are UTC.")).to_be_visible()
     expect(page.get_by_test_id("stException")).to_have_count(0)
+    charts = page.get_by_test_id("stVegaLiteChart")
+    expect(charts.locator("svg.marks")).to_have_count(charts.count())
     assert web.elsewhere == []
 
 
