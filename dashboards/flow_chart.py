@@ -25,7 +25,7 @@ def flow(rows: pl.DataFrame, palette: Palette) -> alt.LayerChart:
     colour = alt.Color("source:N", scale=colours, legend=None)
     deepest = max(step for step, _ in nodes)
     x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-deepest - 0.05, 0.42], nice=False))
-    y = alt.Y("low:Q", axis=None, scale=alt.Scale(domain=[0, 1.06], nice=False))
+    y = alt.Y("low:Q", axis=None, scale=alt.Scale(domain=[-0.03, 1.06], nice=False))
     tips = [alt.Tooltip("told:N", title="way"), alt.Tooltip("conversions:Q", format=",d")]
     ribbons = (
         alt.Chart(_ribbons(rows, nodes))

@@ -64,9 +64,16 @@ def _behind(look: Look, scope: Scope, model: str) -> None:
     }
     heading = f"Conversions behind it, by {model}"
     chosen = choose_row(rows, columns, "conversions-behind", placing.TABLE_HEIGHT, heading)
-    st.caption("Choose a row to see why.")
-    if chosen is not None:
-        st.switch_page("views/conversion.py", query_params={"conversion": rows["conversion_id"][chosen]})
+    if chosen is None:
+        st.caption("Choose a row to see why.")
+        return
+    asked = {name: st.query_params.get_all(name) for name in st.query_params}
+    st.page_link(
+        "views/conversion.py",
+        label="Why? Open this conversion",
+        icon=":material/route:",
+        query_params={**asked, "conversion": rows["conversion_id"][chosen]},
+    )
 
 
 def _data_driven(look: Look) -> None:

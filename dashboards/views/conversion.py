@@ -17,10 +17,13 @@ from scope import MODELS, Scope
 from wording import plain_text, utc
 
 _KEY = "conversion"
+_CHOSEN = "chosen-conversion"  # in the list, to be asked for next
 
 
 def body(look: Look, scope: Scope) -> None:
     """The conversion asked for; else some to choose from."""
+    if chosen := st.session_state.pop(_CHOSEN, None):
+        st.session_state[_KEY] = chosen
     wanted = st.text_input(
         "Conversion, order, or UID of its event",
         key=_KEY,
@@ -54,7 +57,8 @@ def _offer(look: Look, scope: Scope) -> None:
         rows, columns, "latest-conversions", placing.TABLE_HEIGHT, "The latest ones: choose one"
     )
     if chosen is not None:
-        st.switch_page("views/conversion.py", query_params={_KEY: rows["conversion_id"][chosen]})
+        st.session_state[_CHOSEN] = rows["conversion_id"][chosen]
+        st.rerun(scope="fragment")
 
 
 def _which(found: list[Row]) -> Row:

@@ -84,7 +84,17 @@ def test_a_filter_is_in_the_address_and_goes_along_to_other_pages(web: Browsing)
 def test_a_conversion_is_opened_from_attribution_and_its_credits_sum_to_one(web: Browsing) -> None:
     page = web.open("attribution", period="All")
     web.choose_first_row("Conversions behind it")
+    page.get_by_text("Why? Open this conversion").click()
     expect(page.get_by_role("heading", name="Conversion", exact=True)).to_be_visible()
+    expect(page.get_by_text("Credits of each model sum to 1.")).to_be_visible()
+    assert "conversion=" in page.url
+    web.go_to("Attribution")
+    expect(page.get_by_role("radio", name="All", exact=True)).to_be_checked()
+
+
+def test_a_conversion_is_chosen_from_the_latest(web: Browsing) -> None:
+    page = web.open("conversion")
+    web.choose_first_row("The latest ones")
     expect(page.get_by_text("Credits of each model sum to 1.")).to_be_visible()
     assert "conversion=" in page.url
 

@@ -320,6 +320,16 @@ def hostile_home(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+def test_a_conversion_chosen_from_the_list_is_asked_for(open_page: Any, shop: Shop, shop_home: Path) -> None:
+    page = open_page(shop_home, "conversion", period="All")
+    chosen = shop.tables["gold.conversions"][3]["conversion_id"]
+    page.session_state["chosen-conversion"] = chosen
+    page.run()
+    assert not page.exception
+    assert page.text_input(key="conversion").value == chosen
+    assert "Credits of each model sum to 1." in said(page)
+
+
 def test_a_hostile_conversion_can_be_opened(open_page: Any, shop: Shop, hostile_home: Path) -> None:
     told = shop.tables["gold.conversions"][0]["conversion_id"]
     page = open_page(hostile_home, "conversion", conversion=told)

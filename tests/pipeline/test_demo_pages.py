@@ -67,6 +67,7 @@ def test_each_page_opens(view: str, demo: Browsing) -> None:
 def test_a_conversion_is_opened_and_its_credits_sum_to_one(demo: Browsing) -> None:
     page = demo.open("attribution", period="All")
     demo.choose_first_row("Conversions behind it")
+    page.get_by_text("Why? Open this conversion").click()
     expect(page.get_by_text("Credits of each model sum to 1.")).to_be_visible()
 
 
