@@ -3,11 +3,15 @@
 Run by `make pictures`. What they were taken of is written beside them: a test tells when they are old.
 """
 
+import argparse
 import sys
 import tempfile
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Literal
 
+import polars as pl
 from playwright.sync_api import Browser, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -21,63 +25,73 @@ from kit.warehouse_builder import append_rows, build_warehouse  # noqa: E402
 
 _WIDTH = 1440  # pixels
 _EVENING = 20  # o'clock, UTC
-_QUERIES = {"overview": "?period=24+hours", "pipeline": "?over=Week"}
+_QUERIES = {"overview": "?period=24+hours", "pipeline": "?over=Week", "conversion": "?conversion={longest}"}
 _ASKED = "?period=All"
+_SETTLE = 1100  # milliseconds that a page takes to draw itself
 
 
 def main() -> None:
     """Build the tables, start the pages, take the pictures."""
-    wanted = sys.argv[1:] or list(VIEWS)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("pages", nargs="*", default=VIEWS, help="all of them, if none is named")
+    parser.add_argument("--home", type=Path, help="keep the tables here, and use them if they are there")
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        home = Path(folder)
-        shop = Shop(_last_evening(), days=12, events=48_000)
-        build_warehouse(home, shop.tables)
-        orders = [row for row in shop.tables["gold.conversions"] if row["goal"] == "Order Completed"]
-        told = max(orders, key=lambda row: (row["touches"], row["conversion_id"]))["conversion_id"]
-        _QUERIES["conversion"] = f"?conversion={told}"
+        home = arguments.home or Path(folder)
+        shop = Shop(_last_evening(), days=7, events=22_000)
+        if not (home / "warehouse").exists():
+            home.mkdir(exist_ok=True)
+            build_warehouse(home, shop.tables)
         with served(home) as address, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
-            for name in wanted:
-                append_rows(home, "ops.ledger", _batches(shop))  # so that the figures are fresh
-                for theme in ("light", "dark"):
-                    _take(
-                        browser,
-                        f"{address}{'' if name == 'overview' else name}{_QUERIES.get(name, _ASKED)}",
-                        theme,
-                        PICTURES / f"{name}-{theme}.png",
-                    )
+            for theme in ("light", "dark"):
+                _take_all(browser, home, address, theme, arguments.pages)
             browser.close()
     PICTURED.write_text(digest_of_pages() + "\n", encoding="utf-8")
+
+
+def _take_all(browser: Browser, home: Path, address: str, theme: str, views: Sequence[str]) -> None:
+    dark: Literal["dark", "light"] = "dark" if theme == "dark" else "light"
+    context = browser.new_context(
+        color_scheme=dark, viewport={"width": _WIDTH, "height": 1000}, locale="en-GB"
+    )
+    page = context.new_page()
+    for view in views:
+        _append_a_batch(home)
+        query = (
+            f"?conversion={_longest_journey(home)}" if view == "conversion" else _QUERIES.get(view, _ASKED)
+        )
+        page.set_viewport_size({"width": _WIDTH, "height": 1000})
+        page.goto(f"{address}{'' if view == 'overview' else view}{query}")
+        page.get_by_text("All times are UTC.").wait_for(timeout=60_000)
+        page.wait_for_timeout(_SETTLE)
+        height = page.evaluate("document.querySelector('[data-testid=stMainBlockContainer]').scrollHeight")
+        page.set_viewport_size({"width": _WIDTH, "height": int(height) + 10})
+        page.wait_for_timeout(_SETTLE)
+        page.screenshot(path=str(PICTURES / f"{view}-{theme}.png"))
+        print(f"{view}-{theme}.png", height, flush=True)  # noqa: T201
+    context.close()
+
+
+def _longest_journey(home: Path) -> str:
+    """The order with the most touches."""
+    orders = pl.scan_delta(str(home / "warehouse/gold/conversions")).filter(goal="Order Completed")
+    found = orders.sort("touches", "conversion_id", descending=True).head(1).collect()
+    return str(found["conversion_id"][0])
+
+
+def _append_a_batch(home: Path) -> None:
+    """A micro-batch of each job just now, so that the figures are fresh."""
+    now = datetime.now(timezone.utc)
+    ledger = pl.scan_delta(str(home / "warehouse/ops/ledger")).sort("batch_id", "started_at").tail(4)
+    rows = ledger.with_columns(pl.lit(now).alias("started_at"), pl.lit(now).alias("position"))
+    append_rows(home, "ops.ledger", rows.collect().to_dicts())
 
 
 def _last_evening() -> datetime:
     """The shop's busiest hour."""
     now = datetime.now(timezone.utc)
     return now.replace(hour=19, minute=40) - timedelta(days=now.hour < _EVENING)
-
-
-def _batches(shop: Shop) -> list[dict[str, object]]:
-    """A micro-batch of each job just now."""
-    now = datetime.now(timezone.utc)
-    return [{**row, "started_at": now, "position": now} for row in shop.tables["ops.ledger"][-4:]]
-
-
-def _take(browser: Browser, address: str, theme: str, file: Path) -> None:
-    context = browser.new_context(
-        color_scheme="dark" if theme == "dark" else "light",
-        viewport={"width": _WIDTH, "height": 1000},
-        locale="en-GB",
-    )
-    page = context.new_page()
-    page.goto(address)
-    page.get_by_text("All times are UTC.").wait_for(timeout=60_000)
-    page.wait_for_timeout(2500)
-    height = page.evaluate("document.querySelector('[data-testid=stMainBlockContainer]').scrollHeight")
-    page.set_viewport_size({"width": _WIDTH, "height": int(height) + 20})
-    page.wait_for_timeout(2500)
-    page.screenshot(path=str(file))
-    context.close()
-    print(file.relative_to(ROOT), height)  # noqa: T201
 
 
 if __name__ == "__main__":
