@@ -58,9 +58,7 @@ def _take_all(browser: Browser, home: Path, address: str, theme: str, views: Seq
     page = context.new_page()
     for view in views:
         _append_a_batch(home)
-        query = (
-            f"?conversion={_longest_journey(home)}" if view == "conversion" else _QUERIES.get(view, _ASKED)
-        )
+        query = _QUERIES.get(view, _ASKED).format(longest=_longest_journey(home))
         page.set_viewport_size({"width": _WIDTH, "height": 1000})
         page.goto(f"{address}{'' if view == 'overview' else view}{query}")
         page.get_by_text("All times are UTC.").wait_for(timeout=60_000)
