@@ -33,7 +33,8 @@ def place_chart(
     chart = draw(data, palette_of(st.context.theme.type))
     written = locale()
     number = {"decimal": written.point, "thousands": written.group, "grouping": [3], "currency": ["", ""]}
-    st.altair_chart(chart.configure(locale={"number": number}))  # type: ignore[attr-defined]
+    words = f"{chart.title.text}. The figures are in the tables of this page."  # type: ignore[attr-defined]
+    st.altair_chart(chart.configure(locale={"number": number}), alt=words)  # type: ignore[attr-defined]
 
 
 def say_nothing(words: str, height: int = charts.HEIGHT) -> None:
