@@ -86,7 +86,7 @@ def _change(now: float, then: float) -> str | None:
     if then <= 0:
         return None
     change = 100 * (now - then) / then
-    sign = "+" if change > 0 else "−" if change < 0 else "±"
+    sign = "+" if change > 0 else "-" if change < 0 else "±"  # the arrow goes by a plain hyphen
     return f"{sign}{placing.locale().number(abs(change), 0)} %"
 
 
