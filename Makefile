@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long chaos bench bench-attribution bench-freshness bench-trickle bench-dedup bench-quality bench-silver lint format types imports lock app-requirements wheel lock-jars clean
+.PHONY: help setup demo test test-long chaos bench bench-attribution bench-freshness bench-trickle bench-dashboard bench-dedup bench-quality bench-silver pictures lint format types imports lock app-requirements wheel lock-jars clean
 MAKEFLAGS += --no-print-directory
 # A build machine's own package settings must not leak into the lock.
 LOCK := env -u UV_FIND_LINKS -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL .venv/bin/uv pip compile
@@ -40,7 +40,7 @@ test-long: setup ## the tests that take minutes
 chaos: setup ## the tests that kill processes in mid-run
 	@exec .venv/bin/pytest -m chaos $(ARGS)
 
-bench: bench-dedup bench-silver bench-attribution bench-quality bench-freshness bench-trickle ## the benchmarks, one after the other
+bench: bench-dedup bench-silver bench-attribution bench-quality bench-freshness bench-trickle bench-dashboard ## the benchmarks, one after the other
 
 bench-attribution: setup ## does publishing cost the same with 16 times the touches behind it?
 	@exec .venv/bin/python -m benchmarks.attribution $(ARGS)
@@ -59,6 +59,12 @@ bench-silver: setup ## how many events a second does silver take, beside queries
 
 bench-quality: setup ## what does the gate before gold cost, at 10,000 to 500,000 rows? does a clean day close it?
 	@exec .venv/bin/python -m benchmarks.quality $(ARGS)
+
+bench-dashboard: setup ## how long do the queries of each page take, for ten viewers at once?
+	@exec .venv/bin/python -m benchmarks.dashboard $(ARGS)
+
+pictures: setup ## take the pictures of docs/tour.md anew (needs Chromium); ARGS="journeys" for one page
+	@exec .venv/bin/python scripts/pictures.py $(ARGS)
 
 format: setup ## put the code into its one shape
 	@.venv/bin/ruff check --fix --quiet || true

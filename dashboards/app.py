@@ -1,55 +1,59 @@
-"""The page: who came, what they did, and which campaign earned which conversion.
+"""The analytics application: who came, what they did, and which campaign earned which conversion.
 
-Reads the tables under `$MILLRACE_HOME/warehouse` and writes nothing.
+Reads the tables and writes nothing. Each page is a file of `views/`.
 """
 
-import os
-from datetime import datetime, timezone
 from pathlib import Path
 
-import figures
+import filters
+import guard
 import header
-import reports
-import sections
+import sources
 import streamlit as st
-from freshness import progress
-from period import CHOICES, DEFAULT, chosen_period
-from warehouse import Warehouse
+from wording import plain_text
 
-REFRESH_SECONDS = 2.5
+_HERE = Path(__file__).parent
+_ALL = (filters.PERIOD, filters.CHANNEL, filters.CAMPAIGN)
+_PAGES = {
+    "Answers": {
+        "overview": ("Overview", "monitoring", _ALL[:2]),
+        "attribution": ("Attribution", "balance", _ALL),
+        "conversion": ("Conversion", "route", ()),
+        "campaigns": ("Campaigns", "campaign", (filters.PERIOD, filters.CAMPAIGN)),
+        "journeys": ("Journeys", "conversion_path", _ALL),
+        "audience": ("Audience", "groups", _ALL),
+    },
+    "Trust": {
+        "windows": ("Windows", "view_week", _ALL[:2]),
+        "quality": ("Data quality", "verified", _ALL[:1]),
+        "pipeline": ("Pipeline", "valve", ()),
+    },
+}
+_LESS_AIR = "<style>.stMainBlockContainer { padding: 3.2rem 2.2rem 2.5rem; }</style>"
 
-
-@st.cache_resource
-def open_warehouse(root: str) -> Warehouse:
-    """One for all viewers, so that they share its answers."""
-    return Warehouse(Path(root))
-
-
-@st.fragment(run_every=REFRESH_SECONDS)
-def page() -> None:
-    """The whole page, drawn anew every few seconds."""
-    home = Path(os.environ.get("MILLRACE_HOME", ".millrace")).expanduser()
-    currency = os.environ.get("MILLRACE_REPORTING_CURRENCY", "EUR")
-    lake = open_warehouse(str((home / "warehouse").resolve()))
-    now = datetime.now(timezone.utc)
-    header.show(lake.answer(progress, ["ops.ledger"]), lake.rows("silver.events"), now)
-    extent = lake.answer(figures.extent, ["gold.traffic", "silver.sessions"])
-    if extent is None:
-        header.nothing_yet(lake.rows("bronze.kafka_records"))
-        return
-    choice = header.period_selector(list(CHOICES), DEFAULT)
-    period = chosen_period(choice, *extent)
-    sections.kpis(lake, period, currency)
-    sections.traffic(lake, period)
-    sections.attribution(lake, period, currency)
-    sections.sessions(lake, period)
-    sections.conversions(lake, period, currency)
-    reports.show(home)
-    header.footnote(lake.unreadable)
-
-
-_LESS_AIR = "<style>.stMainBlockContainer { padding-top: 2.5rem; padding-bottom: 2.5rem; }</style>"
-
-st.set_page_config(page_title="Millrace", page_icon=str(Path(__file__).with_name("icon.svg")), layout="wide")
+st.set_page_config(page_title="Millrace", page_icon=str(_HERE / "icon.svg"), layout="wide")
 st.html(_LESS_AIR)
-page()
+guard.check_viewer()
+st.logo(str(_HERE / "logo.svg"), size="large", icon_image=str(_HERE / "icon.svg"))
+pages = {
+    section: [
+        st.Page(
+            _HERE / "views" / f"{name}.py",
+            title=title,
+            icon=f":material/{icon}:",
+            url_path=name,
+            default=name == "overview",
+        )
+        for name, (title, icon, _) in group.items()
+    ]
+    for section, group in _PAGES.items()
+}
+current = st.navigation(pages)
+uses = {title: used for group in _PAGES.values() for title, _, used in group.values()}[current.title]
+header.show(current.title)
+filters.show(sources.lake().look(), uses)
+current.run()
+if who := guard.account():
+    with st.sidebar:
+        st.text(f"Logged in as {plain_text(who)}")
+        st.button("Log out", on_click=st.logout, type="tertiary")

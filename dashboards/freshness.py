@@ -1,16 +1,19 @@
-"""How fresh the page is, told from what the micro-batches left behind."""
+"""How fresh the figures are, told from what the micro-batches left behind."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import polars as pl
+from reading.lake import Ask
+from reading.query import Measure, Query
 
 LIVE, CATCHING_UP, STALE, NO_DATA = "Live", "Catching up", "Stale", "No data yet"
 
 _RECENT = timedelta(minutes=10)  # of ledger read: enough rows of every job, few files
 _QUIET = timedelta(minutes=2)  # without a micro-batch: longer than one takes, even when catching up
 _BEHIND = timedelta(seconds=30)  # of ingest stamps: more than a batch in flight
+_LEDGER = Query("ops.ledger", ("job", "started_at", "seconds", "watermark", "position"))
 
 
 @dataclass(frozen=True)
@@ -28,18 +31,14 @@ class Progress:
     behind: timedelta | None = None
 
 
-def progress(ledger: pl.LazyFrame) -> Progress:
-    """Read the ledger's end.
-
-    Args:
-        ledger: ops.ledger; may be empty.
-    """
-    last = ledger.select(pl.col("started_at").max()).collect().item()
+def progress(ask: Ask) -> Progress:
+    """Read the ledger's end."""
+    last = ask(Query("ops.ledger", measures=(Measure("last", "max", "started_at"),)))["last"][0]
     if last is None:
         return Progress()
-    jobs = _by_job(ledger.filter(pl.col("started_at") >= last - _RECENT))
+    jobs = _by_job(ask(_LEDGER.only("started_at", ">=", last - _RECENT)))
     if not {"ingest", "publish"} <= jobs.keys():  # one of them has been still for long, or never ran
-        jobs = _by_job(ledger)
+        jobs = _by_job(ask(_LEDGER))
     taken_in, done = (jobs[job].position if job in jobs else None for job in ("ingest", "publish"))
     watermarks = (jobs[job].watermark for job in ("publish", "refine") if job in jobs)
     return Progress(
@@ -64,27 +63,18 @@ def state(progress: Progress, events: int, now: datetime) -> str:
     return CATCHING_UP if (progress.behind or timedelta()) > _BEHIND else LIVE
 
 
-def ago(then: datetime, now: datetime) -> str:
-    """How long ago, in the largest unit that says it."""
-    seconds = max(int((now - then).total_seconds()), 0)
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit} ago"
-    return f"{seconds} s ago"
-
-
 class _Job(NamedTuple):
     position: datetime | None
     watermark: datetime | None
     ended_at: datetime
 
 
-def _by_job(ledger: pl.LazyFrame) -> dict[str, _Job]:
+def _by_job(ledger: pl.DataFrame) -> dict[str, _Job]:
     ended = pl.col("started_at") + pl.duration(microseconds=(pl.col("seconds") * 1e6).cast(pl.Int64))
     jobs = ledger.group_by("job").agg(
         pl.col("position").max(), pl.col("watermark").max(), ended.max().alias("ended_at")
     )
-    return {job: _Job(*rest) for job, *rest in jobs.collect().iter_rows()}
+    return {job: _Job(*rest) for job, *rest in jobs.iter_rows()}
 
 
 def _behind(taken_in: datetime | None, done: datetime | None) -> timedelta | None:

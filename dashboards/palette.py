@@ -2,6 +2,18 @@
 
 from dataclasses import dataclass
 
+CHANNELS = (
+    "Direct",
+    "Organic Search",
+    "Paid Search",
+    "Organic Social",
+    "Paid Social",
+    "Email",
+    "Display",
+    "Affiliates",
+    "Referral",
+)
+
 
 @dataclass(frozen=True)
 class Palette:
@@ -10,18 +22,68 @@ class Palette:
     Args:
         events: what came in.
         conversions: what came of it.
-        sessions: visits.
-        models: attribution models, in their order.
+        more: more than before.
+        less: less than before.
+        quiet: what is not in the foreground.
+        text: on the page.
+        series: one after the other: models, campaigns, jobs.
+        channels: in the order of `CHANNELS`; what is none of these is quiet.
     """
 
     events: str
     conversions: str
-    sessions: str
-    models: tuple[str, ...]
+    more: str
+    less: str
+    quiet: str
+    text: str
+    series: tuple[str, ...]
+    channels: tuple[str, ...]
+
+    def of_channels(self, names: list[str]) -> list[str]:
+        """A colour each: the same for a channel wherever it stands."""
+        return [self.channels[CHANNELS.index(name)] if name in CHANNELS else self.quiet for name in names]
 
 
-LIGHT = Palette("#0072B2", "#D55E00", "#0072B2", ("#0072B2", "#E69F00", "#009E73"))
-DARK = Palette("#56B4E9", "#F0883E", "#56B4E9", ("#56B4E9", "#E69F00", "#2BB892"))
+LIGHT = Palette(
+    events="#0072B2",
+    conversions="#D55E00",
+    more="#0072B2",
+    less="#D55E00",
+    quiet="#9AA3AF",
+    text="#31333F",
+    series=("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9"),
+    channels=(
+        "#7A828E",
+        "#009E73",
+        "#0072B2",
+        "#B7A100",
+        "#E69F00",
+        "#D55E00",
+        "#CC79A7",
+        "#56B4E9",
+        "#4B3F8F",
+    ),
+)
+DARK = Palette(
+    events="#56B4E9",
+    conversions="#F0883E",
+    more="#56B4E9",
+    less="#F0883E",
+    quiet="#78818D",
+    text="#FAFAFA",
+    series=("#56B4E9", "#E69F00", "#2BB892", "#D98CBA", "#F0883E", "#A6D5F5"),
+    channels=(
+        "#A3ABB6",
+        "#2BB892",
+        "#3E9BDC",
+        "#D9C92A",
+        "#F2B134",
+        "#F0883E",
+        "#D98CBA",
+        "#9AD4F7",
+        "#9C8FE0",
+    ),
+)
 
 
 def palette_of(theme: str | None) -> Palette:

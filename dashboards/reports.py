@@ -14,12 +14,6 @@ class _Pages(http.server.SimpleHTTPRequestHandler):
         """Say nothing."""
 
 
-def show(home: Path) -> None:
-    """Lead to the report, if there is one."""
-    if address := address_of(home):
-        st.link_button("Report on the quality of data", address, icon=":material/open_in_new:")
-
-
 def address_of(home: Path) -> str | None:
     """Where the report of a home is served; None if there is none."""
     pages = home.resolve() / "quality" / "report"

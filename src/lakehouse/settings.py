@@ -40,7 +40,11 @@ class Settings(BaseSettings):
         None, description="certificates that Kafka's is signed by, as PEM; unset, those of the system"
     )
     broker_port: int = Field(9092, description="port of the local broker on 127.0.0.1")
-    dashboard_port: int = Field(8501, description="port of the dashboard on 127.0.0.1")
+    dashboard_port: int = Field(8501, description="port of the dashboard")
+    dashboard_address: str = Field("127.0.0.1", description="address that the dashboard listens on")
+    dashboard_without_login: bool = Field(
+        False, description="whether whoever reaches that address may see the dashboard without a login"
+    )
     events_topic: str = Field("events", description="topic of behavioural events")
     exchange_rates_topic: str = Field("exchange_rates", description="topic of exchange rates")
     reporting_currency: str = Field("EUR", description="currency that reports are in (ISO 4217)")

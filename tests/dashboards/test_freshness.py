@@ -2,7 +2,11 @@ from datetime import datetime, timedelta, timezone
 
 import polars as pl
 import pytest
-from freshness import CATCHING_UP, LIVE, NO_DATA, STALE, Progress, ago, progress, state
+from freshness import CATCHING_UP, LIVE, NO_DATA, STALE, Progress, progress, state
+from reading.frames import ask_frame
+from reading.lake import Ask
+from reading.query import Query
+from wording import ago
 
 from kit.sample_warehouse import ledger_rows
 from kit.warehouse_builder import schema_of
@@ -11,9 +15,14 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 SECOND = timedelta(seconds=1)
 
 
-def ledger(*rows: list[dict[str, object]]) -> pl.LazyFrame:
+def ledger(*rows: list[dict[str, object]]) -> Ask:
     schema = schema_of("ops.ledger")
-    return pl.LazyFrame([{name: r.get(name) for name in schema} for group in rows for r in group], schema)
+    frame = pl.LazyFrame([{name: r.get(name) for name in schema} for group in rows for r in group], schema)
+
+    def ask(query: Query) -> pl.DataFrame:
+        return ask_frame(frame, query).collect()
+
+    return ask
 
 
 def test_an_empty_ledger_says_nothing() -> None:

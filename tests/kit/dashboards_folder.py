@@ -1,5 +1,30 @@
-"""Where the page is, for tests that import from it or start it."""
+"""Where the pages are, for tests that import or start them, and what their pictures were taken of."""
 
+import hashlib
 from pathlib import Path
 
 DASHBOARDS = Path(__file__).resolve().parents[2] / "dashboards"
+PICTURES = DASHBOARDS.parent / "docs" / "pictures"
+PICTURED = PICTURES / "taken-of.sha256"
+VIEWS = (
+    "overview",
+    "attribution",
+    "conversion",
+    "campaigns",
+    "journeys",
+    "audience",
+    "windows",
+    "quality",
+    "pipeline",
+)
+
+_SEEN = ("*.py", "*.svg", "views/*.py", "figures/*.py", ".streamlit/config.toml")
+
+
+def digest_of_pages() -> str:
+    """A digest of all that decides how the pages look."""
+    files = sorted(file for pattern in _SEEN for file in DASHBOARDS.glob(pattern))
+    told = hashlib.sha256()
+    for file in files:
+        told.update(f"{file.relative_to(DASHBOARDS)}\0".encode() + file.read_bytes() + b"\0")
+    return told.hexdigest()

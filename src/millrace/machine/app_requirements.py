@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOTS = ("altair", "deltalake", "polars", "pyarrow", "streamlit")
+ROOTS = ("altair", "authlib", "databricks-sql-connector", "deltalake", "polars", "pyarrow", "streamlit")
 """What dashboards/ imports, and what that wants besides where it reads tables."""
 
 _HEAD = "# What the page needs, from requirements.lock, by `make app-requirements`.\n"

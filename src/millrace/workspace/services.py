@@ -12,7 +12,8 @@ from lakehouse.bundle_file import bundle_root
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.workspace import broker, broker_setup
-from millrace.workspace.ports import HOST, require_free
+from millrace.workspace.exposure import host_of, require_protection
+from millrace.workspace.ports import require_free
 from millrace.workspace.processes import Child, Program, last_error
 from millrace.workspace.state import read_state
 
@@ -77,7 +78,7 @@ def dashboard_service(settings: Settings, needs: tuple[str, ...]) -> Service:
     port = settings.dashboard_port
     options = {
         "server.headless": "true",
-        "server.address": HOST,
+        "server.address": settings.dashboard_address,
         "server.port": str(port),
         "server.fileWatcherType": "none",
         "browser.gatherUsageStats": "false",
@@ -89,18 +90,16 @@ def dashboard_service(settings: Settings, needs: tuple[str, ...]) -> Service:
     return Service(
         DASHBOARD,
         prepare=lambda: program,
-        is_ready=lambda _: _is_healthy(port),
+        is_ready=lambda _: _is_healthy(host_of(settings.dashboard_address), port),
         last_words=lambda: last_words(program),
-        check=lambda: require_free(
-            port, "the dashboard", "Stop that program, or set MILLRACE_DASHBOARD_PORT={free}"
-        ),
+        check=lambda: _check_dashboard(settings),
         needs=needs,
     )
 
 
 def url(settings: Settings) -> str:
     """Where the dashboard is."""
-    return f"http://{HOST}:{settings.dashboard_port}"
+    return f"http://{host_of(settings.dashboard_address)}:{settings.dashboard_port}"
 
 
 def environment(settings: Settings) -> dict[str, str]:
@@ -109,6 +108,12 @@ def environment(settings: Settings) -> dict[str, str]:
     if settings.alert_secret is not None:
         values["alert_secret"] = settings.alert_secret.get_secret_value()
     return {f"MILLRACE_{name.upper()}": str(value) for name, value in values.items()}
+
+
+def _check_dashboard(settings: Settings) -> None:
+    require_protection(settings, _dashboard_file().parent)
+    next_step = "Stop that program, or set MILLRACE_DASHBOARD_PORT={free}"
+    require_free(settings.dashboard_port, "the dashboard", next_step)
 
 
 def _dashboard_file() -> Path:
@@ -124,9 +129,9 @@ def last_words(program: Program) -> str:
     return (last_error(program.log) or "its log is empty")[:300]
 
 
-def _is_healthy(port: int) -> bool:
+def _is_healthy(host: str, port: int) -> bool:
     # Not urllib: it would ask a proxy, where one is set.
-    connection = http.client.HTTPConnection(HOST, port, timeout=1)
+    connection = http.client.HTTPConnection(host, port, timeout=1)
     try:
         connection.request("GET", "/_stcore/health")
         return connection.getresponse().status == http.HTTPStatus.OK

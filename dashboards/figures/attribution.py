@@ -1,0 +1,91 @@
+"""Who earned it, by each model."""
+
+from datetime import datetime
+
+import polars as pl
+from reading.lake import Ask
+from reading.query import Measure, Query, sums
+from scope import Scope
+
+_MOST = 50  # conversions listed
+_ROWS = 2000  # of attribution they are taken from
+
+
+def credited(ask: Ask, scope: Scope, by: str) -> pl.DataFrame:
+    """What each model credits to each channel or campaign.
+
+    Args:
+        ask: the tables.
+        scope: when the conversions were, and of which touches.
+        by: `channel` or `campaign`.
+
+    Returns:
+        label, model, conversions (sum of credit), reporting_value; the most valuable label first.
+    """
+    columns = ("model", "channel", "campaign_name", "promotion_id")
+    measures = (Measure("conversions", "sum", "credit"), *sums("credited_reporting_value"))
+    query = Query("gold.attribution", columns, measures).one_of("channel", scope.channels)
+    rows = scope.campaign_of(ask(scope.within(query, "converted_at")))
+    label = label_of(by).fill_null("unknown").alias("label")
+    value = pl.col("credited_reporting_value").sum().cast(pl.Float64).alias("reporting_value")
+    summed = rows.group_by(label, "model").agg(pl.col("conversions").sum(), value)
+    most, most_credit = (pl.col(name).max().over("label") for name in ("reporting_value", "conversions"))
+    return summed.sort(most, most_credit, "label", "model", descending=[True, True, False, False])
+
+
+def label_of(by: str) -> pl.Expr:
+    """What credit is shown for: the channel, or the campaign, else what there is of one."""
+    if by == "channel":
+        return pl.col("channel")
+    return pl.coalesce("campaign", pl.format("no campaign · {}", "channel"))
+
+
+def changes(credits_: pl.DataFrame, model: str, other: str, measure: str) -> pl.DataFrame:
+    """What a label has more, or less, by another model: label, change; in the order of the labels."""
+    order = credits_.select(pl.col("label").unique(maintain_order=True))
+    parts = (credits_.filter(pl.col("model") == name).select("label", measure) for name in (model, other))
+    ours, theirs = (order.join(part, on="label", how="left", maintain_order="left") for part in parts)
+    change = theirs[measure].fill_null(0) - ours[measure].fill_null(0)
+    return order.with_columns(change=change)
+
+
+def conversions_behind(ask: Ask, scope: Scope, model: str) -> pl.DataFrame:
+    """The latest conversions with credit in scope by a model.
+
+    Returns:
+        conversion_id, converted_at, touches, earner (the label of the largest credit), credit and
+        reporting_value (what the touches in scope have); newest first.
+    """
+    columns = ("conversion_id", "converted_at", "channel", "campaign_name", "promotion_id", "credit")
+    query = Query("gold.attribution", (*columns, "credited_reporting_value"), limit=_ROWS)
+    query = query.only("model", "=", model).one_of("channel", scope.channels)
+    query = Query(query.table, query.columns, (), query.where, ("-converted_at", "conversion_id"), _ROWS)
+    rows = scope.campaign_of(ask(scope.within(query, "converted_at")))
+    earner = label_of("campaign").fill_null("unknown").sort_by("credit", descending=True).first()
+    return (
+        rows.group_by("conversion_id", "converted_at")
+        .agg(
+            touches=pl.len(),
+            earner=earner,
+            credit=pl.col("credit").sum(),
+            reporting_value=pl.col("credited_reporting_value").sum().cast(pl.Float64),
+        )
+        .sort("converted_at", "conversion_id", descending=[True, False])
+        .head(_MOST)
+    )
+
+
+def model_periods(ask: Ask) -> list[tuple[datetime, datetime]]:
+    """The periods that data-driven models know, the latest first."""
+    ends = ("period_start", "period_end")
+    found = ask(Query("gold.channel_credit", ends, (Measure("rows", "count"),), order=("-period_end",)))
+    return [(start, end) for start, end, _ in found.sort("period_end", "period_start").reverse().iter_rows()]
+
+
+def channel_credit(ask: Ask, start: datetime, end: datetime) -> pl.DataFrame:
+    """What data-driven models credit to channels in a period: label, model, …, model_version."""
+    columns = ("channel", "model", "conversions", "reporting_value", "model_version")
+    query = Query("gold.channel_credit", columns).only("period_start", "=", start)
+    found = ask(query.only("period_end", "=", end)).rename({"channel": "label"})
+    most = pl.col("conversions").max().over("label")
+    return found.sort(most, "label", "model", descending=[True, False, False])

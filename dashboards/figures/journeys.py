@@ -1,0 +1,116 @@
+"""The ways that lead to conversions."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+import polars as pl
+from reading.lake import Ask
+from reading.query import Query
+from scope import Scope
+
+CONVERTED = "converted"
+NO_TOUCH = "no touch"
+ARROW = " › "
+BANDS = (
+    ("at once", timedelta(minutes=1)),
+    ("within an hour", timedelta(hours=1)),
+    ("within a day", timedelta(days=1)),
+    ("2–3 days", timedelta(days=3)),
+    ("4–7 days", timedelta(days=7)),
+    ("8–14 days", timedelta(days=14)),
+    ("15–30 days", timedelta(days=31)),
+)
+
+_MOST_ROWS = 400_000  # of touches; more of them don't fit in a picture either
+_MOST_PATHS = 200
+_LONGEST = 12  # channels of a path that is written out
+_DEEPEST = 3  # touches before a conversion that the flow shows
+
+
+@dataclass(frozen=True)
+class Journeys:
+    """Conversions of a period that are no refunds, by the way they came.
+
+    Args:
+        conversions: how many.
+        touches: on average.
+        paths: path, conversions, reporting_value, touches, days (to convert, on average); most first.
+        flow: step (0 is the conversion, 1 the last touch, …), source, target, conversions.
+        times: band, conversions; every band, in order.
+        cut: there were more touches than are read.
+    """
+
+    conversions: int
+    touches: float
+    paths: pl.DataFrame
+    flow: pl.DataFrame
+    times: pl.DataFrame
+    cut: bool
+
+
+def journeys(ask: Ask, scope: Scope) -> Journeys:
+    """The journeys in scope: with channels or campaigns, those that any of these is on."""
+    columns = ("conversion_id", "position", "touched_at", "converted_at", "channel", "campaign_name")
+    query = Query(
+        "gold.attribution", (*columns, "promotion_id", "credited_reporting_value"), limit=_MOST_ROWS
+    )
+    rows = ask(scope.within(query.only("model", "=", "linear"), "converted_at"))
+    cut = rows.height == _MOST_ROWS
+    chosen = scope.campaign_of(rows)
+    if scope.channels:
+        chosen = chosen.filter(pl.col("channel").is_in(scope.channels))
+    rows = rows.join(chosen.select("conversion_id").unique(), on="conversion_id", how="semi")
+    return _summed(_by_conversion(rows), cut)
+
+
+def _by_conversion(rows: pl.DataFrame) -> pl.DataFrame:
+    """conversion_id, channels (earliest first), reporting_value, waited; no refunds."""
+    channel = pl.when(pl.col("position") == 0).then(pl.lit(NO_TOUCH)).otherwise("channel")
+    told = rows.sort("position").with_columns(channel.fill_null("unknown").alias("way"))
+    ways = told.group_by("conversion_id").agg(
+        channels=pl.col("way"),
+        reporting_value=pl.col("credited_reporting_value").sum().cast(pl.Float64),
+        waited=(pl.col("converted_at") - pl.col("touched_at")).max(),
+    )
+    return ways.filter(pl.col("reporting_value") >= 0)
+
+
+def _summed(ways: pl.DataFrame, cut: bool) -> Journeys:
+    length = pl.col("channels").list.len()
+    cut_short = pl.when(length > _LONGEST).then(pl.lit("…" + ARROW)).otherwise(pl.lit(""))
+    path = cut_short + pl.col("channels").list.tail(_LONGEST).list.join(ARROW)
+    paths = (
+        ways.group_by(path.alias("path"))
+        .agg(
+            conversions=pl.len().cast(pl.Int64),
+            reporting_value=pl.col("reporting_value").sum(),
+            touches=length.first().cast(pl.Int64),
+            days=(pl.col("waited").dt.total_seconds() / 86_400).mean(),
+        )
+        .sort("conversions", "reporting_value", "path", descending=[True, True, False])
+        .head(_MOST_PATHS)
+    )
+    mean = ways.select(length.mean()).item()
+    return Journeys(ways.height, mean or 0.0, paths, _flow(ways), _times(ways), cut)
+
+
+def _flow(ways: pl.DataFrame) -> pl.DataFrame:
+    """How many conversions go from which channel to which, counted back from the conversion."""
+    backwards = ways.select(pl.col("channels").list.reverse().list.head(_DEEPEST).alias("back"))
+    parts = []
+    for step in range(_DEEPEST):
+        source = pl.col("back").list.get(step, null_on_oob=True)
+        target = pl.lit(CONVERTED) if step == 0 else pl.col("back").list.get(step - 1, null_on_oob=True)
+        pairs = backwards.select(pl.lit(step).alias("step"), source.alias("source"), target.alias("target"))
+        parts.append(pairs.drop_nulls().group_by("step", "source", "target").agg(conversions=pl.len()))
+    return pl.concat(parts).sort("step", "source", "target")
+
+
+def _times(ways: pl.DataFrame) -> pl.DataFrame:
+    band = pl.when(pl.col("waited").is_null()).then(None)
+    for name, longest in BANDS:
+        band = band.when(pl.col("waited") <= longest).then(pl.lit(name))
+    counted = ways.group_by(band.alias("band")).agg(conversions=pl.len().cast(pl.Int64))
+    names = pl.DataFrame({"band": [name for name, _ in BANDS]})
+    joined = names.join(counted, on="band", how="left", maintain_order="left")
+    return joined.with_columns(pl.col("conversions").fill_null(0))

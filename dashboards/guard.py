@@ -1,0 +1,93 @@
+"""Who may see the pages: whoever is on this machine, and beyond it only who has logged in."""
+
+import ipaddress
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+TOLD_TWICE = "MILLRACE_DASHBOARD_WITHOUT_LOGIN"
+ON_DATABRICKS = "DATABRICKS_APP_NAME"  # set by the platform, which lets nobody through who has not logged in
+
+_YES = ("1", "true", "yes", "on")
+
+
+def check_viewer() -> None:
+    """End the run with a page that says why, unless the viewer may go on."""
+    refusal = refusal_to_serve(st.get_option("server.address"), _login(), os.environ)
+    if refusal:
+        st.subheader("Not shown to everybody", anchor=False)
+        st.text(refusal)
+        st.stop()
+    if _login() and not _logged_in():
+        _ask_to_log_in()
+    if _login() and not may_see(st.user.to_dict(), _login()):
+        st.subheader("No access", anchor=False)
+        st.text("This account is not among those that may see these pages.")
+        st.button("Log out", on_click=st.logout)
+        st.stop()
+
+
+def refusal_to_serve(address: str | None, login: Mapping[str, Any], environment: Mapping[str, str]) -> str:
+    """Why pages are not shown, given where the server listens; empty if they are.
+
+    Args:
+        address: that the server listens on; none is all of them.
+        login: the section `auth` of Streamlit's secrets; empty without one.
+        environment: variables of the process.
+    """
+    told_twice = environment.get(TOLD_TWICE, "").lower() in _YES
+    if is_loopback(address) or login or told_twice or environment.get(ON_DATABRICKS):
+        return ""
+    return (
+        f"This server listens on {address or 'every address of the machine'}, and nobody has to log in.\n"
+        "Set up a login in .streamlit/secrets.toml (section [auth]), or listen on 127.0.0.1.\n"
+        f"If everyone who can reach it may see all of it, say so: {TOLD_TWICE}=yes"
+    )
+
+
+def is_loopback(address: str | None) -> bool:
+    """Whether only this machine reaches an address."""
+    if not address:
+        return False
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"
+
+
+def may_see(user: Mapping[str, Any], login: Mapping[str, Any]) -> bool:
+    """Whether an account may go on: if `allow` names addresses or `@domains`, one of them has to fit."""
+    allowed = [str(each).lower() for each in login.get("allow", ())]
+    email = str(user.get("email") or "").lower()
+    verified = user.get("email_verified", True) is not False
+    fits = any(email == each or (each.startswith("@") and email.endswith(each)) for each in allowed)
+    return not allowed or (verified and bool(email) and fits)
+
+
+def account() -> str | None:
+    """Who has logged in; None where nobody has to."""
+    if not _login() or not _logged_in():
+        return None
+    return str(st.user.get("email") or st.user.get("name") or "somebody")
+
+
+def _login() -> Mapping[str, Any]:
+    try:
+        section: Mapping[str, Any] = st.secrets.get("auth", {})
+    except FileNotFoundError:  # no file of secrets at all
+        return {}
+    return section
+
+
+def _logged_in() -> bool:
+    return bool(getattr(st.user, "is_logged_in", False))
+
+
+def _ask_to_log_in() -> None:
+    with st.container(border=True, horizontal_alignment="center"):
+        st.subheader("Millrace", anchor=False)
+        st.text("Log in to see the pages.")
+        st.button("Log in", type="primary", on_click=st.login)
+    st.stop()

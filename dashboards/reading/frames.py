@@ -1,0 +1,74 @@
+"""A question put to a polars frame: what the local backend runs, and the answer of no table at all."""
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import polars as pl
+from columns import COLUMNS, Type
+
+from reading.query import Measure, Op, Query, Where
+
+_MONEY = pl.Decimal(38, 4)
+_CONDITIONS: dict[Op, Callable[[pl.Expr, Any], pl.Expr]] = {
+    "=": lambda column, value: column == value,
+    "!=": lambda column, value: column != value,
+    "<": lambda column, value: column < value,
+    "<=": lambda column, value: column <= value,
+    ">": lambda column, value: column > value,
+    ">=": lambda column, value: column >= value,
+    "in": lambda column, values: column.is_in(list(values)),
+    "not in": lambda column, values: ~column.is_in(list(values)),
+    "starts": lambda column, value: column.str.starts_with(value),
+    "null": lambda column, _: column.is_null(),
+    "not null": lambda column, _: column.is_not_null(),
+}
+
+
+def empty(table: str) -> pl.LazyFrame:
+    """A table without rows, with the columns of its contract."""
+    return pl.LazyFrame(schema=COLUMNS[table])
+
+
+def ask_frame(frame: pl.LazyFrame, query: Query) -> pl.LazyFrame:
+    """The answer over a frame that has the table's columns."""
+    kept = reduce(lambda rows, where: rows.filter(_condition(where)), query.where, frame)
+    if not query.measures:
+        answer = _ordered(kept, query).select(query.columns)
+        return answer if query.limit is None else answer.head(query.limit)
+    measures = [_measure(query.table, each) for each in query.measures]
+    answer = kept.group_by(query.columns).agg(measures) if query.columns else kept.select(measures)
+    answer = _ordered(answer, query)
+    return answer if query.limit is None else answer.head(query.limit)
+
+
+def _ordered(rows: pl.LazyFrame, query: Query) -> pl.LazyFrame:
+    if not query.order:
+        return rows
+    names = [name.removeprefix("-") for name in query.order]
+    backwards = [name.startswith("-") for name in query.order]
+    return rows.sort(names, descending=backwards, nulls_last=True)
+
+
+def _condition(where: Where) -> pl.Expr:
+    return _CONDITIONS[where.op](pl.col(where.column), where.value)
+
+
+def _measure(table: str, measure: Measure) -> pl.Expr:
+    if measure.how == "count":
+        return pl.len().cast(pl.Int64).alias(measure.name)
+    column = pl.col(measure.column)
+    if measure.how == "distinct":
+        figure = column.drop_nulls().n_unique().cast(pl.Int64)
+    elif measure.how == "sum":
+        figure = _sum(column, COLUMNS[table][measure.column])
+    else:
+        figure = column.min() if measure.how == "min" else column.max()
+    return figure.alias(measure.name)
+
+
+def _sum(column: pl.Expr, kind: Type) -> pl.Expr:
+    """Money to four decimals, wide enough for any sum; counts as 64-bit integers."""
+    if isinstance(kind, pl.Decimal):
+        return column.cast(_MONEY).sum()
+    return column.sum() if kind == pl.Float64 else column.sum().cast(pl.Int64)

@@ -1,0 +1,122 @@
+"""Attribution: who earned the conversions by each model, and what changes if the model changes."""
+
+from functools import partial
+
+import charts
+import page
+import placing
+import polars as pl
+import sources
+import streamlit as st
+from figures import attribution
+from placing import choose_row, number_column, place_chart, place_table, text_column, time_column
+from reading.lake import Look
+from scope import MODELS, Scope
+
+_MOST_GROUPS = 9  # of bars that can be read at a glance
+_UNITS = {"Value": "reporting_value", "Conversions": "conversions"}
+
+
+def body(look: Look, scope: Scope) -> None:
+    """Two models against each other, all side by side, data-driven ones, and the conversions behind it."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        by = _either("Credit goes to", ["Channel", "Campaign"], "by").lower()
+        measure = _UNITS[_either("In", list(_UNITS), "in")]
+        model = _model("Model", "model", "last_non_direct")
+        other = _model("Against", "against", "linear")
+    unit = sources.CURRENCY if measure == "reporting_value" else "conversions"
+    credits_ = placing.shown_labels(look.figure(attribution.credited, scope, by), "label")
+    leaders = credits_["label"].unique(maintain_order=True).head(_MOST_GROUPS).to_list()
+    shown = credits_.filter(pl.col("label").is_in(leaders))
+    two = list(dict.fromkeys((model, other)))
+    nothing = "No conversions to credit in this period."
+    compared = shown.filter(pl.col("model").is_in(two))
+    heading = f"Credit by {' and '.join(two)}"
+    draw = partial(charts.grouped, measure=measure, heading=heading, unit=unit, series=two)
+    changed = attribution.changes(shown, model, other, measure)
+    turn = partial(charts.change, heading=f"What changes with {other} instead of {model}", unit=unit)
+    placing.side_by_side(
+        partial(place_chart, compared, draw, nothing, charts.TALL),
+        partial(place_chart, changed, turn, nothing, charts.TALL),
+    )
+    _all_models(credits_, by.capitalize(), measure, unit)
+    placing.side_by_side(partial(_behind, look, scope, model), partial(_data_driven, look), widths=(3, 2))
+
+
+def _all_models(credits_: pl.DataFrame, label: str, measure: str, unit: str) -> None:
+    wide = credits_.pivot("model", index="label", values=measure, aggregate_function="sum").fill_null(0)
+    columns = {"label": text_column(label, 200)}
+    digits = 2 if measure == "reporting_value" else 1
+    for name in MODELS:
+        columns[name] = number_column(f"{name}, {unit}", digits, f"What the {name} model credits to it.")
+    place_table(wide, columns, "credit", heading="All models on the same conversions")
+
+
+def _behind(look: Look, scope: Scope, model: str) -> None:
+    rows = look.figure(attribution.conversions_behind, scope, model)
+    columns = {
+        "converted_at": time_column("Converted (UTC)"),
+        "earner": text_column("Most of it earned by", 165),
+        "credit": number_column("Credit", 2, "What the touches in question have of it."),
+        "reporting_value": number_column(sources.CURRENCY, 2),
+        "touches": "Touches",
+        "conversion_id": text_column("Conversion", 80),
+    }
+    heading = f"Conversions behind it, by {model}"
+    chosen = choose_row(rows, columns, "conversions-behind", placing.TABLE_HEIGHT, heading)
+    if chosen is None:
+        st.caption("Choose a row to see why.")
+        return
+    asked = {name: st.query_params.get_all(name) for name in st.query_params}
+    st.page_link(
+        "views/conversion.py",
+        label="Why? Open this conversion",
+        icon=":material/route:",
+        query_params={**asked, "conversion": rows["conversion_id"][chosen]},
+    )
+
+
+def _data_driven(look: Look) -> None:
+    periods = look.figure(attribution.model_periods)
+    if not periods:
+        st.markdown("**Data-driven models**")
+        placing.say_nothing(
+            "markov and shapley have not run yet:\nmillrace run attribution-model", placing.TABLE_HEIGHT
+        )
+        return
+    words = {f"{start:%-d %b %Y} to {end:%-d %b %Y %H:%M}": (start, end) for start, end in periods}
+    chosen = st.selectbox("Data-driven models over", list(words), key="over", bind="query-params")
+    rows = look.figure(attribution.channel_credit, *words[chosen])
+    version = ", ".join(rows["model_version"].unique().drop_nulls().sort()) or "none"
+    draw = partial(
+        charts.grouped,
+        measure="conversions",
+        heading="Conversions by markov and shapley",
+        unit="conversions",
+        series=["markov", "shapley"],
+        height=placing.TABLE_HEIGHT,
+    )
+    place_chart(placing.shown_labels(rows, "label"), draw, "No conversions in it.", placing.TABLE_HEIGHT)
+    st.text(f"Version of the model: {version}. Filters above don't apply here.")
+
+
+def _either(label: str, options: list[str], key: str) -> str:
+    chosen: str = st.segmented_control(
+        label, options, default=options[0], required=True, key=key, bind="query-params"
+    )
+    return chosen
+
+
+def _model(label: str, key: str, default: str) -> str:
+    chosen: str = st.selectbox(
+        label,
+        MODELS,
+        MODELS.index(default),
+        key=key,
+        bind="query-params",
+        width=190,
+    )
+    return chosen
+
+
+page.show(body)

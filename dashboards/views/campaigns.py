@@ -1,0 +1,99 @@
+"""Campaigns: shown, clicked, visited, earned; day by day."""
+
+from functools import partial
+
+import charts
+import page
+import placing
+import polars as pl
+import sources
+import streamlit as st
+from figures.campaigns import MEASURES, campaigns
+from placing import number_column, place_chart, place_table, share_column, text_column
+from reading.lake import Look
+from scope import MODELS, Scope
+
+_LINES = 5
+_BARS = 9
+
+
+def body(look: Look, scope: Scope) -> None:
+    """Totals, the dearest campaigns, their days."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        model = st.selectbox("Model", MODELS, 3, key="model", bind="query-params", width=190)
+        measure = st.selectbox(
+            "Trend of",
+            list(MEASURES),
+            key="trend",
+            bind="query-params",
+            format_func=MEASURES.__getitem__,
+            width=220,
+        )
+    found = look.figure(campaigns, scope, model)
+    total = placing.shown_labels(found.total, "campaign")
+    _figures(total)
+    nothing = "No campaigns on the days of this period."
+    leaders = total.group_by("campaign", maintain_order=True).agg(pl.col(*MEASURES).sum())
+    leaders = leaders.sort("credited_reporting_value", descending=True, maintain_order=True)
+    earned = partial(
+        charts.bars,
+        label="campaign",
+        measure="credited_reporting_value",
+        heading=f"Value credited by {model}",
+        unit=sources.CURRENCY,
+    )
+    names = leaders["campaign"].head(_LINES).to_list()
+    daily = placing.shown_labels(found.daily, "campaign").filter(pl.col("campaign").is_in(names))
+    unit = sources.CURRENCY if measure == "credited_reporting_value" else MEASURES[measure]
+    trend = partial(
+        charts.lines,
+        x="day",
+        y=measure,
+        series="campaign",
+        names=names,
+        heading=f"By day: {MEASURES[measure]}",
+        unit=unit,
+    )
+    placing.side_by_side(
+        partial(place_chart, leaders.head(_BARS), earned, nothing),
+        partial(place_chart, daily, trend, nothing),
+        widths=(2, 3),
+    )
+    _table(total)
+    first, last = scope.period.days
+    st.caption(f"Whole days, {first:%-d %b %Y} to {last:%-d %b %Y}, in the time zone {scope.period.zone}.")
+
+
+def _figures(total: pl.DataFrame) -> None:
+    number, share = placing.locale().number, placing.locale().share
+    seen, clicks, visits, earned = (
+        total[name].sum() for name in ("impressions", "clicks", "visits", "credited_reporting_value")
+    )
+    placing.metrics(
+        {
+            "Impressions": (number(seen), "Promotions viewed."),
+            "Counted clicks": (number(clicks), "Repeats within ten seconds left out."),
+            "Click-through": (share(clicks / seen if seen else None), "Counted clicks per impression."),
+            "Visits": (number(visits), "Sessions started, those without a campaign too."),
+            f"Value credited ({sources.CURRENCY})": (number(earned, 2), "By the model chosen."),
+        }
+    )
+
+
+def _table(total: pl.DataFrame) -> None:
+    columns = {
+        "campaign": text_column("Campaign or promotion", 190),
+        "source": "Source",
+        "medium": "Medium",
+        "impressions": number_column("Impressions"),
+        "clicks": number_column("Clicks"),
+        "click_through": share_column("CTR", "Counted clicks per impression"),
+        "visits": number_column("Visits"),
+        "conversions": number_column("Conversions", 1, "Credit: one conversion can be shared"),
+        "credited_reporting_value": number_column(sources.CURRENCY, 2),
+        "per_visit": number_column(f"{sources.CURRENCY} per visit", 2),
+    }
+    place_table(total, columns, "campaigns", heading="All campaigns", height=charts.TALL)
+
+
+page.show(body)

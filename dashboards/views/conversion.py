@@ -1,0 +1,204 @@
+"""Conversion: what led to one, on a time line, and how each model comes to its credit."""
+
+from functools import partial
+
+import page
+import placing
+import polars as pl
+import sources
+import streamlit as st
+import trail_chart
+from figures import attribution, story
+from figures.arithmetic import share_out, work_out
+from figures.story import Row, Story
+from placing import choose_row, number_column, place_chart, place_table, text_column, time_column
+from reading.lake import Look
+from scope import MODELS, Scope
+from wording import plain_text, utc
+
+_KEY = "conversion"
+_CHOSEN = "chosen-conversion"  # in the list, to be asked for next
+
+
+def body(look: Look, scope: Scope) -> None:
+    """The conversion asked for; else some to choose from."""
+    if chosen := st.session_state.pop(_CHOSEN, None):
+        st.session_state[_KEY] = chosen
+    wanted = st.text_input(
+        "Conversion, order, or UID of its event",
+        key=_KEY,
+        bind="query-params",
+        placeholder="an id, or the beginning of a conversion's",
+        width=420,
+    ).strip()
+    found = look.figure(story.find, wanted)
+    if not found:
+        if wanted:
+            st.text("There is no conversion, order or event of that id.")
+        _offer(look, scope)
+        return
+    if len(found) > 1:
+        found = [_which(found)]
+    told = look.figure(story.tell, found[0]["conversion_id"], sources.CURRENCY)
+    if told is not None:
+        _show(told)
+
+
+def _offer(look: Look, scope: Scope) -> None:
+    rows = look.figure(attribution.conversions_behind, scope, "last")
+    columns = {
+        "converted_at": time_column("Converted (UTC)"),
+        "earner": text_column("Last touch", 200),
+        "reporting_value": number_column(sources.CURRENCY, 2),
+        "touches": "Touches",
+        "conversion_id": "Conversion",
+    }
+    chosen = choose_row(
+        rows, columns, "latest-conversions", placing.TABLE_HEIGHT, "The latest ones: choose one"
+    )
+    if chosen is not None:
+        st.session_state[_CHOSEN] = rows["conversion_id"][chosen]
+        st.rerun(scope="fragment")
+
+
+def _which(found: list[Row]) -> Row:
+    by_id = {row["conversion_id"]: row for row in found}
+    words = {name: plain_text(f"{row['goal']}, {utc(row['converted_at'])}") for name, row in by_id.items()}
+    chosen = st.selectbox("Several conversions have it", list(by_id), format_func=words.__getitem__)
+    return by_id[chosen]
+
+
+def _show(told: Story) -> None:
+    _head(told)
+    place_chart(
+        pl.DataFrame({"one": [1]}),
+        lambda _, palette: trail_chart.time_line(told, palette),
+        "",
+        trail_chart.HEIGHT,
+    )
+    _credits(told)
+    placing.side_by_side(partial(_arithmetic, told), partial(_trail, told), widths=(3, 2))
+
+
+def _head(told: Story) -> None:
+    row = told.conversion
+    facts = {
+        "Goal": row["goal"],
+        "Order": row["order_id"],
+        "When": utc(row["converted_at"]),
+        "Person": row["person_id"],
+        "Worth": _worth(told),
+        "State": "final" if row["is_final"] else "may still change",
+    }
+    with st.container(border=True, horizontal=True, gap="medium"):
+        for label, value in facts.items():
+            with st.container(width="content", gap=None):
+                st.caption(label)
+                st.text(plain_text(value))
+    if told.anchor is not row:
+        at = utc(told.anchor["converted_at"])
+        st.text(f"It takes back from the touches of its order of {at}.")
+
+
+def _worth(told: Story) -> str:
+    row = told.conversion
+    if row["value"] is None:
+        return "not said"
+    value = f"{row['value']:f} {row['currency'] or '(no currency)'}"
+    if row["reporting_value"] is None:
+        return f"{value}; in {sources.CURRENCY} not known, for want of a rate"
+    if told.rate is None:
+        return value
+    return f"{value} × {told.rate['rate'].normalize():f} = {row['reporting_value']:f} {sources.CURRENCY}"
+
+
+def _credits(told: Story) -> None:
+    rows = [
+        {
+            "position": row["position"],
+            "touched_at": row["touched_at"],
+            "channel": row["channel"],
+            "campaign": row["campaign_name"] or row["promotion_id"],
+            **{model: told.credits[model][number]["credit"] for model in MODELS if told.credits.get(model)},
+        }
+        for number, row in enumerate(next((rows for rows in told.credits.values() if rows), []))
+    ]
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    columns = {
+        "position": "#",
+        "touched_at": time_column("Touched (UTC)"),
+        "channel": "Channel",
+        "campaign": text_column("Campaign or promotion", 140),
+        **{model: number_column(model, 4) for model in MODELS},
+    }
+    place_table(
+        frame, columns, "credits", heading="Touches, and the credit of each by model", height=_fit(frame)
+    )
+    sums = {f"{sum(row['credit'] for row in each):.9f}" for each in told.credits.values() if each}
+    st.text(f"Credits of each model sum to {' or '.join(sorted(sums)) or 'nothing yet'}.")
+
+
+def _fit(rows: pl.DataFrame) -> int:
+    """As high as the rows take, within reason: nothing comes to them while one looks."""
+    return min(36 + 35 * max(rows.height, 1), placing.TABLE_HEIGHT)
+
+
+def _trail(told: Story) -> None:
+    columns = {
+        "step": "#",
+        "kind": "Step",
+        "at": time_column("When (UTC)"),
+        "address": text_column("Address", 150),
+        "promotion_id": text_column("Promotion", 100),
+        "matched_on": text_column("Tied to the next by", 110),
+    }
+    rows = [{**step, "address": step["url"] or step["referrer"]} for step in told.trail]
+    schema = {
+        "step": pl.Int64,
+        "kind": pl.String,
+        "at": pl.Datetime("us", "UTC"),
+        "address": pl.String,
+        "promotion_id": pl.String,
+        "matched_on": pl.String,
+    }
+    place_table(pl.DataFrame(rows, schema), columns, "trail", heading="Trail")
+
+
+def _arithmetic(told: Story) -> None:
+    st.markdown("**The arithmetic**")
+    there = [model for model in MODELS if told.credits.get(model)]
+    if not there:
+        st.text("No credit has been worked out yet.")
+        return
+    for tab, model in zip(st.tabs(there), there, strict=True):
+        with tab:
+            _model(told, model)
+
+
+def _model(told: Story, model: str) -> None:
+    rows = told.credits[model]
+    at = told.anchor["converted_at"]
+    touches = [(row["channel"] or "", at - row["touched_at"]) for row in rows if row["touch_id"]]
+    values = [row["credited_value"] for row in rows]
+    parts = share_out(told.conversion["value"], [row["credit"] for row in rows], values)
+    frame = pl.DataFrame(
+        {
+            "position": [row["position"] for row in rows],
+            "channel": [row["channel"] for row in rows],
+            "why": work_out(model, touches),
+            "share": parts,
+            "value": [row["credited_reporting_value"] for row in rows],
+        },
+        schema_overrides={"channel": pl.String, "value": pl.Decimal(18, 4)},
+    )
+    columns = {
+        "position": "#",
+        "channel": "Channel",
+        "why": text_column("Why", 230),
+        "share": text_column("Credit × value", 200),
+        "value": number_column(sources.CURRENCY, 4),
+    }
+    place_table(frame, columns, f"arithmetic-{model}", height=265)
+
+
+page.show(body)

@@ -1,0 +1,61 @@
+"""Journeys: the ways that lead to conversions, and how long they take."""
+
+from functools import partial
+
+import charts
+import flow_chart
+import page
+import placing
+import sources
+import streamlit as st
+from figures.journeys import journeys
+from placing import number_column, place_chart, place_table, text_column
+from reading.lake import Look
+from scope import Scope
+
+
+def body(look: Look, scope: Scope) -> None:
+    """The flow to a conversion, time to convert, top paths."""
+    found = look.figure(journeys, scope)
+    number, share = placing.locale().number, placing.locale().share
+    single = found.paths.filter(touches=1)["conversions"].sum()
+    value = found.paths["reporting_value"].sum()
+    placing.metrics(
+        {
+            "Conversions": (number(found.conversions), "Without refunds."),
+            "Touches each": (number(found.touches, 1), "Touches in the 30 days before, on average."),
+            "With a single touch": (
+                share(single / found.conversions if found.conversions else None),
+                "Every model gives these to the same touch.",
+            ),
+            f"Value ({sources.CURRENCY})": (number(value, 2), "Of the paths below."),
+        }
+    )
+    nothing = "No conversions in this period."
+    waits = partial(
+        charts.bars,
+        label="band",
+        measure="conversions",
+        heading="From the first touch to the conversion",
+        unit="conversions",
+        height=charts.TALL,
+    )
+    times = found.times if found.conversions else found.times.clear()
+    placing.side_by_side(
+        partial(place_chart, found.flow, flow_chart.flow, nothing, charts.TALL),
+        partial(place_chart, times, waits, nothing, charts.TALL),
+        widths=(3, 2),
+    )
+    columns = {
+        "path": text_column("Path of channels, earliest first", 520),
+        "conversions": number_column("Conversions"),
+        "reporting_value": number_column(sources.CURRENCY, 2),
+        "touches": number_column("Touches"),
+        "days": number_column("Days to convert", 1, "From the first touch, on average"),
+    }
+    place_table(found.paths, columns, "paths", heading="Top paths")
+    if found.cut:
+        st.caption("More touches than are read at once: choose a shorter period to have all of them.")
+
+
+page.show(body)

@@ -1,0 +1,122 @@
+"""Overview: what comes in just now, and what comes of it, against the day before."""
+
+from datetime import timedelta
+from functools import partial
+
+import charts
+import page
+import placing
+import polars as pl
+import sources
+from figures import conversions, traffic
+from placing import number_column, place_chart, place_table, text_column, time_column
+from reading.lake import Look
+from scope import Scope
+
+_DAY = timedelta(days=1)
+Told = tuple[str, str, str | None]
+
+
+def body(look: Look, scope: Scope) -> None:
+    """Figures, events and conversions over time, channels, the latest conversions."""
+    first, _ = look.figure(traffic.extent) or (scope.period.start, None)
+    before = Scope(scope.period.before, scope.channels)
+    there = before.period.start >= first - scope.period.step
+    _figures(look, scope, before if there else None)
+    now = look.figure(traffic.series, scope)
+    then = look.figure(traffic.series, before)
+    shift = scope.period.start - before.period.start
+    then = then.with_columns(pl.col("start") + shift)
+    placing.side_by_side(
+        *(
+            partial(
+                place_chart,
+                now if now[measure].sum() else now.clear(),
+                partial(charts.over_time, measure=measure, step=scope.period.step, before=then),
+                f"No {measure} in this period.",
+            )
+            for measure in ("events", "conversions")
+        )
+    )
+    placing.side_by_side(partial(_channels, look, scope), partial(_latest, look, scope), widths=(1, 2))
+
+
+def _figures(look: Look, scope: Scope, before: Scope | None) -> None:
+    now = look.figure(traffic.totals, scope)
+    then = None if before is None else look.figure(traffic.totals, before)
+    number = placing.locale().number
+    unvalued = f" {now.without_rate:,} conversions have no exchange rate and are left out."
+    is_day = scope.period.length <= _DAY
+    against = "the same time the day before" if is_day else "as long a time before"
+
+    def counted(name: str, meaning: str, digits: int = 0) -> Told:
+        value = getattr(now, name)
+        change = None if then is None else _change(value, getattr(then, name))
+        return number(value, digits), f"{meaning} Small print: against {against}.", change
+
+    placing.metrics(
+        {
+            "Visitors, last hour": _visitors(look, scope),
+            "Events": counted("events", "Events of people, copies left out."),
+            "Sessions": counted("sessions", "Sessions started; 30 minutes of quiet end one."),
+            "Conversions": counted("conversions", "Goals reached; an order counts once."),
+            f"Value ({sources.CURRENCY})": counted(
+                "reporting_value",
+                "Worth of the conversions, refunds taken off." + (unvalued if now.without_rate else ""),
+                2,
+            ),
+        }
+    )
+
+
+def _visitors(look: Look, scope: Scope) -> Told:
+    end = scope.period.end
+    until = look.figure(traffic.extent)
+    end = until[1] if until else end
+    now = look.figure(traffic.visitors_in_the_hour, end, scope.channels)
+    then = look.figure(traffic.visitors_in_the_hour, end - _DAY, scope.channels)
+    meaning = "Different visitors in the hour up to the latest event. Small print: against the day before."
+    if now is None:
+        return "–", f"{meaning} Of several channels they can't be summed.", None
+    return placing.locale().number(now), meaning, None if then is None else _change(now, then)
+
+
+def _change(now: float, then: float) -> str | None:
+    """How much more than before, in per cent."""
+    if then <= 0:
+        return None
+    change = 100 * (now - then) / then
+    sign = "+" if change > 0 else "-" if change < 0 else "±"  # the arrow goes by a plain hyphen
+    return f"{sign}{placing.locale().number(abs(change), 0)} %"
+
+
+def _channels(look: Look, scope: Scope) -> None:
+    rows = look.figure(traffic.sessions_by_channel, scope)
+    draw = partial(
+        charts.bars,
+        label="channel",
+        measure="sessions",
+        heading="Sessions by channel",
+        unit="sessions started",
+        height=placing.TABLE_HEIGHT + 40,
+    )
+    place_chart(
+        placing.shown_labels(rows, "channel"), draw, "No sessions in this period.", placing.TABLE_HEIGHT + 40
+    )
+
+
+def _latest(look: Look, scope: Scope) -> None:
+    columns = {
+        "converted_at": time_column("Converted (UTC)"),
+        "goal": text_column("Goal", 115),
+        "order_id": text_column("Order", 100),
+        "reporting_value": number_column(sources.CURRENCY, 2),
+        "touches": "Touches",
+        "person_id": text_column("Person", 100),
+        "state": "State",
+    }
+    rows = look.figure(conversions.latest_conversions, scope)
+    place_table(rows, columns, "conversions", heading="Latest conversions")
+
+
+page.show(body)

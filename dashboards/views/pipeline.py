@@ -1,0 +1,156 @@
+"""Pipeline: how far the jobs are, what their micro-batches cost, how large the tables are."""
+
+from datetime import timedelta
+from functools import partial
+
+import charts
+import page
+import placing
+import polars as pl
+import sources
+import streamlit as st
+from columns import COLUMNS
+from figures import pipeline
+from placing import number_column, place_chart, place_table, text_column, time_column
+from reading.lake import Look
+from scope import Scope
+from wording import lasting, plain_text, size_words, utc
+
+_OVER = {"Last hour": timedelta(hours=1), "Day": timedelta(days=1), "Week": timedelta(days=7)}
+
+
+def body(look: Look, _: Scope | None) -> None:
+    """Jobs, batches over time, errors, tables."""
+    jobs = look.figure(pipeline.jobs)
+    _figures(jobs)
+    _jobs(jobs)
+    over = st.segmented_control(
+        "Micro-batches of the last",
+        list(_OVER),
+        default="Day",
+        required=True,
+        key="over",
+        bind="query-params",
+    )
+    batches = look.figure(pipeline.batches, _OVER[over])
+    names = [name for name in pipeline.JOBS if name in set(batches["job"])]
+    names += sorted(set(batches["job"]) - set(names))
+    cost = partial(
+        charts.lines,
+        x="at",
+        y="seconds",
+        series="job",
+        names=names,
+        heading="Slowest micro-batch",
+        unit="seconds",
+    )
+    late = partial(
+        charts.lines,
+        x="at",
+        y="late_share",
+        series="job",
+        names=["refine"],
+        heading="Share of rows that came late",
+        unit="share of rows",
+        format_=".1%",
+    )
+    nothing = "No micro-batches yet."
+    shares = batches.filter(pl.col("job") == "refine").drop_nulls("late_share")
+    placing.side_by_side(
+        partial(place_chart, batches, cost, nothing), partial(place_chart, shares, late, nothing)
+    )
+    _errors()
+    placing.side_by_side(partial(_ledger, look), partial(_tables, look))
+
+
+def _figures(jobs: pl.DataFrame) -> None:
+    number, share = placing.locale().number, placing.locale().share
+    by = {row["job"]: row for row in jobs.to_dicts()}
+    refine = by.get("refine", {})
+    behind = [row["behind"] for row in by.values() if row["behind"] is not None]
+    taken, late = refine.get("input_rows", 0), refine.get("late", 0)
+    placing.metrics(
+        {
+            "Behind": (
+                lasting(timedelta(seconds=max(behind))) if behind else "–",
+                "How much of what has come in the slowest job has yet to do, in ingest time.",
+            ),
+            "Records taken in": (
+                number(by.get("ingest", {}).get("input_rows", 0)),
+                "By ingest, since the start.",
+            ),
+            "Late": (
+                share(late / taken if taken else None, 2),
+                "Rows behind the watermark, of those refined.",
+            ),
+            "Refused": (number(refine.get("rejected", 0)), "Records that are no event."),
+            "Copies": (number(refine.get("duplicates", 0)), "Records of an event that was there already."),
+        }
+    )
+
+
+def _jobs(jobs: pl.DataFrame) -> None:
+    columns = {
+        "job": "Job",
+        "batches": number_column("Batches"),
+        "input_rows": number_column("Rows in"),
+        "output_rows": number_column("Rows out"),
+        "late": number_column("Late"),
+        "behind": number_column("Behind, s", 1, "Of ingest time, the job before it is ahead"),
+        "watermark": time_column("Watermark (UTC)"),
+        "last_batch": time_column("Last batch began (UTC)"),
+    }
+    place_table(jobs, columns, "jobs", heading="Jobs", height=180)
+
+
+def _errors() -> None:
+    errors = sources.last_errors()
+    if errors:
+        with st.container(border=True):
+            st.markdown("**Last errors**")
+            for name, words in errors.items():
+                st.text(f"{plain_text(name)}: {plain_text(words)}")
+
+
+def _ledger(look: Look) -> None:
+    columns = {
+        "started_at": time_column("Began (UTC)"),
+        "job": "Job",
+        "batch_id": number_column("Batch"),
+        "input_rows": number_column("Rows in"),
+        "late": number_column("Late"),
+        "seconds": number_column("Seconds", 1),
+    }
+    place_table(look.figure(pipeline.latest_batches), columns, "ledger", heading="Ledger: the latest")
+
+
+def _tables(look: Look) -> None:
+    rows = []
+    for name in COLUMNS:
+        facts, version = look.facts(name), look.version(name)
+        if facts is not None and version is not None:
+            size, changed = size_words(facts.size), facts.changed_at
+            rows.append((name, facts.rows, facts.files, size, facts.size, version.number, changed))
+    schema = {
+        "table": pl.String,
+        "rows": pl.Int64,
+        "files": pl.Int64,
+        "size": pl.String,
+        "bytes": pl.Int64,
+        "version": pl.Int64,
+        "changed_at": pl.Datetime("us", "UTC"),
+    }
+    columns = {
+        "table": text_column("Table", 170),
+        "rows": number_column("Rows"),
+        "files": number_column("Files"),
+        "size": "Size",
+        "version": number_column("Version"),
+        "changed_at": time_column("Changed (UTC)"),
+    }
+    place_table(pl.DataFrame(rows, schema, orient="row"), columns, "tables", heading="Tables")
+    last = max((row[-1] for row in rows if row[-1]), default=None)
+    st.caption(f"Latest change of a table: {utc(last)}.")
+
+
+page.show_always(body)

@@ -1,0 +1,124 @@
+"""Data quality: the gate, expectations over time, and what was refused."""
+
+from datetime import datetime, timezone
+from functools import partial
+
+import charts
+import page
+import placing
+import polars as pl
+import sources
+import streamlit as st
+from figures import quality
+from gates import latest_results, read_gates
+from palette import Palette
+from placing import number_column, place_chart, place_table, text_column, time_column
+from reading.lake import Look
+from scope import Scope
+from wording import lasting, plain_text, utc
+
+_NOTHING = "No expectations have looked at these tables yet."
+
+
+def body(look: Look, scope: Scope | None) -> None:
+    """The gate's figures, expectations, rejected records."""
+    gates = look.figure(read_gates)
+    latest = look.figure(latest_results)
+    failed = latest.filter(~pl.col("success")).height
+    number = placing.locale().number
+    placing.metrics(
+        {
+            "Gate": (gates.word, "Whether what came last may reach gold."),
+            "Expectations met": (
+                f"{number(latest.height - failed)} of {number(latest.height)}",
+                "At the latest look at each table.",
+            ),
+            "Warnings": (number(gates.warnings), "Not met, but nothing is held back for it."),
+            "Since": _since(gates.since),
+        }
+    )
+    place_chart(_runs(look.figure(quality.history)), _draw, _NOTHING, 220)
+    _results(latest)
+    _docs()
+    if scope is not None:
+        placing.side_by_side(partial(_reasons, look, scope), partial(_examples, look, scope), widths=(2, 3))
+
+
+def _since(at: datetime | None) -> tuple[str, str]:
+    if at is None:
+        return "–", "When the gate came to be so."
+    return lasting(datetime.now(timezone.utc) - at), f"The gate has been so since {utc(at)}."
+
+
+def _runs(history: pl.DataFrame) -> pl.DataFrame:
+    told = pl.format("{} of {} met", "met", pl.col("met") + pl.col("failed"))
+    verdict = pl.when(pl.col("failed") > 0).then(pl.lit("not all met")).otherwise(pl.lit("all met"))
+    return history.with_columns(
+        verdict.alias("verdict"),
+        told.alias("told"),
+        pl.col("run_at").dt.strftime("%-d %b %Y %H:%M:%S").alias("when"),
+    )
+
+
+def _draw(rows: pl.DataFrame, palette: Palette) -> object:
+    return charts.verdicts(rows, palette, "Looks at each table over time")
+
+
+def _results(latest: pl.DataFrame) -> None:
+    columns = {
+        "table": text_column("Table", 130),
+        "expectation": text_column("Expectation", 280),
+        "column": "Column",
+        "outcome": "Outcome",
+        "severity": "Severity",
+        "observed": number_column("Observed", 4, "Share of rows not as expected; of a number, the number"),
+        "unexpected_count": number_column("Not as expected"),
+        "run_at": time_column("Looked at (UTC)"),
+    }
+    outcome = pl.when("success").then(pl.lit("met")).otherwise(pl.lit("NOT MET")).alias("outcome")
+    place_table(latest.with_columns(outcome), columns, "expectations", heading="At the latest look")
+
+
+def _docs() -> None:
+    place = sources.data_docs()
+    if place is None:
+        st.caption("Reports on expectations (Data Docs) appear here once there are some.")
+    else:
+        st.link_button("Open the reports (Data Docs)", place, icon=":material/open_in_new:")
+
+
+def _reasons(look: Look, scope: Scope) -> None:
+    rows = look.figure(quality.rejected_by_reason, scope)
+    draw = partial(
+        charts.bars,
+        label="reason",
+        measure="records",
+        heading="Records refused, by reason",
+        unit="records",
+        height=charts.TALL,
+    )
+    place_chart(
+        placing.shown_labels(rows, "reason"), draw, "Nothing was refused in this period.", charts.TALL
+    )
+
+
+def _examples(look: Look, scope: Scope) -> None:
+    reasons = look.figure(quality.rejected_by_reason, scope)["reason"].to_list()
+    if not reasons:
+        placing.say_nothing("Nothing was refused in this period.", charts.TALL)
+        return
+    chosen = st.selectbox(
+        "Examples of", reasons, key="reason", bind="query-params", format_func=plain_text, width=240
+    )
+    columns = {
+        "arrival_time": time_column("Arrived (UTC)"),
+        "value": text_column("The record, as it came", 330),
+        "topic": "Topic",
+        "partition": "Partition",
+        "offset": "Offset",
+    }
+    rows = look.figure(quality.rejected_examples, scope, chosen)
+    place_table(rows, columns, "refused", heading="As they came; never run, never rendered")
+
+
+page.show_always(body)

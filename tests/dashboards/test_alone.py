@@ -1,0 +1,58 @@
+"""The folder by itself, as a platform that is given nothing else starts it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kit.dashboards_folder import DASHBOARDS
+from kit.serving import served
+from kit.shop_warehouse import Shop
+from kit.warehouse_builder import build_warehouse
+
+REQUIREMENTS = DASHBOARDS / "requirements.txt"
+OPENS = """
+import sys
+from streamlit import config
+from streamlit.testing.v1 import AppTest
+config.set_option("server.address", "127.0.0.1")
+page = AppTest.from_file(sys.argv[1], default_timeout=120).run()
+assert not page.exception, page.exception
+assert len(page.metric) == 5, page.metric
+"""
+
+
+def test_the_folder_starts_where_the_checkout_is_not(shop: Shop, tmp_path: Path) -> None:
+    build_warehouse(tmp_path, shop.tables)
+    folder = copied(tmp_path)
+    with served(tmp_path, folder, PYTHONPATH="", PYTHONSAFEPATH="1"):
+        pass
+    environment = {**os.environ, "MILLRACE_HOME": str(tmp_path), "PYTHONPATH": ""}
+    app = [sys.executable, "-c", OPENS, str(folder / "app.py")]
+    subprocess.run(app, cwd=folder, env=environment, check=True, capture_output=True)
+
+
+@pytest.mark.long
+def test_the_folder_starts_with_its_requirements_alone(shop: Shop, tmp_path: Path) -> None:
+    """A new environment that holds what requirements.txt names, and nothing else."""
+    assert REQUIREMENTS.is_file(), "dashboards/requirements.txt is to say what the pages need"
+    build_warehouse(tmp_path, shop.tables)
+    folder, venv = copied(tmp_path), tmp_path / "venv"
+    uv = str(Path(sys.executable).with_name("uv"))
+    python = str(venv / "bin" / "python")
+    subprocess.run([uv, "venv", "--python", sys.executable, str(venv)], check=True, capture_output=True)
+    install = [uv, "pip", "install", "--python", python, "--require-hashes", "-r", str(REQUIREMENTS)]
+    subprocess.run(install, check=True, capture_output=True)
+    with served(tmp_path, folder, python, PYTHONPATH=""):
+        environment = {**os.environ, "MILLRACE_HOME": str(tmp_path), "PYTHONPATH": ""}
+        app = [python, "-c", OPENS, str(folder / "app.py")]
+        subprocess.run(app, cwd=folder, env=environment, check=True, capture_output=True)
+
+
+def copied(place: Path) -> Path:
+    folder = place / "app"
+    shutil.copytree(DASHBOARDS, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder

@@ -1,0 +1,15 @@
+from kit.dashboards_folder import PICTURED, PICTURES, VIEWS, digest_of_pages
+
+
+def test_there_is_a_picture_of_every_page_in_light_and_dark() -> None:
+    wanted = {f"{view}-{theme}.png" for view in VIEWS for theme in ("light", "dark")}
+    assert {file.name for file in PICTURES.glob("*.png")} == wanted
+
+
+def test_the_pictures_are_not_older_than_the_pages() -> None:
+    assert PICTURED.read_text(encoding="utf-8").strip() == digest_of_pages(), "take them anew: make pictures"
+
+
+def test_the_tour_shows_every_page() -> None:
+    tour = (PICTURES.parent / "tour.md").read_text(encoding="utf-8")
+    assert [view for view in VIEWS if f"pictures/{view}-light.png" not in tour] == []

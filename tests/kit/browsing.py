@@ -1,0 +1,77 @@
+"""A browser on the pages, as a person uses it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from urllib.parse import urlencode
+
+from playwright.sync_api import Locator, Page, expect, sync_playwright
+
+from kit.browser import FLAGS, chromium
+
+_DEADLINE = 30_000  # milliseconds
+
+
+@dataclass
+class Browsing:
+    """One tab.
+
+    Args:
+        address: where the pages are.
+        page: the tab.
+        elsewhere: addresses on other hosts that the pages asked for.
+    """
+
+    address: str
+    page: Page
+    elsewhere: list[str] = field(default_factory=list)
+
+    def open(self, view: str, **query: str) -> Page:
+        """Go to a page, and wait until it is there."""
+        place = "" if view == "overview" else view  # which is where one comes in
+        self.page.goto(f"{self.address}{place}?{urlencode(query)}")
+        expect(self.page.get_by_text("All times are UTC.")).to_be_visible()
+        return self.page
+
+    def go_to(self, title: str) -> None:
+        """Follow the link in the sidebar."""
+        self.page.get_by_test_id("stSidebarNav").get_by_text(title, exact=True).click()
+        expect(self.page.get_by_role("heading", name=title, exact=True)).to_be_visible()
+
+    def metric(self, label: str) -> Locator:
+        """The figure with a label."""
+        box = self.page.locator("[data-testid=stMetric]").filter(has=self.page.get_by_text(label, exact=True))
+        return box.locator("[data-testid=stMetricValue]")
+
+    def choose_first_row(self, heading: str) -> None:
+        """Tick the first row of the table under a heading; its cells are drawn, so by place."""
+        above = self.page.get_by_text(heading).first
+        above.scroll_into_view_if_needed()
+        top = above.bounding_box()
+        assert top
+        tables = self.page.get_by_test_id("stDataFrame").all()
+        boxes = [box for table in tables if (box := table.bounding_box())]
+        under = [box for box in boxes if box["y"] > top["y"] and abs(box["x"] - top["x"]) < 30]
+        table = min(under, key=lambda box: box["y"])
+        self.page.mouse.click(table["x"] + 16, table["y"] + 35 + 17)
+
+
+@contextmanager
+def browsing(address: str) -> Iterator[Browsing]:
+    """Chromium on the pages at an address, until the block ends."""
+    executable = chromium()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        try:
+            page = browser.new_page(viewport={"width": 1440, "height": 1900}, locale="en-GB")
+            page.set_default_timeout(_DEADLINE)
+            expect.set_options(timeout=_DEADLINE)
+            tab = Browsing(address, page)
+            page.on("request", lambda asked: _foreign(asked.url) and tab.elsewhere.append(asked.url))
+            yield tab
+        finally:
+            browser.close()
+
+
+def _foreign(url: str) -> bool:
+    return not url.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:"))

@@ -1,0 +1,221 @@
+"""A warehouse with every table that the pages read: the sample shop's traffic over some weeks, without a JVM.
+
+The tables are what the oracle says of the records; panes and the ledger follow from their order of arrival.
+What expectations found, and what data-driven models credit, is made up: it means nothing.
+"""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from functools import cached_property
+from itertools import islice
+from random import Random
+from typing import Any
+
+from kit.oracle import Oracle
+from kit.oracle_windows import windows_of
+from kit.records import Record, Stored
+from kit.sample_gates import expectation_rows
+from kit.warehouse_builder import schema_of
+from lakehouse.contracts import TABLES
+from millrace.clients.traffic.rates import monthly_rates
+from millrace.clients.traffic.stream import EVENTS_PER_VISIT, simulate
+
+Row = dict[str, Any]
+
+_BATCH = timedelta(minutes=20)  # of arrival: what a micro-batch takes
+_SUMS = ("page_views", "sessions", "impressions", "clicks", "searches", "conversions")
+_DELAY = 600_000_000  # of the watermark, in microseconds
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+@dataclass
+class Shop:
+    """The shop's tables.
+
+    Args:
+        until: no record arrives later (UTC).
+        days: over which the records arrive.
+        events: about how many records.
+        seed: the same gives the same.
+    """
+
+    until: datetime
+    days: float
+    events: int
+    seed: int = 7
+
+    @cached_property
+    def stored(self) -> list[Stored]:
+        """The records, as bronze holds them: a stamp a batch."""
+        return [
+            Stored(record, offset, _stamp(record.timestamp)) for offset, record in enumerate(self._records())
+        ]
+
+    def _records(self) -> Iterator[Record]:
+        start = self.until - timedelta(days=self.days)
+        for rate in monthly_rates(self.seed, "EUR", start, self.until):
+            yield Record(rate.value, timestamp=start, topic="exchange_rates")
+        rng = Random(self.seed)
+        per_second = self.events / EVENTS_PER_VISIT / timedelta(days=self.days).total_seconds()
+        for arrival in islice(
+            simulate(rng, start.timestamp(), per_second, by_the_hour=True), 2 * self.events
+        ):
+            at = datetime.fromtimestamp(arrival.at, timezone.utc)
+            if at > self.until:
+                return
+            yield Record(arrival.record(arrival.at, rng).value, timestamp=at)
+
+    @cached_property
+    def oracle(self) -> Oracle:
+        """What the tables must hold."""
+        return Oracle.over(self.stored)
+
+    @property
+    def watermark(self) -> datetime:
+        """The watermark reached."""
+        return _time(self.oracle.watermark or 0)
+
+    @cached_property
+    def tables(self) -> dict[str, list[Row]]:
+        """Rows by table."""
+        oracle, gold, windows = self.oracle, self.oracle.gold, self.oracle.windows
+        arrived = {each.offset: each.record.timestamp for each in self.stored}
+        rejected = [{**row, "arrival_time": arrived[row["offset"]]} for row in oracle.rejected]
+        ledger, late = self._ledger()
+        traffic, changes = self._panes(windows.traffic, late)
+        rows = {
+            "silver.events": oracle.events,
+            "silver.rejected_events": rejected,
+            "silver.duplicate_events": oracle.duplicates,
+            "silver.sessions": oracle.sessions,
+            "silver.impressions": oracle.impressions,
+            "silver.searches": oracle.searches,
+            "silver.identities": oracle.identities,
+            "silver.bots": oracle.bots,
+            "silver.exchange_rates": oracle.rates,
+            "gold.touches": gold.touches,
+            "gold.conversions": gold.conversions,
+            "gold.attribution": gold.attribution,
+            "gold.trails": gold.trails,
+            "gold.traffic": traffic,
+            "gold.traffic_changes": changes,
+            "gold.campaign_performance": windows.campaigns,
+            "gold.search_performance": windows.search_performance,
+            "gold.funnel": windows.funnel,
+            "gold.channel_credit": self._channel_credit(),
+            "ops.ledger": ledger,
+            "ops.expectations": expectation_rows(self.until, self.days),
+        }
+        return {name: [_typed(name, row) for row in found] for name, found in rows.items()}
+
+    def _ledger(self) -> tuple[list[Row], set[str]]:
+        """A row a job and batch, and the UIDs of late events."""
+        chance, reached, late = random.Random(self.seed), 0, set()
+        stamps = {each.offset: each.ingested_at for each in self.stored}
+        batches: dict[datetime, dict[str, list[Row]]] = {
+            stamp: defaultdict(list) for stamp in stamps.values()
+        }
+        parts = ("events", "rejected", "duplicates")
+        for name in parts:
+            for row in getattr(self.oracle, name):
+                batches[stamps[row["offset"]]][name].append(row)
+        taken, rows = Counter(stamps.values()), []
+        for number, (stamp, batch) in enumerate(sorted(batches.items())):
+            behind = {row["event_id"] for row in batch["events"] if row["event_time"] <= reached}
+            reached = max([reached, *(row["event_time"] - _DELAY for row in batch["events"])])
+            late |= behind
+            told = {"late": len(behind), **{name: len(batch[name]) for name in parts[1:]}}
+            for order, job in enumerate(("ingest", "refine", "repair", "publish")):
+                row = {
+                    "job": job,
+                    "batch_id": number,
+                    "input_rows": taken[stamp],
+                    "output_rows": taken[stamp] if job == "ingest" else len(batch["events"]),
+                    "started_at": stamp + timedelta(seconds=4 * order),
+                    "seconds": round(chance.uniform(0.8, 1.6) * (1.0, 2.4, 1.2, 3.1)[order], 3),
+                    "watermark": None if job == "ingest" else _time(reached),
+                    "position": stamp,
+                }
+                rows.append({**row, **(told if job == "refine" else dict.fromkeys(told, 0))})
+        return rows, late
+
+    def _panes(self, traffic: list[Row], late: set[str]) -> tuple[list[Row], list[Row]]:
+        """Windows with their panes, and how they came to be so: on time, then with what was late."""
+        uids = [event["event_id"] for event in self.oracle.gold.events]
+        facts = dict(zip(uids, self.oracle.windows._facts, strict=True))
+        brought: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+        for uid in late & facts.keys():
+            for window in windows_of(facts[uid]["at"]):
+                for channel in {None, facts[uid]["channel"]}:
+                    brought[(*window, channel)].append(facts[uid])
+        rows: list[Row] = []
+        changes: list[Row] = []
+        for window in traffic:
+            key = tuple(window[name] for name in ("window_kind", "window_start", "window_end", "channel"))
+            came = brought.get(key, [])
+            pane = "early" if not window["is_complete"] else "late" if came else "on_time"
+            row = {**window, "pane": pane, "revision": bool(came) + 1}
+            rows.append(row)
+            if window["is_complete"] and len(came) < window["events"]:
+                changes += _changes(row, came, len(changes))
+        return rows, changes
+
+    def _channel_credit(self) -> list[Row]:
+        """Made up: the credit of `linear`, bent a little, over the last 30 days."""
+        credit: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        for row in self.oracle.gold.attribution:
+            if row["model"] == "linear":
+                credit[row["channel"]][0] += row["credit"]
+                credit[row["channel"]][1] += float(row["credited_reporting_value"] or 0)
+        end = self.watermark
+        return [
+            {
+                "period_start": end - timedelta(days=30),
+                "period_end": end,
+                "model": model,
+                "channel": channel,
+                "conversions": conversions * bend,
+                "reporting_value": value * bend,
+                "model_version": "3",
+            }
+            for number, (channel, (conversions, value)) in enumerate(sorted(credit.items()))
+            for model, bend in (
+                ("markov", 0.9 + 0.05 * (number % 5)),
+                ("shapley", 1.05 - 0.03 * (number % 4)),
+            )
+        ]
+
+
+def _changes(row: Row, came: list[Row], sequence: int) -> list[Row]:
+    """How a window came to its row: what it said on time, and what events that came late made of it."""
+    less = {name: row[name] - sum(fact[name] for fact in came) for name in _SUMS}
+    less |= {"events": row["events"] - len(came)}
+    then = {**row, **less, "pane": "on_time", "revision": 1}
+    steps = [(then, "replace"), (then, "retract"), (row, "replace")] if came else [(then, "replace")]
+    return [{**said, "change": what, "sequence": sequence + at} for at, (said, what) in enumerate(steps)]
+
+
+def _stamp(at: datetime) -> datetime:
+    """When the batch of a record is taken."""
+    return _EPOCH + -(-(at - _EPOCH) // _BATCH) * _BATCH
+
+
+def _time(micros: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+def _typed(table: str, row: Row) -> Row:
+    """A row with times as instants; nested ones too."""
+    if table not in TABLES:
+        return row
+    times = {column.name for column in TABLES[table].columns if column.type == "timestamp"}
+    told = {name: _time(row[name]) if isinstance(row.get(name), int) else row.get(name) for name in times}
+    nested = {
+        name: {**row[name], "at": _time(row[name]["at"])}
+        for name in ("visit", "impression")
+        if isinstance(row.get(name), dict)
+    }
+    return {name: value for name, value in {**row, **told, **nested}.items() if name in schema_of(table)}

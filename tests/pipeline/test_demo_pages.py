@@ -1,0 +1,78 @@
+"""`millrace demo` from its start, looked at through its pages while events arrive."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from kit.browsing import Browsing, browsing
+from kit.dashboards_folder import VIEWS
+from kit.polling import eventually
+from kit.serving import answers
+from lakehouse.settings import load_settings
+from millrace.workspace.launch import end
+from millrace.workspace.ports import lasting_port
+
+pytestmark = [pytest.mark.browser, pytest.mark.long]
+
+ROOT = Path(__file__).resolve().parents[2]
+FIRST_PAGE, FIRST_CONVERSION = 300, 300  # seconds
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browsing]:
+    """A tab on the pages of a demo with a home and ports of its own."""
+    home = tmp_path_factory.mktemp("demo")
+    port = lasting_port()
+    mine = {"HOME": home, "BROKER_PORT": lasting_port(), "DASHBOARD_PORT": port, "SUMMARY_INTERVAL": "PT10S"}
+    environment = {**os.environ, **{f"MILLRACE_{name}": str(value) for name, value in mine.items()}}
+    command = [sys.executable, "-m", "millrace", "demo", "--events", "8000", "--rate", "30"]
+    with (home / "demo.log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
+        try:
+            address = f"http://127.0.0.1:{port}/"
+            eventually(lambda: answers(f"{address}_stcore/health"), FIRST_PAGE, "the demo's page is up")
+            with browsing(address) as tab:
+                tab.page.goto(address)
+                expect(tab.metric("Events")).to_be_visible(timeout=FIRST_CONVERSION * 1000)
+                yield tab
+        finally:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(60)
+            finally:
+                end(load_settings(home=home))
+
+
+def test_a_figure_changes_as_events_arrive(demo: Browsing) -> None:
+    page = demo.open("overview", period="All")
+    figure = demo.metric("Events").text_content() or ""
+    page.evaluate("window.loadedOnce = true")
+    expect(demo.metric("Events")).not_to_have_text(figure, timeout=120_000)
+    assert page.evaluate("window.loadedOnce"), "the page was loaded again"
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_each_page_opens(view: str, demo: Browsing) -> None:
+    page = demo.open(view, period="All")
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+    assert demo.elsewhere == []
+
+
+def test_a_conversion_is_opened_and_its_credits_sum_to_one(demo: Browsing) -> None:
+    page = demo.open("attribution", period="All")
+    demo.choose_first_row("Conversions behind it")
+    page.get_by_text("Why? Open this conversion").click()
+    expect(page.get_by_text("Credits of each model sum to 1.")).to_be_visible()
+
+
+def test_a_table_is_downloaded(demo: Browsing) -> None:
+    page = demo.open("attribution", period="All")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV").first.click()
+    assert len(Path(download.value.path()).read_text(encoding="utf-8").splitlines()) > 1
