@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +122,7 @@ def check_app(root: Path) -> None:
 
 
 def _imported(folder: Path) -> set[str]:
-    """The packages that files of a folder import, other than Python's and the folder's own."""
+    """The distributions that files of a folder import, other than Python's and the folder's own."""
     found = set[str]()
     for file in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -129,7 +130,10 @@ def _imported(folder: Path) -> set[str]:
             names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
             found |= {name.split(".")[0] for name in names}
     own = {path.stem for path in folder.iterdir()}
-    return found - own - set(sys.stdlib_module_names)
+    distributions = packages_distributions() | {
+        "databricks": ["databricks-sql-connector"]
+    }  # shared with others
+    return {distributions.get(name, [name])[0] for name in found - own - set(sys.stdlib_module_names)}
 
 
 def _leaves(told: Any, key: str = "") -> Iterator[tuple[str, str]]:
