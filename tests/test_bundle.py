@@ -51,7 +51,7 @@ def test_the_bundle_is_right(name: str) -> None:
         ("schedules", "bundle.yml", "default: UTC", "default: Middle/Earth"),
         ("compute", "resources/classic.yml", "job_cluster_key: default\n              lib", "lib"),
         ("app", "dashboards/requirements.txt", "streamlit==", "streamlit==0."),
-        ("app", "dashboards/app.yaml", "app.py", "page.py"),
+        ("app", "dashboards/app.yaml", "app.py", "nowhere.py"),
         ("schema", "resources/state.volume.yml", "volume_type", "volume_kind"),
         ("schema", "bundle.yml", "mode: production", "modus: production"),
     ],

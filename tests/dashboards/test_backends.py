@@ -1,5 +1,6 @@
 """The contract of a backend, over every one that runs here: same question, same frame."""
 
+import re
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -67,6 +68,17 @@ QUESTIONS = {
 }
 
 
+def literal(value: Any) -> str:
+    """A value as Spark writes it in SQL: where Delta parses statements, Spark 4.2 takes no parameters."""
+    if isinstance(value, datetime):
+        return f"TIMESTAMP '{value.isoformat()}'"
+    if isinstance(value, date):
+        return f"DATE '{value}'"
+    if isinstance(value, str):
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return str(value)
+
+
 def same(ours: Backend, theirs: Backend, query: Query) -> None:
     frames = []
     for backend in (ours, theirs):
@@ -92,8 +104,9 @@ def backends(home: Path, spark: SparkSession) -> tuple[LocalTables, SqlTables]:
         spark.sql(f"CREATE TABLE {name} USING DELTA LOCATION '{log.parent}'")
 
     def execute(text: str, values: dict[str, Any]) -> Any:
+        told = re.sub(r":(p\d+)\b", lambda found: literal(values[found[1]]), text)
         try:
-            return spark.sql(text, args=values).toArrow()
+            return spark.sql(told).toArrow()
         except AnalysisException as error:
             if "TABLE_OR_VIEW_NOT_FOUND" in str(error) or "DELTA_MISSING" in str(error):
                 raise LookupError(text) from error

@@ -220,10 +220,10 @@ def test_clocks_an_hour_off(world: World) -> None:
 
 def test_volume_falls_to_a_tenth(world: World) -> None:
     day, after = timedelta(days=1), timedelta(hours=3)
-    world.send(shop(2, NOON))
+    world.send(shop(2, LATER))
     run_jobs(world.spark, world.settings, "publish")
     assert world.failed("warn") == set()
-    world.send(shop(3, NOON + day, visitors=24) + shop(4, NOON + day + after, visitors=1))
+    world.send(shop(3, LATER + day, visitors=24) + shop(4, LATER + day + after, visitors=1))
     world.ends_as_the_oracle()
     hour = "silver.events: an hour is as busy as the same hour of the day before"
     assert world.failed("warn") == {hour}

@@ -129,8 +129,8 @@ def test_the_report_opens_from_the_page(looked_at: Settings, tmp_path: Path) -> 
         try:
             page = browser.new_page(viewport={"width": 1440, "height": 1200})
             page.set_default_timeout(DEADLINE * 1000)
-            page.goto(address)
-            link = page.get_by_role("link", name="Report on the quality of data")
+            page.goto(f"{address}quality")
+            link = page.get_by_role("link", name="Open the reports (Data Docs)")
             with page.context.expect_page() as opened:
                 link.click()
             report, elsewhere = opened.value, list[str]()
@@ -139,7 +139,9 @@ def test_the_report_opens_from_the_page(looked_at: Settings, tmp_path: Path) -> 
             expect(suite).to_be_visible()
             report.screenshot(path=folder / "quality-report.png")
             suite.click()
-            expect(report.get_by_text(NUMBERED).first).to_be_visible()
+            report.get_by_text("Failed Only").click()
+            expect(report.get_by_text("must never be null").first).to_be_visible()
+            expect(report.get_by_text("order_id", exact=True).last).to_be_visible()
             report.screenshot(path=folder / "quality-failed.png")
             assert [url for url in elsewhere if not url.startswith(("http://127.0.0.1:", "data:"))] == []
         finally:

@@ -1,4 +1,4 @@
-"""The report's pages, made to need nothing but themselves: they ask no other host for styles or scripts."""
+"""The report's pages, made to need nothing but themselves: they ask no other host for anything."""
 
 import html
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 _ELSEWHERE = re.compile(
-    r"<(script|link)\b[^>]*(?:src|href)=[\"'](?:https?:)?//[^>]*>(?:\s*</script>)?", re.IGNORECASE
+    r"<(script|link|img)\b[^>]*(?:src|href)=[\"'](?:https?:)?//[^>]*>(?:\s*</script>)?", re.IGNORECASE
 )
 _STYLE = """<style>
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }

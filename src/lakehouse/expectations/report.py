@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import shutil
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -161,7 +162,22 @@ def _quiet_library() -> Iterator[Any]:
         os.environ.setdefault(name, value)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import great_expectations as gx
+        with _main_with_a_file():
+            import great_expectations as gx
 
         logging.getLogger("great_expectations").setLevel(logging.ERROR)
         yield gx
+
+
+@contextmanager
+def _main_with_a_file() -> Iterator[None]:
+    """While PySpark's client is imported: it ends a process whose main module has no file."""
+    main = sys.modules["__main__"]
+    lacks = not hasattr(main, "__file__")
+    if lacks:
+        main.__file__ = ""
+    try:
+        yield
+    finally:
+        if lacks:
+            del main.__file__
