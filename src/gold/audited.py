@@ -40,7 +40,7 @@ def take_records(
     Returns:
         Events, rejected records, copies and impressions below one another, with the columns of
         silver.events and those computed, `reason`, `outcome`, `clicks`; `_table`, where a row is from, and
-        `_is_record`, whether it stands for a record.
+        `_is_record`, whether it stands for a record of the events' topic.
     """
     named = [
         take_rows(lake, table, after, upto, watermark, suites.get(table))
@@ -51,7 +51,10 @@ def take_records(
     frame = named[0]
     for part in named[1:]:
         frame = frame.unionByName(part, allowMissingColumns=True)
-    return frame.withColumn(IS_RECORD, F.col(SOURCE) != IMPRESSIONS.name)
+    of_rates = (F.col(SOURCE) == REJECTED_EVENTS.name) & (
+        F.col("topic") == lake.settings.exchange_rates_topic
+    )
+    return frame.withColumn(IS_RECORD, (F.col(SOURCE) != IMPRESSIONS.name) & ~of_rates)
 
 
 def take_rows(
