@@ -3,7 +3,7 @@
 import json
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
@@ -41,6 +41,7 @@ class Lakehouse:
         self.spark = spark
         self.settings = settings
         self.job = job
+        self.standing: Callable[[str], DataFrame | None] = lambda _: None
         self._ready: set[str] = set()
         self._empty: set[str] = set()
         if settings.catalog:
@@ -49,9 +50,10 @@ class Lakehouse:
         spark.conf.set("spark.databricks.delta.merge.materializeSource", "none")  # `swap` settles it
 
     def read(self, name: str) -> DataFrame:
-        """The table as it is now; created empty if it wasn't there."""
+        """The table as it is now, or as `standing` has it; created empty if it wasn't there."""
         self._ensure(name)
-        return self.spark.table(name)
+        stood = self.standing(name)
+        return self.spark.table(name) if stood is None else stood
 
     def is_there(self, name: str) -> bool:
         """Whether a table has been made yet."""
@@ -105,13 +107,7 @@ class Lakehouse:
         self._empty.discard(name)
 
     def swap(
-        self,
-        name: str,
-        gone: DataFrame | None,
-        rows: DataFrame,
-        upto: datetime,
-        scope: Column,
-        **told: int,
+        self, name: str, gone: DataFrame | None, rows: DataFrame, upto: datetime, scope: Column, **told: int
     ) -> None:
         """Take rows out and put rows in, in one commit. Doing it again changes nothing.
 
