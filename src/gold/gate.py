@@ -58,8 +58,8 @@ class Gate:
         From then on publish sees of silver what has passed.
         """
         show_all(self._run.lake)
-        begun = self._begun(batch)
-        if begun is None and not self._is_clear(batch):
+        begun, is_clear = self._begun(batch), self._is_clear(batch)
+        if begun is None and not is_clear:
             return None
         show_passed(self._run.lake, self._passed)
         admitted = begun or batch
@@ -92,7 +92,7 @@ class Gate:
         return self._state.upto if self._state and not self._state.holds else EPOCH
 
     def _begun(self, batch: Batch) -> Batch | None:
-        """The batch that was broken off: it had passed, and a part of it may be in gold."""
+        """The batch that was broken off: it had passed, and a part of it may be in gold; so all has to be."""
         if batch.after < batch.upto <= self.begun:
             return batch
         if batch.after < batch.upto and batch.heard_after < self._heard:  # it was of repair's news alone
