@@ -16,7 +16,7 @@ from lakehouse.expectations.results import rows_of, run_id_of, write_results
 from lakehouse.expectations.verdicts import Result
 from lakehouse.instants import EPOCH, from_micros
 from lakehouse.job import Run
-from lakehouse.ledger import Ledger, now
+from lakehouse.ledger import Entry, Ledger, now
 
 _WRITTEN = (VISITOR_MINUTES.name, ATTRIBUTION.name, TRAILS.name, CONVERSIONS.name, TOUCHES.name)
 _PACE = timedelta(seconds=30)
@@ -41,6 +41,7 @@ class Gate:
         self._inspection = Inspection(run)
         self._alerts = Alerts(run.settings, run.say)
         self._state = self._gates.last()
+        self._looked: Entry | None = None
         self._told: str | None = None
         self._failing: set[str] = set()
         self._results: list[dict[str, Any]] = []
@@ -111,9 +112,14 @@ class Gate:
             self._inspection.forget()
             self._told = None
         self._passed = max(self._passed, batch.after, self._decided())
-        if not self._ledger.after("refine", self._passed):
-            return True
-        return self._look(self._passed, self._ledger.since("refine", self._passed))
+        new = self._ledger.after("refine", self._passed)
+        return not new or self._look(self._passed, (self._refined_upto(self._passed), new))
+
+    def _refined_upto(self, position: datetime) -> Entry | None:
+        """Refine's last row of the ledger up to there: most often the last that was looked at."""
+        if self._looked and self._looked.position == position:
+            return self._looked
+        return self._ledger.since("refine", position)[0] if position > EPOCH else None
 
     def _look(self, after: datetime, refined: Refined) -> bool:
         upto = refined[1][-1].position
@@ -122,7 +128,7 @@ class Gate:
         if stopping:
             self._close(after, upto, stopping)
         else:
-            self._passed = upto
+            self._passed, self._looked = upto, refined[1][-1]
         self._keep(after, upto, results)
         self._warn(after, upto, results)
         return not stopping

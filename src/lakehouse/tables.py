@@ -3,15 +3,17 @@
 import json
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
+from typing import Any
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakehouse.commits import Commit, commits_of
 from lakehouse.contracts import TABLES, Table
 from lakehouse.frames import settle
 from lakehouse.instants import from_micros, to_micros
@@ -21,7 +23,6 @@ _LOCKS: dict[str, threading.RLock] = defaultdict(threading.RLock)
 _REWRITES: Counter[str] = Counter()
 _CREATION = threading.Lock()
 _ROWS_OF_A_FILE = 250_000  # when a table is written anew
-_RECENT = 100  # commits searched for a job's own, before all are
 
 
 class Lakehouse:
@@ -150,19 +151,20 @@ class Lakehouse:
         found = self.last_commit(name).get("upto")
         return from_micros(found) if found is not None else None
 
-    def last_commit(self, name: str) -> dict[str, object]:
+    def last_commit(self, name: str) -> Mapping[str, Any]:
         """What this job wrote of its last commit to a table; empty if it made none."""
         self._ensure(name)
         if name in self._empty:
             return {}
-        table = DeltaTable.forName(self.spark, name)
-        for history in (table.history(_RECENT), table.history()):
-            told = history.where("userMetadata IS NOT NULL").select("userMetadata")
-            for row in told.orderBy(F.desc("version")).collect():
-                metadata: dict[str, object] = json.loads(row.userMetadata)
-                if metadata.get("job") == self.job:
-                    return metadata
-        return {}
+        mine = (told for _, told in self.commits(name) if told.get("job") == self.job)
+        return next(mine, {})
+
+    def commits(self, name: str) -> Iterator[Commit]:
+        """Version of each commit to a table, and what it says of itself; the latest first."""
+        self._ensure(name)
+        layer, short = name.split(".")
+        folder = None if self.settings.catalog else self.settings.warehouse / layer / short
+        return commits_of(self.spark, name, folder)
 
     def exclusive(self, name: str) -> threading.RLock:
         """A lock over a table that several jobs of this application rewrite."""
