@@ -59,7 +59,12 @@ class Cluster:
         words = [part for argument in arguments for part in argument.split("=")]
         command = [str(_SPARK / "bin" / "spark-class"), main, "--host", HOST, "--webui-port", "0", *words]
         java_home = java_executable().resolve().parents[1]
-        env = {**os.environ, "JAVA_HOME": str(java_home), "SPARK_LOCAL_IP": HOST, "SPARK_DAEMON_MEMORY": "512m"}
+        env = {
+            **os.environ,
+            "JAVA_HOME": str(java_home),
+            "SPARK_LOCAL_IP": HOST,
+            "SPARK_DAEMON_MEMORY": "512m",
+        }
         with (self._folder / f"{name}.log").open("wb") as log:
             return subprocess.Popen(command, env=env, stdout=log, stderr=log, start_new_session=True)
 
