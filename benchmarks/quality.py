@@ -16,10 +16,13 @@ from pyspark.sql import SparkSession
 
 from benchmarks.bench import application, print_table, progress
 from gold import gate
-from gold.job import publish
+from gold.publish import Publish
+from gold.rules.refunds import load_refunds
+from lakehouse.batches import follow
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.job import Run
 from lakehouse.ledger import Entry, Ledger
+from lakehouse.recall import sole_writer
 from lakehouse.settings import Settings
 from lakehouse.standing import Standing
 from lakehouse.tables import Lakehouse
@@ -107,17 +110,18 @@ def main() -> int:
     sizes = parser.parse_args().rows
     timed = Timed()
     timed.watch()
-    with application() as (spark, settings):
+    with application() as (spark, settings), sole_writer(settings):
         settings = settings.model_copy(update={"max_batch_rows": 1})
         warm = [5_000, 5_000]
         fill_bronze(spark, settings, [*warm, *sizes])
+        run = Run("publish", spark.newSession(), settings, once=False)
+        process, before_gold = Publish(run, lambda: load_refunds(settings.conf)), gate.Gate(run)
         rows = []
-        once = {"spark": spark.newSession(), "settings": settings, "once": True}
         for number, size in enumerate([*warm, *sizes]):
             _through(spark, settings, number)
             timed.begin()
-            publish(Run("publish", **once))  # type: ignore[arg-type]
-            last = Ledger(Lakehouse(spark.newSession(), settings, "bench")).last("publish")
+            _publish(run, process, before_gold)
+            last = Ledger(run.lake).last("publish")
             assert last is not None
             of_gate, all_of_it = timed.looked + timed.found, timed.looked + last.seconds
             if number >= len(warm):
@@ -144,15 +148,19 @@ def _through(spark: SparkSession, settings: Settings, number: int) -> None:
             _one_batch(run, body)
 
 
-def _one_batch(run: Run, body: object) -> None:
-    advance = run.watcher.advance
+def _publish(run: Run, process: Publish, before_gold: gate.Gate) -> None:
+    """What has come to silver, by a publish that goes on."""
 
-    def stop_after(job: str, rows: int, seconds: float) -> None:
-        run.stop.set()
-        advance(job, rows, seconds)
+    def one_batch(run: Run) -> None:
+        follow(run, "refine", process, hearing="repair", admits=before_gold.admits)
 
-    run.watcher.advance = stop_after  # type: ignore[method-assign]
-    body(run)  # type: ignore[operator]
+    run.stop.clear()
+    _one_batch(run, one_batch)
+
+
+def _one_batch(run: Run, body: Callable[[Run], None]) -> None:
+    run.watcher.advance = lambda *_: run.stop.set()  # type: ignore[method-assign]
+    body(run)
 
 
 def _failed(spark: SparkSession, settings: Settings) -> list[str]:

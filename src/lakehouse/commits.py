@@ -16,7 +16,7 @@ Commit = tuple[int, Mapping[str, Any]]
 """Version, and what the commit says; empty if it says nothing."""
 
 
-def commits_of(spark: SparkSession, name: str, folder: Path | None) -> Iterator[Commit]:
+def read_commits(spark: SparkSession, name: str, folder: Path | None) -> Iterator[Commit]:
     """The commits to a table.
 
     Args:

@@ -4,7 +4,7 @@ import json
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from functools import reduce
 from typing import Any
@@ -13,10 +13,12 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakehouse.commits import Commit, commits_of
+from lakehouse.commits import Commit, read_commits
 from lakehouse.contracts import TABLES, Table
+from lakehouse.declaring import declare, place_of
 from lakehouse.frames import settle
 from lakehouse.instants import from_micros, to_micros
+from lakehouse.recall import commits_of
 from lakehouse.settings import Settings
 
 _LOCKS: dict[str, threading.RLock] = defaultdict(threading.RLock)
@@ -58,7 +60,7 @@ class Lakehouse:
 
     def is_there(self, name: str) -> bool:
         """Whether a table has been made yet."""
-        return not self._place(name)[0]
+        return not place_of(self.spark, self.settings, name)[0]
 
     def append(self, name: str, rows: DataFrame, upto: datetime | None = None, **told: int) -> None:
         """Add rows in one commit.
@@ -98,12 +100,13 @@ class Lakehouse:
             files = laid_out.count() // _ROWS_OF_A_FILE + 1
             laid_out = laid_out.repartitionByRange(files, time).sortWithinPartitions(time)
         writer = laid_out.write.format("delta").mode("overwrite")
-        writer = writer.option("userMetadata", self._metadata(None, **told))
-        if self.settings.catalog:
-            writer.saveAsTable(name)
-        else:
-            layer, short = name.split(".")
-            writer.save(str(self.settings.warehouse / layer / short))
+        with self._committing(name, self._metadata(None, **told)) as metadata:
+            writer = writer.option("userMetadata", metadata)
+            if self.settings.catalog:
+                writer.saveAsTable(name)
+            else:
+                layer, short = name.split(".")
+                writer.save(str(self.settings.warehouse / layer / short))
         _REWRITES[self._key(name)] += 1
         self._empty.discard(name)
 
@@ -130,17 +133,18 @@ class Lakehouse:
         matches = _all([F.col(f"t.{key}").eqNullSafe(F.col(f"s.{key}")) for key in table.key])
         values: dict[str, str | Column] = {column: f"s.`{column}`" for column in table.column_names}
         source = settle(changes)
-        self.spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", self._metadata(upto, **told))
+        merge = (
+            DeltaTable.forName(self.spark, name)
+            .alias("t")
+            .merge(source.alias("s"), scope & matches)
+            .whenMatchedDelete("s._gone")
+            .whenMatchedUpdate(set=values)
+            .whenNotMatchedInsert("NOT s._gone", values)
+        )
         try:
-            (
-                DeltaTable.forName(self.spark, name)
-                .alias("t")
-                .merge(source.alias("s"), scope & matches)
-                .whenMatchedDelete("s._gone")
-                .whenMatchedUpdate(set=values)
-                .whenNotMatchedInsert("NOT s._gone", values)
-                .execute()
-            )
+            with self._committing(name, self._metadata(upto, **told)) as metadata:
+                self.spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", metadata)
+                merge.execute()
             self._empty.discard(name)
             _REWRITES[self._key(name)] += 1
         finally:
@@ -156,15 +160,21 @@ class Lakehouse:
         self._ensure(name)
         if name in self._empty:
             return {}
-        mine = (told for _, told in self.commits(name) if told.get("job") == self.job)
-        return next(mine, {})
+        known = commits_of(self.settings)
+        return (
+            known.last(name, self.job, lambda: self._find_commit(name)) if known else self._find_commit(name)
+        )
 
     def commits(self, name: str) -> Iterator[Commit]:
         """Version of each commit to a table, and what it says of itself; the latest first."""
         self._ensure(name)
         layer, short = name.split(".")
         folder = None if self.settings.catalog else self.settings.warehouse / layer / short
-        return commits_of(self.spark, name, folder)
+        return read_commits(self.spark, name, folder)
+
+    def _find_commit(self, name: str) -> Mapping[str, Any]:
+        mine = (told for _, told in self.commits(name) if told.get("job") == self.job)
+        return next(mine, {})
 
     def exclusive(self, name: str) -> threading.RLock:
         """A lock over a table that several jobs of this application rewrite."""
@@ -180,10 +190,17 @@ class Lakehouse:
     def _write(self, name: str, rows: DataFrame, mode: str, metadata: str, **options: str | int) -> None:
         self._ensure(name)
         writer = rows.select(*TABLES[name].column_names).write.format("delta").mode(mode)
-        writer.options(userMetadata=metadata, **options).saveAsTable(name)
+        with self._committing(name, metadata):
+            writer.options(userMetadata=metadata, **options).saveAsTable(name)
         self._empty.discard(name)
         if mode != "append":
             _REWRITES[self._key(name)] += 1
+
+    @contextmanager
+    def _committing(self, name: str, metadata: str) -> Iterator[str]:
+        known = commits_of(self.settings)
+        with known.commit(name, self.job, json.loads(metadata)) if known else nullcontext():
+            yield metadata
 
     def _key(self, name: str) -> str:
         return f"{self.settings.warehouse}:{name}"
@@ -196,8 +213,8 @@ class Lakehouse:
         if name in self._ready:
             return
         table = TABLES[name]
-        is_new, where = self._place(name)
-        columns, more = _declare(table) if is_new else ("", "")
+        is_new, where = place_of(self.spark, self.settings, name)
+        columns, more = declare(table) if is_new else ("", "")
         if is_new:
             self._empty.add(name)
         with _CREATION:
@@ -207,39 +224,12 @@ class Lakehouse:
                 self._add_columns(table)
         self._ready.add(name)
 
-    def _place(self, name: str) -> tuple[bool, "_Place"]:
-        """Whether a table is new, and what says where it is: in a catalog, the catalog knows."""
-        if self.settings.catalog:
-            return not self.spark.catalog.tableExists(f"{self.settings.catalog}.{name}"), _Place()
-        layer, short = name.split(".")
-        location = self.settings.warehouse / layer / short
-        is_new = not (location / "_delta_log").exists()
-        return is_new, _Place(f" LOCATION '{location.parent}'", f" LOCATION '{location}'")
-
     def _add_columns(self, table: Table) -> None:
         """Columns that the table has been given since it was made; null in the rows that are there."""
         there = set(self.spark.table(table.name).columns)
         missing = [f"`{column.name}` {column.type}" for column in table.columns if column.name not in there]
         if missing:
             self.spark.sql(f"ALTER TABLE {table.name} ADD COLUMNS ({', '.join(missing)})")
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where a layer and a table are, as SQL; empty where the catalog decides."""
-
-    layer: str = ""
-    table: str = ""
-
-
-def _declare(table: Table) -> tuple[str, str]:
-    """The columns, and what else is to be said of a table that is made."""
-    more = f"PARTITIONED BY ({', '.join(table.partitioned_by)})" if table.partitioned_by else ""
-    all_of_them = dict(table.properties)
-    if table.pruned_by:
-        all_of_them["delta.dataSkippingStatsColumns"] = ",".join(table.pruned_by)
-    properties = ", ".join(f"'{key}' = '{value}'" for key, value in all_of_them.items())
-    return f"({table.ddl})", f"{more} TBLPROPERTIES ({properties})" if properties else more
 
 
 def _all(conditions: Sequence[Column]) -> Column:

@@ -3,7 +3,7 @@
 The library imports this module, by its name in the report's configuration.
 """
 
-from great_expectations.render.view import DefaultJinjaPageView
+from great_expectations.render.view.view import DefaultJinjaPageView
 
 
 class PageView(DefaultJinjaPageView):
