@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from gold.model_runs import record_run
+from gold.passed import show_passed
 from gold.paths import find_paths
 from gold.rules.computed import Computed
 from gold.rules.models import LOOK_BACK
@@ -48,6 +49,7 @@ def _compute(run: Run) -> Computed | None:
     published = Ledger(run.lake).last("publish")
     if published is None or published.watermark is None:
         return None
+    show_passed(run.lake, published.position)  # who is who, as publish knew it
     refunds = load_refunds(run.settings.conf)
     periods = _collect(run, refunds, published.watermark)
     rules = {

@@ -22,6 +22,7 @@ NAME = "quality"
 _JOBS = ("ingest", "refine", "repair", "publish")
 _PACKAGES = ("millrace", "pyspark", "delta-spark", "great-expectations", "mlflow")
 _OUTCOMES = ("input_rows", "output_rows", "duplicates", "rejected", "heartbeats", "late")
+_SHOWN = 50  # partitions; the file has all
 _REFUSED = re.compile(r"[^/\w.\- :]")  # in names of metrics
 
 
@@ -45,8 +46,10 @@ def record_quality(
         ),
     ):
         mlflow.set_tags(tags)
-        mlflow.log_params({"after": after.isoformat(), "upto": upto.isoformat()})
-        mlflow.log_dict(_offsets(run, after, upto), "offsets.json")
+        offsets = _offsets(run, after, upto)
+        shown = {f"offsets/{name}": f"{low}-{high}" for name, (low, high) in list(offsets.items())[:_SHOWN]}
+        mlflow.log_params({"after": after.isoformat(), "upto": upto.isoformat(), **shown})
+        mlflow.log_dict(offsets, "offsets.json")
         mlflow.log_metrics(_rows(refined) | _seconds(run, after) | _found(results))
 
 

@@ -126,15 +126,43 @@ def test_a_replay_with_an_open_gate_brings_published_rows_after(
     bronze = Bronze(spark, settings)
     bronze.commit([*shop(1, visitors=2), record(message("v", "v-x", "Signed Up", NOON))])
     run_jobs(spark, settings)
-    file = conf / "roles.yml"
-    rules = yaml.safe_load(file.read_text())
-    rules["tracks"]["Order Completed"]["money"] = ["nothing"]
-    file.write_text(yaml.safe_dump(rules, sort_keys=False))
+    _take_no_money(conf)
     job = replay_job(DEFINITIONS, "Ada", "mended")
     job.body(Run(job.name, spark.newSession(), settings, once=True))
     values = [row["value"] for row in read_rows(settings, "gold.conversions", ("value",))]
     assert values == [None] * 5
     assert states(settings) == []
+
+
+@pytest.mark.long
+def test_a_release_after_a_replay_that_was_in_vain_brings_published_rows_after(
+    spark: SparkSession, tmp_path: Path, conf: Path
+) -> None:
+    """The replay has made silver anew by rules that gold has not seen yet."""
+    settings = settle_in(spark, tmp_path / "home")
+    bronze = Bronze(spark, settings)
+    bronze.commit(shop(1, visitors=2))
+    run_jobs(spark, settings)
+    bronze.commit(faulty(2, 3))
+    run_jobs(spark, settings, "refine", "repair")
+    with pytest.raises(MillraceError, match="gold is held"):
+        run_jobs(spark, settings, "publish")
+    _take_no_money(conf)
+    job = replay_job(DEFINITIONS, "Ada", "mended")
+    with pytest.raises(MillraceError, match="still not as expected"):
+        job.body(Run(job.name, spark.newSession(), settings, once=True))
+    carry_out(spark, settings, Order(RELEASE, ("Ada", "a test")))
+    run_jobs(spark, settings, "publish")
+    values = [row["value"] for row in read_rows(settings, "gold.conversions", ("value",))]
+    assert values == [None] * 8
+    assert states(settings) == ["closed", "replayed", "closed", "replayed", "released"]
+
+
+def _take_no_money(conf: Path) -> None:
+    file = conf / "roles.yml"
+    rules = yaml.safe_load(file.read_text())
+    rules["tracks"]["Order Completed"]["money"] = ["nothing"]
+    file.write_text(yaml.safe_dump(rules, sort_keys=False))
 
 
 def test_a_gate_that_can_not_be_asked_lets_nothing_through(

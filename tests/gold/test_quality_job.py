@@ -70,6 +70,7 @@ def test_its_run_can_be_read_back(looked_at: Settings) -> None:
         run = runs[0]
         offsets = mlflow.artifacts.load_dict(f"{run.info.artifact_uri}/offsets.json")
     assert offsets == {"events/0": [2, 2401], "exchange_rates/0": [0, 1]}
+    assert run.data.params["offsets/events/0"] == "2-2401"
     metrics, tags = run.data.metrics, run.data.tags
     assert (metrics["rows/input_rows"], metrics["rows/output_rows"]) == (2400, 2400)
     assert metrics["seconds/refine.mean"] > 0

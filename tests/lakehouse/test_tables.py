@@ -12,7 +12,9 @@ from kit.pipeline import read_rows
 from kit.records import NOON
 from kit.spark import settle_in
 from kit.warehouse_builder import append_rows
+from lakehouse.commits import read_commits
 from lakehouse.contracts.gold import CONVERSIONS
+from lakehouse.instants import to_micros
 from lakehouse.restating import restate
 from lakehouse.settings import Settings
 from lakehouse.tables import Lakehouse
@@ -47,6 +49,23 @@ def test_a_table_made_before_it_had_a_column_is_given_it(spark: SparkSession, tm
     lake.spark.sql(f"DROP TABLE {NAME}")  # from the catalogue, as in a new application
     lake.append(NAME, lake.read(NAME))
     assert [row.rules_version for row in lake.read(NAME).collect()] == [None, None]
+
+
+def test_a_log_that_is_read_here_says_what_a_catalog_would(spark: SparkSession, tmp_path: Path) -> None:
+    settings = settle_in(spark, tmp_path)
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    for number in range(2):
+        append_rows(settings.home, NAME, [conversion(number, 1)])
+    one = lake.read(NAME).limit(1)
+    lake.append(NAME, one, NOON, more=1)
+    lake.overwrite(NAME, one, other=2)
+    asked = list(read_commits(lake.spark, NAME, None))
+    assert list(lake.commits(NAME)) == asked
+    assert [told for _, told in asked][:2] == [
+        {"job": "test", "other": 2},
+        {"job": "test", "upto": to_micros(NOON), "more": 1},
+    ]
+    assert [number for number, _ in asked] == list(range(len(asked)))[::-1]
 
 
 def nothing(*but: str) -> list[str]:

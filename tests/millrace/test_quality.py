@@ -1,6 +1,7 @@
 """`millrace quality`: how the gate is, why, and which rows; from tables alone, without Spark."""
 
 import json
+import shlex
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -94,7 +95,9 @@ def test_explain_shows_the_rows_that_are_held_and_no_others(home: Path) -> None:
     assert worth.rows["event_id"].to_list() == ["held"]
     assert refused.rows.select("reason", "offset", "value").rows() == [("not_json", 7, "{no")]
     assert orphans.rows["event_id"].to_list() == ["click"]
-    assert run("explain", "worth something").exit_code == 0
+    told = run("explain", "worth something")
+    assert told.exit_code == 0
+    assert shlex.split(told.output.splitlines()[1]) == ["millrace", "sql", worth.query], "can be pasted"
 
 
 def test_an_expectation_that_is_not_known_is_an_error(home: Path) -> None:

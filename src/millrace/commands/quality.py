@@ -1,5 +1,6 @@
 """`millrace quality`: is gold held, and why?"""
 
+import re
 import sys
 from typing import Annotated, Any
 
@@ -62,7 +63,7 @@ def explain(
         console.print("Nothing has failed.")
     for failure in failures:
         console.print(failure.expectation, style="bold")
-        console.print(f'millrace sql "{failure.query}"', style="dim", soft_wrap=True)
+        console.print(Text(f'millrace sql "{_in_quotes(failure.query)}"'), style="dim", soft_wrap=True)
         table = Table(*failure.rows.columns, box=None, header_style="dim")
         for row in failure.rows.iter_rows():
             table.add_row(*(Text("" if value is None else str(value)) for value in row))
@@ -103,6 +104,11 @@ def refused(
     _console().print(table)
     if again:
         carry_out(RECONSIDER)
+
+
+def _in_quotes(text: str) -> str:
+    """What a shell takes for this text between double quotes."""
+    return re.sub(r'(["\\$`])', r"\\\1", text)
 
 
 def _page(settings: Settings) -> Any:
