@@ -96,7 +96,7 @@ def warm(home: Path, pages: Pages) -> dict[str, list[float]]:
 
 
 def crowd(home: Path, pages: Pages, seconds: float) -> dict[str, Any]:
-    """Seconds by page for viewers who look at pages in turn while tables change, and the most memory taken."""
+    """Seconds by page for viewers who look while tables change, and the most memory taken."""
     from benchmarks.dashboard_layout import commit, latest_row
 
     lake, rows = _lake(home), {name: latest_row(home, name) for name in CHANGING}

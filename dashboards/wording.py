@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 import polars as pl
 
@@ -28,6 +29,18 @@ class Locale:
         """A number with so many decimals."""
         text = f"{value:,.{digits}f}".replace("-", "−")
         return text.translate(str.maketrans({",": self.group, ".": self.point}))
+
+    def money(self, value: Decimal) -> str:
+        """An amount with cents; with its fractions of them, where it has any."""
+        return self.number(float(value), 2 if value == round(value, 2) else 4)
+
+    def size(self, size: float) -> str:
+        """Bytes in the unit that fits."""
+        for unit in ("B", "kB", "MB", "GB"):
+            if size < 1000:
+                return f"{self.number(size, unit != 'B')} {unit}"
+            size /= 1000
+        return f"{self.number(size, 1)} TB"
 
     def share(self, value: float | None, digits: int = 1) -> str:
         """A share of 1 in per cent."""
@@ -73,12 +86,3 @@ def lasting(span: timedelta) -> str:
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
-
-
-def size_words(size: float) -> str:
-    """Bytes in the unit that fits."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"

@@ -54,7 +54,7 @@ def conversions_behind(ask: Ask, scope: Scope, model: str) -> pl.DataFrame:
 
     Returns:
         conversion_id, converted_at, touches, earner (the label of the largest credit), credit and
-        reporting_value (what the touches in scope have); newest first.
+        reporting_value (what the touches in scope have; null if it is worth nothing in money); newest first.
     """
     columns = ("conversion_id", "converted_at", "channel", "campaign_name", "promotion_id", "credit")
     query = Query("gold.attribution", (*columns, "credited_reporting_value"), limit=_ROWS)
@@ -68,7 +68,9 @@ def conversions_behind(ask: Ask, scope: Scope, model: str) -> pl.DataFrame:
             touches=pl.len(),
             earner=earner,
             credit=pl.col("credit").sum(),
-            reporting_value=pl.col("credited_reporting_value").sum().cast(pl.Float64),
+            reporting_value=pl.when(pl.col("credited_reporting_value").count() > 0)
+            .then(pl.col("credited_reporting_value").sum())
+            .cast(pl.Float64),
         )
         .sort("converted_at", "conversion_id", descending=[True, False])
         .head(_MOST)

@@ -33,6 +33,8 @@ class Journeys:
 
     Args:
         conversions: how many.
+        single: of them, those with one touch at most.
+        reporting_value: of all of them.
         touches: on average.
         paths: path, conversions, reporting_value, touches, days (to convert, on average); most first.
         flow: step (0 is the conversion, 1 the last touch, …), source, target, conversions.
@@ -41,6 +43,8 @@ class Journeys:
     """
 
     conversions: int
+    single: int
+    reporting_value: float
     touches: float
     paths: pl.DataFrame
     flow: pl.DataFrame
@@ -90,8 +94,10 @@ def _summed(ways: pl.DataFrame, cut: bool) -> Journeys:
         .sort("conversions", "reporting_value", "path", descending=[True, True, False])
         .head(_MOST_PATHS)
     )
-    mean = ways.select(length.mean()).item()
-    return Journeys(ways.height, mean or 0.0, paths, _flow(ways), _times(ways), cut)
+    mean, single, value = ways.select(
+        length.mean().alias("mean"), (length <= 1).sum().alias("single"), pl.col("reporting_value").sum()
+    ).row(0)
+    return Journeys(ways.height, single, value, mean or 0.0, paths, _flow(ways), _times(ways), cut)
 
 
 def _flow(ways: pl.DataFrame) -> pl.DataFrame:

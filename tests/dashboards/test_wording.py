@@ -1,6 +1,8 @@
+from decimal import Decimal
+
 import polars as pl
 import pytest
-from wording import Locale, locale_of, plain, plain_text, size_words
+from wording import Locale, locale_of, plain, plain_text
 
 
 @pytest.mark.parametrize(
@@ -26,7 +28,16 @@ def test_less_than_nothing_has_a_minus_and_shares_are_per_cent() -> None:
 
 @pytest.mark.parametrize(("size", "words"), [(0, "0 B"), (1000, "1.0 kB"), (2_500_000, "2.5 MB")])
 def test_sizes_are_in_the_unit_that_fits(size: int, words: str) -> None:
-    assert size_words(size) == words
+    assert Locale().size(size) == words
+
+
+def test_money_has_cents_and_its_fractions_where_there_are_any() -> None:
+    german = locale_of("de")
+    assert [german.money(Decimal(text)) for text in ("1234.5000", "0.0050", "-3")] == [
+        "1.234,50",
+        "0,0050",
+        "−3,00",
+    ]
 
 
 def test_text_is_one_line_of_a_decent_length_in_one_direction() -> None:
