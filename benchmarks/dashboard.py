@@ -59,17 +59,23 @@ def _measure(home: Path, folder: Path, seconds: float) -> int:
     progress("asking again, after a commit to every table")
     warm = _asking("warm", home, file)
     progress(f"{VIEWERS} viewers for {seconds:g} s")
-    crowd = _asking("crowd", home, file, str(seconds))
+    with _process("commits", home, seconds):
+        crowd = _asking("crowd", home, file, seconds)
     return _report(cold, warm, crowd["times"], crowd["most"])
 
 
 def _asking(*arguments: object) -> Any:
     """What a process of its own says on its last line."""
+    with _process(*arguments) as process:
+        told, errors = process.communicate()
+    if process.returncode:
+        raise RuntimeError(errors)
+    return json.loads(told.splitlines()[-1]) if told.strip() else None
+
+
+def _process(*arguments: object) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "benchmarks.dashboard_asking", *map(str, arguments)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT)
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    return json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else None
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
 
 
 Times = Mapping[str, Sequence[float]]

@@ -95,11 +95,21 @@ def warm(home: Path, pages: Pages) -> dict[str, list[float]]:
     return times
 
 
-def crowd(home: Path, pages: Pages, seconds: float) -> dict[str, Any]:
-    """Seconds by page for viewers who look while tables change, and the most memory taken."""
+def commits(home: Path, seconds: float) -> None:
+    """Let every table change all the time."""
     from benchmarks.dashboard_layout import commit, latest_row
 
-    lake, rows = _lake(home), {name: latest_row(home, name) for name in CHANGING}
+    rows = {name: latest_row(home, name) for name in CHANGING}
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        for name, row in rows.items():
+            commit(home, name, row)
+        time.sleep(REFRESH)
+
+
+def crowd(home: Path, pages: Pages, seconds: float) -> dict[str, Any]:
+    """Seconds by page for viewers who look while tables change, and the most memory taken."""
+    lake = _lake(home)
     times: dict[str, list[float]] = defaultdict(list)
     until, most = time.monotonic() + seconds, 0
     viewers = [
@@ -108,10 +118,8 @@ def crowd(home: Path, pages: Pages, seconds: float) -> dict[str, Any]:
     for viewer in viewers:
         viewer.start()
     while any(viewer.is_alive() for viewer in viewers):
-        for name, row in rows.items():
-            commit(home, name, row)
         most = max(most, psutil.Process().memory_info().rss)
-        time.sleep(REFRESH)
+        time.sleep(0.2)
     return {"times": times, "most": most}
 
 
@@ -141,10 +149,13 @@ def _seconds(look: Any, asked: Asked) -> float:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """`learn|cold|warm|crowd HOME FILE [VIEW NUMBER|SECONDS]`: figures as JSON on the last line."""
+    """`learn|cold|warm|crowd HOME FILE [VIEW NUMBER|SECONDS]`, `commits HOME SECONDS`: figures as JSON."""
     what, home, file, *more = arguments
     if what == "learn":
         Path(file).write_bytes(pickle.dumps(what_pages_ask(Path(home))))
+        return
+    if what == "commits":
+        commits(Path(home), float(file))
         return
     pages: Pages = pickle.loads(Path(file).read_bytes())
     if what == "cold":

@@ -38,7 +38,7 @@ class Locale:
         """Bytes in the unit that fits."""
         for unit in ("B", "kB", "MB", "GB"):
             if size < 1000:
-                return f"{self.number(size, unit != 'B')} {unit}"
+                return f"{self.number(size, 0 if unit == 'B' else 1)} {unit}"
             size /= 1000
         return f"{self.number(size, 1)} TB"
 

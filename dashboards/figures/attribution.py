@@ -22,10 +22,12 @@ def credited(ask: Ask, scope: Scope, by: str) -> pl.DataFrame:
     Returns:
         label, model, conversions (sum of credit), reporting_value; the most valuable label first.
     """
-    columns = ("model", "channel", "campaign_name", "promotion_id")
+    names = ("campaign_name", "promotion_id") if by == "campaign" or scope.campaigns else ()
+    columns = ("model", "channel", *names)
     measures = (Measure("conversions", "sum", "credit"), *sums("credited_reporting_value"))
     query = Query("gold.attribution", columns, measures).one_of("channel", scope.channels)
-    rows = scope.campaign_of(ask(scope.within(query, "converted_at")))
+    rows = ask(scope.within(query, "converted_at"))
+    rows = scope.campaign_of(rows) if names else rows
     label = label_of(by).fill_null("unknown").alias("label")
     value = pl.col("credited_reporting_value").sum().cast(pl.Float64).alias("reporting_value")
     summed = rows.group_by(label, "model").agg(pl.col("conversions").sum(), value)

@@ -60,10 +60,10 @@ def journeys(ask: Ask, scope: Scope) -> Journeys:
     )
     rows = ask(scope.within(query.only("model", "=", "linear"), "converted_at"))
     cut = rows.height == _MOST_ROWS
-    chosen = scope.campaign_of(rows)
-    if scope.channels:
-        chosen = chosen.filter(pl.col("channel").is_in(scope.channels))
-    rows = rows.join(chosen.select("conversion_id").unique(), on="conversion_id", how="semi")
+    if scope.channels or scope.campaigns:
+        chosen = scope.campaign_of(rows)
+        of_channels = pl.col("channel").is_in(scope.channels) if scope.channels else pl.lit(value=True)
+        rows = rows.join(chosen.filter(of_channels), on="conversion_id", how="semi")
     return _summed(_by_conversion(rows), cut)
 
 

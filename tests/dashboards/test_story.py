@@ -23,10 +23,10 @@ def test_pages_and_command_line_tell_the_same_story(shop_home: Path, sql: Sql) -
     for page, command in told:
         assert fits(page.conversion, command.conversion)
         assert page.anchor["conversion_id"] == command.anchor["conversion_id"]
-        assert all(map(fits, page.trail, command.trail, strict=True))
+        assert fit(page.trail, command.trail)
         assert page.credits.keys() == command.credits.keys()
         for model, rows in page.credits.items():
-            assert all(map(fits, rows, command.credits[model], strict=True)), model
+            assert fit(rows, command.credits[model]), model
         assert page.kinds == {name: touch["kind"] for name, touch in command.touches.items()}
         assert (page.rate is None) == (command.rate is None)
         assert page.rate is None or fits(page.rate, command.rate)
@@ -58,6 +58,10 @@ def both(look: Look, settings: Any, conversion_id: str) -> tuple[Any, Any]:
     page = look.figure(tell, conversion_id, "EUR")
     assert page is not None
     return page, tell_conversion(settings, conversion_id)
+
+
+def fit(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> bool:
+    return all(fits(*pair) for pair in zip(ours, theirs, strict=True))
 
 
 def fits(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
