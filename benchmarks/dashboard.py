@@ -7,6 +7,7 @@ one that has looked before, with a commit to every table since, and no figure ke
 
 import argparse
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -79,19 +80,36 @@ def _process(*arguments: object) -> subprocess.Popen[str]:
 
 
 Times = Mapping[str, Sequence[float]]
+Pairs = Mapping[str, Sequence[tuple[float, float]]]
 
 
-def _report(cold: Times, warm: Times, crowd: Times, memory: int) -> int:
+def _report(cold_pairs: Pairs, warm_pairs: Pairs, crowd: Times, memory: int) -> int:
+    (cold, cold_work), (warm, warm_work) = map(_apart, (cold_pairs, warm_pairs))
+    shown = (cold, cold_work, warm, warm_work, crowd)
     rows = [
-        (view, *(f"{1000 * _p95(times[view]):,.0f}" for times in (cold, warm, crowd)), f"{len(crowd[view])}")
+        (view, *(f"{1000 * _p95(times[view]):,.0f}" for times in shown), f"{len(crowd[view])}")
         for view in cold
     ]
-    columns = ("page", "cold, ms", "warm, ms", f"{VIEWERS} viewers, ms", "looks")
+    columns = (
+        "page",
+        "cold, ms",
+        "of processors",
+        "warm, ms",
+        "of processors",
+        f"{VIEWERS} viewers, ms",
+        "looks",
+    )
     print_table("p95 of all queries of a page", columns, rows)
+    print(f"load of the machine: {', '.join(f'{load:.1f}' for load in os.getloadavg())}")
     print(f"memory of the process with {VIEWERS} viewers: {memory / 2**20:,.0f} MB at most")
     broken = [view for view in cold if _p95(warm[view]) > MOST_WARM or _p95(cold[view]) > MOST_COLD]
     print(f"over a limit ({MOST_WARM:g} s warm, {MOST_COLD:g} s cold): {', '.join(broken) or 'none'}")
     return int(bool(broken) or memory > MOST_BYTES)
+
+
+def _apart(pairs: Pairs) -> tuple[Times, Times]:
+    """Seconds, and seconds of processors."""
+    return tuple({view: [pair[at] for pair in each] for view, each in pairs.items()} for at in (0, 1))  # type: ignore[return-value]
 
 
 def _p95(times: Sequence[float]) -> float:

@@ -29,6 +29,7 @@ _PERIODS = ("Last hour", "24 hours", "7 days", "30 days", "All")
 _ROUNDS = 3
 
 Asked = list[tuple[Any, tuple[Any, ...]]]  # what a page works out: function and arguments
+Took = tuple[float, float]  # seconds, and those of processors
 Pages = dict[str, list[Asked]]  # by page, what it asks for each period, and of one channel
 
 
@@ -72,17 +73,17 @@ def _a_conversion(home: Path) -> str:
     return str(conversions.head(1).collect()["conversion_id"][0])
 
 
-def cold(home: Path, asked: Asked) -> float:
-    """Seconds that all that a page asks takes a process that has opened nothing yet."""
+def cold(home: Path, asked: Asked) -> Took:
+    """What all that a page asks takes a process that has opened nothing yet."""
     return _seconds(_lake(home).look(), asked)
 
 
-def warm(home: Path, pages: Pages) -> dict[str, list[float]]:
-    """Seconds by page of one that has looked before, and to whom every table has changed since."""
+def warm(home: Path, pages: Pages) -> dict[str, list[Took]]:
+    """The same, by page, for one that has looked before, and for whom every table has changed since."""
     from benchmarks.dashboard_layout import commit, latest_row
 
     lake, rows = _lake(home), {name: latest_row(home, name) for name in CHANGING}
-    times: dict[str, list[float]] = defaultdict(list)
+    times: dict[str, list[Took]] = defaultdict(list)
     for again in range(_ROUNDS):
         for view, kinds in pages.items():
             for asked in kinds:
@@ -128,7 +129,7 @@ def _view(lake: Any, pages: Pages, number: int, until: float, times: dict[str, l
     time.sleep(number * REFRESH / VIEWERS)
     while time.monotonic() < until:
         view = views[turn % len(views)]
-        took = _seconds(lake.look(), pages[view][(turn + number) % len(pages[view])])
+        took, _ = _seconds(lake.look(), pages[view][(turn + number) % len(pages[view])])
         times[view].append(took)
         turn += 1
         time.sleep(max(REFRESH - took, 0))
@@ -141,11 +142,11 @@ def _lake(home: Path) -> Any:
     return Lake(LocalTables(home / "warehouse"))
 
 
-def _seconds(look: Any, asked: Asked) -> float:
-    began = time.perf_counter()
+def _seconds(look: Any, asked: Asked) -> Took:
+    began, worked = time.perf_counter(), time.process_time()
     for work_out, arguments in asked:
         look.figure(work_out, *arguments)
-    return time.perf_counter() - began
+    return time.perf_counter() - began, time.process_time() - worked
 
 
 def main(arguments: Sequence[str]) -> None:

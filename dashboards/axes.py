@@ -10,6 +10,8 @@ PLAIN = ",.2~f"  # numbers as they are, with two decimals at most
 _CLOCK = "utcFormat(datum.value, utchours(datum.value) + utcminutes(datum.value) ? '%H:%M' : '%-d %b')"
 _TIGHT = 6  # pixels between the parts around a plot, which are wide apart otherwise
 _LABEL_WIDTH = 190  # pixels
+_TICKS = 5  # numbers on an axis, about
+_ROOM = 1.5  # of the longest bar's length, where words stand at its end
 _DAYS = 8  # labels of days that stand side by side
 
 
@@ -20,12 +22,12 @@ def clock() -> alt.Axis:
 
 def counts() -> alt.Axis:
     """An axis of whole numbers."""
-    return alt.Axis(format=",d", tickMinStep=1, tickCount=5, titlePadding=_TIGHT, labelFlush=False)
+    return alt.Axis(format=",d", tickMinStep=1, tickCount=_TICKS, titlePadding=_TIGHT, labelFlush=False)
 
 
 def amounts(format_: str = PLAIN) -> alt.Axis:
     """An axis of any numbers."""
-    return alt.Axis(format=format_, tickCount=5, titlePadding=_TIGHT, labelFlush=False)
+    return alt.Axis(format=format_, tickCount=_TICKS, titlePadding=_TIGHT, labelFlush=False)
 
 
 def days(count: int) -> alt.Axis:
@@ -42,6 +44,16 @@ def labels(column: str) -> alt.Y:
         sort=None,
         axis=alt.Axis(labelLimit=_LABEL_WIDTH, labelOverlap=False, labelFlush=False),
     )
+
+
+def framed(*layers: alt.Chart, heading: str, height: int) -> alt.LayerChart:
+    """Layers with a title, of a height in pixels; layered even if it is one, else its legend stands apart."""
+    return alt.layer(*layers).properties(title=title(heading), height=height)
+
+
+def round_numbers(longest: float | None = None) -> alt.Scale:
+    """A scale that ends where its axis has a number; or where there is room for words at the longest bar."""
+    return alt.Scale(domain=[0, longest * _ROOM]) if longest else alt.Scale(nice=_TICKS)
 
 
 def title(text: str) -> alt.Title:

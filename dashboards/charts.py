@@ -2,7 +2,7 @@
 
 import altair as alt
 import polars as pl
-from axes import amounts, counts, labels, legend, title
+from axes import amounts, counts, framed, labels, legend, round_numbers
 from palette import Palette
 
 HEIGHT = 280  # pixels; the same whatever is shown, so that nothing jumps
@@ -37,7 +37,7 @@ def bars(
             f"{measure}:Q",
             title=unit,
             axis=counts() if whole else amounts(),
-            scale=alt.Scale(nice=True, padding=70 if told else 0),
+            scale=round_numbers(rows[measure].max() if told else None),
         ),
         y=labels(label),
     )
@@ -48,8 +48,7 @@ def bars(
         ]
     )
     words = base.mark_text(align="left", dx=5, color=palette.text, fontSize=12).encode(text=f"{told}:N")
-    layers = alt.layer(marks, words) if told else alt.layer(marks)
-    return layers.properties(title=title(heading), height=height)
+    return framed(*((marks, words) if told else (marks,)), heading=heading, height=height)
 
 
 def grouped(
@@ -60,7 +59,7 @@ def grouped(
     unit: str,
     series: list[str],
     height: int = TALL,
-) -> alt.Chart:
+) -> alt.LayerChart:
     """A group of bars a label, a bar a model.
 
     Args:
@@ -73,11 +72,13 @@ def grouped(
         height: in pixels.
     """
     colours = alt.Scale(domain=series, range=list(palette.series[: len(series)]))
-    return (
-        alt.Chart(rows, title=title(heading), height=height)
+    marks = (
+        alt.Chart(rows)
         .mark_bar()
         .encode(
-            x=alt.X(measure, type="quantitative", title=f"{unit} credited", axis=amounts()),
+            x=alt.X(
+                measure, type="quantitative", title=f"{unit} credited", axis=amounts(), scale=round_numbers()
+            ),
             y=labels("label"),
             yOffset=alt.YOffset("model:N", sort=series),
             color=alt.Color("model:N", scale=colours, legend=legend()),
@@ -88,9 +89,10 @@ def grouped(
             ],
         )
     )
+    return framed(marks, heading=heading, height=height)
 
 
-def change(rows: pl.DataFrame, palette: Palette, heading: str, unit: str) -> alt.Chart:
+def change(rows: pl.DataFrame, palette: Palette, heading: str, unit: str) -> alt.LayerChart:
     """A bar a label from zero: to the right what is more, to the left what is less."""
     ways = ["more", "less"]
     colour = alt.Color(
@@ -98,11 +100,11 @@ def change(rows: pl.DataFrame, palette: Palette, heading: str, unit: str) -> alt
     )
     way = pl.when(pl.col("change") < 0).then(pl.lit("less")).otherwise(pl.lit("more"))
     rows = rows.with_columns(way.alias("way"))
-    return (
-        alt.Chart(rows, title=title(heading), height=TALL)
+    marks = (
+        alt.Chart(rows)
         .mark_bar()
         .encode(
-            x=alt.X("change:Q", title=f"{unit}, more or less", axis=amounts("+,.2~f")),
+            x=alt.X("change:Q", title=f"{unit}, more or less", axis=amounts("+,.2~f"), scale=round_numbers()),
             y=labels("label"),
             color=colour,
             tooltip=[
@@ -111,6 +113,7 @@ def change(rows: pl.DataFrame, palette: Palette, heading: str, unit: str) -> alt
             ],
         )
     )
+    return framed(marks, heading=heading, height=TALL)
 
 
 def stacked(
@@ -122,19 +125,20 @@ def stacked(
     parts: list[str],
     heading: str,
     unit: str,
-) -> alt.Chart:
+) -> alt.LayerChart:
     """A bar a label, made of parts."""
     colours = alt.Scale(
         domain=parts, range=[palette.events, palette.conversions, palette.quiet][: len(parts)]
     )
-    return (
-        alt.Chart(rows, title=title(heading), height=TALL)
+    marks = (
+        alt.Chart(rows)
         .mark_bar()
         .encode(
-            x=alt.X(f"{measure}:Q", title=unit, axis=counts()),
+            x=alt.X(f"{measure}:Q", title=unit, axis=counts(), scale=round_numbers()),
             y=labels(label),
             color=alt.Color(f"{part}:N", scale=colours, legend=legend()),
             order=alt.Order("rank:Q"),
             tooltip=[alt.Tooltip(f"{label}:N"), alt.Tooltip(f"{part}:N"), alt.Tooltip(f"{measure}:Q")],
         )
     )
+    return framed(marks, heading=heading, height=TALL)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import altair as alt
 import polars as pl
-from axes import PLAIN, amounts, clock, counts, days, labels, legend, span, title
+from axes import PLAIN, amounts, clock, counts, days, framed, labels, legend, round_numbers, span
 from charts import HEIGHT
 from figures.traffic import COMPLETE, EARLY
 from palette import Palette
@@ -47,7 +47,9 @@ def over_time(
         .encode(
             x=x,
             x2="edge:T",
-            y=alt.Y("count:Q", title=f"{measure} per {step_words(step)}", axis=counts()),
+            y=alt.Y(
+                "count:Q", title=f"{measure} per {step_words(step)}", axis=counts(), scale=round_numbers()
+            ),
             y2=alt.datum(0),
             opacity=alt.Opacity("state:O", scale=states, legend=legend()),
             tooltip=[
@@ -63,7 +65,7 @@ def over_time(
         .encode(x=x, y="count:Q")
     )
     heading = measure.capitalize() + ("" if before.is_empty() else f"; grey line: {against}")
-    return alt.layer(bars, line).properties(title=title(heading), height=HEIGHT)
+    return framed(bars, line, heading=heading, height=HEIGHT)
 
 
 def lines(
@@ -76,7 +78,7 @@ def lines(
     heading: str,
     unit: str,
     format_: str = PLAIN,
-) -> alt.Chart:
+) -> alt.LayerChart:
     """A line a name, with points that can be pointed at."""
     is_day = rows[x].dtype == pl.Date
     shown = rows.with_columns(
@@ -86,14 +88,16 @@ def lines(
     axis = days(rows[x].n_unique()) if is_day else clock()
     colours = alt.Scale(domain=names, range=list(palette.series[: len(names)]))
     whole = rows[y].dtype.is_integer()
-    return (
-        alt.Chart(shown, title=title(heading), height=HEIGHT)
+    marks = (
+        alt.Chart(shown)
         .mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=18))
         .encode(
             x=alt.X(
                 f"{x}:T", title="day" if is_day else "time (UTC)", scale=alt.Scale(type="utc"), axis=axis
             ),
-            y=alt.Y(f"{y}:Q", title=unit, axis=counts() if whole else amounts(format_)),
+            y=alt.Y(
+                f"{y}:Q", title=unit, axis=counts() if whole else amounts(format_), scale=round_numbers()
+            ),
             color=alt.Color(f"{series}:N", scale=colours, legend=legend(label_limit=160)),
             tooltip=[
                 alt.Tooltip("when:N", title="day" if is_day else "when (UTC)"),
@@ -102,11 +106,12 @@ def lines(
             ],
         )
     )
+    return framed(marks, heading=heading, height=HEIGHT)
 
 
 def columns_over_time(
     rows: pl.DataFrame, heading: str, unit: str, parts: dict[str, str], height: int = HEIGHT
-) -> alt.Chart:
+) -> alt.LayerChart:
     """A column from `start` to `edge` of height `count`, coloured by `part`.
 
     Args:
@@ -117,13 +122,13 @@ def columns_over_time(
         height: in pixels.
     """
     colours = alt.Scale(domain=list(parts), range=list(parts.values()))
-    return (
-        alt.Chart(rows, title=title(heading), height=height)
+    marks = (
+        alt.Chart(rows)
         .mark_rect()
         .encode(
             x=alt.X("start:T", title="time (UTC)", scale=alt.Scale(type="utc"), axis=clock()),
             x2="edge:T",
-            y=alt.Y("count:Q", title=unit, axis=counts()),
+            y=alt.Y("count:Q", title=unit, axis=counts(), scale=round_numbers()),
             y2=alt.datum(0),
             color=alt.Color("part:N", scale=colours, legend=legend()),
             tooltip=[
@@ -133,9 +138,10 @@ def columns_over_time(
             ],
         )
     )
+    return framed(marks, heading=heading, height=height)
 
 
-def verdicts(rows: pl.DataFrame, palette: Palette, heading: str) -> alt.Chart:
+def verdicts(rows: pl.DataFrame, palette: Palette, heading: str) -> alt.LayerChart:
     """A mark a look at a table: a circle where all was met, a diamond where not.
 
     Args:
@@ -144,8 +150,8 @@ def verdicts(rows: pl.DataFrame, palette: Palette, heading: str) -> alt.Chart:
         heading: of the chart.
     """
     names = ["all met", "not all met"]
-    return (
-        alt.Chart(rows, title=title(heading), height=220)
+    marks = (
+        alt.Chart(rows)
         .mark_point(filled=True, size=90, opacity=0.95)
         .encode(
             x=alt.X("run_at:T", title="time (UTC)", scale=alt.Scale(type="utc", padding=16), axis=clock()),
@@ -163,6 +169,7 @@ def verdicts(rows: pl.DataFrame, palette: Palette, heading: str) -> alt.Chart:
             ],
         )
     )
+    return framed(marks, heading=heading, height=220)
 
 
 def _steps(series: pl.DataFrame, measure: str, step: timedelta) -> pl.DataFrame:

@@ -89,7 +89,7 @@ def _head(told: Story) -> None:
         "Worth": _worth(told),
         "State": "final" if row["is_final"] else "may still change",
     }
-    with st.container(border=True, horizontal=True, gap="medium"):
+    with st.container(border=True, horizontal=True, gap="small"):
         for label, value in facts.items():
             with st.container(width="content", gap=None):
                 st.caption(label)
