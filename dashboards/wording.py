@@ -20,10 +20,12 @@ class Locale:
     Args:
         point: before the decimals.
         group: between thousands.
+        per_cent: after a share in per cent.
     """
 
     point: str = "."
     group: str = ","
+    per_cent: str = "%"
 
     def number(self, value: float, digits: int = 0) -> str:
         """A number with so many decimals."""
@@ -44,7 +46,7 @@ class Locale:
 
     def share(self, value: float | None, digits: int = 1) -> str:
         """A share of 1 in per cent."""
-        return "–" if value is None else f"{self.number(100 * value, digits)} %"
+        return "–" if value is None else f"{self.number(100 * value, digits)}{self.per_cent}"
 
 
 def locale_of(language: str | None) -> Locale:
@@ -53,8 +55,8 @@ def locale_of(language: str | None) -> Locale:
     if name in ("de-ch", "de-li", "it-ch"):
         return Locale(".", "’")
     if name.split("-")[0] in _COMMA and name != "es-mx":
-        return Locale(",", ".")
-    return Locale(",", "\u202f") if name.split("-")[0] in _SPACE else Locale()
+        return Locale(",", ".", "\u00a0%")
+    return Locale(",", "\u202f", "\u00a0%") if name.split("-")[0] in _SPACE else Locale()
 
 
 def plain(column: str | pl.Expr) -> pl.Expr:

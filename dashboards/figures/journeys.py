@@ -54,14 +54,20 @@ class Journeys:
 
 def journeys(ask: Ask, scope: Scope) -> Journeys:
     """The journeys in scope: with channels or campaigns, those that any of these is on."""
-    columns = ("conversion_id", "position", "touched_at", "converted_at", "channel", "campaign_name")
-    query = Query(
-        "gold.attribution", (*columns, "promotion_id", "credited_reporting_value"), limit=_MOST_ROWS
+    columns = (
+        "conversion_id",
+        "position",
+        "touched_at",
+        "converted_at",
+        "channel",
+        "credited_reporting_value",
     )
+    names = ("campaign_name", "promotion_id") if scope.campaigns else ()
+    query = Query("gold.attribution", (*columns, *names), limit=_MOST_ROWS)
     rows = ask(scope.within(query.only("model", "=", "linear"), "converted_at"))
     cut = rows.height == _MOST_ROWS
     if scope.channels or scope.campaigns:
-        chosen = scope.campaign_of(rows)
+        chosen = scope.campaign_of(rows) if scope.campaigns else rows
         of_channels = pl.col("channel").is_in(scope.channels) if scope.channels else pl.lit(value=True)
         rows = rows.join(chosen.filter(of_channels), on="conversion_id", how="semi")
     return _summed(_by_conversion(rows), cut)

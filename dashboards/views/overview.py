@@ -93,9 +93,9 @@ def _change(now: float, then: float) -> str | None:
     """How much more than before, in per cent."""
     if then <= 0:
         return None
-    change = 100 * (now - then) / then
+    change = (now - then) / then
     sign = "+" if change > 0 else "-" if change < 0 else "±"  # the arrow goes by a plain hyphen
-    return f"{sign}{placing.locale().number(abs(change), 0)} %"
+    return f"{sign}{placing.locale().share(abs(change), 0)}"
 
 
 def _channels(look: Look, scope: Scope) -> None:

@@ -38,7 +38,7 @@ def test_overview_of_a_day_against_the_day_before(open_page: Any, shop_home: Pat
     )
     events = next(each for each in page.metric if each.label == "Events")
     assert number(events.value) == now
-    assert events.delta.replace("−", "-").replace("±", "") == f"{100 * (now - before) / before:+.0f} %"
+    assert events.delta.replace("−", "-").replace("±", "") == f"{100 * (now - before) / before:+.0f}%"
 
 
 @pytest.mark.parametrize("channel", ["", "Email"])
@@ -56,6 +56,11 @@ def test_attribution(channel: str, open_page: Any, shop_home: Path, sql: Any) ->
     changed = {label: of["linear"] - of["last_non_direct"] for label, of in expected.items()}
     assert chart_rows(page, 1, "label", "change") == pytest.approx(changed)
     assert "Version of the model: 3." in said(page)
+    behind = sql(
+        "SELECT conversion_id, max(converted_at) FROM gold.attribution WHERE model = 'last_non_direct'"
+        f" AND '{channel}' IN ('', channel) GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 50"
+    )
+    assert list(page.dataframe[1].value["conversion_id"]) == [name for name, _ in behind]
 
 
 def test_a_conversion(open_page: Any, shop_home: Path, sql: Any) -> None:

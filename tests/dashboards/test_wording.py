@@ -22,7 +22,8 @@ def test_numbers_are_written_as_the_viewer_writes_them(language: str | None, wri
 
 def test_less_than_nothing_has_a_minus_and_shares_are_per_cent() -> None:
     assert Locale().number(-12.5, 1) == "−12.5"
-    assert Locale().share(0.1234) == "12.3 %"
+    assert Locale().share(0.1234) == "12.3%"
+    assert locale_of("de").share(0.1234) == "12,3\u00a0%"
     assert Locale().share(None) == "–"
 
 

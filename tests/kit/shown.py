@@ -19,7 +19,7 @@ def said(page: AppTest) -> str:
 
 def number(text: str | None) -> float:
     """A figure as it is written in English."""
-    return float((text or "nan").replace(",", "").replace("−", "-").removesuffix(" %"))
+    return float((text or "nan").replace(",", "").replace("−", "-").removesuffix("%"))
 
 
 def chart_rows(page: AppTest, place: int, label: str, measure: str) -> dict[str, float]:
