@@ -1,15 +1,10 @@
 """A year of a large shop, as the pages read it: made of numbers, with polars alone."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 
 import numpy as np
 import polars as pl
-from deltalake import write_deltalake
-
-from kit.warehouse_builder import schema_of
-from lakehouse.contracts import TABLES
 
 END = datetime(2026, 3, 1, tzinfo=timezone.utc)
 DAYS = 365
@@ -18,116 +13,92 @@ CHANNELS = ("Direct", "Organic Search", "Paid Search", "Organic Social", "Paid S
             "Affiliates", "Referral")  # fmt: skip
 _START = END - timedelta(days=DAYS)
 _TOUCHES = 2.8  # a conversion, on average
-_PIECES = 12  # files a table has, each of a stretch of time, as compaction leaves them
+_PIECES = 73  # that a table of windows is made in, so that it need not fit into memory
+_PIECE = timedelta(days=DAYS) / _PIECES
+_KINDS = (
+    ("1 minute", timedelta(minutes=1), timedelta(minutes=1)),
+    ("1 hour", timedelta(hours=1), timedelta(hours=1)),
+    ("1 day", timedelta(days=1), timedelta(days=1)),
+    ("1 hour every 5 minutes", timedelta(minutes=5), timedelta(hours=1)),
+)
 
 
-def write_year(home: Path, attribution_rows: int, sessions: int) -> dict[str, int]:
-    """Write all tables.
+def tables_of_a_year(attribution_rows: int, sessions: int) -> Iterator[tuple[str, Iterable[pl.DataFrame]]]:
+    """All tables: name, and its rows in pieces that follow each other in time.
 
     Args:
-        home: that the warehouse is in.
         attribution_rows: about as many rows of gold.attribution.
         sessions: in the year, that windows count; silver.sessions has those of the last 30 days.
-
-    Returns:
-        Rows by table.
     """
-    counted: dict[str, int] = {}
-    chance = np.random.default_rng(7)
-    for name, piece in _pieces(chance, attribution_rows, sessions):
-        _append(home, name, piece)
-        counted[name] = counted.get(name, 0) + piece.height
-    return counted
+    yield from _earned(np.random.default_rng(7), int(attribution_rows / _TOUCHES / len(MODELS)))
+    pieces = range(_PIECES)
+    yield "gold.traffic", (_windows(piece, sessions) for piece in pieces)
+    yield "gold.traffic_changes", (_changes(_windows(piece, sessions), piece) for piece in pieces)
+    yield "silver.sessions", [_sessions(np.random.default_rng(8), sessions * 30 // DAYS)]
+    yield from _by_day(np.random.default_rng(9))
+    yield "ops.ledger", [_ledger(np.random.default_rng(10))]
 
 
-def _pieces(
-    chance: np.random.Generator, attribution_rows: int, sessions: int
-) -> Iterator[tuple[str, pl.DataFrame]]:
-    conversions = int(attribution_rows / _TOUCHES / len(MODELS))
-    length = timedelta(days=DAYS) / _PIECES
-    for piece in range(_PIECES):
-        start = _START + piece * length
-        yield from _earned(chance, start, length, conversions // _PIECES, piece)
-        for kind, step, width in (
-            ("1 minute", timedelta(minutes=1), timedelta(minutes=1)),
-            ("1 hour", timedelta(hours=1), timedelta(hours=1)),
-            ("1 day", timedelta(days=1), timedelta(days=1)),
-            ("1 hour every 5 minutes", timedelta(minutes=5), timedelta(hours=1)),
-        ):
-            windows = _windows(chance, start, length, kind, step, width, sessions)
-            yield "gold.traffic", windows
-            yield "gold.traffic_changes", _changes(windows)
-    for piece in range(_PIECES):
-        start = END - timedelta(days=30) + piece * timedelta(days=30) / _PIECES
-        yield (
-            "silver.sessions",
-            _sessions(chance, start, timedelta(days=30) / _PIECES, sessions * 30 // DAYS // _PIECES),
-        )
-    yield from _by_day(chance)
-    yield "ops.ledger", _ledger(chance)
-
-
-def _earned(
-    chance: np.random.Generator, start: datetime, length: timedelta, count: int, piece: int
-) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Conversions of a stretch, their touches, trails and credit."""
+def _earned(chance: np.random.Generator, count: int) -> Iterator[tuple[str, list[pl.DataFrame]]]:
+    """Conversions, their touches, trails and credit."""
     touches = np.minimum(1 + chance.poisson(_TOUCHES - 1, count), 12)
     conversions = pl.DataFrame(
         {
             "number": np.arange(count),
-            "converted_at": _times(chance, start, length, count),
+            "converted_at": _times(chance, _START, timedelta(days=DAYS), count),
             "touches": touches.astype(np.int64),
             "reporting_value": np.round(chance.lognormal(4, 0.6, count), 2),
         }
     ).with_columns(
-        conversion_id=pl.format("{}{}", pl.col("number").hash(piece).cast(pl.String), pl.lit(f"-{piece}")),
-        order_id=pl.format("o-{}-{}", pl.lit(piece), "number"),
-        event_id=pl.format("e-{}-{}", pl.lit(piece), "number"),
+        conversion_id=pl.col("number").hash(7).cast(pl.String),
+        order_id=pl.format("o-{}", "number"),
+        event_id=pl.format("e-{}", "number"),
         person_id=pl.format("u-{}", (pl.col("number") % 9000)),
         goal=pl.lit("Order Completed"),
         currency=pl.lit("EUR"),
         value=pl.col("reporting_value"),
         is_final=pl.lit(value=True),
     )
-    yield "gold.conversions", conversions
+    yield "gold.conversions", [conversions]
+    path = _touched(chance, conversions)
+    yield "gold.touches", [path.sort("touched_at")]
+    credit = path.with_columns(credited_value="credited", credited_reporting_value="credited")
+    by_model = pl.concat(credit.with_columns(model=pl.lit(model)) for model in MODELS)
+    yield "gold.attribution", [by_model.sort("converted_at")]
+    goal = {"step": pl.lit(1), "kind": pl.lit("goal"), "at": pl.col("converted_at")}
+    yield "gold.trails", [conversions.select("conversion_id", "converted_at", "event_id", **goal)]
+
+
+def _touched(chance: np.random.Generator, conversions: pl.DataFrame) -> pl.DataFrame:
+    """A row a conversion and touch."""
     path = conversions.select("number", "conversion_id", "converted_at", "touches", "reporting_value")
     path = path.with_columns(position=pl.int_ranges(1, pl.col("touches") + 1)).explode("position")
     rows = path.height
-    campaigns = chance.integers(0, 40, rows)
-    path = path.with_columns(
-        touch_id=pl.format("t-{}-{}-{}", pl.lit(piece), "number", "position"),
+    names = [None if each > 29 else f"campaign {each}" for each in chance.integers(0, 40, rows)]
+    return path.with_columns(
+        touch_id=pl.format("t-{}-{}", "number", "position"),
         touched_at=pl.col("converted_at") - pl.duration(hours=pl.Series(chance.integers(0, 700, rows))),
         channel=pl.Series(np.array(CHANNELS)[chance.integers(0, len(CHANNELS), rows)]),
-        campaign_name=pl.Series(
-            [None if each > 29 else f"campaign {each}" for each in campaigns], dtype=pl.String
-        ),
+        campaign_name=pl.Series(names, dtype=pl.String),
         kind=pl.lit("visit"),
         credit=1 / pl.col("touches"),
         credited=pl.col("reporting_value") / pl.col("touches"),
     )
-    yield "gold.touches", path.sort("touched_at")
-    credit = path.with_columns(credited_value="credited", credited_reporting_value="credited")
-    yield (
-        "gold.attribution",
-        pl.concat(credit.with_columns(model=pl.lit(model)) for model in MODELS).sort("converted_at"),
-    )
-    trail = conversions.select(
-        "conversion_id", "converted_at", "event_id", step=1, kind=pl.lit("goal"), at="converted_at"
-    )
-    yield "gold.trails", trail
 
 
-def _windows(
-    chance: np.random.Generator,
-    start: datetime,
-    length: timedelta,
-    kind: str,
-    step: timedelta,
-    width: timedelta,
-    sessions: int,
+def _windows(piece: int, sessions: int) -> pl.DataFrame:
+    """The windows of all kinds that start in five days, in order of time."""
+    chance = np.random.default_rng([7, piece])
+    start = _START + piece * _PIECE
+    parts = [_windows_of(chance, start, kind, step, width, sessions) for kind, step, width in _KINDS]
+    return pl.concat(parts).sort("window_start", "window_kind", maintain_order=True)
+
+
+def _windows_of(
+    chance: np.random.Generator, start: datetime, kind: str, step: timedelta, width: timedelta, sessions: int
 ) -> pl.DataFrame:
     starts = pl.datetime_range(
-        start, start + length, step, closed="left", time_unit="us", time_zone="UTC", eager=True
+        start, start + _PIECE, step, closed="left", time_unit="us", time_zone="UTC", eager=True
     )
     times = pl.DataFrame({"window_start": starts}).with_columns(window_end=pl.col("window_start") + width)
     names = pl.DataFrame({"channel": [None, *CHANNELS]}, schema={"channel": pl.String})
@@ -152,7 +123,7 @@ def _windows(
     )
 
 
-def _changes(windows: pl.DataFrame) -> pl.DataFrame:
+def _changes(windows: pl.DataFrame, piece: int) -> pl.DataFrame:
     """One change early, one on time; a retraction and its replacement where something came late."""
     late = windows.filter(pl.col("pane") == "late")
     kinds = (
@@ -161,14 +132,15 @@ def _changes(windows: pl.DataFrame) -> pl.DataFrame:
         late.with_columns(pl.col("events") - 1, pane=pl.lit("on_time"), change=pl.lit("retract")),
         late.with_columns(change=pl.lit("replace")),
     )
-    rows = pl.concat(kinds)
-    return rows.with_columns(sequence=pl.Series(np.arange(rows.height)))
+    rows = pl.concat(kinds).sort("window_start", maintain_order=True)
+    return rows.with_columns(sequence=pl.Series(np.arange(rows.height) + piece * 10**8))
 
 
-def _sessions(chance: np.random.Generator, start: datetime, length: timedelta, count: int) -> pl.DataFrame:
+def _sessions(chance: np.random.Generator, count: int) -> pl.DataFrame:
+    length = timedelta(days=30)
     return pl.DataFrame(
         {
-            "started_at": _times(chance, start, length, count),
+            "started_at": _times(chance, END - length, length, count),
             "visitor_id": chance.integers(0, 10**7, count).astype(str),
             "page_views": chance.integers(1, 12, count),
             "entry_url": [f"https://shop.example/p/{page}" for page in chance.zipf(1.5, count) % 3000],
@@ -179,20 +151,22 @@ def _sessions(chance: np.random.Generator, start: datetime, length: timedelta, c
     )
 
 
-def _by_day(chance: np.random.Generator) -> Iterator[tuple[str, pl.DataFrame]]:
+def _by_day(chance: np.random.Generator) -> Iterator[tuple[str, list[pl.DataFrame]]]:
     days = pl.DataFrame({"day": pl.date_range(_START.date(), END.date(), eager=True)})
     names = pl.DataFrame({"campaign_name": [f"campaign {each}" for each in range(40)]})
     rows = days.join(names, how="cross").join(pl.DataFrame({"model": MODELS}), how="cross")
     yield (
         "gold.campaign_performance",
-        rows.with_columns(
-            impressions=900, clicks=70, visits=60, conversions=1.5, credited_reporting_value=88.25
-        ),
+        [
+            rows.with_columns(
+                impressions=900, clicks=70, visits=60, conversions=1.5, credited_reporting_value=88.25
+            )
+        ],
     )
     queries = days.join(pl.DataFrame({"query": [f"words {each}" for each in range(300)]}), how="cross")
-    yield "gold.search_performance", queries.with_columns(searches=9, clicked_searches=4)
+    yield "gold.search_performance", [queries.with_columns(searches=9, clicked_searches=4)]
     steps = pl.DataFrame({"step": ["impression", "click", "visit", "search", "order"]})
-    yield "gold.funnel", days.join(steps, how="cross").with_columns(visitors=500)
+    yield "gold.funnel", [days.join(steps, how="cross").with_columns(visitors=500)]
     looks = pl.DataFrame({"number": range(400)})
     told = looks.select(
         run_id=pl.format("run-{}", "number"),
@@ -202,10 +176,10 @@ def _by_day(chance: np.random.Generator) -> Iterator[tuple[str, pl.DataFrame]]:
         severity=pl.lit("stop"),
         run_at=pl.lit(_START) + pl.duration(hours=pl.col("number") * 20),
     )
-    yield "ops.expectations", told
+    yield "ops.expectations", [told]
     refused = pl.DataFrame({"arrival_time": _times(chance, _START, timedelta(days=DAYS), 30_000)})
-    yield "silver.rejected_events", refused.with_columns(reason=pl.lit("not_json"), value=pl.lit(b"{"))
-    yield "silver.events", pl.DataFrame({"event_id": ["e"], "event_time": [END]})
+    yield "silver.rejected_events", [refused.with_columns(reason=pl.lit("not_json"), value=pl.lit(b"{"))]
+    yield "silver.events", [pl.DataFrame({"event_id": ["e"], "event_time": [END]})]
 
 
 def _ledger(chance: np.random.Generator) -> pl.DataFrame:
@@ -228,16 +202,3 @@ def _times(chance: np.random.Generator, start: datetime, length: timedelta, coun
     return (
         pl.Series(int(start.timestamp() * 1e6) + micros).cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
     )
-
-
-def _append(home: Path, name: str, rows: pl.DataFrame) -> None:
-    """Columns that the rows lack are null."""
-    schema = schema_of(name)
-    whole = rows.select(
-        pl.col(column).cast(kind) if column in rows.columns else pl.lit(None, kind).alias(column)
-        for column, kind in schema.items()
-    )
-    path = home.joinpath("warehouse", *name.split("."))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    parts = list(TABLES[name].partitioned_by) if name in TABLES else []
-    write_deltalake(path, whole, mode="append", partition_by=parts or None)

@@ -2,7 +2,8 @@
 
 import altair as alt
 import polars as pl
-from charts import TALL, title
+from axes import title
+from charts import TALL
 from figures.journeys import CONVERTED
 from palette import Palette
 

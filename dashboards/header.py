@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Literal
 
+import placing
 import sources
 import streamlit as st
 from freshness import CATCHING_UP, LIVE, NO_DATA, STALE, Progress, progress, state
@@ -72,7 +73,7 @@ def nothing_yet(look: Look) -> None:
     with st.container(border=True, horizontal_alignment="center"):
         st.subheader("No events yet", anchor=False, text_alignment="center")
         if records:
-            st.text(f"{records:,} records have arrived and are being refined.")
+            st.text(f"{placing.locale().number(records)} records have arrived and are being refined.")
         else:
             st.text("This page fills by itself as soon as the first ones arrive.")
             st.code(_FIRST_STEPS, language=None, width="content")

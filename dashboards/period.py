@@ -69,7 +69,8 @@ class Period:
 
     def last(self, length: timedelta) -> "Period":
         """Its last part."""
-        return Period(max(self.start, self.end - length), self.end, self.kind, self.zone)
+        start = self.start if length >= self.length else self.end - length
+        return Period(start, self.end, self.kind, self.zone)
 
 
 def chosen_period(

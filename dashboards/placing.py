@@ -17,6 +17,7 @@ from wording import Locale, locale_of, plain
 Columns = Mapping[str, str | ColumnConfig]  # heading, or more, by column
 
 TABLE_HEIGHT = 320  # pixels
+_HEAD, _ROW = 36, 35  # pixels of a table's head and of a row
 _FORMULA = r"^[=+\-@\t\r]"  # what a spreadsheet would work out
 
 
@@ -55,27 +56,34 @@ def place_table(
         height: in pixels.
         heading: above it.
     """
-    table_head(rows, name, heading)
-    st.dataframe(
-        _shown(rows, columns), height=height, hide_index=True, column_config=columns, placeholder="–"
-    )
+    with st.container(gap="xsmall"):
+        table_head(rows, name, heading)
+        st.dataframe(
+            _shown(rows, columns), height=height, hide_index=True, column_config=columns, placeholder="–"
+        )
 
 
 def choose_row(rows: pl.DataFrame, columns: Columns, name: str, height: int, heading: str = "") -> int | None:
     """The same table, a row of which can be chosen: its number, None as long as none is."""
-    table_head(rows, name, heading)
-    event = st.dataframe(
-        _shown(rows, columns),
-        height=height,
-        hide_index=True,
-        column_config=columns,
-        placeholder="–",
-        key=f"choose-{name}",
-        on_select="rerun",
-        selection_mode="single-row",
-    )
+    with st.container(gap="xsmall"):
+        table_head(rows, name, heading)
+        event = st.dataframe(
+            _shown(rows, columns),
+            height=height,
+            hide_index=True,
+            column_config=columns,
+            placeholder="–",
+            key=f"choose-{name}",
+            on_select="rerun",
+            selection_mode="single-row",
+        )
     chosen = event["selection"]["rows"]
     return chosen[0] if chosen and chosen[0] < rows.height else None
+
+
+def fitting(rows: pl.DataFrame) -> int:
+    """The height that all rows take, within reason: for tables whose rows do not come and go."""
+    return min(_HEAD + _ROW * max(rows.height, 1), TABLE_HEIGHT)
 
 
 def table_head(rows: pl.DataFrame, name: str, heading: str) -> None:
@@ -137,21 +145,23 @@ def time_column(label: str) -> ColumnConfig:
     return st.column_config.DatetimeColumn(label, format="D MMM YYYY HH:mm:ss", timezone="UTC")
 
 
-def number_column(label: str, digits: int = 0, meaning: str | None = None) -> ColumnConfig:
-    """A column of numbers, with so many digits after the point."""
+def number_column(
+    label: str, digits: int = 0, meaning: str | None = None, width: int | None = None
+) -> ColumnConfig:
+    """A column of numbers, with so many decimals, as the viewer's language writes them."""
     return st.column_config.NumberColumn(
-        label, format="localized" if digits == 0 else f"%.{digits}f", help=meaning
+        label, width=width, format="localized", step=_step(digits), help=meaning
     )
 
 
-def change_column(label: str, digits: int, meaning: str) -> ColumnConfig:
-    """A column of changes, each with its sign."""
-    return st.column_config.NumberColumn(label, format=f"%+.{digits}f", help=meaning)
-
-
 def share_column(label: str, meaning: str | None = None) -> ColumnConfig:
-    """A column of shares of 1, in per cent."""
-    return st.column_config.NumberColumn(label, format="percent", help=meaning)
+    """A column of shares of 1, in per cent with one decimal."""
+    return st.column_config.NumberColumn(label, format="percent", step=_step(3), help=meaning)
+
+
+def _step(digits: int) -> float:
+    """By which a table knows how many decimals to show."""
+    return 10.0**-digits if digits else 1
 
 
 def text_column(label: str, width: int | None = None, meaning: str | None = None) -> ColumnConfig:

@@ -2,7 +2,7 @@
 
 import altair as alt
 import polars as pl
-from charts import title
+from axes import title
 from figures.story import Story
 from palette import Palette
 from wording import plain

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 
 import polars as pl
 
@@ -19,19 +20,33 @@ class Locale:
     Args:
         point: before the decimals.
         group: between thousands.
+        per_cent: after a share in per cent.
     """
 
     point: str = "."
     group: str = ","
+    per_cent: str = "%"
 
     def number(self, value: float, digits: int = 0) -> str:
         """A number with so many decimals."""
         text = f"{value:,.{digits}f}".replace("-", "−")
         return text.translate(str.maketrans({",": self.group, ".": self.point}))
 
+    def money(self, value: Decimal) -> str:
+        """An amount with cents; with its fractions of them, where it has any."""
+        return self.number(float(value), 2 if value == round(value, 2) else 4)
+
+    def size(self, size: float) -> str:
+        """Bytes in the unit that fits."""
+        for unit in ("B", "kB", "MB", "GB"):
+            if size < 1000:
+                return f"{self.number(size, 0 if unit == 'B' else 1)} {unit}"
+            size /= 1000
+        return f"{self.number(size, 1)} TB"
+
     def share(self, value: float | None, digits: int = 1) -> str:
         """A share of 1 in per cent."""
-        return "–" if value is None else f"{self.number(100 * value, digits)} %"
+        return "–" if value is None else f"{self.number(100 * value, digits)}{self.per_cent}"
 
 
 def locale_of(language: str | None) -> Locale:
@@ -40,8 +55,8 @@ def locale_of(language: str | None) -> Locale:
     if name in ("de-ch", "de-li", "it-ch"):
         return Locale(".", "’")
     if name.split("-")[0] in _COMMA and name != "es-mx":
-        return Locale(",", ".")
-    return Locale(",", "\u202f") if name.split("-")[0] in _SPACE else Locale()
+        return Locale(",", ".", "\u00a0%")
+    return Locale(",", "\u202f", "\u00a0%") if name.split("-")[0] in _SPACE else Locale()
 
 
 def plain(column: str | pl.Expr) -> pl.Expr:
@@ -73,12 +88,3 @@ def lasting(span: timedelta) -> str:
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
-
-
-def size_words(size: float) -> str:
-    """Bytes in the unit that fits."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"

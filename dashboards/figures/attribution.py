@@ -1,6 +1,7 @@
 """Who earned it, by each model."""
 
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 import polars as pl
 from reading.lake import Ask
@@ -9,6 +10,7 @@ from scope import Scope
 
 _MOST = 50  # conversions listed
 _ROWS = 2000  # of attribution they are taken from
+_BACK = (timedelta(days=1), timedelta(days=8), timedelta(days=64), timedelta.max)  # looked for in
 
 
 def credited(ask: Ask, scope: Scope, by: str) -> pl.DataFrame:
@@ -22,10 +24,12 @@ def credited(ask: Ask, scope: Scope, by: str) -> pl.DataFrame:
     Returns:
         label, model, conversions (sum of credit), reporting_value; the most valuable label first.
     """
-    columns = ("model", "channel", "campaign_name", "promotion_id")
+    names = ("campaign_name", "promotion_id") if by == "campaign" or scope.campaigns else ()
+    columns = ("model", "channel", *names)
     measures = (Measure("conversions", "sum", "credit"), *sums("credited_reporting_value"))
     query = Query("gold.attribution", columns, measures).one_of("channel", scope.channels)
-    rows = scope.campaign_of(ask(scope.within(query, "converted_at")))
+    rows = ask(scope.within(query, "converted_at"))
+    rows = scope.campaign_of(rows) if names else rows
     label = label_of(by).fill_null("unknown").alias("label")
     value = pl.col("credited_reporting_value").sum().cast(pl.Float64).alias("reporting_value")
     summed = rows.group_by(label, "model").agg(pl.col("conversions").sum(), value)
@@ -54,25 +58,15 @@ def conversions_behind(ask: Ask, scope: Scope, model: str) -> pl.DataFrame:
 
     Returns:
         conversion_id, converted_at, touches, earner (the label of the largest credit), credit and
-        reporting_value (what the touches in scope have); newest first.
+        reporting_value (what the touches in scope have; null if it is worth nothing in money); newest first.
     """
-    columns = ("conversion_id", "converted_at", "channel", "campaign_name", "promotion_id", "credit")
-    query = Query("gold.attribution", (*columns, "credited_reporting_value"), limit=_ROWS)
-    query = query.only("model", "=", model).one_of("channel", scope.channels)
-    query = Query(query.table, query.columns, (), query.where, ("-converted_at", "conversion_id"), _ROWS)
-    rows = scope.campaign_of(ask(scope.within(query, "converted_at")))
-    earner = label_of("campaign").fill_null("unknown").sort_by("credit", descending=True).first()
-    return (
-        rows.group_by("conversion_id", "converted_at")
-        .agg(
-            touches=pl.len(),
-            earner=earner,
-            credit=pl.col("credit").sum(),
-            reporting_value=pl.col("credited_reporting_value").sum().cast(pl.Float64),
-        )
-        .sort("converted_at", "conversion_id", descending=[True, False])
-        .head(_MOST)
-    )
+    found = pl.DataFrame()
+    for length in _BACK:
+        part = replace(scope, period=scope.period.last(length))
+        found = _behind(ask, part, model)
+        if found.height >= _MOST or part.period == scope.period:
+            break
+    return found.head(_MOST)
 
 
 def model_periods(ask: Ask) -> list[tuple[datetime, datetime]]:
@@ -89,3 +83,27 @@ def channel_credit(ask: Ask, start: datetime, end: datetime) -> pl.DataFrame:
     found = ask(query.only("period_end", "=", end)).rename({"channel": "label"})
     most = pl.col("conversions").max().over("label")
     return found.sort(most, "label", "model", descending=[True, False, False])
+
+
+def _behind(ask: Ask, scope: Scope, model: str) -> pl.DataFrame:
+    columns = ("conversion_id", "converted_at", "channel", "campaign_name", "promotion_id", "credit")
+    query = Query(
+        "gold.attribution",
+        (*columns, "credited_reporting_value"),
+        order=("-converted_at", "conversion_id"),
+        limit=_ROWS,
+    )
+    query = query.only("model", "=", model).one_of("channel", scope.channels)
+    rows = scope.campaign_of(ask(scope.within(query, "converted_at")))
+    earner = label_of("campaign").fill_null("unknown").sort_by("credit", descending=True).first()
+    value = pl.col("credited_reporting_value")
+    return (
+        rows.group_by("conversion_id", "converted_at")
+        .agg(
+            touches=pl.len(),
+            earner=earner,
+            credit=pl.col("credit").sum(),
+            reporting_value=pl.when(value.count() > 0).then(value.sum()).cast(pl.Float64),
+        )
+        .sort("converted_at", "conversion_id", descending=[True, False])
+    )

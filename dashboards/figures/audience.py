@@ -36,12 +36,16 @@ class Visits:
 def visits(ask: Ask, scope: Scope) -> Visits:
     """Sessions that started in scope; entries and exits are page and sessions, most first."""
     asked = _sessions(ask, scope)
-    total = Query(asked.table, (), (Measure("sessions", "count"), *sums("page_views")), asked.where)
-    count, views = ask(total).row(0)
-    single = Query(asked.table, (), (Measure("sessions", "count"),), asked.where).only("page_views", "<=", 1)
+    by_length = ask(Query(asked.table, ("page_views",), (Measure("sessions", "count"),), asked.where))
+    length, sessions = pl.col("page_views"), pl.col("sessions")
+    count, views, single = by_length.select(
+        sessions.sum(),
+        (length * sessions).sum().alias("views"),
+        sessions.filter(length <= 1).sum().alias("single"),
+    ).row(0)
     entries, exits = (_pages(ask, asked, column) for column in ("entry_url", "exit_url"))
     cut = _ADDRESSES in (entries.height, exits.height)
-    return Visits(count, views, ask(single)["sessions"][0], _top(entries), _top(exits), cut)
+    return Visits(count, views, single, _top(entries), _top(exits), cut)
 
 
 def searches(ask: Ask, scope: Scope) -> pl.DataFrame:

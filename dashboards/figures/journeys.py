@@ -33,6 +33,8 @@ class Journeys:
 
     Args:
         conversions: how many.
+        single: of them, those with one touch at most.
+        reporting_value: of all of them.
         touches: on average.
         paths: path, conversions, reporting_value, touches, days (to convert, on average); most first.
         flow: step (0 is the conversion, 1 the last touch, …), source, target, conversions.
@@ -41,6 +43,8 @@ class Journeys:
     """
 
     conversions: int
+    single: int
+    reporting_value: float
     touches: float
     paths: pl.DataFrame
     flow: pl.DataFrame
@@ -50,16 +54,22 @@ class Journeys:
 
 def journeys(ask: Ask, scope: Scope) -> Journeys:
     """The journeys in scope: with channels or campaigns, those that any of these is on."""
-    columns = ("conversion_id", "position", "touched_at", "converted_at", "channel", "campaign_name")
-    query = Query(
-        "gold.attribution", (*columns, "promotion_id", "credited_reporting_value"), limit=_MOST_ROWS
+    columns = (
+        "conversion_id",
+        "position",
+        "touched_at",
+        "converted_at",
+        "channel",
+        "credited_reporting_value",
     )
+    names = ("campaign_name", "promotion_id") if scope.campaigns else ()
+    query = Query("gold.attribution", (*columns, *names), limit=_MOST_ROWS)
     rows = ask(scope.within(query.only("model", "=", "linear"), "converted_at"))
     cut = rows.height == _MOST_ROWS
-    chosen = scope.campaign_of(rows)
-    if scope.channels:
-        chosen = chosen.filter(pl.col("channel").is_in(scope.channels))
-    rows = rows.join(chosen.select("conversion_id").unique(), on="conversion_id", how="semi")
+    if scope.channels or scope.campaigns:
+        chosen = scope.campaign_of(rows) if scope.campaigns else rows
+        of_channels = pl.col("channel").is_in(scope.channels) if scope.channels else pl.lit(value=True)
+        rows = rows.join(chosen.filter(of_channels), on="conversion_id", how="semi")
     return _summed(_by_conversion(rows), cut)
 
 
@@ -90,8 +100,10 @@ def _summed(ways: pl.DataFrame, cut: bool) -> Journeys:
         .sort("conversions", "reporting_value", "path", descending=[True, True, False])
         .head(_MOST_PATHS)
     )
-    mean = ways.select(length.mean()).item()
-    return Journeys(ways.height, mean or 0.0, paths, _flow(ways), _times(ways), cut)
+    mean, single, value = ways.select(
+        length.mean().alias("mean"), (length <= 1).sum().alias("single"), pl.col("reporting_value").sum()
+    ).row(0)
+    return Journeys(ways.height, single, value, mean or 0.0, paths, _flow(ways), _times(ways), cut)
 
 
 def _flow(ways: pl.DataFrame) -> pl.DataFrame:

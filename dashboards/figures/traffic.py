@@ -36,8 +36,9 @@ def extent(ask: Ask) -> tuple[datetime, datetime] | None:
     Sessions speak as long as traffic has nothing to say: gold follows silver.
     """
     ends = (Measure("first", "min", "window_start"), Measure("last", "max", "window_start"))
-    first, last = ask(Query("gold.traffic", (), ends)).row(0)
-    if first is not None:  # of windows of any kind: look for the minute near each end alone
+    days = Query("gold.traffic", (), ends).only("window_kind", "=", DAYS).only("channel", "null")
+    first, last = ask(days).row(0)
+    if first is not None:  # look for the minute near each end alone
         ends = (Measure("first", "min", "window_start"), Measure("last", "max", "window_end"))
         minutes = Query("gold.traffic", (), ends).only("window_kind", "=", MINUTES).only("channel", "null")
         first = ask(minutes.only("window_start", "<=", first + _AROUND))["first"][0]

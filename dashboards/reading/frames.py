@@ -32,7 +32,7 @@ def empty(table: str) -> pl.LazyFrame:
 
 def ask_frame(frame: pl.LazyFrame, query: Query) -> pl.LazyFrame:
     """The answer over a frame that has the table's columns."""
-    kept = reduce(lambda rows, where: rows.filter(_condition(where)), query.where, frame)
+    kept = reduce(lambda rows, where: rows.filter(condition(where)), query.where, frame)
     if not query.measures:
         answer = _ordered(kept, query).select(query.columns)
         return answer if query.limit is None else answer.head(query.limit)
@@ -42,16 +42,17 @@ def ask_frame(frame: pl.LazyFrame, query: Query) -> pl.LazyFrame:
     return answer if query.limit is None else answer.head(query.limit)
 
 
+def condition(where: Where) -> pl.Expr:
+    """A condition as polars has it."""
+    return _CONDITIONS[where.op](pl.col(where.column), where.value)
+
+
 def _ordered(rows: pl.LazyFrame, query: Query) -> pl.LazyFrame:
     if not query.order:
         return rows
     names = [name.removeprefix("-") for name in query.order]
     backwards = [name.startswith("-") for name in query.order]
     return rows.sort(names, descending=backwards, nulls_last=True)
-
-
-def _condition(where: Where) -> pl.Expr:
-    return _CONDITIONS[where.op](pl.col(where.column), where.value)
 
 
 def _measure(table: str, measure: Measure) -> pl.Expr:

@@ -18,6 +18,7 @@ Versions = dict[str, Version | None]
 
 _MOST_BYTES = 96 * 2**20  # of answers kept
 _SMALL = 512  # bytes that an answer other than a frame counts as
+_SHARED = 64 * 2**10  # bytes of an answer that is kept for other figures which ask the same
 
 
 class Lake:
@@ -120,7 +121,16 @@ class Look:
 
     def _ask(self, query: Query, asked: Versions) -> pl.DataFrame:
         version = asked[query.table] = self.version(query.table)
-        return _of_nothing(query) if version is None else self._lake.backend.run(query, version)
+        if version is None:
+            return _of_nothing(query)
+        kept = self._lake.kept(query)
+        if kept and kept[0] == {query.table: version}:
+            answer: pl.DataFrame = kept[1]
+            return answer
+        answer = self._lake.backend.run(query, version)
+        if answer.estimated_size() <= _SHARED:
+            self._lake.keep(query, {query.table: version}, answer)
+        return answer
 
 
 def _of_nothing(query: Query) -> pl.DataFrame:

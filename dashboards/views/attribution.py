@@ -59,7 +59,7 @@ def _behind(look: Look, scope: Scope, model: str) -> None:
         "earner": text_column("Most of it earned by", 165),
         "credit": number_column("Credit", 2, "What the touches in question have of it."),
         "reporting_value": number_column(sources.CURRENCY, 2),
-        "touches": "Touches",
+        "touches": number_column("Touches"),
         "conversion_id": text_column("Conversion", 80),
     }
     heading = f"Conversions behind it, by {model}"

@@ -42,6 +42,7 @@ def body(look: Look, scope: Scope) -> None:
         heading="Funnel: each step after the one before, on one day",
         unit="visitors of a day, summed",
         height=charts.TALL,
+        told="told",
     )
     terms = partial(
         charts.stacked,
@@ -55,7 +56,7 @@ def body(look: Look, scope: Scope) -> None:
     placing.side_by_side(
         partial(
             place_chart,
-            reached if reached["visitors"].sum() else reached.clear(),
+            _shares(reached) if reached["visitors"].sum() else reached.clear(),
             funnel,
             "Nobody yet.",
             charts.TALL,
@@ -72,6 +73,18 @@ def body(look: Look, scope: Scope) -> None:
     st.caption("Funnel and searches: whole days, all channels and campaigns.")
 
 
+def _shares(reached: pl.DataFrame) -> pl.DataFrame:
+    """Each step with its count, and its share of the step before, in words."""
+    number, share = placing.locale().number, placing.locale().share
+    told = [
+        number(count) if part is None else f"{number(count)}, {share(part)} of {before}"
+        for (_, count, part), before in zip(
+            reached.select("step", "visitors", "share").iter_rows(), [None, *reached["step"]], strict=False
+        )
+    ]
+    return reached.with_columns(pl.Series("told", told))
+
+
 def _outcomes(searched: pl.DataFrame) -> pl.DataFrame:
     top = placing.shown_labels(searched, "query").head(_TERMS)
     parts = (("clicked", "clicked", 0), ("unclicked", "not clicked", 1))
@@ -84,7 +97,7 @@ def _outcomes(searched: pl.DataFrame) -> pl.DataFrame:
 
 
 def _pages(rows: pl.DataFrame, heading: str, name: str) -> None:
-    columns = {"page": text_column("Page", 235), "sessions": number_column("Sessions")}
+    columns = {"page": text_column("Page", 240), "sessions": number_column("Sessions")}
     place_table(rows, columns, name, heading=heading)
 
 

@@ -8,6 +8,7 @@ import placing
 import polars as pl
 import sources
 import streamlit as st
+import time_charts
 from figures.campaigns import MEASURES, campaigns
 from placing import number_column, place_chart, place_table, share_column, text_column
 from reading.lake import Look
@@ -46,7 +47,7 @@ def body(look: Look, scope: Scope) -> None:
     daily = placing.shown_labels(found.daily, "campaign").filter(pl.col("campaign").is_in(names))
     unit = sources.CURRENCY if measure == "credited_reporting_value" else MEASURES[measure]
     trend = partial(
-        charts.lines,
+        time_charts.lines,
         x="day",
         y=measure,
         series="campaign",

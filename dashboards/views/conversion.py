@@ -1,7 +1,5 @@
 """Conversion: what led to one, on a time line, and how each model comes to its credit."""
 
-from functools import partial
-
 import page
 import placing
 import polars as pl
@@ -50,7 +48,7 @@ def _offer(look: Look, scope: Scope) -> None:
         "converted_at": time_column("Converted (UTC)"),
         "earner": text_column("Last touch", 200),
         "reporting_value": number_column(sources.CURRENCY, 2),
-        "touches": "Touches",
+        "touches": number_column("Touches"),
         "conversion_id": "Conversion",
     }
     chosen = choose_row(
@@ -77,7 +75,8 @@ def _show(told: Story) -> None:
         trail_chart.HEIGHT,
     )
     _credits(told)
-    placing.side_by_side(partial(_arithmetic, told), partial(_trail, told), widths=(3, 2))
+    _arithmetic(told)
+    _trail(told)
 
 
 def _head(told: Story) -> None:
@@ -90,7 +89,7 @@ def _head(told: Story) -> None:
         "Worth": _worth(told),
         "State": "final" if row["is_final"] else "may still change",
     }
-    with st.container(border=True, horizontal=True, gap="medium"):
+    with st.container(border=True, horizontal=True, gap="small"):
         for label, value in facts.items():
             with st.container(width="content", gap=None):
                 st.caption(label)
@@ -104,12 +103,19 @@ def _worth(told: Story) -> str:
     row = told.conversion
     if row["value"] is None:
         return "not said"
-    value = f"{row['value']:f} {row['currency'] or '(no currency)'}"
+    money = placing.locale().money
+    value = f"{money(row['value'])} {row['currency'] or '(no currency)'}"
     if row["reporting_value"] is None:
         return f"{value}; in {sources.CURRENCY} not known, for want of a rate"
     if told.rate is None:
         return value
-    return f"{value} × {told.rate['rate'].normalize():f} = {row['reporting_value']:f} {sources.CURRENCY}"
+    rate = _as_written(f"{told.rate['rate'].normalize():f}")
+    return f"{value} × {rate} = {money(row['reporting_value'])} {sources.CURRENCY}"
+
+
+def _as_written(figures: str) -> str:
+    """Figures with the viewer's decimal point."""
+    return figures.replace(".", placing.locale().point)
 
 
 def _credits(told: Story) -> None:
@@ -125,32 +131,32 @@ def _credits(told: Story) -> None:
     ]
     frame = pl.DataFrame(rows, infer_schema_length=None)
     columns = {
-        "position": "#",
+        "position": number_column("#", width=40),
         "touched_at": time_column("Touched (UTC)"),
         "channel": "Channel",
         "campaign": text_column("Campaign or promotion", 140),
         **{model: number_column(model, 4) for model in MODELS},
     }
     place_table(
-        frame, columns, "credits", heading="Touches, and the credit of each by model", height=_fit(frame)
+        frame,
+        columns,
+        "credits",
+        heading="Touches, and the credit of each by model",
+        height=placing.fitting(frame),
     )
     sums = {f"{sum(row['credit'] for row in each):.9f}" for each in told.credits.values() if each}
-    st.text(f"Credits of each model sum to {' or '.join(sorted(sums)) or 'nothing yet'}.")
-
-
-def _fit(rows: pl.DataFrame) -> int:
-    """As high as the rows take, within reason: nothing comes to them while one looks."""
-    return min(36 + 35 * max(rows.height, 1), placing.TABLE_HEIGHT)
+    told_sums = _as_written(" or ".join(sorted(sums)))
+    st.text(f"Credits of each model sum to {told_sums or 'nothing yet'}.")
 
 
 def _trail(told: Story) -> None:
     columns = {
-        "step": "#",
-        "kind": "Step",
+        "step": number_column("#", width=40),
+        "kind": text_column("Step", 90),
         "at": time_column("When (UTC)"),
-        "address": text_column("Address", 150),
-        "promotion_id": text_column("Promotion", 100),
-        "matched_on": text_column("Tied to the next by", 110),
+        "address": text_column("Address", 430),
+        "promotion_id": text_column("Promotion", 140),
+        "matched_on": text_column("Tied to the next by", 140),
     }
     rows = [{**step, "address": step["url"] or step["referrer"]} for step in told.trail]
     schema = {
@@ -161,7 +167,9 @@ def _trail(told: Story) -> None:
         "promotion_id": pl.String,
         "matched_on": pl.String,
     }
-    place_table(pl.DataFrame(rows, schema), columns, "trail", heading="Trail")
+    frame = pl.DataFrame(rows, schema)
+    heading = "Trail: how it came about, as far as it is known"
+    place_table(frame, columns, "trail", heading=heading, height=placing.fitting(frame))
 
 
 def _arithmetic(told: Story) -> None:
@@ -185,20 +193,21 @@ def _model(told: Story, model: str) -> None:
         {
             "position": [row["position"] for row in rows],
             "channel": [row["channel"] for row in rows],
-            "why": work_out(model, touches),
-            "share": parts,
+            "why": list(map(_as_written, work_out(model, touches))),
+            "share": list(map(_as_written, parts)),
             "value": [row["credited_reporting_value"] for row in rows],
         },
         schema_overrides={"channel": pl.String, "value": pl.Decimal(18, 4)},
     )
     columns = {
-        "position": "#",
-        "channel": "Channel",
-        "why": text_column("Why", 230),
-        "share": text_column("Credit × value", 200),
+        "position": number_column("#", width=40),
+        "channel": text_column("Channel", 150),
+        "why": text_column("Why", 330),
+        "share": text_column("Credit × value", 330),
         "value": number_column(sources.CURRENCY, 4),
     }
-    place_table(frame, columns, f"arithmetic-{model}", height=265)
+    heading = f"Each touch by {model}"
+    place_table(frame, columns, f"arithmetic-{model}", heading=heading, height=placing.fitting(frame))
 
 
 page.show(body)

@@ -18,17 +18,15 @@ def body(look: Look, scope: Scope) -> None:
     """The flow to a conversion, time to convert, top paths."""
     found = look.figure(journeys, scope)
     number, share = placing.locale().number, placing.locale().share
-    single = found.paths.filter(touches=1)["conversions"].sum()
-    value = found.paths["reporting_value"].sum()
     placing.metrics(
         {
             "Conversions": (number(found.conversions), "Without refunds."),
             "Touches each": (number(found.touches, 1), "Touches in the 30 days before, on average."),
-            "With a single touch": (
-                share(single / found.conversions if found.conversions else None),
+            "With one touch at most": (
+                share(found.single / found.conversions if found.conversions else None),
                 "Every model gives these to the same touch.",
             ),
-            f"Value ({sources.CURRENCY})": (number(value, 2), "Of the paths below."),
+            f"Value ({sources.CURRENCY})": (number(found.reporting_value, 2), "Of these conversions."),
         }
     )
     nothing = "No conversions in this period."

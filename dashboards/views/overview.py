@@ -8,6 +8,7 @@ import page
 import placing
 import polars as pl
 import sources
+import time_charts
 from figures import conversions, traffic
 from placing import number_column, place_chart, place_table, text_column, time_column
 from reading.lake import Look
@@ -26,13 +27,20 @@ def body(look: Look, scope: Scope) -> None:
     now = look.figure(traffic.series, scope)
     then = look.figure(traffic.series, before)
     shift = scope.period.start - before.period.start
+    against = "the day before" if shift == _DAY else f"{shift.days} days before"
     then = then.with_columns(pl.col("start") + shift)
     placing.side_by_side(
         *(
             partial(
                 place_chart,
                 now if now[measure].sum() else now.clear(),
-                partial(charts.over_time, measure=measure, step=scope.period.step, before=then),
+                partial(
+                    time_charts.over_time,
+                    measure=measure,
+                    step=scope.period.step,
+                    before=then,
+                    against=against,
+                ),
                 f"No {measure} in this period.",
             )
             for measure in ("events", "conversions")
@@ -45,7 +53,7 @@ def _figures(look: Look, scope: Scope, before: Scope | None) -> None:
     now = look.figure(traffic.totals, scope)
     then = None if before is None else look.figure(traffic.totals, before)
     number = placing.locale().number
-    unvalued = f" {now.without_rate:,} conversions have no exchange rate and are left out."
+    unvalued = f" {number(now.without_rate)} conversions have no exchange rate and are left out."
     is_day = scope.period.length <= _DAY
     against = "the same time the day before" if is_day else "as long a time before"
 
@@ -85,9 +93,9 @@ def _change(now: float, then: float) -> str | None:
     """How much more than before, in per cent."""
     if then <= 0:
         return None
-    change = 100 * (now - then) / then
+    change = (now - then) / then
     sign = "+" if change > 0 else "-" if change < 0 else "±"  # the arrow goes by a plain hyphen
-    return f"{sign}{placing.locale().number(abs(change), 0)} %"
+    return f"{sign}{placing.locale().share(abs(change), 0)}"
 
 
 def _channels(look: Look, scope: Scope) -> None:
@@ -109,10 +117,10 @@ def _latest(look: Look, scope: Scope) -> None:
     columns = {
         "converted_at": time_column("Converted (UTC)"),
         "goal": text_column("Goal", 115),
-        "order_id": text_column("Order", 100),
+        "order_id": text_column("Order", 95),
         "reporting_value": number_column(sources.CURRENCY, 2),
-        "touches": "Touches",
-        "person_id": text_column("Person", 100),
+        "touches": number_column("Touches"),
+        "person_id": text_column("Person", 110),
         "state": "State",
     }
     rows = look.figure(conversions.latest_conversions, scope)

@@ -3,18 +3,18 @@
 from datetime import timedelta
 from functools import partial
 
-import charts
 import page
 import placing
 import polars as pl
 import sources
 import streamlit as st
+import time_charts
 from columns import COLUMNS
 from figures import pipeline
 from placing import number_column, place_chart, place_table, text_column, time_column
 from reading.lake import Look
 from scope import Scope
-from wording import lasting, plain_text, size_words, utc
+from wording import lasting, plain_text, utc
 
 _OVER = {"Last hour": timedelta(hours=1), "Day": timedelta(days=1), "Week": timedelta(days=7)}
 
@@ -36,7 +36,7 @@ def body(look: Look, _: Scope | None) -> None:
     names = [name for name in pipeline.JOBS if name in set(batches["job"])]
     names += sorted(set(batches["job"]) - set(names))
     cost = partial(
-        charts.lines,
+        time_charts.lines,
         x="at",
         y="seconds",
         series="job",
@@ -45,14 +45,14 @@ def body(look: Look, _: Scope | None) -> None:
         unit="seconds",
     )
     late = partial(
-        charts.lines,
+        time_charts.lines,
         x="at",
         y="late_share",
         series="job",
         names=["refine"],
         heading="Share of rows that came late",
         unit="share of rows",
-        format_=".1%",
+        format_=".2~%",
     )
     nothing = "No micro-batches yet."
     shares = batches.filter(pl.col("job") == "refine").drop_nulls("late_share")
@@ -60,7 +60,7 @@ def body(look: Look, _: Scope | None) -> None:
         partial(place_chart, batches, cost, nothing), partial(place_chart, shares, late, nothing)
     )
     _errors()
-    placing.side_by_side(partial(_ledger, look), partial(_tables, look))
+    placing.side_by_side(partial(_ledger, look), partial(_tables, look), widths=(6, 7))
 
 
 def _figures(jobs: pl.DataFrame) -> None:
@@ -100,7 +100,7 @@ def _jobs(jobs: pl.DataFrame) -> None:
         "watermark": time_column("Watermark (UTC)"),
         "last_batch": time_column("Last batch began (UTC)"),
     }
-    place_table(jobs, columns, "jobs", heading="Jobs", height=180)
+    place_table(jobs, columns, "jobs", heading="Jobs", height=placing.fitting(jobs))
 
 
 def _errors() -> None:
@@ -129,7 +129,7 @@ def _tables(look: Look) -> None:
     for name in COLUMNS:
         facts, version = look.facts(name), look.version(name)
         if facts is not None and version is not None:
-            size, changed = size_words(facts.size), facts.changed_at
+            size, changed = placing.locale().size(facts.size), facts.changed_at
             rows.append((name, facts.rows, facts.files, size, facts.size, version.number, changed))
     schema = {
         "table": pl.String,
@@ -141,7 +141,7 @@ def _tables(look: Look) -> None:
         "changed_at": pl.Datetime("us", "UTC"),
     }
     columns = {
-        "table": text_column("Table", 170),
+        "table": text_column("Table", 150),
         "rows": number_column("Rows"),
         "files": number_column("Files"),
         "size": "Size",

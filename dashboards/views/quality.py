@@ -9,6 +9,7 @@ import placing
 import polars as pl
 import sources
 import streamlit as st
+import time_charts
 from figures import quality
 from gates import latest_results, read_gates
 from palette import Palette
@@ -61,13 +62,13 @@ def _runs(history: pl.DataFrame) -> pl.DataFrame:
 
 
 def _draw(rows: pl.DataFrame, palette: Palette) -> object:
-    return charts.verdicts(rows, palette, "Looks at each table over time")
+    return time_charts.verdicts(rows, palette, "Looks at each table over time")
 
 
 def _results(latest: pl.DataFrame) -> None:
     columns = {
         "table": text_column("Table", 130),
-        "expectation": text_column("Expectation", 280),
+        "expectation": text_column("Expectation", 260),
         "column": "Column",
         "outcome": "Outcome",
         "severity": "Severity",
@@ -112,10 +113,10 @@ def _examples(look: Look, scope: Scope) -> None:
     )
     columns = {
         "arrival_time": time_column("Arrived (UTC)"),
-        "value": text_column("The record, as it came", 330),
+        "value": text_column("The record, as it came", 265),
         "topic": "Topic",
-        "partition": "Partition",
-        "offset": "Offset",
+        "partition": number_column("Partition"),
+        "offset": number_column("Offset"),
     }
     rows = look.figure(quality.rejected_examples, scope, chosen)
     place_table(rows, columns, "refused", heading="As they came; never run, never rendered")

@@ -3,16 +3,16 @@
 from datetime import timedelta
 from functools import partial
 
-import charts
 import page
 import placing
 import polars as pl
 import sources
 import streamlit as st
+import time_charts
 from figures.windows import KINDS, LONGEST, MEASURES, Panes, panes
 from palette import Palette
 from period import DAYS, HOURS, MINUTES, SLIDING
-from placing import change_column, number_column, place_chart, place_table, time_column
+from placing import number_column, place_chart, place_table, text_column, time_column
 from reading.lake import Look
 from scope import Scope
 
@@ -32,9 +32,13 @@ def body(look: Look, scope: Scope) -> None:
     asked = Scope(scope.period.last(longest), scope.channels)
     found = look.figure(panes, asked, kind)
     _figures(found)
-    rows = _columns(found.windows, kind)
-    draw = partial(_draw, kind=kind)
-    place_chart(rows, draw, f"No windows of {kind} in this period.", charts.HEIGHT)
+    rows = _columns(found.windows, "events", pl.col("pane").replace_strict(_WORDS, default="on time"), kind)
+    way = pl.when(pl.col("events_change") < 0).then(pl.lit("less")).otherwise(pl.lit("more"))
+    brought = _columns(found.corrected, "events_change", way, kind)
+    placing.side_by_side(
+        partial(place_chart, rows, partial(_draw, kind=kind), f"No windows of {kind} in this period."),
+        partial(place_chart, brought, _draw_change, "Late events have changed none of these windows."),
+    )
     _corrections(found)
     if asked.period.length < scope.period.length:
         st.caption(f"Of windows of {kind}, the last {longest / timedelta(hours=1):g} hours of the period.")
@@ -61,14 +65,13 @@ def _figures(found: Panes) -> None:
     )
 
 
-def _columns(windows: pl.DataFrame, kind: str) -> pl.DataFrame:
-    summed = windows.group_by("window_start", "pane").agg(pl.col("events").sum()).sort("window_start")
-    width = _WIDTHS[kind]
-    return summed.select(
+def _columns(windows: pl.DataFrame, measure: str, part: pl.Expr, kind: str) -> pl.DataFrame:
+    summed = windows.group_by("window_start", part.alias("part")).agg(pl.col(measure).sum())
+    return summed.sort("window_start").select(
         pl.col("window_start").alias("start"),
-        (pl.col("window_start") + width * 0.9).alias("edge"),
-        pl.col("events").alias("count"),
-        pl.col("pane").replace_strict(_WORDS, default="on time").alias("part"),
+        (pl.col("window_start") + _WIDTHS[kind] * 0.9).alias("edge"),
+        pl.col(measure).alias("count"),
+        "part",
         pl.col("window_start").dt.strftime("%-d %b %Y %H:%M").alias("when"),
     )
 
@@ -76,16 +79,21 @@ def _columns(windows: pl.DataFrame, kind: str) -> pl.DataFrame:
 def _draw(rows: pl.DataFrame, palette: Palette, kind: str) -> object:
     colours = {_WORDS["on_time"]: palette.events, _WORDS["late"]: palette.conversions}
     colours[_WORDS["early"]] = palette.quiet
-    return charts.columns_over_time(rows, f"Events by window of {kind}", "events", colours)
+    return time_charts.columns_over_time(rows, f"Events by window of {kind}", "events", colours)
+
+
+def _draw_change(rows: pl.DataFrame, palette: Palette) -> object:
+    colours = {"more": palette.more, "less": palette.less}
+    return time_charts.columns_over_time(rows, "What late events changed", "events, more or less", colours)
 
 
 def _corrections(found: Panes) -> None:
-    columns = {"window_start": time_column("Window (UTC)"), "channel": "Channel"}
+    columns = {"window_start": time_column("Window (UTC)"), "channel": text_column("Channel", 80)}
     for name in MEASURES:
         digits = 2 if name == "reporting_value" else 0
         label = sources.CURRENCY if name == "reporting_value" else name.replace("_", " ").capitalize()
-        columns[f"{name}_then"] = number_column(f"{label} on time", digits)
-        columns[f"{name}_change"] = change_column("± since", digits, f"{label}: what late events changed")
+        columns[f"{name}_then"] = number_column(label, digits, f"{label}, as said on time", 90)
+        columns[f"{name}_change"] = number_column("±", digits, f"{label}: what has changed since", 50)
     rows = found.corrected.with_columns(pl.col("channel").fill_null("all"))
     place_table(
         rows, columns, "corrections", heading="Corrections: what was said on time, and what has changed since"

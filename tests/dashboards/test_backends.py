@@ -6,7 +6,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 from pyspark.errors import AnalysisException
@@ -148,17 +147,3 @@ def test_no_value_stands_in_the_text() -> None:
         text == "SELECT `goal` FROM `gold`.`conversions` VERSION AS OF 3 WHERE `goal` = :p0 AND `value` > :p1"
     )
     assert values == {"p0": "'; --", "p1": Decimal(3)}
-
-
-def test_only_what_is_asked_for_is_read(home: Path) -> None:
-    tables = LocalTables(home / "warehouse")
-    version = tables.version("gold.attribution")
-    assert version is not None
-    plan = (
-        pl.scan_delta(tables._at("gold.attribution", version))
-        .filter(pl.col("model") == "linear")
-        .select("credit")
-    )
-    told = plan.explain()
-    assert "SELECTION" in told
-    assert "PROJECT 2/" in told or "PROJECT */2" in told or "PROJECT" in told

@@ -1,11 +1,6 @@
 """The quality job: Great Expectations over recent rows, its report in a browser, its run in MLflow."""
 
 import os
-import subprocess
-import sys
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,17 +12,15 @@ from gold.quality_job import check_quality
 from gold.quality_runs import NAME
 from gold.runs import quiet_mlflow
 from kit.browser import FLAGS, chromium
-from kit.dashboards_folder import DASHBOARDS
 from kit.pipeline import read_rows, run_jobs
 from kit.planted import of_orders, plant, rates, shop
-from kit.polling import eventually
 from kit.records import NOON, Bronze
+from kit.serving import served
 from kit.spark import settle_in
 from lakehouse.errors import MillraceError
 from lakehouse.expectations.report import KEPT
 from lakehouse.job import Run
 from lakehouse.settings import Settings
-from millrace.workspace.ports import free_port
 
 DEADLINE = 60  # seconds
 NUMBERED = "orders have a number"
@@ -90,42 +83,10 @@ def test_the_report_names_no_person_and_stays_small(looked_at: Settings) -> None
     assert len(kept) <= KEPT * 10
 
 
-@contextmanager
-def served(settings: Settings) -> Iterator[str]:
-    """The page over a home, where it is served."""
-    port = free_port()
-    options = {"server.headless": "true", "server.address": "127.0.0.1", "server.port": str(port)}
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "streamlit", "run", str(DASHBOARDS / "app.py")),
-            *(part for name, value in options.items() for part in (f"--{name}", value)),
-        ],
-        cwd=DASHBOARDS.parent,
-        env={**os.environ, "MILLRACE_HOME": str(settings.home)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        health = f"http://127.0.0.1:{port}/_stcore/health"
-        eventually(lambda: process.poll() is not None or _answers(health), DEADLINE, "Streamlit is up")
-        yield f"http://127.0.0.1:{port}/"
-    finally:
-        process.terminate()
-        process.wait(10)
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=1) as response:
-            return bool(response.status == 200)
-    except OSError:
-        return False
-
-
 @pytest.mark.browser
 def test_the_report_opens_from_the_page(looked_at: Settings, tmp_path: Path) -> None:
     folder = Path(os.environ.get("MILLRACE_TEST_PICTURES", tmp_path))
-    with served(looked_at) as address, sync_playwright() as playwright:
+    with served(looked_at.home) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         try:
             page = browser.new_page(viewport={"width": 1200, "height": 800})

@@ -1,5 +1,7 @@
 """`millrace demo` from its start, looked at through its pages while events arrive."""
 
+import csv
+import io
 import os
 import signal
 import subprocess
@@ -8,12 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from kit.browsing import Browsing, browsing
 from kit.dashboards_folder import VIEWS
 from kit.polling import eventually
 from kit.serving import answers
+from kit.shown import MODELS, number
 from lakehouse.settings import load_settings
 from millrace.workspace.launch import end
 from millrace.workspace.ports import lasting_port
@@ -61,7 +64,23 @@ def test_a_figure_changes_as_events_arrive(demo: Browsing) -> None:
 def test_each_page_opens(view: str, demo: Browsing) -> None:
     page = demo.open(view, period="All")
     expect(page.get_by_test_id("stException")).to_have_count(0)
+    charts = page.get_by_test_id("stVegaLiteChart")
+    expect(charts.locator("svg.marks")).to_have_count(charts.count())
     assert demo.elsewhere == []
+
+
+def test_a_filter_changes_the_address_and_the_figures(demo: Browsing) -> None:
+    page = demo.open("overview", period="All")
+    everything = number(demo.metric("Events").text_content())
+    page.get_by_text("Last hour", exact=True).click()
+    eventually(
+        lambda: number(demo.metric("Events").text_content()) < everything / 2, 30, "the last hour's events"
+    )
+    assert "period=Last" in page.url
+    page.reload()
+    eventually(
+        lambda: 0 < number(demo.metric("Events").text_content()) < everything / 2, 30, "the same again"
+    )
 
 
 def test_a_conversion_is_opened_and_its_credits_sum_to_one(demo: Browsing) -> None:
@@ -69,10 +88,20 @@ def test_a_conversion_is_opened_and_its_credits_sum_to_one(demo: Browsing) -> No
     demo.choose_first_row("Conversions behind it")
     page.get_by_text("Why? Open this conversion").click()
     expect(page.get_by_text("Credits of each model sum to 1.")).to_be_visible()
+    rows = list(csv.DictReader(io.StringIO(downloaded(page))))
+    sums = {model: sum(float(row[model]) for row in rows) for model in MODELS}
+    assert sums == pytest.approx(dict.fromkeys(MODELS, 1.0), abs=1e-9)
 
 
 def test_a_table_is_downloaded(demo: Browsing) -> None:
     page = demo.open("attribution", period="All")
+    head, *rows = downloaded(page).splitlines()
+    assert set(head.split(",")) == {"label", *MODELS}
+    assert len(rows) > 1
+
+
+def downloaded(page: Page) -> str:
+    """The first table of a page, as CSV."""
     with page.expect_download() as download:
         page.get_by_role("button", name="CSV").first.click()
-    assert len(Path(download.value.path()).read_text(encoding="utf-8").splitlines()) > 1
+    return Path(download.value.path()).read_text(encoding="utf-8")

@@ -1,0 +1,173 @@
+"""What each page asks, and how long the answers take: in a process of its own, as a server of the pages is.
+
+Run by `benchmarks.dashboard`.
+"""
+
+import json
+import os
+import pickle
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "dashboards")]
+
+VIEWERS = 10
+REFRESH = 2.5  # seconds, as the pages are drawn anew
+CHANGING = (
+    *("ops.ledger", "silver.events", "silver.sessions", "gold.touches", "gold.conversions"),
+    *("gold.attribution", "gold.trails", "gold.traffic", "gold.traffic_changes"),
+)
+_PERIODS = ("Last hour", "24 hours", "7 days", "30 days", "All")
+_ROUNDS = 3
+
+Asked = list[tuple[Any, tuple[Any, ...]]]  # what a page works out: function and arguments
+Took = tuple[float, float]  # seconds, and those of processors
+Pages = dict[str, list[Asked]]  # by page, what it asks for each period, and of one channel
+
+
+def what_pages_ask(home: Path) -> Pages:
+    """Open each page, and listen."""
+    os.environ["MILLRACE_HOME"] = str(home)
+    from reading.lake import Look
+    from streamlit import config
+    from streamlit.testing.v1 import AppTest
+
+    from kit.dashboards_folder import DASHBOARDS, VIEWS
+
+    config.set_option("server.address", "127.0.0.1")
+    heard: Asked = []
+    figure = Look.figure
+
+    def listen(look: Look, work_out: Any, *arguments: Any) -> Any:
+        heard.append((work_out, arguments))
+        return figure(look, work_out, *arguments)
+
+    Look.figure = listen  # type: ignore[method-assign,assignment]
+    found: Pages = defaultdict(list)
+    variants = [{"period": period} for period in _PERIODS] + [{"period": "30 days", "channel": "Email"}]
+    for query in variants:
+        page = AppTest.from_file(str(DASHBOARDS / "app.py"), default_timeout=120)
+        page.query_params.update({**query, "conversion": _a_conversion(home)})
+        page.run()
+        for view in VIEWS:
+            heard.clear()
+            page.switch_page(f"views/{view}.py").run()
+            assert not page.exception, page.exception
+            found[view].append(list(heard))
+    Look.figure = figure  # type: ignore[method-assign]
+    return dict(found)
+
+
+def _a_conversion(home: Path) -> str:
+    import polars as pl
+
+    conversions = pl.scan_delta(str(home / "warehouse/gold/conversions")).sort("converted_at")
+    return str(conversions.head(1).collect()["conversion_id"][0])
+
+
+def cold(home: Path, asked: Asked) -> Took:
+    """What all that a page asks takes a process that has opened nothing yet."""
+    return _seconds(_lake(home).look(), asked)
+
+
+def warm(home: Path, pages: Pages) -> dict[str, list[Took]]:
+    """The same, by page, for one that has looked before, and for whom every table has changed since."""
+    from benchmarks.dashboard_layout import commit, latest_row
+
+    lake, rows = _lake(home), {name: latest_row(home, name) for name in CHANGING}
+    times: dict[str, list[Took]] = defaultdict(list)
+    for again in range(_ROUNDS):
+        for view, kinds in pages.items():
+            for asked in kinds:
+                for name, row in rows.items():
+                    commit(home, name, row)
+                lake.forget()
+                took = _seconds(lake.look(), asked)
+                if again:  # the first time opens the tables
+                    times[view].append(took)
+    return times
+
+
+def commits(home: Path, seconds: float) -> None:
+    """Let every table change all the time."""
+    from benchmarks.dashboard_layout import commit, latest_row
+
+    rows = {name: latest_row(home, name) for name in CHANGING}
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        for name, row in rows.items():
+            commit(home, name, row)
+        time.sleep(REFRESH)
+
+
+def crowd(home: Path, pages: Pages, seconds: float) -> dict[str, Any]:
+    """Seconds by page for viewers who look while tables change, and the most memory taken."""
+    lake = _lake(home)
+    times: dict[str, list[float]] = defaultdict(list)
+    until, most = time.monotonic() + seconds, 0
+    viewers = [
+        threading.Thread(target=_view, args=(lake, pages, number, until, times)) for number in range(VIEWERS)
+    ]
+    for viewer in viewers:
+        viewer.start()
+    while any(viewer.is_alive() for viewer in viewers):
+        most = max(most, psutil.Process().memory_info().rss)
+        time.sleep(0.2)
+    return {"times": times, "most": most}
+
+
+def _view(lake: Any, pages: Pages, number: int, until: float, times: dict[str, list[float]]) -> None:
+    views, turn = list(pages), number
+    time.sleep(number * REFRESH / VIEWERS)
+    while time.monotonic() < until:
+        view = views[turn % len(views)]
+        took, _ = _seconds(lake.look(), pages[view][(turn + number) % len(pages[view])])
+        times[view].append(took)
+        turn += 1
+        time.sleep(max(REFRESH - took, 0))
+
+
+def _lake(home: Path) -> Any:
+    from reading.lake import Lake
+    from reading.local import LocalTables
+
+    return Lake(LocalTables(home / "warehouse"))
+
+
+def _seconds(look: Any, asked: Asked) -> Took:
+    began, worked = time.perf_counter(), time.process_time()
+    for work_out, arguments in asked:
+        look.figure(work_out, *arguments)
+    return time.perf_counter() - began, time.process_time() - worked
+
+
+def main(arguments: Sequence[str]) -> None:
+    """`learn|cold|warm|crowd HOME FILE [VIEW NUMBER|SECONDS]`, `commits HOME SECONDS`: figures as JSON."""
+    what, home, file, *more = arguments
+    if what == "learn":
+        Path(file).write_bytes(pickle.dumps(what_pages_ask(Path(home))))
+        return
+    if what == "commits":
+        commits(Path(home), float(file))
+        return
+    pages: Pages = pickle.loads(Path(file).read_bytes())
+    if what == "cold":
+        print(json.dumps(cold(Path(home), pages[more[0]][int(more[1])])))
+    elif what == "warm":
+        print(json.dumps(warm(Path(home), pages)))
+    else:
+        import streamlit  # noqa: F401  # its memory counts
+
+        print(json.dumps(crowd(Path(home), pages, float(more[0]))))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

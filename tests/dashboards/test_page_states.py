@@ -1,0 +1,160 @@
+"""Each page over an empty warehouse, a stale one, a closed gate, and hostile text."""
+
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from kit.dashboards_folder import VIEWS
+from kit.sample_gates import expectation_rows, gate_rows
+from kit.shop_warehouse import Shop
+from kit.shown import MODELS, metrics, said
+from kit.warehouse_builder import append_rows, build_warehouse, schema_of
+
+HOSTILE = [
+    "<script>document.title='owned'</script><img src=x onerror=alert(1)>",
+    "# **bold** [link](javascript:alert(1)) ![x](http://x.invalid/y.png) :material/home: $\\frac{1}{0}$",
+    "\u202e\u2067 مرحبا بالعالم שלום",
+    "x" * 10_240,
+    "=cmd|'/c calc'!A1 {{ 7 * 7 }} %s %n ${jndi} '; DROP TABLE events; --\r\n\t\x00\x1b[31m",
+    "🧵" * 300,
+]
+KEPT = {
+    "window_kind",
+    "model",
+    "pane",
+    "change",
+    "job",
+    "run_id",
+    "table",
+    "conversion_id",
+    "severity",
+    "outcome",
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_an_empty_warehouse_is_a_page_that_says_so(view: str, open_page: Any, tmp_path: Path) -> None:
+    page = open_page(tmp_path, view)
+    assert ":gray-badge[:material/inbox: No data yet]" in said(page)
+    if view in ("quality", "pipeline"):
+        assert metrics(page)
+    else:
+        assert "No events yet" in said(page)
+        assert "This page fills by itself" in said(page)
+        assert not page.metric
+
+
+def test_records_that_wait_in_bronze_are_announced(open_page: Any, tmp_path: Path) -> None:
+    append_rows(tmp_path, "bronze.kafka_records", [{"topic": "events", "offset": n} for n in range(1234)])
+    assert "1,234 records have arrived" in said(open_page(tmp_path, "overview"))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_stale_figures_are_said_to_be_so(view: str, open_page: Any, shop_home: Path) -> None:
+    text = said(open_page(shop_home, view))
+    assert ":orange-badge[:material/pause_circle: Stale]" in text
+    assert "figures are as of then" in text
+
+
+def test_fresh_figures_are_live(open_page: Any, shop: Shop, tmp_path: Path) -> None:
+    now = datetime.now(timezone.utc)
+    build_warehouse(tmp_path, {"silver.events": shop.tables["silver.events"][:9]})
+    rows = [{**row, "started_at": now, "position": now} for row in shop.tables["ops.ledger"][-4:]]
+    append_rows(tmp_path, "ops.ledger", rows)
+    assert ":green-badge[:material/bolt: Live]" in said(open_page(tmp_path, "pipeline"))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_closed_gate_is_in_sight_on_every_page(
+    view: str, open_page: Any, shop: Shop, tmp_path: Path
+) -> None:
+    few = {name: rows[:40] for name, rows in shop.tables.items() if name != "ops.expectations"}
+    build_warehouse(tmp_path, few)
+    append_rows(tmp_path, "ops.expectations", expectation_rows(shop.until, 4, closed=True))
+    append_rows(tmp_path, "ops.gates", gate_rows(shop.until, "closed", "opened", "closed"))
+    text = said(open_page(tmp_path, view))
+    assert ":red-badge[:material/lock: Gate closed]" in text
+    assert "Why: events have a known role" in text
+    append_rows(tmp_path, "ops.gates", [{"sequence": 3, "state": "released", "at": shop.until}])
+    assert ":green-badge[:material/lock_open: Gate open]" in said(open_page(tmp_path, view))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_what_events_hold_is_never_markdown_or_html(view: str, open_page: Any, hostile_home: Path) -> None:
+    page = open_page(hostile_home, view, period="All")
+    assert_nothing_hostile_is_rendered(page)
+    cells = [
+        len(str(cell))
+        for table in page.dataframe
+        for cell in table.value.select_dtypes("object").to_numpy().ravel().tolist()
+    ]
+    assert max(cells, default=0) <= 2 * 201 + 20
+
+
+def assert_nothing_hostile_is_rendered(page: AppTest) -> None:
+    kinds = (page.markdown, page.caption, page.title, page.subheader)
+    rendered = "\n".join(str(element.value) for kind in kinds for element in kind)
+    rendered += "".join(f"{metric.label}{metric.value}{metric.help}" for metric in page.metric)
+    assert [text[:20] for text in HOSTILE if text[:20] in rendered] == []
+
+
+@pytest.fixture(scope="module")
+def hostile_home(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shop, with hostile text wherever text is free."""
+    home = tmp_path_factory.mktemp("hostile")
+    for name, rows in shop.tables.items():
+        texts = [
+            column for column, kind in schema_of(name).items() if kind == pl.String and column not in KEPT
+        ]
+        spoilt = [
+            {**row, **{column: HOSTILE[(at + place) % len(HOSTILE)] for place, column in enumerate(texts)}}
+            for at, row in enumerate(rows[:400])
+        ]
+        append_rows(home, name, spoilt)
+    return home
+
+
+def test_a_conversion_chosen_from_the_list_is_asked_for(open_page: Any, shop: Shop, shop_home: Path) -> None:
+    page = open_page(shop_home, "conversion", period="All")
+    chosen = shop.tables["gold.conversions"][3]["conversion_id"]
+    page.session_state["chosen-conversion"] = chosen
+    page.run()
+    assert not page.exception
+    assert page.text_input(key="conversion").value == chosen
+    assert "Credits of each model sum to 1." in said(page)
+
+
+def test_a_hostile_conversion_can_be_opened(open_page: Any, shop: Shop, hostile_home: Path) -> None:
+    for row in shop.tables["gold.conversions"][:3]:
+        page = open_page(hostile_home, "conversion", conversion=row["conversion_id"])
+        assert len(page.dataframe) == 2 + len(MODELS)
+        assert_nothing_hostile_is_rendered(page)
+
+
+def test_a_question_in_the_address_that_makes_no_sense_is_ignored(open_page: Any, shop_home: Path) -> None:
+    page = open_page(shop_home, "attribution", period="<b>", by="x", model="y", channel="<img>")
+    assert page.segmented_control(key="period").value == "24 hours"
+    assert page.selectbox(key="model").value == "last_non_direct"
+
+
+def test_a_download_has_all_rows_and_no_formulas(open_page: Any, tmp_path: Path) -> None:
+    from placing import as_csv
+
+    rows = pl.DataFrame(
+        {
+            "name": ["=1+1", "@x", "plain, with comma", None, "x" * 5000],
+            "at": [datetime(2026, 1, 2, 3, tzinfo=timezone.utc)] * 5,
+        }
+    )
+    lines = as_csv(rows).decode().splitlines()
+    assert lines[:4] == [
+        "name,at",
+        "'=1+1,2026-01-02T03:00:00.000000Z",
+        "'@x,2026-01-02T03:00:00.000000Z",
+        '"plain, with comma",2026-01-02T03:00:00.000000Z',
+    ]
+    assert len(lines[5]) > 5000
