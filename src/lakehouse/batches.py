@@ -46,6 +46,11 @@ class Batch:
         """The condition that the job that is heard of besides has done a row since the last batch."""
         return (F.col(stamp) > F.lit(self.heard_after)) & (F.col(stamp) <= F.lit(self.heard_upto))
 
+    @property
+    def hears_anything(self) -> bool:
+        """Whether that job has come any further since."""
+        return self.heard_upto > self.heard_after
+
 
 @dataclass(frozen=True)
 class Outcome:

@@ -1,13 +1,13 @@
-"""What is known without reading: rows of the ledger and commits that this application has written itself.
+"""What is known without reading: the rows of the ledger that this application has written itself.
 
-An application that alone writes a home's tables need not ask the tables what its own jobs have done, nor look
+An application that alone writes a home's tables need not ask the table what its own jobs have done, nor look
 every few seconds whether there is something new.
 """
 
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -89,45 +89,19 @@ class Recall(Generic[R]):
         return self._rows[job]
 
 
-class Commits:
-    """What jobs told of their last commits, by table and job."""
-
-    def __init__(self) -> None:
-        self._told: dict[tuple[str, str], Mapping[str, Any]] = {}
-
-    def last(self, table: str, job: str, read: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
-        """What a job told of its last commit to a table; `read` gets it where that is not known yet."""
-        if (table, job) not in self._told:
-            self._told[table, job] = read()
-        return self._told[table, job]
-
-    @contextmanager
-    def commit(self, table: str, job: str, told: Mapping[str, Any]) -> Iterator[None]:
-        """Around a commit: known once it has been made; if it fails it may be there too, so it is read."""
-        self._told.pop((table, job), None)
-        yield
-        self._told[table, job] = told
-
-
 _RECALLS: dict[Path, Recall[Any]] = {}
-_COMMITS: dict[Path, Commits] = {}
 
 
 @contextmanager
 def sole_writer(settings: Settings) -> Iterator[None]:
-    """While this lasts, nobody but this application writes the tables of a home."""
-    _RECALLS[settings.warehouse], _COMMITS[settings.warehouse] = Recall(), Commits()
+    """While this lasts, nobody but this application writes the ledger of a home."""
+    _RECALLS[settings.warehouse] = Recall()
     try:
         yield
     finally:
-        del _RECALLS[settings.warehouse], _COMMITS[settings.warehouse]
+        del _RECALLS[settings.warehouse]
 
 
 def recall_of(settings: Settings) -> Recall[Any] | None:
     """What is known of a home's ledger; None if others may write it."""
     return _RECALLS.get(settings.warehouse)
-
-
-def commits_of(settings: Settings) -> Commits | None:
-    """What is known of commits to a home's tables; None if others may make some."""
-    return _COMMITS.get(settings.warehouse)

@@ -4,7 +4,6 @@ import json
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from functools import reduce
 from typing import Any
@@ -18,7 +17,6 @@ from lakehouse.contracts import TABLES, Table
 from lakehouse.declaring import declare, place_of
 from lakehouse.frames import settle
 from lakehouse.instants import from_micros, to_micros
-from lakehouse.recall import commits_of
 from lakehouse.settings import Settings
 
 _LOCKS: dict[str, threading.RLock] = defaultdict(threading.RLock)
@@ -100,13 +98,12 @@ class Lakehouse:
             files = laid_out.count() // _ROWS_OF_A_FILE + 1
             laid_out = laid_out.repartitionByRange(files, time).sortWithinPartitions(time)
         writer = laid_out.write.format("delta").mode("overwrite")
-        with self._committing(name, self._metadata(None, **told)) as metadata:
-            writer = writer.option("userMetadata", metadata)
-            if self.settings.catalog:
-                writer.saveAsTable(name)
-            else:
-                layer, short = name.split(".")
-                writer.save(str(self.settings.warehouse / layer / short))
+        writer = writer.option("userMetadata", self._metadata(None, **told))
+        if self.settings.catalog:
+            writer.saveAsTable(name)
+        else:
+            layer, short = name.split(".")
+            writer.save(str(self.settings.warehouse / layer / short))
         _REWRITES[self._key(name)] += 1
         self._empty.discard(name)
 
@@ -133,18 +130,17 @@ class Lakehouse:
         matches = _all([F.col(f"t.{key}").eqNullSafe(F.col(f"s.{key}")) for key in table.key])
         values: dict[str, str | Column] = {column: f"s.`{column}`" for column in table.column_names}
         source = settle(changes)
-        merge = (
-            DeltaTable.forName(self.spark, name)
-            .alias("t")
-            .merge(source.alias("s"), scope & matches)
-            .whenMatchedDelete("s._gone")
-            .whenMatchedUpdate(set=values)
-            .whenNotMatchedInsert("NOT s._gone", values)
-        )
+        self.spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", self._metadata(upto, **told))
         try:
-            with self._committing(name, self._metadata(upto, **told)) as metadata:
-                self.spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", metadata)
-                merge.execute()
+            (
+                DeltaTable.forName(self.spark, name)
+                .alias("t")
+                .merge(source.alias("s"), scope & matches)
+                .whenMatchedDelete("s._gone")
+                .whenMatchedUpdate(set=values)
+                .whenNotMatchedInsert("NOT s._gone", values)
+                .execute()
+            )
             self._empty.discard(name)
             _REWRITES[self._key(name)] += 1
         finally:
@@ -160,10 +156,8 @@ class Lakehouse:
         self._ensure(name)
         if name in self._empty:
             return {}
-        known = commits_of(self.settings)
-        return (
-            known.last(name, self.job, lambda: self._find_commit(name)) if known else self._find_commit(name)
-        )
+        mine = (told for _, told in self.commits(name) if told.get("job") == self.job)
+        return next(mine, {})
 
     def commits(self, name: str) -> Iterator[Commit]:
         """Version of each commit to a table, and what it says of itself; the latest first."""
@@ -171,10 +165,6 @@ class Lakehouse:
         layer, short = name.split(".")
         folder = None if self.settings.catalog else self.settings.warehouse / layer / short
         return read_commits(self.spark, name, folder)
-
-    def _find_commit(self, name: str) -> Mapping[str, Any]:
-        mine = (told for _, told in self.commits(name) if told.get("job") == self.job)
-        return next(mine, {})
 
     def exclusive(self, name: str) -> threading.RLock:
         """A lock over a table that several jobs of this application rewrite."""
@@ -190,17 +180,10 @@ class Lakehouse:
     def _write(self, name: str, rows: DataFrame, mode: str, metadata: str, **options: str | int) -> None:
         self._ensure(name)
         writer = rows.select(*TABLES[name].column_names).write.format("delta").mode(mode)
-        with self._committing(name, metadata):
-            writer.options(userMetadata=metadata, **options).saveAsTable(name)
+        writer.options(userMetadata=metadata, **options).saveAsTable(name)
         self._empty.discard(name)
         if mode != "append":
             _REWRITES[self._key(name)] += 1
-
-    @contextmanager
-    def _committing(self, name: str, metadata: str) -> Iterator[str]:
-        known = commits_of(self.settings)
-        with known.commit(name, self.job, json.loads(metadata)) if known else nullcontext():
-            yield metadata
 
     def _key(self, name: str) -> str:
         return f"{self.settings.warehouse}:{name}"

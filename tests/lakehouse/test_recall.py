@@ -9,7 +9,7 @@ import pytest
 
 from lakehouse import recall
 from lakehouse.ledger import Entry
-from lakehouse.recall import Commits, Recall, commits_of, recall_of, sole_writer
+from lakehouse.recall import Recall, recall_of, sole_writer
 from lakehouse.settings import load_settings
 
 _START = datetime(2026, 3, 1, tzinfo=timezone.utc)
@@ -112,30 +112,9 @@ def test_who_is_to_stop_does_not_wait_on() -> None:
     assert time.monotonic() - began < 10
 
 
-def test_what_a_commit_told_is_known_by_table_and_job() -> None:
-    known = Commits()
-    assert known.last("t", "publish", lambda: {"sequence": 3}) == {"sequence": 3}
-    with known.commit("t", "publish", {"sequence": 4}):
-        pass
-    assert known.last("t", "publish", dict) == {"sequence": 4}
-    assert known.last("t", "refine", lambda: {"upto": 1}) == {"upto": 1}
-    assert known.last("s", "publish", dict) == {}
-
-
-def test_after_a_commit_that_failed_the_table_is_asked() -> None:
-    known = Commits()
-    known.last("t", "publish", lambda: {"sequence": 3})
-    with pytest.raises(OSError, match="or before"), known.commit("t", "publish", {"sequence": 4}):
-        raise OSError("after the commit, or before it?")
-    assert known.last("t", "publish", lambda: {"sequence": 4}) == {"sequence": 4}
-
-
 def test_only_the_sole_writer_of_a_home_recalls(tmp_path: Path) -> None:
     here, elsewhere = (load_settings(home=tmp_path / name) for name in ("here", "elsewhere"))
     with sole_writer(here):
         assert recall_of(here) is recall_of(load_settings(home=tmp_path / "here"))
-        assert commits_of(here) is commits_of(load_settings(home=tmp_path / "here"))
         assert recall_of(elsewhere) is None
-        assert commits_of(elsewhere) is None
     assert recall_of(here) is None
-    assert commits_of(here) is None
