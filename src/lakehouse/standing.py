@@ -51,4 +51,4 @@ def version_upto(commits: Iterable[Commit], upto: int, filled_by: str) -> int:
             version = number if stamp is None or stamp <= upto else number - 1
         if stamp is not None and stamp <= upto and told["job"] == filled_by:
             break
-    return version or 0
+    return max(version or 0, 0)

@@ -49,7 +49,10 @@ def by_the_same(records: list[Record], name: str, other: str) -> list[Record]:
 def test_gate_and_gold_agree_wherever_publish_dies(
     spark: SparkSession, settings: Settings, time: int
 ) -> None:
-    """At each point: what had passed is published whole; of what is held, by the same visitors, nothing."""
+    """At each point: a batch of which a part had come to gold is published whole, another not at all.
+
+    Of what is held, by the same visitors, there is nothing.
+    """
     bronze = Bronze(spark, settings)
     good: list[Stored] = []
     for number, table in enumerate((*PUBLISHING, *CLOSING)):
@@ -58,6 +61,7 @@ def test_gate_and_gold_agree_wherever_publish_dies(
         bronze.commit(shop(int(name), begin, visitors=3))
         good = list(bronze.stored)  # what was released before is to come with it
         run_jobs(spark, settings, "refine")
+        before = facts_of_gold(settings)
         with dying_at(table) if table in PUBLISHING else nullcontext():
             run_jobs(spark, settings, "publish")
         bronze.commit(without_number(by_the_same(shop(int(other), begin, visitors=3), other, name)))
@@ -66,7 +70,8 @@ def test_gate_and_gold_agree_wherever_publish_dies(
             with dying_at(table):
                 run_jobs(spark, settings, "publish")
         publish_is_held(spark, settings)
-        assert facts_of_gold(settings) == facts_wanted(good), table
+        nothing_had_come = table == PUBLISHING[0]
+        assert facts_of_gold(settings) == (before if nothing_had_come else facts_wanted(good)), table
         release(spark, settings)
     run_jobs(spark, settings)
     assert_as_the_oracle(settings, Oracle.over(bronze.stored))
