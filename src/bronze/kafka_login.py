@@ -1,9 +1,8 @@
 """How to log in to Kafka: for Spark's source and for the plain client, from the same settings."""
 
 import os
+from collections.abc import Mapping
 from typing import Any
-
-from pyspark.sql import SparkSession
 
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
@@ -13,11 +12,16 @@ _MODULES = {
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
+Login = Mapping[str, Any]
+"""How the plain client talks to Kafka: arguments of its classes."""
+
+PLAINTEXT: Login = {"security_protocol": "PLAINTEXT"}
+
 _USER, _PASSWORD = "username", "password"
 """Keys of the secret scope."""
 
 
-def client_options(settings: Settings) -> dict[str, Any]:
+def client_options(settings: Settings) -> Login:
     """Arguments of the plain client's classes.
 
     Raises:
@@ -72,6 +76,7 @@ def _credentials(settings: Settings) -> tuple[str, str]:
 def _secret(scope: str, key: str) -> str:
     try:
         from pyspark.dbutils import DBUtils  # type: ignore[import-not-found]  # a workspace's own
+        from pyspark.sql import SparkSession
     except ModuleNotFoundError:
         raise MillraceError(
             f"the secret scope {scope} can't be read: this is no workspace",

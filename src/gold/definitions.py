@@ -13,6 +13,7 @@ from gold.daily import Daily
 from gold.days import Days
 from gold.journeys import count_touches, trace_journeys
 from gold.minutes import add_up, minutes_of_conversions, minutes_of_events, take_back
+from gold.passed import pass_rest, show_passed
 from gold.persons import name_persons
 from gold.rates import report_values
 from gold.rules.refunds import load_refunds
@@ -43,9 +44,9 @@ from lakehouse.tables import Lakehouse
 
 
 class History:
-    """All of gold's past, computed from silver as it is now.
+    """All of gold's past, computed from silver as far as it has passed the gate.
 
-    Silver may be ahead of what publish has done. Publish comes to the same rows when it gets there.
+    That may be further than publish has come. Publish comes to the same rows when it gets there.
 
     Args:
         run: the rebuild's run.
@@ -54,9 +55,10 @@ class History:
     def __init__(self, run: Run) -> None:
         self._settings = run.settings
         self._lake = Lakehouse(run.spark, run.settings, "publish")
+        show_passed(self._lake, pass_rest(run))
         last = Ledger(run.lake).last("publish")
         self._upto: datetime = last.position if last else EPOCH
-        self._view: View = view_all(run.lake, (last.watermark if last else None) or EPOCH)
+        self._view: View = view_all(self._lake, (last.watermark if last else None) or EPOCH)
         self._refunds = load_refunds(run.settings.conf)
 
     def touches(self) -> DataFrame:

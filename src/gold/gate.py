@@ -1,10 +1,12 @@
 """The gate before gold: what silver has newly taken in is looked at before publish reads any of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from gold.inspection import Inspection, Refined
+from gold.passed import show_all, show_passed
 from lakehouse.alerts import Alerts
 from lakehouse.batches import Batch
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS, VISITOR_MINUTES
@@ -12,9 +14,9 @@ from lakehouse.errors import MillraceError
 from lakehouse.expectations.gates import CLOSED, Change, Gates
 from lakehouse.expectations.results import rows_of, run_id_of, write_results
 from lakehouse.expectations.verdicts import Result
-from lakehouse.instants import EPOCH
+from lakehouse.instants import EPOCH, from_micros
 from lakehouse.job import Run
-from lakehouse.ledger import Ledger, now
+from lakehouse.ledger import Entry, Ledger, now
 
 _WRITTEN = (VISITOR_MINUTES.name, ATTRIBUTION.name, TRAILS.name, CONVERSIONS.name, TOUCHES.name)
 _PACE = timedelta(seconds=30)
@@ -23,9 +25,10 @@ _PACE = timedelta(seconds=30)
 class Gate:
     """Lets a micro-batch of publish through, or holds it and all after it.
 
-    Gold reads silver as it is, not as it was at a batch's end, so all that silver has must have passed before
-    anything is published. How the gate is follows from ops.gates, whose row is written before all else; what
-    had passed when a batch was broken off, from gold's own commits.
+    Gold reads silver around each new event, not a batch of it, so all that silver has must have passed before
+    anything is published; what other jobs write meanwhile is not seen. How the gate is follows from
+    ops.gates, whose row is written before all else; what had passed when a batch was broken off, from gold's
+    own commits.
 
     Args:
         run: publish's run.
@@ -38,29 +41,31 @@ class Gate:
         self._inspection = Inspection(run)
         self._alerts = Alerts(run.settings, run.say)
         self._state = self._gates.last()
+        self._looked: Entry | None = None
         self._told: str | None = None
         self._failing: set[str] = set()
         self._results: list[dict[str, Any]] = []
         self._written_at = EPOCH
-        self.begun = max((run.lake.filled_upto(name) or EPOCH for name in _WRITTEN), default=EPOCH)
+        written = [run.lake.last_commit(name) for name in _WRITTEN]
+        self.begun = _latest(written, "upto")
+        self._heard = _latest(written, "heard")
         published = self._ledger.last("publish")
-        self._passed = max(self.begun, self._decided(), published.position if published else EPOCH)
+        done = published.position if published else EPOCH
+        self._passed = max(self.begun, self._heard, self._decided(), done)
 
-    def admits(self, batch: Batch) -> bool:
-        """Whether a micro-batch may be published now."""
-        if batch.upto <= self.begun and batch.upto > batch.after:
-            return True  # it had passed, and a part of it may be in gold
-        if self._state and self._state.holds:
-            self._state = self._gates.last()
-        if self._state and self._state.holds:
-            return self._hold(self._state)
-        if self._told:
-            self._inspection.forget()
-            self._told = None
-        self._passed = max(self._passed, batch.after, self._decided())
-        if not self._ledger.after("refine", self._passed):
-            return True
-        return self._look(self._passed, self._ledger.since("refine", self._passed))
+    def admits(self, batch: Batch) -> Batch | None:
+        """What of a micro-batch may be published now; None while rows are held.
+
+        From then on publish sees of silver what has passed.
+        """
+        show_all(self._run.lake)
+        begun, is_clear = self._begun(batch), self._is_clear(batch)
+        if begun is None and not is_clear:
+            return None
+        show_passed(self._run.lake, self._passed)
+        admitted = begun or batch
+        heard = max(admitted.heard_after, min(admitted.heard_upto, self._passed))
+        return replace(admitted, heard_upto=heard)
 
     def resting(self, rest: Callable[[], None]) -> Callable[[], None]:
         """What publish does when nothing is left to do, if silver has nothing that has not passed."""
@@ -68,6 +73,7 @@ class Gate:
         def rest_if_clear() -> None:
             refined = self._ledger.last("refine")
             if not (self._state and self._state.holds) and not (refined and refined.position > self._passed):
+                show_passed(self._run.lake, self._passed)
                 rest()
             self._write_down(always=self._run.once)
 
@@ -86,6 +92,35 @@ class Gate:
         """How far somebody, or a look at held rows, has let rows through."""
         return self._state.upto if self._state and not self._state.holds else EPOCH
 
+    def _begun(self, batch: Batch) -> Batch | None:
+        """The batch that was broken off: it had passed, and a part of it may be in gold; so all has to be."""
+        if batch.after < batch.upto <= self.begun:
+            return batch
+        if batch.after < batch.upto and batch.heard_after < self._heard:  # it was of repair's news alone
+            return replace(
+                batch, upto=batch.after, rows=0, upstream_watermark=batch.watermark, heard_upto=self._heard
+            )
+        return None
+
+    def _is_clear(self, batch: Batch) -> bool:
+        """Whether nothing is held, all that silver has been given by now having been looked at."""
+        if self._state and self._state.holds:
+            self._state = self._gates.last()
+        if self._state and self._state.holds:
+            return self._hold(self._state)
+        if self._told:
+            self._inspection.forget()
+            self._told = None
+        self._passed = max(self._passed, batch.after, self._decided())
+        new = self._ledger.after("refine", self._passed)
+        return not new or self._look(self._passed, (self._refined_upto(self._passed), new))
+
+    def _refined_upto(self, position: datetime) -> Entry | None:
+        """Refine's last row of the ledger up to there: most often the last that was looked at."""
+        if self._looked and self._looked.position == position:
+            return self._looked
+        return self._ledger.since("refine", position)[0] if position > EPOCH else None
+
     def _look(self, after: datetime, refined: Refined) -> bool:
         upto = refined[1][-1].position
         results = self._inspection.look(after, upto, refined)
@@ -93,7 +128,7 @@ class Gate:
         if stopping:
             self._close(after, upto, stopping)
         else:
-            self._passed = upto
+            self._passed, self._looked = upto, refined[1][-1]
         self._keep(after, upto, results)
         self._warn(after, upto, results)
         return not stopping
@@ -137,3 +172,8 @@ class Gate:
         if self._results and (always or now() - self._written_at >= _PACE):
             write_results(self._run.lake, self._results)
             self._results, self._written_at = [], now()
+
+
+def _latest(commits: Iterable[Mapping[str, Any]], stamp: str) -> datetime:
+    """The latest of what commits say of an ingest stamp."""
+    return max((from_micros(told[stamp]) for told in commits if stamp in told), default=EPOCH)

@@ -25,7 +25,7 @@ from lakehouse.batches import Batch, Outcome
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS, VISITOR_MINUTES
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.frames import settle
-from lakehouse.instants import EPOCH
+from lakehouse.instants import EPOCH, to_micros
 from lakehouse.job import Run
 from lakehouse.ledger import Ledger
 from lakehouse.restating import restate
@@ -61,8 +61,9 @@ class Publish:
         converted = convert_again(self._read(CONVERSIONS.name), near, touched, view, refunds, currency)
         self._count(near, touched, converted, view, batch)
         rows = self._credit(converted, batch)
-        rows += restate(lake, CONVERSIONS.name, converted.before, converted.now, batch.upto)
-        rows += restate(lake, TOUCHES.name, touched.before, touched.now, batch.upto)
+        heard = to_micros(batch.heard_upto)
+        rows += restate(lake, CONVERSIONS.name, converted.before, converted.now, batch.upto, heard=heard)
+        rows += restate(lake, TOUCHES.name, touched.before, touched.now, batch.upto, heard=heard)
         self._summaries.expect(batch.upto, view.watermark)
         if not self._run.once:  # else when all else is done
             self._summaries.take_in(now=False)
@@ -97,7 +98,8 @@ class Publish:
         ):
             inside_them = self._read(table).where(when.holds("converted_at"))
             before = inside_them.join(F.broadcast(converted.ids), "conversion_id", "left_semi")
-            rows += restate(lake, table, settle(before), settle(after), batch.upto)
+            heard = to_micros(batch.heard_upto)
+            rows += restate(lake, table, settle(before), settle(after), batch.upto, heard=heard)
         return rows
 
     def _count(self, near: Near, touched: Touched, converted: Converted, view: View, batch: Batch) -> None:
@@ -118,6 +120,7 @@ class Publish:
         rows = settle(changed.unionByName(hours).withColumn("sequence", F.lit(sequence).cast("bigint")))
         if not rows.isEmpty():
             told = {"sequence": sequence, "summarized": self._summaries.done}
+            told["heard"] = to_micros(batch.heard_upto)
             lake.append(VISITOR_MINUTES.name, rows, batch.upto, **told)
 
     def _elsewhere(self, table: DataFrame, near: Near, converted: Converted, view: View) -> list[DataFrame]:

@@ -34,7 +34,7 @@ def replay_job(silver: Definitions, who: str, why: str) -> Job:
 def _replay(run: Run, silver: Definitions, who: str, why: str) -> None:
     gates = Gates(run.lake)
     held = gates.last()
-    broken_off = held is None or held.state != CLOSED
+    is_due = held is None or held.state != CLOSED or gates.owe_rebuild()
     if held and held.state == CLOSED:
         held = gates.write(replace(held, state=REPLAYED, who=who, why=why, at=now()))
     before = _digests(run, silver)
@@ -43,9 +43,9 @@ def _replay(run: Run, silver: Definitions, who: str, why: str) -> None:
         return
     if held and held.holds:
         _look_again(run, gates, held)
-    if broken_off or _digests(run, silver) != before:
+    if is_due or _digests(run, silver) != before:
         rebuild_job(DEFINITIONS, list(DEFINITIONS)).body(run)
-    if held and held.holds:
+    if held and held.holds and not run.stop.is_set():
         gates.write(replace(held, state=OPENED, at=now()))
         run.say("the gate is open: what was held has passed")
 

@@ -55,16 +55,18 @@ def take_view(lake: Lakehouse, batch: Batch) -> View:
     bots = settle(lake.read(BOTS.name).select("visitor_id", "ingested_at"))
     rates = settle(lake.read(EXCHANGE_RATES.name))
     identities = lake.read(IDENTITIES.name)
+    renamed = identities.where(batch.hears()).select("visitor_id", "user_ids")
     new = {
-        "renamed": settle(identities.where(batch.hears()).select("visitor_id", "user_ids")),
+        "renamed": settle(renamed) if batch.hears_anything else renamed,
         "new_bots": bots.where(batch.hears()).select("visitor_id"),
         "new_rates": rates.where(batch.covers()),
     }
+    asked = new if batch.hears_anything else {"new_rates": new["new_rates"]}
     return View(
         watermark=batch.upstream_watermark or EPOCH,
         identities=identities.select("visitor_id", "user_id"),
         bots=bots.select("visitor_id"),
         rates=rates,
-        news=frozenset(name for name, rows in new.items() if not rows.isEmpty()),
+        news=frozenset(name for name, rows in asked.items() if not rows.isEmpty()),
         **new,
     )

@@ -46,6 +46,11 @@ class Batch:
         """The condition that the job that is heard of besides has done a row since the last batch."""
         return (F.col(stamp) > F.lit(self.heard_after)) & (F.col(stamp) <= F.lit(self.heard_upto))
 
+    @property
+    def hears_anything(self) -> bool:
+        """Whether that job has come any further since."""
+        return self.heard_upto > self.heard_after
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -73,7 +78,7 @@ def follow(
     hearing: str | None = None,
     pause: timedelta | None = None,
     idle: Callable[[], None] | None = None,
-    admits: Callable[[Batch], bool] | None = None,
+    admits: Callable[[Batch], Batch | None] | None = None,
 ) -> None:
     """Process what the job before has done, batch after batch, and write the ledger.
 
@@ -90,7 +95,7 @@ def follow(
         hearing: another job, of what whose batches changed the job hears besides.
         pause: between the beginnings of two batches of a job that goes on; else it begins as soon as it can.
         idle: called when nothing is left to be done.
-        admits: asked before each batch; one that is not admitted waits, and is asked about again later.
+        admits: asked before each batch what of it may be done now; None: it waits, and is asked about again.
     """
     ledger = Ledger(run.lake)
     last = ledger.last(run.job)
@@ -112,7 +117,8 @@ def follow(
         with run.turn, run.lake.exclusive(holding) if holding else nullcontext():
             if run.stop.is_set():  # asked while waiting
                 return
-            done = _run_batch(run, ledger, batch, process) if admits is None or admits(batch) else None
+            admitted = admits(batch) if admits else batch
+            done = _run_batch(run, ledger, admitted, process) if admitted else None
         last = done or last
         if done is None and run.once:
             return

@@ -4,8 +4,9 @@ from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from lakehouse.bundle_file import BUNDLE_FILE, bundle_root, read_yaml, variables_of
@@ -89,6 +90,14 @@ class Settings(BaseSettings):
         "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
         description="Java options of the local Spark application",
     )
+
+    @field_validator("business_time_zone")
+    @classmethod
+    def _is_a_time_zone(cls, name: str) -> str:
+        try:
+            return ZoneInfo(name).key
+        except (ZoneInfoNotFoundError, OSError) as error:
+            raise ValueError(f"{name!r} is no time zone, as Europe/Berlin is one") from error
 
     @cached_property
     def bootstrap(self) -> str:

@@ -3,16 +3,18 @@
 import json
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import reduce
+from typing import Any
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lakehouse.commits import Commit, read_commits
 from lakehouse.contracts import TABLES, Table
+from lakehouse.declaring import declare, place_of
 from lakehouse.frames import settle
 from lakehouse.instants import from_micros, to_micros
 from lakehouse.settings import Settings
@@ -21,7 +23,6 @@ _LOCKS: dict[str, threading.RLock] = defaultdict(threading.RLock)
 _REWRITES: Counter[str] = Counter()
 _CREATION = threading.Lock()
 _ROWS_OF_A_FILE = 250_000  # when a table is written anew
-_RECENT = 100  # commits searched for a job's own, before all are
 
 
 class Lakehouse:
@@ -41,6 +42,7 @@ class Lakehouse:
         self.spark = spark
         self.settings = settings
         self.job = job
+        self.standing: Callable[[str], DataFrame | None] = lambda _: None
         self._ready: set[str] = set()
         self._empty: set[str] = set()
         if settings.catalog:
@@ -49,13 +51,14 @@ class Lakehouse:
         spark.conf.set("spark.databricks.delta.merge.materializeSource", "none")  # `swap` settles it
 
     def read(self, name: str) -> DataFrame:
-        """The table as it is now; created empty if it wasn't there."""
+        """The table as it is now, or as `standing` has it; created empty if it wasn't there."""
         self._ensure(name)
-        return self.spark.table(name)
+        stood = self.standing(name)
+        return self.spark.table(name) if stood is None else stood
 
     def is_there(self, name: str) -> bool:
         """Whether a table has been made yet."""
-        return not self._place(name)[0]
+        return not place_of(self.spark, self.settings, name)[0]
 
     def append(self, name: str, rows: DataFrame, upto: datetime | None = None, **told: int) -> None:
         """Add rows in one commit.
@@ -105,13 +108,7 @@ class Lakehouse:
         self._empty.discard(name)
 
     def swap(
-        self,
-        name: str,
-        gone: DataFrame | None,
-        rows: DataFrame,
-        upto: datetime,
-        scope: Column,
-        **told: int,
+        self, name: str, gone: DataFrame | None, rows: DataFrame, upto: datetime, scope: Column, **told: int
     ) -> None:
         """Take rows out and put rows in, in one commit. Doing it again changes nothing.
 
@@ -154,19 +151,20 @@ class Lakehouse:
         found = self.last_commit(name).get("upto")
         return from_micros(found) if found is not None else None
 
-    def last_commit(self, name: str) -> dict[str, object]:
+    def last_commit(self, name: str) -> Mapping[str, Any]:
         """What this job wrote of its last commit to a table; empty if it made none."""
         self._ensure(name)
         if name in self._empty:
             return {}
-        table = DeltaTable.forName(self.spark, name)
-        for history in (table.history(_RECENT), table.history()):
-            told = history.where("userMetadata IS NOT NULL").select("userMetadata")
-            for row in told.orderBy(F.desc("version")).collect():
-                metadata: dict[str, object] = json.loads(row.userMetadata)
-                if metadata.get("job") == self.job:
-                    return metadata
-        return {}
+        mine = (told for _, told in self.commits(name) if told.get("job") == self.job)
+        return next(mine, {})
+
+    def commits(self, name: str) -> Iterator[Commit]:
+        """Version of each commit to a table, and what it says of itself; the latest first."""
+        self._ensure(name)
+        layer, short = name.split(".")
+        folder = None if self.settings.catalog else self.settings.warehouse / layer / short
+        return read_commits(self.spark, name, folder)
 
     def exclusive(self, name: str) -> threading.RLock:
         """A lock over a table that several jobs of this application rewrite."""
@@ -198,8 +196,8 @@ class Lakehouse:
         if name in self._ready:
             return
         table = TABLES[name]
-        is_new, where = self._place(name)
-        columns, more = _declare(table) if is_new else ("", "")
+        is_new, where = place_of(self.spark, self.settings, name)
+        columns, more = declare(table) if is_new else ("", "")
         if is_new:
             self._empty.add(name)
         with _CREATION:
@@ -209,39 +207,12 @@ class Lakehouse:
                 self._add_columns(table)
         self._ready.add(name)
 
-    def _place(self, name: str) -> tuple[bool, "_Place"]:
-        """Whether a table is new, and what says where it is: in a catalog, the catalog knows."""
-        if self.settings.catalog:
-            return not self.spark.catalog.tableExists(f"{self.settings.catalog}.{name}"), _Place()
-        layer, short = name.split(".")
-        location = self.settings.warehouse / layer / short
-        is_new = not (location / "_delta_log").exists()
-        return is_new, _Place(f" LOCATION '{location.parent}'", f" LOCATION '{location}'")
-
     def _add_columns(self, table: Table) -> None:
         """Columns that the table has been given since it was made; null in the rows that are there."""
         there = set(self.spark.table(table.name).columns)
         missing = [f"`{column.name}` {column.type}" for column in table.columns if column.name not in there]
         if missing:
             self.spark.sql(f"ALTER TABLE {table.name} ADD COLUMNS ({', '.join(missing)})")
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where a layer and a table are, as SQL; empty where the catalog decides."""
-
-    layer: str = ""
-    table: str = ""
-
-
-def _declare(table: Table) -> tuple[str, str]:
-    """The columns, and what else is to be said of a table that is made."""
-    more = f"PARTITIONED BY ({', '.join(table.partitioned_by)})" if table.partitioned_by else ""
-    all_of_them = dict(table.properties)
-    if table.pruned_by:
-        all_of_them["delta.dataSkippingStatsColumns"] = ",".join(table.pruned_by)
-    properties = ", ".join(f"'{key}' = '{value}'" for key, value in all_of_them.items())
-    return f"({table.ddl})", f"{more} TBLPROPERTIES ({properties})" if properties else more
 
 
 def _all(conditions: Sequence[Column]) -> Column:

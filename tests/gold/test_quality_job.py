@@ -88,7 +88,7 @@ def test_the_report_opens_from_the_page(looked_at: Settings, tmp_path: Path) -> 
     with served(looked_at.home) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         try:
-            page = browser.new_page(viewport={"width": 1440, "height": 1200})
+            page = browser.new_page(viewport={"width": 1200, "height": 800})
             page.set_default_timeout(DEADLINE * 1000)
             page.goto(f"{address}quality")
             link = page.get_by_role("link", name="Open the reports (Data Docs)")
@@ -96,14 +96,16 @@ def test_the_report_opens_from_the_page(looked_at: Settings, tmp_path: Path) -> 
                 link.click()
             report, elsewhere = opened.value, list[str]()
             report.on("request", lambda request: elsewhere.append(request.url))
-            suite = report.get_by_role("link", name="silver.events").first
+            suite = report.get_by_role("link", name="silver.events", exact=True).first
             expect(suite).to_be_visible()
-            report.screenshot(path=folder / "quality-report.png")
+            report.screenshot(path=folder / "report.png")
             suite.click()
-            report.get_by_text("Failed Only").click()
-            expect(report.get_by_text("must never be null").first).to_be_visible()
-            expect(report.get_by_text("order_id", exact=True).last).to_be_visible()
-            report.screenshot(path=folder / "quality-failed.png")
+            expect(report.get_by_text("currencies are currencies")).to_be_visible()
+            report.get_by_label("Failed only").check()
+            expect(report.get_by_text("currencies are currencies")).to_be_hidden()
+            expect(report.get_by_text(f"{NUMBERED} (stop): values to not be null")).to_be_visible()
+            expect(report.get_by_role("heading", name="order_id")).to_be_visible()
+            report.screenshot(path=folder / "report-failed.png")
             assert [url for url in elsewhere if not url.startswith(("http://127.0.0.1:", "data:"))] == []
         finally:
             browser.close()

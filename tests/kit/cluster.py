@@ -56,12 +56,15 @@ class Cluster:
             _kill(process)
 
     def _start(self, name: str, main: str, *arguments: str) -> subprocess.Popen[bytes]:
-        words = (*(part for argument in arguments for part in argument.split("=")),)
-        command = (
-            str(java_executable()), "-Xmx512m", "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED", "-cp",
-            f"{_SPARK / 'jars'}/*", main, "--host", HOST, "--webui-port", "0", *words,
-        )  # fmt: skip
-        env = {**os.environ, "SPARK_HOME": str(_SPARK), "SPARK_LOCAL_IP": HOST}
+        words = [part for argument in arguments for part in argument.split("=")]
+        command = [str(_SPARK / "bin" / "spark-class"), main, "--host", HOST, "--webui-port", "0", *words]
+        java_home = java_executable().resolve().parents[1]
+        env = {
+            **os.environ,
+            "JAVA_HOME": str(java_home),
+            "SPARK_LOCAL_IP": HOST,
+            "SPARK_DAEMON_MEMORY": "512m",
+        }
         with (self._folder / f"{name}.log").open("wb") as log:
             return subprocess.Popen(command, env=env, stdout=log, stderr=log, start_new_session=True)
 

@@ -12,7 +12,9 @@ OF_EVENTS = tuple(name for name in TABLES if not name.startswith("ops."))
 
 
 def facts(home: Home, name: str) -> list[tuple[Any, ...]]:
-    """A table's rows, in order, without the columns that follow from the order of arrival."""
+    """A table's rows, in order, without the columns that follow from the order of arrival; [] without one."""
+    if not commits(home, name):
+        return []
     frame = pl.scan_delta(folder(home, name)).select(TABLES[name].facts).collect()
     return sorted(frame.rows(), key=repr)
 

@@ -55,6 +55,13 @@ def test_the_home_is_absolute_and_holds_the_warehouse(bundle: Path) -> None:
     assert settings.warehouse == settings.home / "warehouse"
 
 
+@pytest.mark.parametrize("zone", ["Europe/Atlantis", "", "../etc/passwd", "Europe"])
+def test_days_go_by_a_time_zone_that_there_is(zone: str) -> None:
+    assert load_settings(business_time_zone="Europe/Berlin").business_time_zone == "Europe/Berlin"
+    with pytest.raises(MillraceError, match="business_time_zone"):
+        load_settings(business_time_zone=zone)
+
+
 def test_durations_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MILLRACE_WATERMARK_DELAY", "PT1H")
     assert load_settings().watermark_delay == timedelta(hours=1)

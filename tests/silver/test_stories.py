@@ -93,9 +93,9 @@ def test_stories_in_one_go_and_in_batches(spark: SparkSession, tmp_path: Path) -
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("number", range(2, 12))
-def test_many_stories_in_one_go_and_in_batches(spark: SparkSession, tmp_path: Path, number: int) -> None:
-    check_in_batches(spark, tmp_path, stories=100, batches=number, number=number)
+@pytest.mark.parametrize("batches", range(2, 7))
+def test_many_stories_in_one_go_and_in_batches(spark: SparkSession, tmp_path: Path, batches: int) -> None:
+    check_in_batches(spark, tmp_path, stories=200, batches=batches, number=batches)
 
 
 def check_streamed(spark: SparkSession, home: Home, stories: int, batches: int, number: int) -> None:
@@ -117,8 +117,8 @@ def test_stories_through_real_streams(spark: SparkSession, new_home: Callable[..
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("number", range(51, 61))
+@pytest.mark.parametrize("batches", range(2, 7))
 def test_many_stories_through_real_streams(
-    spark: SparkSession, new_home: Callable[..., Home], number: int
+    spark: SparkSession, new_home: Callable[..., Home], batches: int
 ) -> None:
-    check_streamed(spark, new_home(), stories=10, batches=number - 48, number=number)
+    check_streamed(spark, new_home(), stories=20, batches=batches, number=50 + batches)

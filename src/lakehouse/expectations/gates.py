@@ -9,7 +9,6 @@ from pyspark.sql import functions as F
 from lakehouse.contracts import TABLES
 from lakehouse.errors import MillraceError
 from lakehouse.instants import as_utc
-from lakehouse.job import Job, Run
 from lakehouse.ledger import now
 from lakehouse.tables import Lakehouse
 
@@ -56,6 +55,12 @@ class Gates:
         instants = {name: as_utc(told[name]) for name in ("after", "upto", "at")}
         return Change(**{**told, **instants, "reasons": tuple(told["reasons"] or ())})
 
+    def owe_rebuild(self) -> bool:
+        """Whether silver was made anew by a replay that has not been brought to its end."""
+        ends = self._lake.read(NAME).where(F.col("state").isin(REPLAYED, OPENED, RELEASED))
+        rows = ends.orderBy(F.desc("sequence")).limit(1).collect()
+        return bool(rows) and rows[0].state == REPLAYED
+
     def write(self, change: Change) -> Change:
         """Add a change after the last one."""
         last = self.last()
@@ -78,24 +83,3 @@ def require_open(lake: Lakehouse) -> None:
             f"the gate before gold is closed: {'; '.join(last.reasons)}",
             "See `millrace quality`; then `millrace replay` or `millrace release`",
         )
-
-
-def release_job(who: str, why: str, holding: str) -> Job:
-    """What lets held rows through.
-
-    Args:
-        who: somebody's name.
-        why: the reason.
-        holding: the table whose lock whoever looks at the gate holds.
-    """
-    return Job("release", lambda run: _release(run, who, why, holding))
-
-
-def _release(run: Run, who: str, why: str, holding: str) -> None:
-    with run.turn, run.lake.exclusive(holding):
-        gates = Gates(run.lake)
-        last = gates.last()
-        if last is None or not last.holds:
-            raise MillraceError("nothing is held: the gate is open", "See `millrace quality`")
-        gates.write(replace(last, state=RELEASED, who=who, why=why, at=now()))
-    run.say(f"rows up to {last.upto:%Y-%m-%d %H:%M:%S} go through, by {who}: {why}")

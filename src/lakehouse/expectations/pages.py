@@ -1,43 +1,109 @@
-"""The report's pages, made to need nothing but themselves: they ask no other host for anything."""
+"""The report's first page: what failed at the last look, and what was found at each before."""
 
 import html
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
-_ELSEWHERE = re.compile(
-    r"<(script|link|img)\b[^>]*(?:src|href)=[\"'](?:https?:)?//[^>]*>(?:\s*</script>)?", re.IGNORECASE
-)
-_STYLE = """<style>
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; margin: .5rem 0 1.5rem; }
-td, th { border: 1px solid #ccc; padding: .3rem .6rem; text-align: left; vertical-align: top; }
-nav, .navbar, footer, .footer, form, button { display: none; }
-.failed { color: #a4161a; font-weight: 600; } .met { color: #2b6a3f; } svg, img { max-height: 1.5rem; }
-</style>"""
+
+@dataclass(frozen=True)
+class Look:
+    """What one run found of one suite.
+
+    Args:
+        run: its name: when it was, in UTC.
+        suite: the suite's name.
+        page: its page within the report.
+        expectations: how many were looked at.
+        failed: those that failed: id, severity, and share of rows not as expected, in percent, if it is one.
+    """
+
+    run: str
+    suite: str
+    page: str
+    expectations: int
+    failed: tuple[tuple[str, str, float | None], ...]
+
+    @classmethod
+    def read(cls, told: Mapping[str, Any], page: str) -> "Look":
+        """From what Great Expectations keeps of a validation."""
+        failed = tuple(
+            (
+                meta["id"],
+                meta.get("severity", ""),
+                each["result"].get("unexpected_percent"),
+            )
+            for each in told["results"]
+            if not each["success"]
+            for meta in [each["expectation_config"]["meta"]]
+        )
+        return cls(told["meta"]["run_id"]["run_name"], told["suite_name"], page, len(told["results"]), failed)
 
 
-def make_local(folder: Path) -> None:
-    """Take out of pages what they would fetch from other hosts, and give them a plain style."""
-    for page in folder.rglob("*.html"):
-        text = _ELSEWHERE.sub("", page.read_text(encoding="utf-8"))
-        page.write_text(text.replace("</head>", f"{_STYLE}</head>", 1), encoding="utf-8")
-
-
-def write_index(folder: Path, runs: Iterable[tuple[str, str, bool, str]]) -> None:
-    """Make the first page: what was found of each suite at each run, the latest first.
+def write_index(folder: Path, looks: Iterable[Look], style: str) -> None:
+    """Make the first page.
 
     Args:
         folder: of the pages.
-        runs: name of the run, name of the suite, whether all of it was met, and its page within the folder.
+        looks: what is kept of all runs.
+        style: the style sheet.
     """
-    rows = "".join(
-        f'<tr><td>{html.escape(run)}</td><td><a href="{quote(page)}">{html.escape(suite)}</a></td>'
-        f'<td class="{"met" if met else "failed"}">{"met" if met else "failed"}</td></tr>'
-        for run, suite, met, page in sorted(runs, key=lambda each: (each[0], not each[2]), reverse=True)
-    )
-    head = f"<head><meta charset='utf-8'><title>Quality of data</title>{_STYLE}</head>"
-    table = f"<table><tr><th>Looked at (UTC)</th><th>Rows of</th><th>Expectations</th></tr>{rows}</table>"
-    text = f"<!doctype html><html lang='en'>{head}<body><h1>Quality of data</h1>{table}</body></html>"
+    by_suite = sorted(looks, key=lambda each: (not each.failed, each.suite))
+    by_age = sorted(by_suite, key=lambda each: each.run, reverse=True)
+    last = [look for look in by_age if look.run == by_age[0].run]
+    text = f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Quality of data</title><style>{style}</style></head><body>
+<header><h1>Quality of data</h1>{_summary(last)}</header>
+<main>{_failures(last)}<h2>All looks</h2>{_runs(by_age)}</main></body></html>"""
     (folder / "index.html").write_text(text, encoding="utf-8")
+
+
+def _summary(last: Sequence[Look]) -> str:
+    if not last:
+        return "<p class='soft'>Nothing has been looked at yet.</p>"
+    every, failed = (
+        sum(counts) for counts in zip(*((look.expectations, len(look.failed)) for look in last), strict=True)
+    )
+    figures = [
+        ("", every, "expectations"),
+        ("met", every - failed, "met"),
+        ("failed" * bool(failed), failed, "failed"),
+    ]
+    cells = "".join(f"<div><b class='{name}'>{number}</b>{what}</div>" for name, number, what in figures)
+    return (
+        f"<p class='soft'>Last looked at {html.escape(last[0].run)} UTC</p><div class='figures'>{cells}</div>"
+    )
+
+
+def _failures(last: Sequence[Look]) -> str:
+    rows = [
+        f"<tr><td><a href='{quote(look.page)}'>{html.escape(name)}</a></td><td>{html.escape(severity)}</td>"
+        f"<td class='number'>{'' if share is None else f'{share:.1f} %'}</td></tr>"
+        for look in last
+        for name, severity, share in look.failed
+    ]
+    if not rows:
+        return ""
+    head = "<tr><th>Expectation</th><th>Severity</th><th class='number'>Rows not as expected</th></tr>"
+    return f"<h2>Failed at the last look</h2><table>{head}{''.join(rows)}</table>"
+
+
+def _runs(looks: Sequence[Look]) -> str:
+    rows = "".join(
+        f"<tr><td>{html.escape(look.run)}</td>"
+        f"<td><a href='{quote(look.page)}'>{html.escape(look.suite)}</a></td>"
+        f"<td class='number'>{look.expectations}</td><td>{_verdict(look)}</td></tr>"
+        for look in looks
+    )
+    head = "<tr><th>Looked at (UTC)</th><th>Rows of</th><th class='number'>Expectations</th><th></th></tr>"
+    return f"<table>{head}{rows}</table>"
+
+
+def _verdict(look: Look) -> str:
+    return (
+        f"<span class='failed'>✕ {len(look.failed)} failed</span>"
+        if look.failed
+        else "<span class='met'>✓ met</span>"
+    )

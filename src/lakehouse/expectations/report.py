@@ -18,7 +18,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from lakehouse.expectations.declared import STOP, Expectation
-from lakehouse.expectations.pages import make_local, write_index
+from lakehouse.expectations.pages import Look, write_index
 from lakehouse.expectations.verdicts import Result
 
 KEPT = 20
@@ -27,6 +27,9 @@ KEPT = 20
 _QUIET = {"GX_ANALYTICS_ENABLED": "false", "TQDM_DISABLE": "1"}
 _COUNTS_ONLY = {"result_format": "SUMMARY", "partial_unexpected_count": 0}
 _SITE = "report"
+_LOOKS = Path(__file__).parent / "site"
+_VIEW = {"module_name": "lakehouse.expectations.page_view", "class_name": "PageView"}
+_SECTIONS = {"validations": {"view": _VIEW}, "expectations": "none", "profiling": "none"}
 
 
 class Report:
@@ -89,29 +92,33 @@ class Report:
         return context.checkpoints.add_or_update(checkpoint)
 
     def _build(self, context: Any) -> None:
+        looks = Path(context.plugins_directory) / "custom_data_docs"
+        shutil.copytree(_LOOKS, looks, dirs_exist_ok=True)
         store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(self._home / _SITE)}
         site = {
             "class_name": "SiteBuilder",
             "show_how_to_buttons": False,
             "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
+            "site_section_builders": _SECTIONS,
             "store_backend": store,
         }
         known = context.get_site_names()
         (context.update_data_docs_site if _SITE in known else context.add_data_docs_site)(_SITE, site)
         shutil.rmtree(self._home / _SITE, ignore_errors=True)
         context.build_data_docs(site_names=[_SITE])
-        make_local(self._home / _SITE)
-        write_index(self._home / _SITE, self._runs())
+        shutil.rmtree(self._home / _SITE / "static", ignore_errors=True)
+        style = (_LOOKS / "styles" / "data_docs_custom_styles.css").read_text(encoding="utf-8")
+        write_index(self._home / _SITE, self._looks(), style)
 
-    def _runs(self) -> Iterator[tuple[str, str, bool, str]]:
-        """Each result that is kept: run, suite, whether all was met, and its page."""
+    def _looks(self) -> Iterator[Look]:
+        """What is kept: what each run found of each suite, with its page."""
         pages = self._home / _SITE
+        kept = self._home / "gx" / "uncommitted" / "validations"
         for page in pages.glob("validations/**/*.html"):
-            place = page.relative_to(pages / "validations")
-            kept = self._home / "gx" / "uncommitted" / "validations" / place.with_suffix(".json")
-            told = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else {}
-            *suite, run, _, _ = place.parts  # a dot in the suite's name makes two folders of it
-            yield run, ".".join(suite), bool(told.get("success")), str(page.relative_to(pages))
+            told = kept / page.relative_to(pages / "validations").with_suffix(".json")
+            if told.is_file():
+                found = json.loads(told.read_text(encoding="utf-8"))
+                yield Look.read(found, str(page.relative_to(pages)))
 
     def _prune(self, suites: int) -> None:
         """Remove results of all but the latest runs; a file is what one run found of one suite."""
@@ -124,9 +131,9 @@ class Report:
 def _translate(gx: Any, expectation: Expectation) -> Any:
     kind = "".join(part.capitalize() for part in expectation.kind.split("_"))
     made = getattr(gx.expectations, kind)
-    told: dict[str, Any] = {**expectation.arguments, "meta": {"id": expectation.id}}
+    meta = {"id": expectation.id, "severity": expectation.severity}
+    told: dict[str, Any] = {**expectation.arguments, "meta": meta, "description": _describe(expectation)}
     told["severity"] = "critical" if expectation.severity == STOP else "warning"
-    told["notes"] = [f"{expectation.name} ({expectation.severity})"]
     if expectation.column:
         told["column"] = expectation.column
     if expectation.mostly < 1:
@@ -134,6 +141,22 @@ def _translate(gx: Any, expectation: Expectation) -> Any:
     if expectation.where:
         told |= {"row_condition": expectation.where, "condition_parser": "spark"}
     return made(**told)
+
+
+def _describe(expectation: Expectation) -> str:
+    """What is expected, in a line; in a template, which the library makes of it, dollar signs are doubled."""
+    what = (
+        expectation.kind.removeprefix("expect_").replace("_", " ").replace("column values to ", "values to ")
+    )
+    arguments = [
+        f"{key.replace('_', ' ')} {value}"
+        for key, value in expectation.arguments.items()
+        if isinstance(value, (int, float, str)) and not isinstance(value, bool)
+    ]
+    parts = [what, *arguments, f"where {expectation.where}" if expectation.where else ""]
+    share = f"{expectation.mostly:.0%} of rows at least" if expectation.mostly < 1 else ""
+    told = ", ".join(part for part in (*parts, share) if part)
+    return f"{expectation.name} ({expectation.severity}): {told}".replace("$", "$$")
 
 
 def _results(outcome: Any, expectations: Iterable[Expectation]) -> list[Result]:

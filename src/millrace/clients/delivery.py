@@ -6,6 +6,7 @@ from time import monotonic
 
 from kafka.errors import KafkaError, KafkaTimeoutError
 
+from bronze.kafka_login import PLAINTEXT, Login
 from lakehouse.errors import MillraceError
 from millrace.clients.manifest import Manifest
 from millrace.clients.record import Record
@@ -29,6 +30,7 @@ def deliver(
     on_tick: Callable[[], None] = lambda: None,
     on_refused: Callable[[Record], None] = lambda _: None,
     patience: timedelta = PATIENCE,
+    login: Login = PLAINTEXT,
 ) -> None:
     """Send all records; whatever happens, the manifest says at the end what was acknowledged.
 
@@ -41,13 +43,14 @@ def deliver(
         on_tick: called about ten times a second, e.g. to move a progress bar.
         on_refused: is given each record that Kafka finds too large.
         patience: how long a broker may be silent before it counts as gone.
+        login: how to talk to it.
 
     Raises:
         MillraceError: if there is no broker, or it went away.
     """
     exhausted = False
     try:
-        with Sender(bootstrap, manifest, on_refused, patience) as sender:
+        with Sender(bootstrap, manifest, on_refused, patience, login) as sender:
             exhausted = _send_all(records, sender, manifest, stop, on_tick)
             sender.finish(hurried=stop.requested)
             on_tick()

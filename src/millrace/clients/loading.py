@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from time import monotonic
 
+from bronze.kafka_login import client_options
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.clients.delivery import deliver
@@ -72,6 +73,7 @@ def _load(settings: Settings, source: Source, reader: Reader, stop: Stop) -> Loa
                 stop,
                 on_tick=tick,
                 on_refused=refuse,
+                login=client_options(settings),
             )
         finally:
             rejected.close()

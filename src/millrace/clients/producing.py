@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from time import monotonic
 
+from bronze.kafka_login import client_options
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.clients.delivery import deliver
@@ -109,6 +110,7 @@ def _send_events(settings: Settings, wanted: Wanted, stop: Stop) -> tuple[Manife
             stop,
             endless=wanted.rate is not None and wanted.events is None,
             on_tick=lambda: bar(manifest.records, manifest.records),
+            login=client_options(settings),
         )
     return manifest, monotonic() - started
 
@@ -118,4 +120,4 @@ def _send_rates(settings: Settings, wanted: Wanted, what: str, rates: Iterable[R
     if records and not stop.requested:
         source = f"{what} for {wanted.describe()}"
         manifest = new_manifest(settings.home, "rates", source, settings.exchange_rates_topic)
-        deliver(records, manifest, settings.bootstrap, stop)
+        deliver(records, manifest, settings.bootstrap, stop, login=client_options(settings))

@@ -13,6 +13,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError, KafkaTimeoutError, MessageSizeTooLargeError
 from kafka.partitioner.default import murmur2
 
+from bronze.kafka_login import PLAINTEXT, Login
 from millrace.clients.checksum import value_digest
 from millrace.clients.manifest import HEADER, Manifest
 from millrace.clients.record import Record
@@ -44,6 +45,7 @@ class Sender:
         manifest: counts what is acknowledged; its id travels in a header of each record.
         on_refused: is given each record that is too large.
         patience: how long a record may wait for its acknowledgement.
+        login: how to talk to Kafka.
 
     Raises:
         MillraceError: if no broker answers at the start.
@@ -56,8 +58,9 @@ class Sender:
         manifest: Manifest,
         on_refused: Callable[[Record], None],
         patience: timedelta = PATIENCE,
+        login: Login = PLAINTEXT,
     ) -> None:
-        limit = ensure_topic(bootstrap, manifest.topic)
+        limit = ensure_topic(bootstrap, manifest.topic, login)
         largest = max(limit - _OVERHEAD, limit // 2)
         self._manifest = manifest
         self._on_refused = on_refused
@@ -65,7 +68,7 @@ class Sender:
         self._pending: deque[tuple[Any, Record]] = deque()
         self._pending_bytes = 0
         self._patience = patience.total_seconds() + _FAREWELL_SECONDS
-        self._producer = _producer(bootstrap, round(patience.total_seconds() * 1000), largest)
+        self._producer = _producer(bootstrap, round(patience.total_seconds() * 1000), largest, login)
         self._partition_of = _partitioner(sorted(self._producer.partitions_for(manifest.topic)))
 
     def __enter__(self) -> "Sender":
@@ -143,7 +146,7 @@ class _Producer(KafkaProducer):  # type: ignore[misc]
             super().flush(timeout)
 
 
-def _producer(bootstrap: str, patience_ms: int, largest: int) -> KafkaProducer:
+def _producer(bootstrap: str, patience_ms: int, largest: int, login: Login) -> KafkaProducer:
     return _Producer(
         bootstrap_servers=bootstrap,
         bootstrap_timeout_ms=CONNECT_SECONDS * 1000,
@@ -160,6 +163,7 @@ def _producer(bootstrap: str, patience_ms: int, largest: int) -> KafkaProducer:
         request_timeout_ms=patience_ms // 2,
         reconnect_backoff_max_ms=1000,
         metrics_enabled=False,
+        **login,
     )
 
 

@@ -8,6 +8,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError, KafkaTimeoutError, TopicAlreadyExistsError
 
+from bronze.kafka_login import PLAINTEXT, Login
 from lakehouse.errors import MillraceError
 
 PARTITIONS = 2
@@ -34,12 +35,13 @@ NEXT_STEP = "Start one with `millrace up --broker`, or check MILLRACE_KAFKA_BOOT
 logging.getLogger("kafka").addHandler(logging.NullHandler())
 
 
-def ensure_topic(bootstrap: str, topic: str) -> int:
+def ensure_topic(bootstrap: str, topic: str, login: Login = PLAINTEXT) -> int:
     """Create the topic unless it exists; an existing one is left as it is.
 
     Args:
         bootstrap: Kafka, as host:port.
         topic: its name.
+        login: how to talk to it.
 
     Returns:
         How many bytes a record may have there.
@@ -52,6 +54,7 @@ def ensure_topic(bootstrap: str, topic: str) -> int:
             bootstrap_servers=bootstrap,
             bootstrap_timeout_ms=CONNECT_SECONDS * 1000,
             request_timeout_ms=CONNECT_SECONDS * 1000,
+            **login,
         )
     except (KafkaError, ValueError, OSError) as error:
         raise MillraceError(f"no Kafka broker answers at {bootstrap} ({_named(error)})", NEXT_STEP) from error

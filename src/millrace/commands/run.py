@@ -70,9 +70,10 @@ def _run_beside(settings: Settings, names: list[str]) -> bool:
 
 def _require_broker(settings: Settings, names: list[str]) -> None:
     """Say at once what would else be known only after Spark's start and the client's patience."""
+    from bronze.kafka_login import client_options
     from millrace.workspace.kafka_health import cluster_id
 
-    if "ingest" in names and cluster_id(settings.bootstrap, seconds=5.0) is None:
+    if "ingest" in names and cluster_id(settings.bootstrap, 5.0, client_options(settings)) is None:
         raise MillraceError(
             f"no Kafka broker answers at {settings.bootstrap}",
             "Start the local one with `millrace up --broker`, or set MILLRACE_KAFKA_BOOTSTRAP",

@@ -71,7 +71,7 @@ def print_summary(summary: dict[str, Any], console: Console) -> None:
 def _kafka(settings: Settings, watch: Stopwatch) -> Iterator[None]:
     local = None if settings.kafka_bootstrap else running_broker(settings.home, settings.broker_port)
     if local is None:
-        require_kafka(settings.bootstrap)
+        require_kafka(settings)
     begun = time.monotonic()
     with local or nullcontext():
         watch.seconds["broker"] = round(time.monotonic() - begun, 3)

@@ -8,18 +8,21 @@ from contextlib import suppress
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
+from bronze.kafka_login import PLAINTEXT, Login, client_options
 from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings
 
 # The library warns on every retry; what a user needs to know comes as one MillraceError.
 logging.getLogger("kafka").addHandler(logging.NullHandler())
 
 
-def cluster_id(bootstrap: str, seconds: float = 2.0) -> str | None:
+def cluster_id(bootstrap: str, seconds: float = 2.0, login: Login = PLAINTEXT) -> str | None:
     """The id of the cluster that answers a metadata request with at least one broker.
 
     Args:
         bootstrap: host:port, or several with commas between.
         seconds: how long it may take.
+        login: how to talk to it.
 
     Returns:
         The id, or None if nothing answers as a Kafka does.
@@ -32,6 +35,7 @@ def cluster_id(bootstrap: str, seconds: float = 2.0) -> str | None:
             bootstrap_servers=bootstrap.split(","),
             bootstrap_timeout_ms=milliseconds,
             request_timeout_ms=milliseconds,
+            **login,
         )
         with admin:
             answer = admin.describe_cluster()
@@ -39,18 +43,20 @@ def cluster_id(bootstrap: str, seconds: float = 2.0) -> str | None:
     return None
 
 
-def require_kafka(bootstrap: str, seconds: float = 5.0) -> None:
+def require_kafka(settings: Settings, seconds: float = 5.0) -> None:
     """Refuse to go on when an existing Kafka that was named does not answer.
 
     Raises:
-        MillraceError: if it does not within the time.
+        MillraceError: if it does not within the time, or the login is not whole.
     """
     until = time.monotonic() + seconds
-    while cluster_id(bootstrap) is None:
+    login = client_options(settings)
+    while cluster_id(settings.bootstrap, login=login) is None:
         if time.monotonic() > until:
             raise MillraceError(
-                f"no Kafka answers at {bootstrap}",
-                "Correct MILLRACE_KAFKA_BOOTSTRAP, or unset it to use the local broker",
+                f"no Kafka answers at {settings.bootstrap}",
+                "Correct MILLRACE_KAFKA_BOOTSTRAP or the login (MILLRACE_KAFKA_...), "
+                "or unset them to use the local broker",
             )
         time.sleep(0.2)
 

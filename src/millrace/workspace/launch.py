@@ -40,7 +40,7 @@ def launch(settings: Settings, plan: Plan, tied: bool) -> Child:
     with workspace_lock(settings.home):
         pass  # it is free
     if settings.kafka_bootstrap:
-        require_kafka(settings.kafka_bootstrap)
+        require_kafka(settings)
     command = (sys.executable, "-m", "millrace.workspace.plan", *plan.arguments())
     env = environment(settings)
     return Child(Program(SUPERVISOR, command, settings.home, env, grace=STOP_SECONDS, tied=tied))

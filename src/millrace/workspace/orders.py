@@ -35,11 +35,10 @@ class Order:
 
             return [BundleJob.of(_unless_held(rebuild_job(definitions(), self.names), self.names))]
         if self.command == RELEASE:
-            from lakehouse.contracts.gold import LOCK
-            from lakehouse.expectations.gates import release_job
+            from gold.release import release_job
 
             who, why = self.names
-            return [BundleJob.of(release_job(who, why, LOCK))]
+            return [BundleJob.of(release_job(who, why))]
         if self.command == RECONSIDER:
             from silver.reconsider import main
 

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
+from bronze.kafka_login import client_options
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.workspace.kafka_health import cluster_id
@@ -101,8 +102,12 @@ def _read_tables(settings: Settings, snapshot: Snapshot, lag: bool) -> None:
     if _read(lambda: is_held(settings), snapshot, False):
         snapshot.notes.append(held_error(settings).problem)
     snapshot.behind = _read(lambda: reader.behind(settings), snapshot, {})
-    if lag and cluster_id(settings.bootstrap, seconds=1.0) is not None:
+    if lag and _answers(settings):
         snapshot.lag = _read(lambda: reader.lag(settings), snapshot, None)
+
+
+def _answers(settings: Settings) -> bool:
+    return cluster_id(settings.bootstrap, 1.0, client_options(settings)) is not None
 
 
 def _read(figures: Callable[[], Any], snapshot: Snapshot, otherwise: Any) -> Any:

@@ -13,6 +13,7 @@ import pytest
 
 from kit.polling import eventually
 from lakehouse.errors import MillraceError
+from lakehouse.settings import load_settings
 from millrace.workspace import records
 from millrace.workspace.kafka_health import cluster_id, require_kafka
 from millrace.workspace.lock import supervisor_pid
@@ -106,7 +107,7 @@ def test_a_taken_port_is_told_in_one_line_and_nothing_is_started(workspace):
 
 def test_a_named_kafka_that_does_not_answer_is_told(workspace):
     with pytest.raises(MillraceError, match=rf"no Kafka answers at 127.0.0.1:{workspace.port}"):
-        require_kafka(f"127.0.0.1:{workspace.port}", seconds=0.1)
+        require_kafka(load_settings(kafka_bootstrap=f"127.0.0.1:{workspace.port}"), seconds=0.1)
 
 
 def status(workspace: Workspace) -> dict:

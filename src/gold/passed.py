@@ -1,0 +1,62 @@
+"""Silver as gold is to see it: what has passed the gate, and nothing else."""
+
+from datetime import datetime
+
+from gold.inspection import Inspection
+from lakehouse.contracts.silver import BOTS, EVENTS, EXCHANGE_RATES, IDENTITIES, SEARCHES, SESSIONS
+from lakehouse.errors import MillraceError
+from lakehouse.expectations.gates import CLOSED, Change, Gates, require_open
+from lakehouse.expectations.results import rows_of, run_id_of, write_results
+from lakehouse.instants import EPOCH
+from lakehouse.job import Run
+from lakehouse.ledger import Ledger
+from lakehouse.standing import Standing
+from lakehouse.tables import Lakehouse
+
+_REFINED = (EVENTS, SESSIONS, SEARCHES, EXCHANGE_RATES)
+_REPAIRED = (IDENTITIES, BOTS)
+_FILLED_BY = {
+    **{table.name: "refine" for table in _REFINED},
+    **{table.name: "repair" for table in _REPAIRED},
+}
+
+
+def show_passed(lake: Lakehouse, upto: datetime) -> None:
+    """Let a job read silver as far as an ingest stamp, though other jobs are ahead, or broke off."""
+    lake.standing = Standing(lake, upto, _FILLED_BY)
+
+
+def show_all(lake: Lakehouse) -> None:
+    """Let a job read silver as it is."""
+    lake.standing = lambda _: None
+
+
+def pass_rest(run: Run) -> datetime:
+    """Look at what has come to silver since publish: who makes gold anew takes that in, too.
+
+    Returns:
+        Ingest stamp up to which all has passed.
+
+    Raises:
+        MillraceError: while rows are held; or if these are not as expected, and now they are held.
+    """
+    ledger, gates = Ledger(run.lake), Gates(run.lake)
+    last, published = gates.last(), ledger.last("publish")
+    if last and last.state == CLOSED:
+        require_open(run.lake)
+    after = max(published.position if published else EPOCH, last.upto if last else EPOCH)
+    refined = ledger.since("refine", after)
+    if not refined[1]:
+        return after
+    upto = refined[1][-1].position
+    results = Inspection(run).look(after, upto, refined)
+    stopping = [result for result in results if result.stops]
+    if stopping:
+        reasons = tuple(result.expectation.id for result in stopping)
+        gates.write(Change(CLOSED, run_id_of("publish", after, upto), after, upto, reasons))
+        write_results(run.lake, rows_of("publish", after, upto, results))
+        raise MillraceError(
+            f"what has come since is not as expected: {'; '.join(map(str, stopping))}",
+            "See `millrace quality`; then `millrace replay` or `millrace release`",
+        )
+    return upto

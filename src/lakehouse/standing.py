@@ -1,0 +1,54 @@
+"""Tables as they stood before rows that nobody is to see yet: their commits tell which versions those are."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from pyspark.sql import DataFrame
+
+from lakehouse.commits import Commit
+from lakehouse.instants import to_micros
+from lakehouse.tables import Lakehouse
+
+
+class Standing:
+    """Tables without what was written for rows after an ingest stamp, whatever is written meanwhile.
+
+    To be what a job reads: `lake.standing = Standing(lake, …)`.
+
+    Args:
+        lake: the tables.
+        upto: ingest stamp.
+        filled_by: by table, the job that goes first in filling it; what others write is never ahead of that.
+    """
+
+    def __init__(self, lake: Lakehouse, upto: datetime, filled_by: Mapping[str, str]) -> None:
+        self._lake = lake
+        self._upto = upto
+        self._filled_by = filled_by
+        self._frames: dict[str, DataFrame] = {}
+
+    def __call__(self, name: str) -> DataFrame | None:
+        """The table, the same at each call; None if it is none of those to be held back."""
+        if name in self._filled_by and name not in self._frames:
+            commits = self._lake.commits(name)
+            version = version_upto(commits, to_micros(self._upto), self._filled_by[name])
+            self._frames[name] = self._lake.spark.read.option("versionAsOf", version).table(name)
+        return self._frames.get(name)
+
+
+def version_upto(commits: Iterable[Commit], upto: int, filled_by: str) -> int:
+    """The latest version that no commit for later rows has a part in.
+
+    Args:
+        commits: version, and what the commit says of itself; the latest first. Only so many are read.
+        upto: ingest stamp, in microseconds.
+        filled_by: the job that goes first.
+    """
+    version = None
+    for number, told in commits:
+        stamp = told.get("upto")
+        if version is None or (stamp is not None and stamp > upto):
+            version = number if stamp is None or stamp <= upto else number - 1
+        if stamp is not None and stamp <= upto and told["job"] == filled_by:
+            break
+    return version or 0

@@ -1,0 +1,65 @@
+"""A Kafka that wants a login: clients, jobs and the audit all give it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kit.home import Home
+from kit.polling import eventually
+from millrace.workspace.broker_setup import prepare_broker
+from millrace.workspace.kafka_health import cluster_id
+from millrace.workspace.ports import lasting_port
+from millrace.workspace.processes import Child
+
+_LOGIN = {"MILLRACE_KAFKA_USERNAME": "reader", "MILLRACE_KAFKA_PASSWORD": 'a "quoted" \\ word'}
+_BY = {"MILLRACE_KAFKA_SECURITY_PROTOCOL": "SASL_PLAINTEXT", "MILLRACE_KAFKA_SASL_MECHANISM": "PLAIN"}
+_SERVER = """
+listener.security.protocol.map=BROKER:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
+sasl.enabled.mechanisms=PLAIN
+sasl.mechanism.inter.broker.protocol=PLAIN
+listener.name.broker.plain.sasl.jaas.config=\\
+  org.apache.kafka.common.security.plain.PlainLoginModule required \\
+  username="broker" password="own" user_broker="own" user_reader="a \\\\"quoted\\\\" \\\\\\\\ word";
+"""
+
+
+@pytest.fixture(scope="module")
+def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A broker that lets nobody in without a password."""
+    home, port = tmp_path_factory.mktemp("locked"), lasting_port()
+    program = prepare_broker(home, port)
+    properties = home / "kafka" / "server.properties"
+    properties.write_text(properties.read_text() + _SERVER)
+    broker = Child(program)
+    login = {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": "broker",
+        "sasl_plain_password": "own",
+    }
+    try:
+        eventually(lambda: cluster_id(f"127.0.0.1:{port}", login=login), 60, "the broker answers")
+        yield f"127.0.0.1:{port}"
+    finally:
+        broker.stop(8)
+
+
+def test_who_logs_in_can_send_take_in_and_audit(bootstrap: str, tmp_path: Path) -> None:
+    home = Home(tmp_path, bootstrap, "events", {**_LOGIN, **_BY})
+    home.must("produce", "--events", "500")
+    home.must("run", "ingest", "--once")
+    home.must("audit")
+    assert home.sql("SELECT count(*) > 400 FROM bronze.kafka_records") == [["true"]]
+
+
+@pytest.mark.parametrize("wrong", [_BY | _LOGIN | {"MILLRACE_KAFKA_PASSWORD": "guessed"}, _BY])
+@pytest.mark.parametrize("command", [("produce", "--events", "5"), ("run", "ingest", "--once")])
+def test_who_does_not_is_told_so(
+    bootstrap: str, tmp_path: Path, command: tuple[str, ...], wrong: dict[str, str]
+) -> None:
+    home = Home(tmp_path, bootstrap, "events", wrong)
+    done = home.run(*command)
+    assert done.returncode == 1
+    assert "MILLRACE_KAFKA_" in done.stderr
+    assert "Traceback" not in done.stderr
