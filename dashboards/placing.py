@@ -92,7 +92,7 @@ def table_head(rows: pl.DataFrame, name: str, heading: str) -> None:
         st.markdown(f"**{heading}**" if heading else "", width="stretch")
         st.download_button(
             "CSV",
-            data=lambda: as_csv(rows),
+            data=as_csv(rows),  # at once: one that is made later has another address after each refresh
             file_name=f"millrace-{name}.csv",
             mime="text/csv",
             key=f"csv-{name}",

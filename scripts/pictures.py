@@ -47,7 +47,8 @@ def main() -> None:
             for theme in ("light", "dark"):
                 _take_all(browser, home, address, theme, arguments.pages)
             browser.close()
-    PICTURED.write_text(digest_of_pages() + "\n", encoding="utf-8")
+    if set(arguments.pages) == set(VIEWS):
+        PICTURED.write_text(digest_of_pages() + "\n", encoding="utf-8")
 
 
 def _take_all(browser: Browser, home: Path, address: str, theme: str, views: Sequence[str]) -> None:

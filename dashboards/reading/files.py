@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 import polars as pl
 from columns import COLUMNS
 
-from reading.frames import condition
+from reading.frames import condition, empty
 from reading.query import Query, Where
 
 _SMALL = 256 * 2**10  # bytes of a file that is kept: what a micro-batch has written, or some
@@ -86,7 +86,7 @@ class Memory:
             parts.append(small.select(_needed(query)) if parts else small)
         if len(parts) == 2:
             parts[0] = parts[0].select(_needed(query))
-        return pl.concat(parts)
+        return pl.concat(parts) if parts else empty(files.table)
 
     def forget(self, table: str) -> None:
         """The table has been made anew."""

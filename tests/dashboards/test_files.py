@@ -66,6 +66,13 @@ def test_answers_stay_right_while_files_come_and_go(home: Path) -> None:
     agree(home, tables, MINUTES)
 
 
+def test_a_table_that_has_no_file_yet_has_no_rows(home: Path) -> None:
+    append_rows(home, "gold.traffic", [])
+    DeltaTable(home / "warehouse/gold/traffic").delete()
+    assert DeltaTable(home / "warehouse/gold/traffic").file_uris() == []
+    agree(home, LocalTables(home / "warehouse"), MINUTES, Query("gold.traffic", (), sums("events")))
+
+
 def test_rows_of_partitions_and_nested_columns_are_whole(home: Path) -> None:
     visit = {"session_id": "s", "event_id": "e", "at": NOON, "url": "u", "referrer": None, "channel": "Email"}
     append_rows(home, "gold.conversions", [{"conversion_id": "a", "visit": visit}, {"conversion_id": "b"}])
