@@ -149,14 +149,18 @@ def _describe(expectation: Expectation) -> str:
         expectation.kind.removeprefix("expect_").replace("_", " ").replace("column values to ", "values to ")
     )
     arguments = [
-        f"{key.replace('_', ' ')} {value}"
+        f"{key.replace('_', ' ')} {_spoken(value)}"
         for key, value in expectation.arguments.items()
-        if isinstance(value, (int, float, str)) and not isinstance(value, bool)
+        if isinstance(value, (int, float, str, list)) and not isinstance(value, bool)
     ]
     parts = [what, *arguments, f"where {expectation.where}" if expectation.where else ""]
     share = f"{expectation.mostly:.0%} of rows at least" if expectation.mostly < 1 else ""
     told = ", ".join(part for part in (*parts, share) if part)
     return f"{expectation.name} ({expectation.severity}): {told}".replace("$", "$$")
+
+
+def _spoken(value: object) -> str:
+    return " or ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _results(outcome: Any, expectations: Iterable[Expectation]) -> list[Result]:
