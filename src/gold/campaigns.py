@@ -9,6 +9,8 @@ from gold.rules.models import MODELS
 _CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
 _KEY = ("day", *_CAMPAIGN)
 _COUNTS = ("impressions", "clicks", "visits")
+_EXACT = "decimal(19,18)"
+"""Credits are summed so: a sum of doubles would depend on the order that rows are read in."""
 
 
 def measure_campaigns(
@@ -51,7 +53,7 @@ def measure_campaigns(
     rows = seen.select("*", models).unionByName(credited, allowMissingColumns=True)
     return rows.groupBy(*_KEY, "model").agg(
         *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in _COUNTS),
-        F.coalesce(F.sum("credit"), F.lit(0.0)).alias("conversions"),
+        F.coalesce(F.sum(F.col("credit").cast(_EXACT)).cast("double"), F.lit(0.0)).alias("conversions"),
         F.coalesce(F.sum("_value"), F.lit(0)).try_cast("decimal(18,4)").alias("credited_reporting_value"),
     )
 

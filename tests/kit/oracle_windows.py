@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from datetime import date, timedelta
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from functools import cached_property
 
 from kit.oracle_gold import Gold, when
@@ -101,7 +101,7 @@ class Windows:
                 **dict(zip(_CAMPAIGN, key[1:], strict=True)),
                 "model": model,
                 **{name: count[name] for name in ("impressions", "clicks", "visits")},
-                "conversions": sum((row["credit"] for row in earned[(*key, model)]), 0.0),
+                "conversions": float(sum(_exact(row["credit"]) for row in earned[(*key, model)])),
                 "credited_reporting_value": _fits(
                     sum((row["credited_reporting_value"] or _ZERO for row in earned[(*key, model)]), _ZERO)
                 ),
@@ -179,3 +179,8 @@ def campaign_of(row: Fields) -> tuple[str | None, ...]:
 
 def _fits(money: Decimal) -> Decimal | None:
     return money if abs(money) < 10**14 else None
+
+
+def _exact(credit: float) -> Decimal:
+    """To 18 decimals, so that a sum is the same in whatever order."""
+    return Decimal(repr(credit)).quantize(Decimal(1).scaleb(-18), ROUND_HALF_UP)

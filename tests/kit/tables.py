@@ -15,8 +15,26 @@ def facts(home: Home, name: str) -> list[tuple[Any, ...]]:
     """A table's rows, in order, without the columns that follow from the order of arrival; [] without one."""
     if not commits(home, name):
         return []
-    frame = pl.scan_delta(folder(home, name)).select(TABLES[name].facts).collect()
-    return sorted(frame.rows(), key=repr)
+    frame = pl.scan_delta(folder(home, name)).select(TABLES[name].facts)
+    return sorted(_FOLDED.get(name, lambda rows: rows)(frame).collect().rows(), key=repr)
+
+
+def _sum_minutes(changes: pl.LazyFrame) -> pl.LazyFrame:
+    """What visitors' minutes come to: in how many steps hangs on the batches."""
+    cell = ("visitor_id", "minute", "channel")
+    sums = changes.filter(pl.col("visitor_id").is_not_null()).group_by(cell).sum()
+    return sums.filter(pl.any_horizontal(pl.exclude(*cell) != 0))
+
+
+def _stand(changes: pl.LazyFrame) -> pl.LazyFrame:
+    """What windows come to: rows that were put in and not taken out."""
+    put = pl.when(pl.col("change") == "replace").then(1).otherwise(-1).alias("_put")
+    window = pl.exclude("change", "_put")
+    return changes.with_columns(put).group_by(window).agg(pl.col("_put").sum()).filter(pl.col("_put") != 0)
+
+
+_FOLDED = {"gold.visitor_minutes": _sum_minutes, "gold.traffic_changes": _stand}
+"""Journals: how many changes it took depends on the batches, what they come to does not."""
 
 
 def differences(home: Home, other: Home, *names: str) -> dict[str, tuple[int, int]]:
