@@ -80,7 +80,7 @@ COLUMNS: dict[str, dict[str, Type]] = {
     "gold.trails": {
         **_all(_TEXT, "conversion_id kind event_id url referrer promotion_id matched_on"),
         **_all(pl.Int32, "step"),
-        **_all(_TIME, "at"),
+        **_all(_TIME, "converted_at at"),
     },
     "gold.channel_credit": {
         **_all(_TIME, "period_start period_end"),

@@ -76,11 +76,21 @@ def journeys(ask: Ask, scope: Scope) -> Journeys:
 def _by_conversion(rows: pl.DataFrame) -> pl.DataFrame:
     """conversion_id, channels (earliest first), reporting_value, waited; no refunds."""
     channel = pl.when(pl.col("position") == 0).then(pl.lit(NO_TOUCH)).otherwise("channel")
-    told = rows.sort("position").with_columns(channel.fill_null("unknown").alias("way"))
-    ways = told.group_by("conversion_id").agg(
-        channels=pl.col("way"),
-        reporting_value=pl.col("credited_reporting_value").sum().cast(pl.Float64),
-        waited=(pl.col("converted_at") - pl.col("touched_at")).max(),
+    told = rows.select(
+        "conversion_id",
+        "position",
+        "credited_reporting_value",
+        channel.fill_null("unknown").alias("way"),
+        (pl.col("converted_at") - pl.col("touched_at")).alias("waited"),
+    )
+    ways = (
+        told.sort("position")
+        .group_by("conversion_id")
+        .agg(
+            channels=pl.col("way"),
+            reporting_value=pl.col("credited_reporting_value").sum().cast(pl.Float64),
+            waited=pl.col("waited").max(),
+        )
     )
     return ways.filter(pl.col("reporting_value") >= 0)
 

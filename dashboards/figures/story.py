@@ -71,10 +71,12 @@ def find(ask: Ask, wanted: str) -> list[Row]:
     found: dict[str, Row] = {}
     if wanted:
         query = Query("gold.conversions", _CONVERSION, order=("converted_at",), limit=5)
-        for column, op in (("order_id", "="), ("event_id", "="), ("conversion_id", "starts")):
+        for column, op in (("conversion_id", "starts"), ("order_id", "="), ("event_id", "=")):
             rows = ask(query.only(column, op, wanted)).to_dicts()  # type: ignore[arg-type]
             found |= {row["conversion_id"]: row for row in rows}
-    return sorted(found.values(), key=lambda row: row["conversion_id"] != wanted)[:5]
+            if wanted in found:
+                return [found[wanted]]
+    return list(found.values())[:5]
 
 
 def tell(ask: Ask, conversion_id: str, currency: str) -> Story | None:
@@ -83,17 +85,24 @@ def tell(ask: Ask, conversion_id: str, currency: str) -> Story | None:
     conversion = _first(ask(mine).to_dicts())
     if conversion is None:
         return None
-    steps = Query("gold.trails", _STEP, order=("step",)).only("conversion_id", "=", conversion_id)
-    trail = ask(steps).to_dicts()
-    anchor = _anchor(ask, conversion, trail)
     at = conversion["converted_at"]
+    steps = Query("gold.trails", _STEP, order=("step",)).only("conversion_id", "=", conversion_id)
+    trail = ask(steps.within("converted_at", at, _just_after(at))).to_dicts()
+    anchor = _anchor(ask, conversion, trail)
     rows = Query("gold.attribution", _CREDIT, order=("position",)).only("conversion_id", "=", conversion_id)
     credits_ = ask(rows.within("converted_at", at, _just_after(at))).to_dicts()
     of_model = {model: [row for row in credits_ if row["model"] == model] for model in MODELS}
-    ids = tuple({row["touch_id"] for row in credits_ if row["touch_id"]})
-    kinds = ask(Query("gold.touches", ("touch_id", "kind")).only("touch_id", "in", ids)) if ids else None
-    by_touch = {} if kinds is None else dict(kinds.iter_rows())
-    return Story(conversion, anchor, trail, of_model, by_touch, _rate(ask, conversion, currency))
+    return Story(conversion, anchor, trail, of_model, _kinds(ask, credits_), _rate(ask, conversion, currency))
+
+
+def _kinds(ask: Ask, credits_: list[Row]) -> dict[str, str]:
+    """By touch that shares in it, what kind it is of."""
+    touched = {row["touch_id"]: row["touched_at"] for row in credits_ if row["touch_id"]}
+    if not touched:
+        return {}
+    query = Query("gold.touches", ("touch_id", "kind")).only("touch_id", "in", tuple(touched))
+    first, last = min(touched.values()), max(touched.values())
+    return dict(ask(query.within("touched_at", first, _just_after(last))).iter_rows())
 
 
 def _anchor(ask: Ask, conversion: Row, trail: list[Row]) -> Row:
