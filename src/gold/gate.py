@@ -11,7 +11,7 @@ from lakehouse.alerts import Alerts
 from lakehouse.batches import Batch
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS, VISITOR_MINUTES
 from lakehouse.errors import MillraceError
-from lakehouse.expectations.gates import CLOSED, Change, Gates
+from lakehouse.expectations.gates import Change, Gates
 from lakehouse.expectations.results import rows_of, run_id_of, write_results
 from lakehouse.expectations.verdicts import Result
 from lakehouse.instants import EPOCH, from_micros
@@ -134,10 +134,8 @@ class Gate:
         return not stopping
 
     def _close(self, after: datetime, upto: datetime, stopping: Sequence[Result]) -> None:
-        run_id = run_id_of("publish", after, upto)
-        reasons = tuple(result.expectation.id for result in stopping)
-        self._state = self._gates.write(Change(CLOSED, run_id, after, upto, reasons))
-        self._told = run_id
+        self._state = self._gates.close("publish", after, upto, stopping)
+        self._told = self._state.run_id
         self._tell_closed(self._state, [str(result) for result in stopping])
 
     def _hold(self, state: Change) -> bool:

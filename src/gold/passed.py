@@ -5,8 +5,8 @@ from datetime import datetime
 from gold.inspection import Inspection
 from lakehouse.contracts.silver import BOTS, EVENTS, EXCHANGE_RATES, IDENTITIES, SEARCHES, SESSIONS
 from lakehouse.errors import MillraceError
-from lakehouse.expectations.gates import CLOSED, Change, Gates, require_open
-from lakehouse.expectations.results import rows_of, run_id_of, write_results
+from lakehouse.expectations.gates import CLOSED, Gates, require_open
+from lakehouse.expectations.results import rows_of, write_results
 from lakehouse.instants import EPOCH
 from lakehouse.job import Run
 from lakehouse.ledger import Ledger
@@ -52,8 +52,7 @@ def pass_rest(run: Run) -> datetime:
     results = Inspection(run).look(after, upto, refined)
     stopping = [result for result in results if result.stops]
     if stopping:
-        reasons = tuple(result.expectation.id for result in stopping)
-        gates.write(Change(CLOSED, run_id_of("publish", after, upto), after, upto, reasons))
+        gates.close("publish", after, upto, stopping)
         write_results(run.lake, rows_of("publish", after, upto, results))
         raise MillraceError(
             f"what has come since is not as expected: {'; '.join(map(str, stopping))}",

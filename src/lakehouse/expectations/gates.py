@@ -1,5 +1,6 @@
 """The gate before gold, as the table ops.gates has it: the latest row says how it is."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -8,6 +9,8 @@ from pyspark.sql import functions as F
 
 from lakehouse.contracts import TABLES
 from lakehouse.errors import MillraceError
+from lakehouse.expectations.results import run_id_of
+from lakehouse.expectations.verdicts import Result
 from lakehouse.instants import as_utc
 from lakehouse.ledger import now
 from lakehouse.tables import Lakehouse
@@ -60,6 +63,11 @@ class Gates:
         ends = self._lake.read(NAME).where(F.col("state").isin(REPLAYED, OPENED, RELEASED))
         rows = ends.orderBy(F.desc("sequence")).limit(1).collect()
         return bool(rows) and rows[0].state == REPLAYED
+
+    def close(self, job: str, after: datetime, upto: datetime, stopping: Sequence[Result]) -> Change:
+        """Hold the rows between two ingest stamps, for what is not as expected of them."""
+        reasons = tuple(result.expectation.id for result in stopping)
+        return self.write(Change(CLOSED, run_id_of(job, after, upto), after, upto, reasons))
 
     def write(self, change: Change) -> Change:
         """Add a change after the last one."""
