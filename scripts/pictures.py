@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 import polars as pl
+import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,6 +37,10 @@ def main() -> None:
     parser.add_argument("pages", nargs="*", default=VIEWS, help="all of them, if none is named")
     parser.add_argument("--home", type=Path, help="keep the tables here, and use them if they are there")
     arguments = parser.parse_args()
+    try:
+        browser_path = chromium()
+    except pytest.skip.Exception as missing:
+        parser.exit(1, f"pictures: {missing}\n")
     with tempfile.TemporaryDirectory() as folder:
         home = arguments.home or Path(folder)
         shop = Shop(_last_evening(), days=7, events=22_000)
@@ -43,7 +48,7 @@ def main() -> None:
             home.mkdir(exist_ok=True)
             build_warehouse(home, shop.tables)
         with served(home) as address, sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+            browser = playwright.chromium.launch(executable_path=browser_path, args=FLAGS)
             for theme in ("light", "dark"):
                 _take_all(browser, home, address, theme, arguments.pages)
             browser.close()

@@ -99,32 +99,31 @@ def _summed(ways: pl.DataFrame, cut: bool) -> Journeys:
     length = pl.col("channels").list.len()
     cut_short = pl.when(length > _LONGEST).then(pl.lit("…" + ARROW)).otherwise(pl.lit(""))
     path = cut_short + pl.col("channels").list.tail(_LONGEST).list.join(ARROW)
-    paths = (
-        ways.group_by(path.alias("path"))
-        .agg(
-            conversions=pl.len().cast(pl.Int64),
-            reporting_value=pl.col("reporting_value").sum(),
-            touches=length.first().cast(pl.Int64),
-            days=(pl.col("waited").dt.total_seconds() / 86_400).mean(),
-        )
-        .sort("conversions", "reporting_value", "path", descending=[True, True, False])
-        .head(_MOST_PATHS)
+    by_path = ways.group_by(path.alias("path")).agg(
+        conversions=pl.len().cast(pl.Int64),
+        reporting_value=pl.col("reporting_value").sum(),
+        touches=length.min().cast(pl.Int64),
+        days=(pl.col("waited").dt.total_seconds() / 86_400).mean(),
+        last=pl.col("channels").first().list.tail(_DEEPEST),
     )
+    most_first = by_path.sort("conversions", "reporting_value", "path", descending=[True, True, False])
+    top = most_first.head(_MOST_PATHS).drop("last")
     mean, single, value = ways.select(
         length.mean().alias("mean"), (length <= 1).sum().alias("single"), pl.col("reporting_value").sum()
     ).row(0)
-    return Journeys(ways.height, single, value, mean or 0.0, paths, _flow(ways), _times(ways), cut)
+    return Journeys(ways.height, single, value, mean or 0.0, top, _flow(by_path), _times(ways), cut)
 
 
-def _flow(ways: pl.DataFrame) -> pl.DataFrame:
+def _flow(paths: pl.DataFrame) -> pl.DataFrame:
     """How many conversions go from which channel to which, counted back from the conversion."""
-    backwards = ways.select(pl.col("channels").list.reverse().list.head(_DEEPEST).alias("back"))
+    back = pl.col("last").list.reverse()
     parts = []
     for step in range(_DEEPEST):
-        source = pl.col("back").list.get(step, null_on_oob=True)
-        target = pl.lit(CONVERTED) if step == 0 else pl.col("back").list.get(step - 1, null_on_oob=True)
-        pairs = backwards.select(pl.lit(step).alias("step"), source.alias("source"), target.alias("target"))
-        parts.append(pairs.drop_nulls().group_by("step", "source", "target").agg(conversions=pl.len()))
+        source = back.list.get(step, null_on_oob=True)
+        target = pl.lit(CONVERTED) if step == 0 else back.list.get(step - 1, null_on_oob=True)
+        names = {"step": pl.lit(step), "source": source, "target": target}
+        pairs = paths.select("conversions", **names).drop_nulls()
+        parts.append(pairs.group_by("step", "source", "target").agg(pl.col("conversions").sum()))
     return pl.concat(parts).sort("step", "source", "target")
 
 

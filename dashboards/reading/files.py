@@ -6,19 +6,20 @@ A file never changes, so what has been read of it stays right whatever the table
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import polars as pl
 from columns import COLUMNS
 
-from reading.frames import condition, empty
+from reading.frames import add_up, adds_up, ask_frame, condition, empty
 from reading.query import Query, Where
 
 _SMALL = 256 * 2**10  # bytes of a file that is kept: what a micro-batch has written, or some
 _MOST_SMALL = 6 * 2**20  # bytes of them all, of one table
 _MOST_CHUNKS = 8  # that small files are kept in
-_MOST_SLICES = 64 * 2**20  # bytes of slices of large files, of all tables
+_MOST_KEPT = 64 * 2**20  # bytes of what is kept of large files, of all tables
+_FRAME = 512  # bytes that a frame takes without rows
 _DAY = timedelta(days=1)
 
 
@@ -53,6 +54,11 @@ class Files:
         large = tuple(path for path in sizes if path not in small)
         return cls(table, large, frozenset(small), tuple(partitions))
 
+    @classmethod
+    def elsewhere(cls, table: str) -> "Files":
+        """Those of a table that polars is to follow the log of."""
+        return cls(table, (), frozenset(), plain=False)
+
     def scan(self, paths: Sequence[str]) -> pl.LazyFrame:
         """Some of them, with the columns of the table's contract; those that a file lacks are null."""
         columns = COLUMNS[self.table]
@@ -68,19 +74,29 @@ class Files:
 
 
 class Memory:
-    """What has been read of files: small ones of each table, and slices of large ones."""
+    """What has been read of files: small ones of each table; of large ones, slices, and what they sum to."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._chunks: dict[str, list[tuple[frozenset[str], pl.DataFrame]]] = {}
-        self._slices: OrderedDict[Hashable, pl.DataFrame] = OrderedDict()
+        self._kept: OrderedDict[Hashable, pl.DataFrame] = OrderedDict()
+        self._bytes = 0
+
+    def answer(self, files: Files, query: Query) -> pl.DataFrame:
+        """The answer to a question; if it adds up, what it comes to in a large file is worked out once."""
+        if not files.large or _is_sliced(files) or not adds_up(query):
+            return ask_frame(self.rows(files, query), query).collect()
+        part = replace(query, order=(), limit=None)
+        parts = [each.lazy() for each in self._parts(files, part)]
+        if files.small:
+            parts.append(ask_frame(self._small(files).lazy(), part))
+        return add_up(pl.concat(parts), query).collect()
 
     def rows(self, files: Files, query: Query) -> pl.LazyFrame:
         """The rows that a question is to be put to: all that it may be about."""
         parts = []
         if files.large:
-            sliced = "window_kind" in COLUMNS[files.table]
-            parts.append(self._slices_of(files, query) if sliced else files.scan(files.large))
+            parts.append(self._slices_of(files, query) if _is_sliced(files) else files.scan(files.large))
         if files.small:
             small = self._small(files).lazy()
             parts.append(small.select(_needed(query)) if parts else small)
@@ -110,15 +126,46 @@ class Memory:
         return pl.concat([self._slice(files, path, wide).lazy() for path in files.large])
 
     def _slice(self, files: Files, path: str, where: tuple[Where, ...]) -> pl.DataFrame:
-        with self._lock:
-            rows = self._slices.pop((path, where), None)
+        rows = self._take(path, where)
         if rows is None:
             rows = files.scan([path]).filter(*map(condition, where)).collect()
-        with self._lock:
-            self._slices[path, where] = rows
-            while sum(each.estimated_size() for each in self._slices.values()) > _MOST_SLICES:
-                self._slices.popitem(last=False)
+            self._keep((path, where), rows)
         return rows
+
+    def _parts(self, files: Files, query: Query) -> list[pl.DataFrame]:
+        """What a question comes to in each large file."""
+        kept = {path: self._take(path, query) for path in files.large}
+        new = [path for path, rows in kept.items() if rows is None]
+        for path, rows in zip(
+            new, pl.collect_all([ask_frame(files.scan([path]), query) for path in new]), strict=True
+        ):
+            self._keep((path, query), rows)
+            kept[path] = rows
+        return [rows for rows in kept.values() if rows is not None]
+
+    def _take(self, *key: Hashable) -> pl.DataFrame | None:
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def _keep(self, key: Hashable, rows: pl.DataFrame) -> None:
+        with self._lock:
+            gone = self._kept.pop(key, None)
+            self._kept[key] = rows
+            self._bytes += _size(rows) - (0 if gone is None else _size(gone))
+            while self._bytes > _MOST_KEPT:
+                _, gone = self._kept.popitem(last=False)
+                self._bytes -= _size(gone)
+
+
+def _is_sliced(files: Files) -> bool:
+    """Whether many questions are about the same few of a table's rows: those of windows are."""
+    return "window_kind" in COLUMNS[files.table]
+
+
+def _size(rows: pl.DataFrame) -> int:
+    return _FRAME + int(rows.estimated_size())
 
 
 def _by_whole_days(where: Where) -> Where:

@@ -34,17 +34,37 @@ def ask_frame(frame: pl.LazyFrame, query: Query) -> pl.LazyFrame:
     """The answer over a frame that has the table's columns."""
     kept = reduce(lambda rows, where: rows.filter(condition(where)), query.where, frame)
     if not query.measures:
-        answer = _ordered(kept, query).select(query.columns)
-        return answer if query.limit is None else answer.head(query.limit)
-    measures = [_measure(query.table, each) for each in query.measures]
-    answer = kept.group_by(query.columns).agg(measures) if query.columns else kept.select(measures)
-    answer = _ordered(answer, query)
-    return answer if query.limit is None else answer.head(query.limit)
+        return _limited(_ordered(kept, query).select(query.columns), query)
+    return _grouped(kept, query, [_measure(query.table, each) for each in query.measures])
+
+
+def adds_up(query: Query) -> bool:
+    """Whether its answer over all rows follows from its answers over parts of them."""
+    return bool(query.measures) and all(measure.how != "distinct" for measure in query.measures)
+
+
+def add_up(parts: pl.LazyFrame, query: Query) -> pl.LazyFrame:
+    """The answer over all rows.
+
+    Args:
+        parts: the answers over parts that share no row, without order and limit, one after the other.
+        query: whose answers add up.
+    """
+    return _grouped(parts, query, list(map(_measure_again, query.measures)))
 
 
 def condition(where: Where) -> pl.Expr:
     """A condition as polars has it."""
     return _CONDITIONS[where.op](pl.col(where.column), where.value)
+
+
+def _grouped(rows: pl.LazyFrame, query: Query, measures: list[pl.Expr]) -> pl.LazyFrame:
+    answer = rows.group_by(query.columns).agg(measures) if query.columns else rows.select(measures)
+    return _limited(_ordered(answer, query), query)
+
+
+def _limited(rows: pl.LazyFrame, query: Query) -> pl.LazyFrame:
+    return rows if query.limit is None else rows.head(query.limit)
 
 
 def _ordered(rows: pl.LazyFrame, query: Query) -> pl.LazyFrame:
@@ -66,6 +86,13 @@ def _measure(table: str, measure: Measure) -> pl.Expr:
     else:
         figure = column.min() if measure.how == "min" else column.max()
     return figure.alias(measure.name)
+
+
+def _measure_again(measure: Measure) -> pl.Expr:
+    part = pl.col(measure.name)
+    if measure.how in ("sum", "count"):
+        return part.sum()
+    return part.min() if measure.how == "min" else part.max()
 
 
 def _sum(column: pl.Expr, kind: Type) -> pl.Expr:

@@ -1,5 +1,7 @@
 """What is kept of files: never more than there is room for, and never another answer than the table's."""
 
+import random
+import shutil
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from reading import files as reading_files
 from reading.files import Files, Memory
 from reading.frames import ask_frame
 from reading.local import LocalTables
+from reading.log import Log
 from reading.query import Measure, Query, sums
 
 from kit.warehouse_builder import append_rows
@@ -105,7 +108,7 @@ def test_a_table_with_deletion_vectors_is_left_to_polars(tmp_path: Path) -> None
     tables = LocalTables(tmp_path / "warehouse")
     version = tables.version("silver.bots")
     assert version is not None
-    assert not tables._files("silver.bots", version).plain
+    assert not tables._at("silver.bots", version)[0].plain
     agree(tmp_path, tables, Query("silver.bots", ("visitor_id",)))
 
 
@@ -119,15 +122,15 @@ def test_large_files_and_whole_records_are_not_kept() -> None:
 
 def test_slices_are_bounded_by_their_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading_files, "_SMALL", 0)
-    monkeypatch.setattr(reading_files, "_MOST_SLICES", 60_000)
+    monkeypatch.setattr(reading_files, "_MOST_KEPT", 60_000)
     append_rows(tmp_path, "gold.traffic", windows(NOON, 300))
     tables = LocalTables(tmp_path / "warehouse")
     for channel in ("a", "b", "c", "Email"):
         agree(tmp_path, tables, MINUTES.only("channel", "!=", channel))
     memory: Memory = tables._memory
-    kept = sum(rows.estimated_size() for rows in memory._slices.values())
+    kept = sum(rows.estimated_size() for rows in memory._kept.values())
     assert 0 < kept <= 60_000
-    assert len(memory._slices) < 4
+    assert len(memory._kept) < 4
 
 
 def test_only_what_is_asked_for_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,6 +140,87 @@ def test_only_what_is_asked_for_is_read(tmp_path: Path, monkeypatch: pytest.Monk
     version = tables.version("gold.attribution")
     assert version is not None
     query = Query("gold.attribution", ("model",), sums("credit")).only("model", "=", "linear")
-    told = ask_frame(tables.rows(query, version), query).explain()
+    files, _ = tables._at("gold.attribution", version)
+    told = ask_frame(tables._memory.rows(files, query), query).explain()
     assert "PROJECT 2/" in told
     assert "SELECTION" in told
+
+
+def test_sums_of_large_files_are_worked_out_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of many files is read for a question when it is first asked, and only new ones after that."""
+    monkeypatch.setattr(reading_files, "_SMALL", 0)
+    chance, pages = random.Random(5), ["/a", "/b", "/c", None]
+    tables, asked = LocalTables(tmp_path / "warehouse"), list[int]()
+    collect_all = pl.collect_all
+    monkeypatch.setattr(pl, "collect_all", lambda frames: asked.append(len(frames)) or collect_all(frames))
+    measures = (
+        Measure("sessions", "count"),
+        Measure("views", "sum", "page_views"),
+        Measure("least", "min", "page_views"),
+        Measure("latest", "max", "started_at"),
+    )
+    by_page = Query("silver.sessions", ("entry_url",), measures, order=("-sessions", "entry_url"), limit=3)
+    in_all = Query("silver.sessions", (), measures)
+    for number in range(5):
+        rows = [
+            {
+                "started_at": NOON + chance.randrange(10**6) * timedelta(seconds=1),
+                "entry_url": chance.choice(pages),
+                "page_views": chance.choice([1, 2, 7, None]),
+                "is_open": False,
+            }
+            for _ in range(20)
+        ]
+        append_rows(tmp_path, "silver.sessions", rows)
+        asked.clear()
+        agree(tmp_path, tables, by_page, in_all, in_all.only("started_at", "<", NOON))
+        assert asked == [1, 1, 1], number
+    DeltaTable(tmp_path / "warehouse/silver/sessions").optimize.compact()
+    agree(tmp_path, tables, by_page, in_all, in_all.only("started_at", "<", NOON))
+
+
+def test_a_table_is_opened_once_and_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commits of files are read one by one; what is more than that opens the table again."""
+    opened: list[Path] = []
+    init = Log.__init__
+
+    def listen(log: Log, folder: Path, version: int | None = None) -> None:
+        opened.append(folder)
+        init(log, folder, version)
+
+    monkeypatch.setattr(Log, "__init__", listen)
+    tables, path = LocalTables(tmp_path / "warehouse"), tmp_path / "warehouse/gold/traffic"
+
+    def times_opened() -> int:
+        opened.clear()
+        agree(tmp_path, tables, MINUTES)
+        version = tables.version("gold.traffic")
+        assert version is not None
+        plain = DeltaTable(path)
+        assert version.number == plain.version()
+        facts = tables.facts("gold.traffic", version)
+        adds = pl.DataFrame(plain.get_add_actions())
+        assert (facts.files, facts.rows, facts.size) == (
+            adds.height,
+            adds["num_records"].sum(),
+            adds["size_bytes"].sum(),
+        )
+        return len(opened)
+
+    append_rows(tmp_path, "gold.traffic", windows(NOON, 5))
+    assert times_opened() == 1
+    append_rows(tmp_path, "gold.traffic", windows(NOON + timedelta(hours=1), 5))
+    append_rows(tmp_path, "gold.traffic", windows(NOON + timedelta(hours=2), 5))
+    assert times_opened() == 0
+    DeltaTable(path).delete("channel = 'Email'")
+    DeltaTable(path).optimize.compact()
+    assert times_opened() == 0
+    DeltaTable(path).create_checkpoint()
+    append_rows(tmp_path, "gold.traffic", windows(NOON, 1))
+    assert times_opened() == 0
+    DeltaTable(path).alter.set_table_properties({"delta.appendOnly": "false"})
+    append_rows(tmp_path, "gold.traffic", windows(NOON, 2))
+    assert times_opened() == 1
+    shutil.rmtree(path)
+    append_rows(tmp_path, "gold.traffic", windows(NOON, 3))
+    assert times_opened() == 1

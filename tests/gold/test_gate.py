@@ -51,8 +51,9 @@ def faulty(seed: int, hours: float) -> list[Record]:
 
 
 def carry_out(spark: SparkSession, settings: Settings, order: Order) -> None:
-    for job in order.jobs():
-        job.body(Run(job.name, spark.newSession(), settings, once=True))
+    for ordered in order.jobs():
+        for job in ordered.jobs:
+            job.body(Run(job.name, spark.newSession(), settings, once=True))
 
 
 def states(settings: Settings) -> list[str]:

@@ -1,0 +1,88 @@
+"""Which files make up a Delta table, followed from commit to commit without opening it anew."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import polars as pl
+from deltalake import DeltaTable
+
+_PLAIN = 1  # version of Delta's protocol for readers: no deletion vectors, no names of columns but their own
+_SIMPLE = frozenset({"add", "remove", "commitInfo", "txn"})  # actions that change files at most
+
+
+@dataclass(frozen=True)
+class File:
+    """What the log says of a file: its size in bytes, and its rows if they were counted."""
+
+    size: int
+    rows: int | None
+
+
+class Log:
+    """A table's log, as far as it has been read.
+
+    Args:
+        folder: of the table.
+        version: to stop at; the latest, if none is given.
+
+    Raises:
+        TableNotFoundError: if there is no table.
+        DeltaError: if its log can't be read.
+    """
+
+    def __init__(self, folder: Path, version: int | None = None) -> None:
+        table = DeltaTable(folder, version=version)
+        self._folder = folder
+        self.version = table.version()
+        self.partitions = tuple(table.metadata().partition_columns)
+        self.plain = table.protocol().min_reader_version <= _PLAIN
+        self.files = {str(folder / path): file for path, file in _files(table).items()}
+
+    def catch_up(self) -> bool:
+        """Read what has been committed since.
+
+        Returns:
+            False if that is more than files that came and went: the table has to be opened again.
+        """
+        while self.plain and (commit := commit_file(self._folder, self.version + 1)).exists():
+            try:
+                self._apply([json.loads(line) for line in commit.read_text().splitlines()])
+            except (OSError, ValueError, KeyError):
+                return False
+            self.version += 1
+        return self.plain
+
+    def _apply(self, actions: list[dict[str, Any]]) -> None:
+        if not all(action.keys() <= _SIMPLE for action in actions):
+            raise ValueError("the table itself has changed")
+        files = dict(self.files)
+        for removed in (action["remove"] for action in actions if "remove" in action):
+            del files[self._path(removed)]
+        for added in (action["add"] for action in actions if "add" in action):
+            if added.get("deletionVector"):
+                raise ValueError("rows of a file are left out")
+            files[self._path(added)] = File(
+                added["size"], json.loads(added.get("stats") or "{}").get("numRecords")
+            )
+        self.files = files
+
+    def _path(self, action: Mapping[str, Any]) -> str:
+        return str(self._folder / unquote(action["path"]))
+
+
+def commit_file(folder: Path, version: int) -> Path:
+    """Where a table's log has a commit."""
+    return folder / "_delta_log" / f"{version:020}.json"
+
+
+def _files(table: DeltaTable) -> dict[str, File]:
+    adds = pl.DataFrame(table.get_add_actions())
+    rows = adds["num_records"] if "num_records" in adds.columns else [None] * adds.height
+    return {
+        path: File(size, count)
+        for path, size, count in zip(adds["path"], adds["size_bytes"], rows, strict=True)
+    }
