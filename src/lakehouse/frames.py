@@ -1,7 +1,12 @@
 """Frames as values."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+
+_FUSING = "spark.sql.codegen.wholeStage"
 
 
 def settle(frame: DataFrame) -> DataFrame:
@@ -14,3 +19,22 @@ def settle(frame: DataFrame) -> DataFrame:
     if str(frame.sparkSession.conf.get("spark.master", "local")).startswith("local"):
         return frame.localCheckpoint(eager=True)
     return frame.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
+
+
+@contextmanager
+def unfused(spark: SparkSession) -> Iterator[None]:
+    """Let frames that are settled meanwhile be computed operator by operator.
+
+    Spark makes one method of a whole stage. Java compiles none of more than 8,000 bytes: one that works out
+    many columns has 30,000, and is interpreted for every row. An operator by itself is split into small
+    methods. They take longer to make, so it pays for many rows.
+
+    Args:
+        spark: a session that nobody else uses meanwhile.
+    """
+    before = spark.conf.get(_FUSING)
+    spark.conf.set(_FUSING, "false")
+    try:
+        yield
+    finally:
+        spark.conf.set(_FUSING, str(before))

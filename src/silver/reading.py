@@ -1,9 +1,11 @@
 """Records of bronze as candidates: what each says, and why it can't be used."""
 
+from contextlib import nullcontext
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakehouse.frames import settle
+from lakehouse.frames import settle, unfused
 from silver.copies import PLACE
 from silver.parse import Rules, parse
 from silver.rates import parse_rates
@@ -11,6 +13,7 @@ from silver.steps import Steps, take
 from silver.verdicts import why_unusable
 
 _OF_RATES = (*PLACE, "arrival_time", "raw", "currency", "rate", "valid_from", "reason", "unsure")
+_MANY = 50_000  # records from which it pays to have each column worked out by a method of its own
 _TAKEN_APART = ("key", "headers", "message", "page", "campaign", "known", "agent")
 
 
@@ -33,23 +36,29 @@ class Reader:
         self._rates: Steps = [*parse_rates(), {"unsure": F.lit(False)}]
         self._bytes = {"raw": F.when(F.col("reason").isNotNull(), F.col("raw"))}
 
-    def read(self, records: DataFrame) -> DataFrame:
+    def read(self, records: DataFrame, count: int) -> DataFrame:
         """All are read quickly, and then carefully those where that may not do.
 
         Args:
             records: bronze.kafka_records.
+            count: about how many there are.
 
         Returns:
             One row a record, settled: coordinates, `timestamp`, `ingested_at`, and what `silver.parse.parse`,
             `silver.rates.parse_rates` and `silver.verdicts.why_unusable` tell, null where it has none.
         """
-        quick = settle(self._read(records, self._quick))
+        with unfused(records.sparkSession) if count >= _MANY else nullcontext():
+            quick = settle(self.read_quickly(records))
         unsure = quick.where("unsure")
         if unsure.isEmpty():
             return quick.drop("unsure")
         places = F.broadcast(unsure.select(*PLACE))
         careful = self.read_carefully(records.join(places, list(PLACE), "left_semi"))
         return quick.where("NOT unsure").drop("unsure").unionByName(settle(careful))
+
+    def read_quickly(self, records: DataFrame) -> DataFrame:
+        """The same, not settled, with `unsure`: whether it may be wrong."""
+        return self._read(records, self._quick)
 
     def read_carefully(self, records: DataFrame) -> DataFrame:
         """The same, not settled: at several times the cost, but in one go."""

@@ -79,7 +79,7 @@ class Refine:
         """Write one micro-batch; what a crash let through before is not written again."""
         lake = self._run.lake
         records = lake.read(KAFKA_RECORDS.name).where(batch.covers())
-        candidates = self._ask_rules().read(records)
+        candidates = self._ask_rules().read(records, batch.rows)
         copies = settle(self._find_copies(candidates.where("rate IS NULL"), batch.after))
         judged = judge(candidates, F.broadcast(copies), F.lit(batch.watermark))
         counts = self._count(judged)

@@ -21,10 +21,10 @@ FIELDS = (
 )
 
 
-def parse(spark: SparkSession, records: list[Record]) -> list[dict[str, Any]]:
-    """One row a record, in order; times in microseconds."""
+def parse(spark: SparkSession, records: list[Record], count: int = 1) -> list[dict[str, Any]]:
+    """One row a record, in order, read as if there were so many; times in microseconds."""
     stored = [Stored(each, number, SENT) for number, each in enumerate(records)]
-    candidates = Reader(load_rules(_CONF), "exchange_rates").read(in_bronze(spark, stored))
+    candidates = Reader(load_rules(_CONF), "exchange_rates").read(in_bronze(spark, stored), count)
     times = [F.unix_micros(name).alias(name) for name in (*TIMES, "heartbeat_at")]
     columns = [name for name in FIELDS if name not in TIMES]
     rows = candidates.select("offset", "reason", "raw", *columns, *times).collect()

@@ -64,10 +64,10 @@ def _paired(value: Any) -> Any:
     return text(value) if type(value) is str else value
 
 
-def check(spark: SparkSession, records: list[Record]) -> None:
+def check(spark: SparkSession, records: list[Record], count: int = 1) -> None:
     """All as the oracle says, else the shortest of those that are not."""
     wrong = []
-    for record, row in zip(records, parse(spark, records), strict=True):
+    for record, row in zip(records, parse(spark, records, count), strict=True):
         if told := differences(record, row):
             wrong.append((len(record.value or b""), record, told))
     wrong.sort(key=lambda each: each[0])
@@ -78,8 +78,10 @@ def check(spark: SparkSession, records: list[Record]) -> None:
         pytest.fail(f"{len(wrong)} of {len(records)} records read otherwise:\n{listed}", pytrace=False)
 
 
-def test_made_up_records(spark: SparkSession) -> None:
-    check(spark, make_up(500))
+@pytest.mark.parametrize("count", [1, 1_000_000], ids=["few", "many"])
+def test_made_up_records(spark: SparkSession, count: int) -> None:
+    """As a small micro-batch reads them, and as a large one does."""
+    check(spark, make_up(500), count)
 
 
 @pytest.mark.long
