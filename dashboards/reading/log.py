@@ -11,6 +11,7 @@ import polars as pl
 from deltalake import DeltaTable
 
 _PLAIN = 1  # version of Delta's protocol for readers: no deletion vectors, no names of columns but their own
+_FAR = 200  # commits: to open a table from its checkpoint is quicker than to read so many
 _SIMPLE = frozenset({"add", "remove", "commitInfo", "txn"})  # actions that change files at most
 
 
@@ -46,8 +47,10 @@ class Log:
         """Read what has been committed since.
 
         Returns:
-            False if that is more than files that came and went: the table has to be opened again.
+            False if that is more than files that came and went, or long: the table has to be opened again.
         """
+        if commit_file(self._folder, self.version + _FAR).exists():
+            return False
         while self.plain and (commit := commit_file(self._folder, self.version + 1)).exists():
             try:
                 self._apply([json.loads(line) for line in commit.read_text().splitlines()])

@@ -11,6 +11,7 @@ import pytest
 from deltalake import DeltaTable
 from polars.testing import assert_frame_equal
 from reading import files as reading_files
+from reading import log as reading_log
 from reading.files import Files, Memory
 from reading.frames import ask_frame
 from reading.local import LocalTables
@@ -221,6 +222,11 @@ def test_a_table_is_opened_once_and_followed(tmp_path: Path, monkeypatch: pytest
     DeltaTable(path).alter.set_table_properties({"delta.appendOnly": "false"})
     append_rows(tmp_path, "gold.traffic", windows(NOON, 2))
     assert times_opened() == 1
+    monkeypatch.setattr(reading_log, "_FAR", 3)
+    for commits, opens in ((2, 0), (3, 1)):
+        for number in range(commits):
+            append_rows(tmp_path, "gold.traffic", windows(NOON, number + 1))
+        assert times_opened() == opens
     shutil.rmtree(path)
     append_rows(tmp_path, "gold.traffic", windows(NOON, 3))
     assert times_opened() == 1
