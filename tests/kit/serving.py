@@ -16,9 +16,11 @@ _DEADLINE = 40  # seconds
 
 
 @contextmanager
-def served(home: Path, folder: Path = DASHBOARDS, python: str = sys.executable, **env: str) -> Iterator[str]:
+def served(
+    home: Path, folder: Path = DASHBOARDS, python: str = sys.executable, port: int | None = None, **env: str
+) -> Iterator[str]:
     """Where the pages of a folder are served, over the tables of a home; ends with the block."""
-    port = lasting_port()
+    port = port or lasting_port()
     options = {"server.headless": "true", "server.port": str(port)}
     flags = (part for name, value in options.items() for part in (f"--{name}", value))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MILLRACE_")}
