@@ -49,7 +49,7 @@ def retelling(deliveries: list[Delivery]) -> Any:
 
 def compute_silver(records: DataFrame, settings: Settings) -> dict[str, DataFrame]:
     """Silver by its own functions, in one go."""
-    candidates = Reader(load_rules(settings.conf), settings.exchange_rates_topic).read(records)
+    candidates = Reader(load_rules(settings.conf), settings.exchange_rates_topic).read(records, 0)
     copies = settle(tell_copies(contest(candidates.where("rate IS NULL"))))
     judged = settle(judge(candidates, copies, F.lit(None).cast("timestamp")))
     events = take_verdict(judged, EVENT)
