@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import date, datetime
+from functools import partial
 
 from pyspark.sql import DataFrame
 
@@ -10,6 +11,7 @@ from gold.days import Days
 from gold.funnel import measure_funnel
 from gold.searches import measure_searches
 from gold.view import View
+from lakehouse.beside import settle_all, side_by_side
 from lakehouse.contracts.gold import (
     ATTRIBUTION,
     CAMPAIGN_PERFORMANCE,
@@ -46,14 +48,17 @@ class Daily:
             upto: ingest stamp that gold is done up to.
         """
         these = Days(days, self._zone)
-        for name, rows in self.measure(these, view, orders).items():
-            before = self._lake.read(name).where(these.are("day"))
-            restate(self._lake, name, settle(before), settle(rows), upto)
+        measured = self.measure(these, view, orders)
+        side_by_side([partial(self._restate, name, rows, these, upto) for name, rows in measured.items()])
+
+    def _restate(self, name: str, rows: DataFrame, days: Days, upto: datetime) -> None:
+        before = self._lake.read(name).where(days.are("day"))
+        restate(self._lake, name, settle(before), settle(rows), upto)
 
     def measure(self, days: Days, view: View, orders: Iterable[str]) -> dict[str, DataFrame]:
         """What the tables are to say of some days, by name of the table."""
-        events = settle(self._events(days, view))
-        clicks = settle(self._of(TOUCHES.name, "touched_at", days, view).where("kind = 'click'"))
+        clicks = self._of(TOUCHES.name, "touched_at", days, view).where("kind = 'click'")
+        events, clicks = settle_all(self._events(days, view), clicks)
         searches = self._of(SEARCHES.name, "event_time", days, view)
         conversions = self._of(CONVERSIONS.name, "converted_at", days, view)
         return {

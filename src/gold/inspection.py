@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from gold.audited import TABLES, columns_of, compare_hours, take_records
+from lakehouse.beside import side_by_side
 from lakehouse.expectations.conditions import COLUMN_SET, require_decidable
 from lakehouse.expectations.declared import HOURS, Expectation, load_suites
 from lakehouse.expectations.measuring import Measure
@@ -68,9 +69,17 @@ class Inspection:
         before = (last.watermark if last else None) or EPOCH
         frame = take_records(lake, after, upto, before, self._suites)
         arrived = sum(entry.input_rows - entry.heartbeats - entry.erased for entry in done)
-        counts = {**self._records.count(frame, {"records": arrived}), **self._of_schemas()}
-        hours = compare_hours(lake, before, max(marks)) if marks else None
-        return counts if hours is None else {**counts, **self._hours.count(hours)}
+        of_rows, of_hours = side_by_side(
+            [
+                lambda: self._records.count(frame, {"records": arrived}),
+                lambda: self._of_hours(before, max(marks)) if marks else {},
+            ]
+        )
+        return {**of_rows, **self._of_schemas(), **of_hours}
+
+    def _of_hours(self, after: datetime, upto: datetime) -> Counts:
+        hours = compare_hours(self._run.lake, after, upto)
+        return {} if hours is None else self._hours.count(hours)
 
     def _of_schemas(self) -> dict[str, tuple[int, int]]:
         there: Mapping[str, list[str]] = columns_of(self._run.lake, {each.table for each in self._schemas})

@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from gold.spans import Stretch, inside, widen
 from gold.view import View
+from lakehouse.beside import settle_all
 from lakehouse.contracts.silver import EVENTS, SESSIONS
 from lakehouse.frames import settle
 from lakehouse.tables import Lakehouse
@@ -50,9 +51,5 @@ def look_near(lake: Lakehouse, moments: DataFrame, view: View) -> Near:
     spans = settle(widen(moments, theirs))
     stretch = Stretch(spans, "low", "high")
     events = view.people(lake.read(EVENTS.name)).where(stretch.holds("event_time")).select(*_EVENT)
-    return Near(
-        spans=spans,
-        stretch=stretch,
-        events=settle(inside(events, "event_time", spans)),
-        sessions=settle(inside(theirs, "started_at", spans)),
-    )
+    near, whole = settle_all(inside(events, "event_time", spans), inside(theirs, "started_at", spans))
+    return Near(spans=spans, stretch=stretch, events=near, sessions=whole)

@@ -22,6 +22,7 @@ from gold.touched import Touched, touch_again
 from gold.trails import follow_trails
 from gold.view import View, take_view
 from lakehouse.batches import Batch, Outcome
+from lakehouse.beside import side_by_side
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS, VISITOR_MINUTES
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.frames import settle
@@ -59,14 +60,23 @@ class Publish:
         touched = touch_again(lake, near, view)
         currency = self._run.settings.reporting_currency
         converted = convert_again(self._read(CONVERSIONS.name), near, touched, view, refunds, currency)
-        self._count(near, touched, converted, view, batch)
-        rows = self._credit(converted, batch)
+        when = Stretch(converted.times, "converted_at")
+        done = side_by_side(
+            [
+                lambda: self._credit(
+                    ATTRIBUTION.name, credit_touches(converted.journeys), when, converted, batch
+                ),
+                lambda: self._count(near, touched, converted, view, batch),
+                lambda: self._credit(TRAILS.name, follow_trails(converted.journeys), when, converted, batch),
+            ]
+        )
+        rows = sum(changed or 0 for changed in done)
         heard = to_micros(batch.heard_upto)
         rows += restate(lake, CONVERSIONS.name, converted.before, converted.now, batch.upto, heard=heard)
         rows += restate(lake, TOUCHES.name, touched.before, touched.now, batch.upto, heard=heard)
         self._summaries.expect(batch.upto, view.watermark)
         if not self._run.once:  # else when all else is done
-            self._summaries.take_in(now=False)
+            self._summaries.take_in(sparing=True)
         return Outcome(output_rows=rows, watermark=batch.upstream_watermark)
 
     def rest(self) -> None:
@@ -87,20 +97,12 @@ class Publish:
             fresh = fresh.unionByName(shared.select(*at))
         return settle(view.people(fresh).distinct())
 
-    def _credit(self, converted: Converted, batch: Batch) -> int:
-        """Restate attribution and trails."""
-        lake = self._run.lake
-        when = Stretch(converted.times, "converted_at")
-        rows = 0
-        for table, after in (
-            (ATTRIBUTION.name, credit_touches(converted.journeys)),
-            (TRAILS.name, follow_trails(converted.journeys)),
-        ):
-            inside_them = self._read(table).where(when.holds("converted_at"))
-            before = inside_them.join(F.broadcast(converted.ids), "conversion_id", "left_semi")
-            heard = to_micros(batch.heard_upto)
-            rows += restate(lake, table, settle(before), settle(after), batch.upto, heard=heard)
-        return rows
+    def _credit(self, table: str, after: DataFrame, when: Stretch, converted: Converted, batch: Batch) -> int:
+        """Restate attribution or trails."""
+        inside_them = self._read(table).where(when.holds("converted_at"))
+        before = inside_them.join(F.broadcast(converted.ids), "conversion_id", "left_semi")
+        heard = to_micros(batch.heard_upto)
+        return restate(self._run.lake, table, settle(before), settle(after), batch.upto, heard=heard)
 
     def _count(self, near: Near, touched: Touched, converted: Converted, view: View, batch: Batch) -> None:
         """Add to the visitors' minutes what has changed in them."""

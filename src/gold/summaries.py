@@ -14,10 +14,13 @@ from gold.days import collect_days
 from gold.rules.refunds import load_refunds
 from gold.traffic import Traffic
 from gold.view import view_all
+from lakehouse.beside import side_by_side
 from lakehouse.contracts.gold import CONVERSIONS, VISITOR_MINUTES
 from lakehouse.frames import settle
 from lakehouse.job import Run
 from lakehouse.restating import restate
+
+_SPARING = 5  # times as long as the last time took, from its beginning
 
 
 class Summaries:
@@ -32,6 +35,7 @@ class Summaries:
         self._traffic = Traffic(run.lake, run.settings.business_time_zone)
         self._daily = Daily(run.lake, run.settings.business_time_zone)
         self._taken_at = 0.0  # on the monotonic clock
+        self._took = 0.0  # seconds
         self.done = int(str(run.lake.last_commit(VISITOR_MINUTES.name).get("summarized", 0)))
         self._to_do: tuple[datetime, datetime] | None = None
 
@@ -39,22 +43,28 @@ class Summaries:
         """There is something new, as far as an ingest stamp, results being complete up to a watermark."""
         self._to_do = upto, watermark
 
-    def take_in(self, now: bool) -> None:
+    def take_in(self, now: bool = False, sparing: bool = False) -> None:
         """Bring in what is new, if anything is.
 
         Args:
             now: whether or not the last time is long enough ago.
+            sparing: other work may be waiting; a fifth of the time at most is taken from it.
         """
-        pause = self._run.settings.summary_interval.total_seconds()
-        if self._to_do is None or not (now or time.monotonic() - self._taken_at >= pause):
+        if self._to_do is None or not (now or self._is_time(sparing)):
             return
         upto, watermark = self._to_do
         self._taken_at = time.monotonic()
         known = int(str(self._run.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
-        self._finish(upto, watermark)
-        self._traffic.take_in(upto, watermark)
+        side_by_side([lambda: self._traffic.take_in(upto, watermark), lambda: self._finish(upto, watermark)])
         self._take_days(upto, watermark)
         self.done, self._to_do = known, None
+        self._took = time.monotonic() - self._taken_at
+
+    def _is_time(self, sparing: bool) -> bool:
+        pause = self._run.settings.summary_interval.total_seconds()
+        if sparing:
+            pause = max(pause, _SPARING * self._took)
+        return time.monotonic() - self._taken_at >= pause
 
     def _finish(self, upto: datetime, watermark: datetime) -> None:
         """Say of conversions that the watermark has passed them."""

@@ -10,6 +10,7 @@ from gold.persons import name_persons
 from gold.spans import inside
 from gold.touches import find_touches
 from gold.view import View
+from lakehouse.beside import settle_all
 from lakehouse.contracts.gold import TOUCHES
 from lakehouse.frames import settle
 from lakehouse.tables import Lakehouse
@@ -56,5 +57,5 @@ def touch_again(lake: Lakehouse, near: Near, view: View) -> Touched:
     if "new_bots" in view.news:
         of_bots = table.join(F.broadcast(view.new_bots), "visitor_id", "left_semi")
         here = here.unionByName(of_bots)
-    now = find_touches(near.events, near.sessions)
-    return Touched(table, settle(here), settle(now), near, view)
+    before, now = settle_all(here, find_touches(near.events, near.sessions))
+    return Touched(table, before, now, near, view)

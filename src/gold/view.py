@@ -7,8 +7,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakehouse.batches import Batch
+from lakehouse.beside import settle_all
 from lakehouse.contracts.silver import BOTS, EXCHANGE_RATES, IDENTITIES
-from lakehouse.frames import settle
 from lakehouse.instants import EPOCH
 from lakehouse.tables import Lakehouse
 
@@ -52,12 +52,15 @@ def view_all(lake: Lakehouse, watermark: datetime) -> View:
 
 def take_view(lake: Lakehouse, batch: Batch) -> View:
     """Read what silver knows by now."""
-    bots = settle(lake.read(BOTS.name).select("visitor_id", "ingested_at"))
-    rates = settle(lake.read(EXCHANGE_RATES.name))
     identities = lake.read(IDENTITIES.name)
     renamed = identities.where(batch.hears()).select("visitor_id", "user_ids")
+    bots, rates = lake.read(BOTS.name).select("visitor_id", "ingested_at"), lake.read(EXCHANGE_RATES.name)
+    if batch.hears_anything:
+        bots, rates, renamed = settle_all(bots, rates, renamed)
+    else:
+        bots, rates = settle_all(bots, rates)
     new = {
-        "renamed": settle(renamed) if batch.hears_anything else renamed,
+        "renamed": renamed,
         "new_bots": bots.where(batch.hears()).select("visitor_id"),
         "new_rates": rates.where(batch.covers()),
     }

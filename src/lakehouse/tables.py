@@ -18,10 +18,11 @@ from lakehouse.declaring import declare, place_of
 from lakehouse.frames import settle
 from lakehouse.instants import from_micros, to_micros
 from lakehouse.settings import Settings
+from lakehouse.telling import Telling
 
 _LOCKS: dict[str, threading.RLock] = defaultdict(threading.RLock)
 _REWRITES: Counter[str] = Counter()
-_CREATION = threading.Lock()
+_CREATION: dict[str, threading.Lock] = defaultdict(threading.Lock)
 _ROWS_OF_A_FILE = 250_000  # when a table is written anew
 
 
@@ -43,6 +44,7 @@ class Lakehouse:
         self.settings = settings
         self.job = job
         self.standing: Callable[[str], DataFrame | None] = lambda _: None
+        self._telling = Telling(spark)
         self._ready: set[str] = set()
         self._empty: set[str] = set()
         if settings.catalog:
@@ -130,8 +132,7 @@ class Lakehouse:
         matches = _all([F.col(f"t.{key}").eqNullSafe(F.col(f"s.{key}")) for key in table.key])
         values: dict[str, str | Column] = {column: f"s.`{column}`" for column in table.column_names}
         source = settle(changes)
-        self.spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", self._metadata(upto, **told))
-        try:
+        with self._telling.say(self._metadata(upto, **told)):
             (
                 DeltaTable.forName(self.spark, name)
                 .alias("t")
@@ -141,10 +142,8 @@ class Lakehouse:
                 .whenNotMatchedInsert("NOT s._gone", values)
                 .execute()
             )
-            self._empty.discard(name)
-            _REWRITES[self._key(name)] += 1
-        finally:
-            self.spark.conf.unset("spark.databricks.delta.commitInfo.userMetadata")
+        self._empty.discard(name)
+        _REWRITES[self._key(name)] += 1
 
     def filled_upto(self, name: str) -> datetime | None:
         """The ingest stamp up to which this job has filled a table, by the table's own commits."""
@@ -195,17 +194,20 @@ class Lakehouse:
     def _ensure(self, name: str) -> None:
         if name in self._ready:
             return
-        table = TABLES[name]
-        is_new, where = place_of(self.spark, self.settings, name)
+        with _CREATION[name]:
+            if name not in self._ready:
+                self._create(TABLES[name])
+                self._ready.add(name)
+
+    def _create(self, table: Table) -> None:
+        is_new, where = place_of(self.spark, self.settings, table.name)
         columns, more = declare(table) if is_new else ("", "")
         if is_new:
-            self._empty.add(name)
-        with _CREATION:
-            self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {table.layer}{where.layer}")
-            self.spark.sql(f"CREATE TABLE IF NOT EXISTS {name} {columns} USING delta{where.table} {more}")
-            if not is_new:
-                self._add_columns(table)
-        self._ready.add(name)
+            self._empty.add(table.name)
+        self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {table.layer}{where.layer}")
+        self.spark.sql(f"CREATE TABLE IF NOT EXISTS {table.name} {columns} USING delta{where.table} {more}")
+        if not is_new:
+            self._add_columns(table)
 
     def _add_columns(self, table: Table) -> None:
         """Columns that the table has been given since it was made; null in the rows that are there."""

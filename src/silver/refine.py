@@ -1,13 +1,14 @@
 """The refine job's micro-batch: records to events, copies, rejects, and rows that grow."""
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from lakehouse.batches import Batch, Outcome
+from lakehouse.beside import side_by_side
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, EXCHANGE_RATES, REJECTED_EVENTS
 from lakehouse.frames import settle
@@ -59,16 +60,8 @@ class Refine:
     def __init__(self, run: Run, rules: Callable[[], Rules]) -> None:
         self._run = run
         self._rules = rules
-        self._reader = Reader(rules(), run.settings.exchange_rates_topic)
-        self._remember()
-        self._filled = {
-            name: run.lake.filled_upto(name) or EPOCH
-            for name in (
-                *(output for output, _ in _OUTPUTS),
-                *(table.name for table in GROWING),
-                EXCHANGE_RATES.name,
-            )
-        }
+        self._reader: Reader | None = None
+        side_by_side([self._ask_rules, self._remember, self._ask_tables])
 
     @property
     def reached(self) -> datetime:
@@ -93,9 +86,14 @@ class Refine:
     def _ask_rules(self) -> Reader:
         """The reader by the rules of now."""
         rules = self._rules()
-        if rules != self._reader.rules:
+        if self._reader is None or rules != self._reader.rules:
             self._reader = Reader(rules, self._run.settings.exchange_rates_topic)
         return self._reader
+
+    def _ask_tables(self) -> None:
+        """How far each has been filled; created if it wasn't there."""
+        names = (*(name for name, _ in _OUTPUTS), *(table.name for table in GROWING), EXCHANGE_RATES.name)
+        self._filled = {name: self._run.lake.filled_upto(name) or EPOCH for name in names}
 
     def _find_copies(self, candidates: DataFrame, after: datetime) -> DataFrame:
         lake = self._run.lake
@@ -137,17 +135,13 @@ class Refine:
 
     def _write(self, judged: DataFrame, counts: Row, batch: Batch, watermark: datetime | None) -> None:
         outputs = [(name, verdict) for name, verdict in _OUTPUTS if counts[verdict]]
-        with ThreadPoolExecutor(max_workers=2) as writers:  # a commit waits more than it works
-            writing = [
-                writers.submit(self._append, judged, name, verdict, batch) for name, verdict in outputs
+        writes = [partial(self._append, judged, name, verdict, batch) for name, verdict in outputs]
+        if watermark is not None:
+            on_time = judged.where(_on_time())
+            writes += [
+                partial(self._grow, table, on_time, counts[table.name], batch, watermark) for table in GROWING
             ]
-            if watermark is not None:
-                on_time = judged.where(_on_time())
-                writing += [
-                    writers.submit(self._grow, table, on_time, counts[table.name], batch, watermark)
-                    for table in GROWING
-                ]
-        _raise_first([write.exception() for write in writing])
+        side_by_side(writes)
 
     def _append(self, judged: DataFrame, name: str, verdict: str, batch: Batch) -> None:
         rows = self._unwritten(name, take_verdict(judged, verdict))
@@ -177,9 +171,3 @@ def _advance(before: datetime | None, latest: datetime | None, delay: timedelta)
     """The watermark after a batch: the latest event time less the delay, and never back."""
     reached = as_utc(latest) - delay if latest is not None else None
     return max((time for time in (before, reached) if time is not None), default=None)
-
-
-def _raise_first(errors: Sequence[BaseException | None]) -> None:
-    for error in errors:
-        if error is not None:
-            raise error

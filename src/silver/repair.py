@@ -1,11 +1,14 @@
 """The side door: what late events change in rows that were written without them."""
 
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from lakehouse.batches import Batch, Outcome
+from lakehouse.beside import side_by_side
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.frames import settle
@@ -37,13 +40,16 @@ class Repair:
         late = self._run.lake.read(EVENTS.name).where(batch.covers() & F.col("is_late") & taken)
         late = settle(late.drop("properties"))
         found = late.agg(F.count("*").alias("rows"), *map(self._span, GROWING)).collect()[0]
+        tasks: list[Callable[[], None]] = []
         if found.rows:
             refined = Ledger(self._run.lake).last("refine")  # by now further, perhaps, than this batch
             watermark = (refined.watermark if refined else None) or EPOCH
-            for table in GROWING:
-                if found[table.name].low is not None:
-                    self._repair(table, late.where(self._new(table)), found[table.name], watermark, batch)
-        self._visitors(batch)
+            tasks += [
+                partial(self._repair, table, late.where(self._new(table)), span, watermark, batch)
+                for table in GROWING
+                if (span := found[table.name]).low is not None
+            ]
+        side_by_side([*tasks, lambda: self._visitors(batch)])
         return Outcome(output_rows=found.rows, late=found.rows, watermark=batch.upstream_watermark)
 
     def _new(self, table: Growing) -> Column:

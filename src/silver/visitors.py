@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakehouse.batches import Batch
+from lakehouse.beside import side_by_side
 from lakehouse.contracts.silver import BOTS, EVENTS, IDENTITIES
 from lakehouse.frames import settle
 from lakehouse.intervals import covered, hours_of, intervals
@@ -39,14 +41,19 @@ class Visitors:
         fresh = settle(events.select("visitor_id", "user_id", "user_agent", "event_time", "event_id"))
         said = F.count("user_id").alias("said")
         found = fresh.agg(said, hours_of(F.col("event_time")).alias("hours")).collect()[0]
-        if found.said:
-            identities = self._known(IDENTITIES.name, fresh.where(F.col("user_id").isNotNull()))
-            merged = merge_identities(identities, identify_visitors(fresh))
-            self._keep(IDENTITIES.name, merged.subtract(identities), batch)
-        if found.hours:
-            bots = self._known(BOTS.name, fresh)
-            suspects = named_bots(fresh, self._rules).unionByName(self._quick(fresh, found.hours))
-            self._keep(BOTS.name, merge_bots(bots, suspects).subtract(bots), batch)
+        tasks = [partial(self._identify, fresh, batch)] if found.said else []
+        tasks += [partial(self._tell_bots, fresh, found.hours, batch)] if found.hours else []
+        side_by_side(tasks)
+
+    def _identify(self, fresh: DataFrame, batch: Batch) -> None:
+        identities = self._known(IDENTITIES.name, fresh.where(F.col("user_id").isNotNull()))
+        merged = merge_identities(identities, identify_visitors(fresh))
+        self._keep(IDENTITIES.name, merged.subtract(identities), batch)
+
+    def _tell_bots(self, fresh: DataFrame, hours: Sequence[datetime], batch: Batch) -> None:
+        bots = self._known(BOTS.name, fresh)
+        suspects = named_bots(fresh, self._rules).unionByName(self._quick(fresh, hours))
+        self._keep(BOTS.name, merge_bots(bots, suspects).subtract(bots), batch)
 
     def _quick(self, fresh: DataFrame, hours: Sequence[datetime]) -> DataFrame:
         within = covered("event_time", intervals(hours, SPAN))

@@ -1,0 +1,34 @@
+"""Things done beside each other, since planning a query keeps one core busy and leaves the others idle."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from pyspark.sql import DataFrame
+
+from lakehouse.frames import settle
+
+T = TypeVar("T")
+_AT_ONCE = 2  # with more they wait for one another: see docs/decisions/0018
+
+
+def side_by_side(tasks: Iterable[Callable[[], T]]) -> list[T]:
+    """Do tasks two at a time, begun in the order given. All of them end, then the first error is raised.
+
+    Args:
+        tasks: none depends on another; no two write the same table.
+
+    Returns:
+        What each returns, in the order given.
+    """
+    given = list(tasks)
+    if len(given) == 1:
+        return [given[0]()]
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as workers:
+        doing = [workers.submit(task) for task in given]
+    return [each.result() for each in doing]
+
+
+def settle_all(*frames: DataFrame) -> list[DataFrame]:
+    """Settle frames beside each other; see `lakehouse.frames.settle`."""
+    return side_by_side([lambda frame=frame: settle(frame) for frame in frames])  # type: ignore[misc]
