@@ -1,8 +1,8 @@
 """Micro-batches: a job follows the job before it, ingest stamp by ingest stamp."""
 
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -98,31 +98,58 @@ def follow(
         admits: asked before each batch what of it may be done now; None: it waits, and is asked about again.
     """
     ledger = Ledger(run.lake)
+    source = _Source(run, ledger, upstream, hearing, reached)
     last = ledger.last(run.job)
     while not run.stop.is_set():
         began, told = time.monotonic(), ledger.told
-        pending = ledger.after(upstream, last.position if last else EPOCH)
-        batch = _next_batch(last, pending, run.settings.max_batch_rows, reached)
-        if hearing:
-            batch = _with_news(batch, last, ledger.last(hearing))
+        batch = source.look(last)
         if batch is None:
             if idle:
-                with run.turn, run.lake.exclusive(holding) if holding else nullcontext():
+                with _turn(run, holding):
                     idle()
             if run.once:
                 return
             ledger.wait(told, run.settings.trigger_interval.total_seconds(), run.stop)
             continue
-        run.expect(sum(entry.input_rows for entry in pending))
-        with run.turn, run.lake.exclusive(holding) if holding else nullcontext():
+        with _turn(run, holding):
             if run.stop.is_set():  # asked while waiting
                 return
+            if ledger.told != told:  # what came while waiting need not wait another round
+                batch = source.look(last) or batch
             admitted = admits(batch) if admits else batch
             done = _run_batch(run, ledger, admitted, process) if admitted else None
         last = done or last
         if done is None and run.once:
             return
         _rest(run, began, pause if done else run.settings.trigger_interval)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where a job's batches come from; see `follow`."""
+
+    run: Run
+    ledger: Ledger
+    upstream: str
+    hearing: str | None
+    reached: datetime
+
+    def look(self, last: Entry | None) -> Batch | None:
+        """The batch that comes after the last one, if there is anything; says how much is waiting."""
+        pending = self.ledger.after(self.upstream, last.position if last else EPOCH)
+        batch = _next_batch(last, pending, self.run.settings.max_batch_rows, self.reached)
+        if self.hearing:
+            batch = _with_news(batch, last, self.ledger.last(self.hearing))
+        if batch:
+            self.run.expect(sum(entry.input_rows for entry in pending))
+        return batch
+
+
+@contextmanager
+def _turn(run: Run, holding: str | None) -> Iterator[None]:
+    """The job's turn, with a table that others rewrite too to itself."""
+    with run.turn, run.lake.exclusive(holding) if holding else nullcontext():
+        yield
 
 
 def _rest(run: Run, began: float, pause: timedelta | None) -> None:
