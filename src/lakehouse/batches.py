@@ -1,8 +1,8 @@
 """Micro-batches: a job follows the job before it, ingest stamp by ingest stamp."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -102,26 +102,25 @@ def follow(
     last = ledger.last(run.job)
     while not run.stop.is_set():
         began, told = time.monotonic(), ledger.told
-        batch = source.look(last)
-        if batch is None:
-            if idle:
-                with _turn(run, holding):
+        batch, done = source.look(last), None
+        if batch or idle:
+            with run.turn, run.lake.exclusive(holding) if holding else nullcontext():
+                if run.stop.is_set():  # asked while waiting
+                    return
+                if ledger.told != told:  # what came while waiting need not wait another round
+                    batch = source.look(last)
+                if batch:
+                    admitted = admits(batch) if admits else batch
+                    done = _run_batch(run, ledger, admitted, process) if admitted else None
+                elif idle:
                     idle()
-            if run.once:
-                return
-            ledger.wait(told, run.settings.trigger_interval.total_seconds(), run.stop)
-            continue
-        with _turn(run, holding):
-            if run.stop.is_set():  # asked while waiting
-                return
-            if ledger.told != told:  # what came while waiting need not wait another round
-                batch = source.look(last) or batch
-            admitted = admits(batch) if admits else batch
-            done = _run_batch(run, ledger, admitted, process) if admitted else None
         last = done or last
         if done is None and run.once:
             return
-        _rest(run, began, pause if done else run.settings.trigger_interval)
+        if batch is None:
+            ledger.wait(told, run.settings.trigger_interval.total_seconds(), run.stop)
+        else:
+            _rest(run, began, pause if done else run.settings.trigger_interval)
 
 
 @dataclass(frozen=True)
@@ -143,13 +142,6 @@ class _Source:
         if batch:
             self.run.expect(sum(entry.input_rows for entry in pending))
         return batch
-
-
-@contextmanager
-def _turn(run: Run, holding: str | None) -> Iterator[None]:
-    """The job's turn, with a table that others rewrite too to itself."""
-    with run.turn, run.lake.exclusive(holding) if holding else nullcontext():
-        yield
 
 
 def _rest(run: Run, began: float, pause: timedelta | None) -> None:

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -36,13 +35,20 @@ class ShortLedger:
         self.recorded.append(entry)
 
 
-@contextmanager
-def turn(on_enter: Callable[[], None]) -> Any:
-    on_enter()
-    yield
+class Turn:
+    """Something happens while a job waits for it."""
+
+    def __init__(self, meanwhile: Callable[[], None]) -> None:
+        self._meanwhile = meanwhile
+
+    def __enter__(self) -> None:
+        self._meanwhile()
+
+    def __exit__(self, *_: object) -> None:
+        pass
 
 
-def a_run(stop: threading.Event, waiting: AbstractContextManager[Any]) -> Any:
+def a_run(stop: threading.Event, waiting: Turn) -> Any:
     return SimpleNamespace(
         job="refine",
         lake=None,
@@ -61,7 +67,7 @@ def test_who_is_asked_to_stop_while_waiting_for_a_turn_begins_no_batch(
 ) -> None:
     monkeypatch.setattr(batches, "Ledger", ShortLedger)
     stop, done = threading.Event(), list[Batch]()
-    waiting: AbstractContextManager[Any] = turn(stop.set if stopped else lambda: None)
+    waiting = Turn(stop.set if stopped else lambda: None)
     run = a_run(stop, waiting)
 
     def process(batch: Batch) -> Outcome:
@@ -75,9 +81,12 @@ def test_who_is_asked_to_stop_while_waiting_for_a_turn_begins_no_batch(
 class GrowingLedger(ShortLedger):
     """Another micro-batch of the job before comes while this job waits for its turn."""
 
+    at_first = 1
+
     def after(self, job: str, position: Any) -> list[Entry]:
         entries = [
-            Entry(job, number, NOON + number * MINUTE, NOON, 0.0, 1) for number in range(self.told + 1)
+            Entry(job, number, NOON + number * MINUTE, NOON, 0.0, 1)
+            for number in range(self.at_first + self.told)
         ]
         return [entry for entry in entries if not self.recorded or entry.position > position]
 
@@ -94,6 +103,29 @@ def test_what_comes_while_waiting_for_a_turn_is_in_the_batch(monkeypatch: pytest
         done.append(batch)
         return Outcome(input_rows=batch.rows)
 
-    waiting = turn(lambda: monkeypatch.setattr(GrowingLedger, "told", 1))
+    waiting = Turn(lambda: monkeypatch.setattr(GrowingLedger, "told", 1))
     follow(a_run(threading.Event(), waiting), "ingest", process)
     assert [(batch.upto, batch.rows) for batch in done] == [(NOON + MINUTE, 2)]
+
+
+class LateLedger(GrowingLedger):
+    """The first micro-batch of the job before comes while this job waits for its turn to rest."""
+
+    at_first = 0
+
+
+def test_who_would_rest_takes_up_what_came_while_waiting_for_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "Ledger", LateLedger)
+    monkeypatch.setattr(LateLedger, "told", 0)
+    done = list[str]()
+
+    def process(batch: Batch) -> Outcome:
+        done.append("batch")
+        return Outcome(input_rows=batch.rows)
+
+    def rest() -> None:
+        done.append("rest")
+
+    waiting = Turn(lambda: monkeypatch.setattr(LateLedger, "told", 1))
+    follow(a_run(threading.Event(), waiting), "ingest", process, idle=rest)
+    assert done == ["batch", "rest"]
