@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lakehouse.settings import Settings
+from lakehouse.settings import FROM_ENVIRONMENT_ALONE, Settings
 
 CONTINUOUS, AVAILABLE_NOW = "continuous", "available-now"
 
@@ -48,6 +48,8 @@ def _parser(job: str, does: str | None) -> argparse.ArgumentParser:
         help=f"go on until stopped, or catch up and stop; {CONTINUOUS} by default",
     )
     for name, field in Settings.model_fields.items():
+        if name in FROM_ENVIRONMENT_ALONE:
+            continue
         spelled = dict.fromkeys((f"--{name}", f"--{name.replace('_', '-')}"))
         about = (field.description or "").replace("%", "%%")
         parser.add_argument(*spelled, dest=name, metavar="VALUE", help=about)

@@ -12,7 +12,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from lakehouse.bundle_file import BUNDLE_FILE, bundle_root, read_yaml, variables_of
 from lakehouse.errors import MillraceError
 
-_NEVER_IN_A_BUNDLE = ("alert_secret",)
+FROM_ENVIRONMENT_ALONE = ("alert_secret",)
 
 
 class Settings(BaseSettings):
@@ -157,7 +157,7 @@ class _BundleVariables(PydanticBaseSettingsSource):
             name: value
             for name, value in values.items()
             if name in self.settings_cls.model_fields
-            and name not in _NEVER_IN_A_BUNDLE
+            and name not in FROM_ENVIRONMENT_ALONE
             and value not in (None, "")
             and "${" not in str(value)
         }

@@ -9,6 +9,7 @@ import pytest
 
 from kit.webhook import Receiver, receiving
 from lakehouse.alerts import SIGNATURE, Alerts
+from lakehouse.parameters import parse_parameters
 from lakehouse.settings import BUNDLE_FILE, load_settings
 
 SECRET = "not told"
@@ -62,7 +63,7 @@ def test_nobody_listening_is_told_in_the_log(receiver: Receiver, tmp_path: Path)
     assert "refused" in problem
 
 
-def test_a_secret_is_never_read_from_a_bundle(
+def test_a_secret_is_never_read_from_a_bundle_or_a_parameter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, receiver: Receiver
 ) -> None:
     (tmp_path / BUNDLE_FILE).write_text("variables: {alert_secret: {default: x}, broker_port: {default: 7}}")
@@ -70,3 +71,5 @@ def test_a_secret_is_never_read_from_a_bundle(
     assert (load_settings().alert_secret, load_settings().broker_port) == (None, 7)
     monkeypatch.setenv("MILLRACE_ALERT_SECRET", SECRET)
     assert SECRET not in repr(load_settings())
+    with pytest.raises(SystemExit):
+        parse_parameters("publish", None, ["--alert_secret=x"])

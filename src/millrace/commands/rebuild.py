@@ -1,4 +1,4 @@
-"""`millrace rebuild`: tables computed anew from bronze, while the jobs go on."""
+"""`millrace rebuild`: tables computed anew from the layer before, while the jobs go on."""
 
 from typing import Annotated
 
@@ -16,7 +16,7 @@ def register(app: typer.Typer) -> None:
 def rebuild(
     tables: Annotated[list[str], typer.Argument(help="Tables, as silver.events.", metavar="TABLE…")],
 ) -> None:
-    """Compute tables anew from bronze by the rules of now, and swap each in at once."""
+    """Compute tables anew from the layer before by the rules of now, and swap each in at once."""
     from millrace.workspace.handing_over import engine_runs, hand_over
     from millrace.workspace.once import run_once
     from millrace.workspace.orders import REBUILD, Order
