@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 from pyspark.sql import DataFrame
@@ -9,7 +10,7 @@ from pyspark.sql import DataFrame
 from lakehouse.frames import settle
 
 T = TypeVar("T")
-_AT_ONCE = 2  # with more they wait for one another: see docs/decisions/0018
+_AT_ONCE = 2  # more were not tried: see docs/decisions/0018
 
 
 def side_by_side(tasks: Iterable[Callable[[], T]]) -> list[T]:
@@ -31,4 +32,4 @@ def side_by_side(tasks: Iterable[Callable[[], T]]) -> list[T]:
 
 def settle_all(*frames: DataFrame) -> list[DataFrame]:
     """Settle frames beside each other; see `lakehouse.frames.settle`."""
-    return side_by_side([lambda frame=frame: settle(frame) for frame in frames])  # type: ignore[misc]
+    return side_by_side([partial(settle, frame) for frame in frames])

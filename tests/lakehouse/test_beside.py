@@ -1,7 +1,6 @@
 """Things done beside each other: two at a time, all of them ended, what they say kept apart."""
 
 import threading
-from typing import Any
 
 import pytest
 
@@ -51,7 +50,7 @@ def test_those_who_say_the_same_go_together() -> None:
     session, meeting = _Session(), threading.Barrier(2, timeout=SECONDS)
     telling = Telling(session)  # type: ignore[arg-type]
 
-    def commit(_: Any = None) -> list[str]:
+    def commit() -> list[str]:
         with telling.say("upto 5"):
             meeting.wait()
             said = list(session.held.values())
