@@ -102,7 +102,7 @@ class Publish:
         inside_them = self._read(table).where(when.holds("converted_at"))
         before = inside_them.join(F.broadcast(converted.ids), "conversion_id", "left_semi")
         heard = to_micros(batch.heard_upto)
-        return restate(self._run.lake, table, settle(before), settle(after), batch.upto, heard=heard)
+        return restate(self._run.lake, table, before, after, batch.upto, heard=heard)
 
     def _count(self, near: Near, touched: Touched, converted: Converted, view: View, batch: Batch) -> None:
         """Add to the visitors' minutes what has changed in them."""

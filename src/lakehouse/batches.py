@@ -110,6 +110,7 @@ def follow(
                 if ledger.told != told:  # what came while waiting need not wait another round
                     batch = source.look(last)
                 if batch:
+                    run.prepare_for(batch.rows)
                     admitted = admits(batch) if admits else batch
                     done = _run_batch(run, ledger, admitted, process) if admitted else None
                 elif idle:

@@ -1,12 +1,17 @@
 """Frames as values."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from pyspark import StorageLevel
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 _FUSING = "spark.sql.codegen.wholeStage"
+_COMPILING = "spark.sql.codegen.factoryMode"
+
+MANY = 50_000
+"""Rows of a micro-batch from which compiling pays: docs/decisions/0020."""
 
 
 def settle(frame: DataFrame) -> DataFrame:
@@ -21,6 +26,19 @@ def settle(frame: DataFrame) -> DataFrame:
     return frame.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
 
 
+def prepare_for(spark: SparkSession, rows: int) -> None:
+    """Have a session's queries interpreted from now on if they are about few rows, else compiled.
+
+    Stamps stand in the code that Spark generates, so that of a micro-batch has never been seen before: it
+    is compiled for this micro-batch alone, and again by Java. That pays by the row.
+
+    Args:
+        spark: the session.
+        rows: of the micro-batch to come.
+    """
+    _try_to_set(spark, _COMPILING, "FALLBACK" if rows >= MANY else "NO_CODEGEN")
+
+
 @contextmanager
 def unfused(spark: SparkSession) -> Iterator[None]:
     """Let frames that are settled meanwhile be computed operator by operator.
@@ -32,9 +50,15 @@ def unfused(spark: SparkSession) -> Iterator[None]:
     Args:
         spark: a session that nobody else uses meanwhile.
     """
-    before = spark.conf.get(_FUSING)
-    spark.conf.set(_FUSING, "false")
+    before = spark.conf.get(_FUSING, "true")
+    _try_to_set(spark, _FUSING, "false")
     try:
         yield
     finally:
-        spark.conf.set(_FUSING, str(before))
+        _try_to_set(spark, _FUSING, str(before))
+
+
+def _try_to_set(spark: SparkSession, name: str, value: str) -> None:
+    """Set what makes queries quicker and nothing else; a runtime that won't have it does as it likes."""
+    with suppress(PySparkException):
+        spark.conf.set(name, value)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from lakehouse.errors import MillraceError
+from lakehouse.frames import prepare_for
 from lakehouse.parameters import Parameters, parse_parameters
 from lakehouse.sessions import found_session
 from lakehouse.settings import Settings, load_settings
@@ -65,6 +66,10 @@ class Run:
     def say(self, line: str) -> None:
         """Say what the job is at, in a line."""
         self.watcher.say(self.job, line)
+
+    def prepare_for(self, rows: int) -> None:
+        """Get ready for a micro-batch of so many rows."""
+        prepare_for(self.spark, rows)
 
 
 Body = Callable[[Run], None]

@@ -86,9 +86,9 @@ class Settings(BaseSettings):
         None, description="a Spark cluster, as spark://host:7077; unset, this machine"
     )
     spark_memory: str = Field("2g", description="memory of the local Spark application")
-    spark_java_options: str = Field(
-        "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m",
-        description="Java options of the local Spark application",
+    spark_java_options: str | None = Field(
+        None,
+        description="Java options of the local Spark application; unset, those for one that goes on, or ends",
     )
 
     @field_validator("business_time_zone")

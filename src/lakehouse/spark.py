@@ -43,19 +43,30 @@ _ON_A_CLUSTER = {
 }
 
 
-def build_session(settings: Settings, jars: Sequence[Path], cores: int | None = None) -> SparkSession:
+_THAT_ENDS = "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+_THAT_GOES_ON = (
+    "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=2400 "
+    "-XX:Tier4CompileThreshold=60000 -XX:Tier4BackEdgeThreshold=160000"
+)
+
+
+def build_session(
+    settings: Settings, jars: Sequence[Path], cores: int | None = None, goes_on: bool = False
+) -> SparkSession:
     """Start a Spark application that can read Kafka and write Delta: on this machine, or on a cluster.
 
     Args:
         settings: the settings in force.
         jars: what Spark needs besides its own classpath.
         cores: cores of this machine to use; all when not given.
+        goes_on: whether it is to run until it is stopped, not just to catch up.
     """
     os.environ["TZ"] = "UTC"
     time.tzset()  # else this process goes on in the machine's zone, and times collected are off by it
     cores = cores or os.cpu_count() or 2
     scratch = settings.home / "spark"
     scratch.mkdir(parents=True, exist_ok=True)
+    java_options = settings.spark_java_options or (_THAT_GOES_ON if goes_on else _THAT_ENDS)
     builder = (
         SparkSession.builder.appName("millrace")
         .master(settings.spark_master or f"local[{cores}]")
@@ -63,7 +74,7 @@ def build_session(settings: Settings, jars: Sequence[Path], cores: int | None = 
         .config("spark.driver.memory", settings.spark_memory)
         .config(
             "spark.driver.extraJavaOptions",
-            f"{settings.spark_java_options} -Duser.timezone=UTC -Dderby.system.home={scratch}",
+            f"{java_options} -Duser.timezone=UTC -Dderby.system.home={scratch}",
         )
         .config("spark.sql.shuffle.partitions", str(cores))
         .config("spark.default.parallelism", str(cores))

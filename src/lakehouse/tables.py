@@ -25,6 +25,9 @@ _REWRITES: Counter[str] = Counter()
 _CREATION: dict[str, threading.Lock] = defaultdict(threading.Lock)
 _ROWS_OF_A_FILE = 250_000  # when a table is written anew
 
+GONE = "_gone"
+"""The column of changes that says which rows go."""
+
 
 class Lakehouse:
     """The tables of one home, seen by one job.
@@ -122,24 +125,37 @@ class Lakehouse:
             scope: a condition on the table, as `t`, that every key concerned meets: it prunes files.
             told: what else the commit says.
         """
-        self._ensure(name)
         table = TABLES[name]
-        changes = rows.select(*table.column_names, F.lit(False).alias("_gone"))
+        changes = rows.select(*table.column_names, F.lit(False).alias(GONE))
         if gone is not None:
             same = [F.col(f"a.{key}").eqNullSafe(F.col(f"b.{key}")) for key in table.key]
             leaving = gone.select(*table.key).alias("a").join(rows.alias("b"), _all(same), "left_anti")
-            changes = changes.unionByName(leaving.withColumn("_gone", F.lit(True)), allowMissingColumns=True)
+            changes = changes.unionByName(leaving.withColumn(GONE, F.lit(True)), allowMissingColumns=True)
+        self.apply(name, settle(changes), upto, scope, **told)
+
+    def apply(self, name: str, changes: DataFrame, upto: datetime, scope: Column, **told: int) -> None:
+        """Make changes to rows, in one commit. Doing it again changes nothing.
+
+        Args:
+            name: the table.
+            changes: its columns and `GONE`: whether the row with that key goes; else it comes, or replaces
+                the one with its key. Settled, each key once.
+            upto: ingest stamp that the table's input is done up to with this commit.
+            scope: as of `swap`.
+            told: what else the commit says.
+        """
+        self._ensure(name)
+        table = TABLES[name]
         matches = _all([F.col(f"t.{key}").eqNullSafe(F.col(f"s.{key}")) for key in table.key])
         values: dict[str, str | Column] = {column: f"s.`{column}`" for column in table.column_names}
-        source = settle(changes)
         with self._telling.say(self._metadata(upto, **told)):
             (
                 DeltaTable.forName(self.spark, name)
                 .alias("t")
-                .merge(source.alias("s"), scope & matches)
-                .whenMatchedDelete("s._gone")
+                .merge(changes.alias("s"), scope & matches)
+                .whenMatchedDelete(f"s.{GONE}")
                 .whenMatchedUpdate(set=values)
-                .whenNotMatchedInsert("NOT s._gone", values)
+                .whenNotMatchedInsert(f"NOT s.{GONE}", values)
                 .execute()
             )
         self._empty.discard(name)

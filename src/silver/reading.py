@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakehouse.frames import settle, unfused
+from lakehouse.frames import MANY, settle, unfused
 from silver.copies import PLACE
 from silver.parse import Rules, parse
 from silver.rates import parse_rates
@@ -13,7 +13,6 @@ from silver.steps import Steps, take
 from silver.verdicts import why_unusable
 
 _OF_RATES = (*PLACE, "arrival_time", "raw", "currency", "rate", "valid_from", "reason", "unsure")
-_MANY = 50_000  # records from which it pays to have each column worked out by a method of its own
 _TAKEN_APART = ("key", "headers", "message", "page", "campaign", "known", "agent")
 
 
@@ -47,7 +46,7 @@ class Reader:
             One row a record, settled: coordinates, `timestamp`, `ingested_at`, and what `silver.parse.parse`,
             `silver.rates.parse_rates` and `silver.verdicts.why_unusable` tell, null where it has none.
         """
-        with unfused(records.sparkSession) if count >= _MANY else nullcontext():
+        with unfused(records.sparkSession) if count >= MANY else nullcontext():
             quick = settle(self.read_quickly(records))
         unsure = quick.where("unsure")
         if unsure.isEmpty():

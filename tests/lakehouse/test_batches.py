@@ -57,6 +57,7 @@ def a_run(stop: threading.Event, waiting: Turn) -> Any:
         turn=waiting,
         settings=SimpleNamespace(max_batch_rows=10),
         expect=lambda _rows: None,
+        prepare_for=lambda _rows: None,
         advance=lambda _rows, _seconds: None,
     )
 

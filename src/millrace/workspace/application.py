@@ -72,11 +72,15 @@ class Application:
 
 
 @contextmanager
-def spark_application(settings: Settings) -> Iterator[Application]:
+def spark_application(settings: Settings, goes_on: bool = False) -> Iterator[Application]:
     """Start Spark on this machine, as the only one that writes this home's tables.
 
     Delta's local log is safe for one writing process only, so a lock is held meanwhile. What Spark has to
     say goes to `logs/spark.log` under the home.
+
+    Args:
+        settings: the settings in force.
+        goes_on: whether it is to run until it is stopped, not just to catch up.
 
     Raises:
         MillraceError: if another application has the home, or Spark doesn't start.
@@ -91,7 +95,7 @@ def spark_application(settings: Settings) -> Iterator[Application]:
             "`millrace status` shows it; wait for it, or stop it with `millrace down`",
         ) from None
     try:
-        application = _start(settings)
+        application = _start(settings, goes_on)
         try:
             with sole_writer(settings):
                 yield application
@@ -115,7 +119,7 @@ def own_session(settings: Settings) -> Iterator["SparkSession"]:
         yield application.spark.newSession()
 
 
-def _start(settings: Settings) -> Application:
+def _start(settings: Settings, goes_on: bool) -> Application:
     from lakehouse.spark import build_session
     from millrace.machine.jars import spark_jars
     from millrace.machine.java import java_executable
@@ -128,7 +132,7 @@ def _start(settings: Settings) -> Application:
     jars = spark_jars()
     with stderr_to(log), sigint_kept(), all_or_nothing():
         try:
-            return Application(build_session(settings, jars))
+            return Application(build_session(settings, jars, goes_on=goes_on))
         except MillraceError:
             raise
         except Exception as error:

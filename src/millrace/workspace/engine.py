@@ -100,7 +100,7 @@ def main() -> None:
         kept, scheduled = [job for job in jobs if job.goes_on], [job for job in jobs if job.schedule]
         engine = Engine(settings, kept, stop, scheduled)
         engine.tell("starting")
-        with spark_application(settings) as application:
+        with spark_application(settings, goes_on=True) as application:
             engine.run(application)
     except MillraceError as error:
         say(f"ERROR {error}")
