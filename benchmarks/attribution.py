@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from benchmarks.attribution_peer import StreamJoin
-from benchmarks.attribution_traffic import BATCH, END, Month, sessions_of, stamp_of
+from benchmarks.attribution_traffic import BATCH, END, LATEST, Month, sessions_of, stamp_of
 from benchmarks.bench import application, print_table, progress
 from gold.definitions import DEFINITIONS
 from gold.publish import Publish
@@ -38,12 +38,13 @@ class Bench:
 
     unit: int
     repetitions: int
+    latest: timedelta
     seconds: dict[str, dict[int, float]] = field(default_factory=dict)
 
     def run(self, size: int) -> None:
         """Time both with so many touches behind them, each in a home of its own."""
         with application() as (spark, settings):
-            month = Month(spark, size * self.unit)
+            month = Month(spark, size * self.unit, self.latest)
             progress(f"{size} x: {month.visits:,} touches")
             run = Run("publish", spark, settings, once=True)
             self._fill(run, month)
@@ -84,6 +85,7 @@ class Bench:
             upstream_watermark=END + (number - 1) * timedelta(minutes=40),
         )
         before = run.lake.read(CONVERSIONS.name).count()
+        run.prepare_for(BATCH)
         started = time.monotonic()
         process(batch)
         seconds = time.monotonic() - started
@@ -93,7 +95,7 @@ class Bench:
         return seconds
 
     def _time_peer(self, spark: SparkSession, settings: Settings, size: int) -> None:
-        month = Month(spark, size * self.unit)
+        month = Month(spark, size * self.unit, self.latest)
         peer = StreamJoin(spark, str(settings.home))
         taken = peer.feed(month.events())
         progress(f"{size} x: {_PEER} (took the history in, in {taken:.0f} s)")
@@ -126,9 +128,12 @@ def main() -> int:
     parser.add_argument("--unit", type=int, default=UNIT, help="touches of the smallest history")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="multiples of it, rising")
     parser.add_argument("--repetitions", type=int, default=3, help="micro-batches timed for each figure")
+    parser.add_argument(
+        "--late-days", type=float, default=LATEST / timedelta(days=1), help="how late events are at most"
+    )
     options = parser.parse_args()
     sizes = tuple(map(int, options.sizes.split(",")))
-    bench = Bench(options.unit, options.repetitions)
+    bench = Bench(options.unit, options.repetitions, timedelta(days=options.late_days))
     for size in sizes:
         bench.run(size)
     ratio = _report(bench, sizes)

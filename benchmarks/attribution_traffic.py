@@ -19,6 +19,7 @@ BATCH = 20_000  # events of a micro-batch
 _OF_A_VISIT = 5  # events
 _ORDERS = 20  # one visit in so many
 _LATE = 50  # one event in so many
+LATEST = timedelta(days=2)  # how late at most, as in the sample traffic
 _CHANNELS = ("Organic Search", "Email", "Paid Search", "Direct")
 
 
@@ -34,10 +35,12 @@ class Month:
     Args:
         spark: a session.
         visits: how many.
+        latest: how far back late events of the micro-batches lie.
     """
 
     spark: SparkSession
     visits: int
+    latest: timedelta = LATEST
 
     @property
     def visitors(self) -> int:
@@ -60,13 +63,14 @@ class Month:
         return _complete(rows, stamp_of(0))
 
     def batch(self, number: int) -> DataFrame:
-        """silver.events of a micro-batch: visits of five events, some late ones in the month, orders."""
+        """silver.events of a micro-batch: visits of five events, some of them late, orders."""
         of_visit, place = F.floor(F.col("id") / _OF_A_VISIT), F.col("id") % _OF_A_VISIT
         visit = of_visit + number * BATCH
         late = F.col("id") % _LATE == _LATE // 2
         soon = F.lit(END) + F.make_dt_interval(mins=F.lit(number * 40)) + F.make_dt_interval(secs=place * 20)
-        back = F.make_dt_interval(secs=(F.xxhash64("id") % F.lit(int(MONTH.total_seconds()))).cast("bigint"))
-        at = F.when(late, F.lit(END) - F.lit(timedelta(hours=1)) - F.abs(back)).otherwise(soon)
+        back = F.pmod(F.xxhash64("id"), F.lit(int(self.latest.total_seconds())))
+        late_at = F.lit(END) - F.lit(timedelta(hours=1)) - F.make_dt_interval(secs=back.cast("bigint"))
+        at = F.when(late, late_at).otherwise(soon)
         visitor = _visitor(F.pmod(F.xxhash64(visit), F.lit(self.visitors)))
         ordered = (place == _OF_A_VISIT - 1) & (of_visit % (_ORDERS // _OF_A_VISIT) == 0) & ~late
         event = visit * _OF_A_VISIT + place

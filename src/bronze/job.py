@@ -13,6 +13,7 @@ from bronze.ingest import Ingest, ingest_records
 from bronze.kafka import Spans, offset_spans, read_records, send_heartbeat
 from bronze.offsets import next_offsets
 from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.frames import MANY
 from lakehouse.job import Job, Run
 from lakehouse.ledger import Ledger, now
 
@@ -43,6 +44,7 @@ def _start(run: Run, spans: Spans) -> tuple[StreamingQuery, Ingest]:
     sink = Ingest(run, lambda: str(checkpoint.query_id), committed)
     sink.settle()
     starting = next_offsets(run.lake.read(KAFKA_RECORDS.name), list(spans)) if not kept else "earliest"
+    run.prepare_for(MANY if run.once else 0)  # what comes every few seconds is little
     writer = ingest_records(read_records(run.spark, run.settings, starting), sink.write)
     writer = writer.option("checkpointLocation", str(checkpoint.folder))
     interval = f"{run.settings.trigger_interval.total_seconds()} seconds"

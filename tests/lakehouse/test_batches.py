@@ -49,7 +49,9 @@ class Turn:
 
 
 def a_run(stop: threading.Event, waiting: Turn) -> Any:
+    prepared = list[int]()
     return SimpleNamespace(
+        prepared=prepared,
         job="refine",
         lake=None,
         stop=stop,
@@ -57,7 +59,7 @@ def a_run(stop: threading.Event, waiting: Turn) -> Any:
         turn=waiting,
         settings=SimpleNamespace(max_batch_rows=10),
         expect=lambda _rows: None,
-        prepare_for=lambda _rows: None,
+        prepare_for=prepared.append,
         advance=lambda _rows, _seconds: None,
     )
 
@@ -104,9 +106,10 @@ def test_what_comes_while_waiting_for_a_turn_is_in_the_batch(monkeypatch: pytest
         done.append(batch)
         return Outcome(input_rows=batch.rows)
 
-    waiting = Turn(lambda: monkeypatch.setattr(GrowingLedger, "told", 1))
-    follow(a_run(threading.Event(), waiting), "ingest", process)
+    run = a_run(threading.Event(), Turn(lambda: monkeypatch.setattr(GrowingLedger, "told", 1)))
+    follow(run, "ingest", process)
     assert [(batch.upto, batch.rows) for batch in done] == [(NOON + MINUTE, 2)]
+    assert run.prepared == [2]
 
 
 class LateLedger(GrowingLedger):
