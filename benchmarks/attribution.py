@@ -85,7 +85,7 @@ class Bench:
             upstream_watermark=END + (number - 1) * timedelta(minutes=40),
         )
         before = run.lake.read(CONVERSIONS.name).count()
-        run.prepare_for(BATCH)
+        run.prepare_for(BATCH, month.visits)
         started = time.monotonic()
         process(batch)
         seconds = time.monotonic() - started

@@ -99,7 +99,7 @@ def follow(
     """
     ledger = Ledger(run.lake)
     source = _Source(run, ledger, upstream, hearing, reached)
-    last = ledger.last(run.job)
+    last, behind = ledger.last(run.job), ledger.rows_read(run.job)
     while not run.stop.is_set():
         began, told = time.monotonic(), ledger.told
         batch, done = source.look(last), None
@@ -110,12 +110,12 @@ def follow(
                 if ledger.told != told:  # what came while waiting need not wait another round
                     batch = source.look(last)
                 if batch:
-                    run.prepare_for(batch.rows)
+                    run.prepare_for(batch.rows, behind)
                     admitted = admits(batch) if admits else batch
                     done = _run_batch(run, ledger, admitted, process) if admitted else None
                 elif idle:
                     idle()
-        last = done or last
+        last, behind = done or last, behind + (done.input_rows if done else 0)
         if done is None and run.once:
             return
         if batch is None:

@@ -13,6 +13,9 @@ _COMPILING = "spark.sql.codegen.factoryMode"
 MANY = 50_000
 """Rows of a micro-batch from which compiling pays: docs/decisions/0020."""
 
+LONG = 1_000_000
+"""Rows of a history from which it pays: what a micro-batch touches lies in files of many rows by then."""
+
 
 def settle(frame: DataFrame) -> DataFrame:
     """Compute a frame now and forget how it came about.
@@ -26,7 +29,7 @@ def settle(frame: DataFrame) -> DataFrame:
     return frame.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
 
 
-def prepare_for(spark: SparkSession, rows: int) -> None:
+def prepare_for(spark: SparkSession, rows: int, behind: int) -> None:
     """Have a session's queries interpreted from now on if they are about few rows, else compiled.
 
     Stamps stand in the code that Spark generates, so that of a micro-batch has never been seen before: it
@@ -35,8 +38,10 @@ def prepare_for(spark: SparkSession, rows: int) -> None:
     Args:
         spark: the session.
         rows: of the micro-batch to come.
+        behind: rows of all those before it.
     """
-    _try_to_set(spark, _COMPILING, "FALLBACK" if rows >= MANY else "NO_CODEGEN")
+    pays = rows >= MANY or behind >= LONG
+    _try_to_set(spark, _COMPILING, "FALLBACK" if pays else "NO_CODEGEN")
 
 
 @contextmanager

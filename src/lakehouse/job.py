@@ -67,9 +67,9 @@ class Run:
         """Say what the job is at, in a line."""
         self.watcher.say(self.job, line)
 
-    def prepare_for(self, rows: int) -> None:
-        """Get ready for a micro-batch of so many rows."""
-        prepare_for(self.spark, rows)
+    def prepare_for(self, rows: int, behind: int = 0) -> None:
+        """Get ready for a micro-batch of so many rows, with so many behind it."""
+        prepare_for(self.spark, rows, behind)
 
 
 Body = Callable[[Run], None]

@@ -31,6 +31,9 @@ class ShortLedger:
     def after(self, job: str, _position: Any) -> list[Entry]:
         return [] if self.recorded else [Entry(job, 0, NOON, NOON, 0.0, 1)]
 
+    def rows_read(self, _job: str) -> int:
+        return 5
+
     def record(self, entry: Entry) -> None:
         self.recorded.append(entry)
 
@@ -49,7 +52,7 @@ class Turn:
 
 
 def a_run(stop: threading.Event, waiting: Turn) -> Any:
-    prepared = list[int]()
+    prepared = list[tuple[int, int]]()
     return SimpleNamespace(
         prepared=prepared,
         job="refine",
@@ -59,7 +62,7 @@ def a_run(stop: threading.Event, waiting: Turn) -> Any:
         turn=waiting,
         settings=SimpleNamespace(max_batch_rows=10),
         expect=lambda _rows: None,
-        prepare_for=prepared.append,
+        prepare_for=lambda rows, behind: prepared.append((rows, behind)),
         advance=lambda _rows, _seconds: None,
     )
 
@@ -109,7 +112,7 @@ def test_what_comes_while_waiting_for_a_turn_is_in_the_batch(monkeypatch: pytest
     run = a_run(threading.Event(), Turn(lambda: monkeypatch.setattr(GrowingLedger, "told", 1)))
     follow(run, "ingest", process)
     assert [(batch.upto, batch.rows) for batch in done] == [(NOON + MINUTE, 2)]
-    assert run.prepared == [2]
+    assert run.prepared == [(2, 5)]
 
 
 class LateLedger(GrowingLedger):

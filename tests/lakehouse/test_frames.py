@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from lakehouse.frames import MANY, prepare_for, unfused
+from lakehouse.frames import LONG, MANY, prepare_for, unfused
 
 
 class Conf:
@@ -34,16 +34,24 @@ def session(conf: Conf) -> SparkSession:
     return cast("SparkSession", found)
 
 
-@pytest.mark.parametrize(("rows", "mode"), [(0, "NO_CODEGEN"), (MANY - 1, "NO_CODEGEN"), (MANY, "FALLBACK")])
-def test_few_rows_are_interpreted_many_compiled(rows, mode):
+@pytest.mark.parametrize(
+    ("rows", "behind", "mode"),
+    [
+        (0, 0, "NO_CODEGEN"),
+        (MANY - 1, LONG - 1, "NO_CODEGEN"),
+        (MANY, 0, "FALLBACK"),
+        (1, LONG, "FALLBACK"),
+    ],
+)
+def test_few_rows_with_few_behind_them_are_interpreted(rows, behind, mode):
     conf = Conf()
-    prepare_for(session(conf), rows)
+    prepare_for(session(conf), rows, behind)
     assert list(conf.values.values()) == [mode]
 
 
 def test_a_runtime_that_refuses_goes_on_as_it_is():
     conf = Conf(refuses=True)
-    prepare_for(session(conf), 1)
+    prepare_for(session(conf), 1, 0)
     with unfused(session(conf)):
         pass
     assert conf.values == {}
