@@ -1,0 +1,82 @@
+"""When summaries are brought up to date, without Spark: on a clock of its own."""
+
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from gold import summaries
+from gold.summaries import Summaries
+from kit.records import NOON
+from lakehouse.job import Run
+
+INTERVAL = 10.0  # seconds
+
+
+class Clock:
+    """Goes on by what summing up takes."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.begun: list[float] = []
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def work(self, seconds: float) -> None:
+        self.begun.append(self.now)
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(summaries, "time", clock)
+    return clock
+
+
+def taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Summaries:
+    """Summaries that take so long, and have something to do."""
+    lake = SimpleNamespace(last_commit=lambda _table: {})
+    settings = SimpleNamespace(
+        business_time_zone="UTC", summary_interval=timedelta(seconds=INTERVAL), reporting_currency="EUR"
+    )
+    run: Any = SimpleNamespace(lake=lake, settings=settings)
+    monkeypatch.setattr(summaries.Traffic, "take_in", lambda *_: clock.work(seconds))
+    for part in ("_finish", "_take_days"):
+        monkeypatch.setattr(Summaries, part, lambda *_: None)
+    return Summaries(cast("Run", run))
+
+
+def begun(clock: Clock, todo: Summaries, sparing: bool, until: float) -> list[float]:
+    """When they were begun, something new being there every second, in seconds from the first time."""
+    while clock.now < until:
+        todo.expect(NOON, NOON)
+        todo.take_in(sparing=sparing)
+        clock.now += 1
+    return [at - clock.begun[0] for at in clock.begun]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "sparing", "pause"),
+    [(1.0, False, INTERVAL), (4.0, False, INTERVAL), (1.0, True, INTERVAL), (4.0, True, 20.0)],
+)
+def test_a_fifth_of_the_time_is_taken_from_other_work(seconds, sparing, pause, clock, monkeypatch):
+    starts = begun(clock, taking(seconds, clock, monkeypatch), sparing, until=1100)
+    assert starts == [number * pause for number in range(len(starts))]
+    assert len(starts) == -(-100 // int(pause))
+
+
+def test_what_has_to_be_done_now_does_not_wait(clock, monkeypatch):
+    todo = taking(4.0, clock, monkeypatch)
+    for _ in range(2):
+        todo.expect(NOON, NOON)
+        todo.take_in(now=True)
+    assert clock.begun == [1000.0, 1004.0]
+
+
+def test_nothing_new_is_nothing_to_do(clock, monkeypatch):
+    todo = taking(4.0, clock, monkeypatch)
+    todo.take_in(now=True)
+    assert clock.begun == []
