@@ -39,9 +39,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Summaries:
     """Summaries that take so long, and have something to do."""
     lake = SimpleNamespace(last_commit=lambda _table: {})
-    settings = SimpleNamespace(
-        business_time_zone="UTC", summary_interval=timedelta(seconds=INTERVAL), reporting_currency="EUR"
-    )
+    settings = SimpleNamespace(business_time_zone="UTC", summary_interval=timedelta(seconds=INTERVAL))
     run: Any = SimpleNamespace(lake=lake, settings=settings)
     monkeypatch.setattr(summaries.Traffic, "take_in", lambda *_: clock.work(seconds))
     for part in ("_finish", "_take_days"):
