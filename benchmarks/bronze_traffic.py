@@ -1,5 +1,6 @@
 """Bronze as ingest would have left it: sample traffic, multiplied."""
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from itertools import islice
 
@@ -19,7 +20,13 @@ _NAMES = ("messageId", "anonymousId", "userId", "order_id")  # what makes one vi
 
 
 def fill_bronze(lake: Lakehouse, events: int, batch: int) -> None:
-    """Write bronze.kafka_records and the ledger of ingest, in the order of arrival.
+    """Write bronze.kafka_records and the ledger of ingest, in the order of arrival; see `trickle_in`."""
+    for _ in trickle_in(lake, events, batch):
+        pass
+
+
+def trickle_in(lake: Lakehouse, events: int, batch: int) -> Iterator[datetime]:
+    """Write records and the ledger of ingest, an ingest stamp at a time.
 
     The sample is taken several times over, each time with other visitors, orders and UIDs, record beside
     record: so a batch has as many visitors at once as a larger shop has.
@@ -28,6 +35,9 @@ def fill_bronze(lake: Lakehouse, events: int, batch: int) -> None:
         lake: as ingest sees it; empty.
         events: records in all; above `SAMPLE` a multiple of it.
         batch: records of an ingest stamp.
+
+    Yields:
+        The stamp, once its records are there.
     """
     twins = max(events // SAMPLE, 1)
     lines = min(events, SAMPLE)
@@ -39,6 +49,7 @@ def fill_bronze(lake: Lakehouse, events: int, batch: int) -> None:
         lake.append(KAFKA_RECORDS.name, rows.withColumn("ingested_at", F.lit(stamp)), upto=stamp)
         taken = min(per_batch, lines - first) * twins
         Ledger(lake).record(Entry("ingest", number, stamp, stamp, 0.0, taken, taken))
+        yield stamp
 
 
 def _sample(lake: Lakehouse, lines: int) -> DataFrame:

@@ -13,8 +13,9 @@ from pyspark.sql import functions as F
 from benchmarks.bench import application, print_table, progress
 from benchmarks.bronze_traffic import fill_bronze
 from lakehouse.contracts.bronze import KAFKA_RECORDS
-from lakehouse.frames import settle, unfused
+from lakehouse.frames import settle
 from lakehouse.tables import Lakehouse
+from lakehouse.tuning import unfused
 from silver.parse import load_rules
 from silver.reading import Reader
 

@@ -1,95 +1,170 @@
-"""Do files stay few and micro-batches quick over a day of small commits, with maintenance every hour?"""
+"""Do files stay few and micro-batches quick over a day of small commits, with maintenance as scheduled?"""
 
 import argparse
 import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from statistics import median
 
 from pyspark.sql import SparkSession
 
 from benchmarks.bench import application, print_table, progress
-from benchmarks.bronze_traffic import fill_bronze
+from benchmarks.bronze_traffic import trickle_in
 from gold.job import publish
 from lakehouse.contracts import TABLES
-from lakehouse.job import Run, Watcher
+from lakehouse.instants import EPOCH
+from lakehouse.job import Body, Run
+from lakehouse.ledger import Ledger
 from lakehouse.maintenance_job import maintain
+from lakehouse.recall import sole_writer
 from lakehouse.settings import Settings
 from lakehouse.tables import Lakehouse
+from millrace.workspace.turns import Turns
 from silver.refine_job import refine
+from silver.repair_job import repair
 
 MOST_FILES, MOST_GROWTH = 100, 1.2
 EVENTS = 50  # of a commit
-WARM_UP = 0.05  # of the batches
-_JOBS = {"refine": refine, "publish": publish}
+WARM_UP = 0.05  # of the commits
+_PACE = timedelta(minutes=5)  # of repair and of summaries: the day goes by some fifteen times as fast
+_JOBS: dict[str, Body] = {"refine": refine, "repair": repair, "publish": publish}
+_ROUND = "until it is in gold"
 
 
 @dataclass
-class Day(Watcher):
-    """Watches jobs, and has maintenance run each time an hour's worth of commits has been done.
+class Pipeline:
+    """The jobs behind ingest, each going on in a thread of its own and taking turns, as under `millrace up`.
 
     Args:
         spark: the application's session.
         settings: of the home.
-        hour: commits of an hour.
     """
 
     spark: SparkSession
     settings: Settings
-    hour: int
+    stop: threading.Event = field(default_factory=threading.Event)
+    turns: Turns = field(default_factory=lambda: Turns(1))
+    failed: list[BaseException] = field(default_factory=list)
+
+    def run_of(self, job: str) -> Run:
+        """What a job is given to run with."""
+        spark = self.spark.newSession()
+        return Run(job, spark, self.settings, once=False, stop=self.stop, turn=self.turns)
+
+    @contextmanager
+    def going_on(self) -> Iterator[Ledger]:
+        """Keep the jobs running meanwhile; gives their ledger."""
+        threads = [threading.Thread(target=self._keep, args=job) for job in _JOBS.items()]
+        for thread in threads:
+            thread.start()
+        try:
+            yield Ledger(Lakehouse(self.spark.newSession(), self.settings, "bench"))
+        finally:
+            self.stop.set()
+            for thread in threads:
+                thread.join()
+
+    def _keep(self, name: str, body: Body) -> None:
+        try:
+            body(self.run_of(name))
+        except BaseException as error:
+            self.failed.append(error)
+            raise
+
+    def wait_for(self, ledger: Ledger, stamp: datetime) -> None:
+        """Wait until publish has come so far.
+
+        Raises:
+            RuntimeError: if a job has failed.
+        """
+        while True:
+            told, last = ledger.told, ledger.last("publish")
+            if last and last.position >= stamp:
+                return
+            if self.failed:
+                raise RuntimeError("a job has failed") from self.failed[0]
+            ledger.wait(told, 1.0, self.stop)
+
+
+@dataclass
+class Day:
+    """What a day came to.
+
+    Args:
+        seconds: of each commit's micro-batches by job, and until it was in gold.
+        files: the most live files that each table had at any full hour, before maintenance.
+        tidying: seconds of each maintenance.
+    """
+
     seconds: dict[str, list[float]] = field(default_factory=dict)
     files: dict[str, int] = field(default_factory=dict)
-
-    def advance(self, job: str, rows: int, seconds: float) -> None:
-        """Note a micro-batch; at the full hour tidy up and count files."""
-        times = self.seconds.setdefault(job, [])
-        times.append(seconds)
-        if len(times) % self.hour == 0:
-            before = self._count()
-            maintain(Run("maintenance", self.spark.newSession(), self.settings, once=True))
-            after = self._count()
-            self.files = {name: max(count, self.files.get(name, 0)) for name, count in after.items()}
-            most = max(before, key=lambda name: before[name])
-            progress(f"{job}, {len(times)} commits: {most} {before[most]} files, {after[most]} after")
-
-    def _count(self) -> dict[str, int]:
-        lake = Lakehouse(self.spark.newSession(), self.settings, "bench")
-        there = [name for name in TABLES if lake.is_there(name)]
-        return {name: len(lake.read(name).inputFiles()) for name in there}
+    tidying: list[float] = field(default_factory=list)
 
 
-def run(commits: int, hours: int, jobs: list[str]) -> Day:
-    """A day of so many commits, by each job in turn."""
-    with application() as (spark, settings):
-        settings = settings.model_copy(update={"max_batch_rows": EVENTS})
-        day = Day(spark, settings, max(commits // hours, 1))
-        fill_bronze(Lakehouse(spark.newSession(), settings, "ingest"), commits * EVENTS, EVENTS)
-        for name in jobs:
-            _JOBS[name](Run(name, spark.newSession(), settings, once=True, watcher=day))
+def run(commits: int, tidied: int) -> Day:
+    """A day of so many commits, one after the other, with maintenance so often."""
+    with application() as (spark, settings), sole_writer(settings):
+        paced = settings.model_copy(update={"repair_interval": _PACE, "summary_interval": _PACE})
+        day, pipeline = Day(), Pipeline(spark, paced)
+        ingest = pipeline.run_of("ingest")
+        ingest.prepare_for(0)
+        arriving = trickle_in(ingest.lake, commits * EVENTS, EVENTS)
+        due = {round(commits * part / tidied) for part in range(1, tidied + 1)}
+        rounds = day.seconds.setdefault(_ROUND, [])
+        with pipeline.going_on() as ledger:
+            for number, stamp in enumerate(arriving, 1):
+                began = time.monotonic()
+                pipeline.wait_for(ledger, stamp)
+                rounds.append(time.monotonic() - began)
+                if number in due:
+                    _tidy_up(pipeline, day, number)
+        for job in _JOBS:
+            day.seconds[job] = [entry.seconds for entry in ledger.after(job, EPOCH) if entry.input_rows]
         return day
+
+
+def _tidy_up(pipeline: Pipeline, day: Day, number: int) -> None:
+    files = _count(pipeline)
+    for name, count in files.items():
+        day.files[name] = max(count, day.files.get(name, 0))
+    began = time.monotonic()
+    maintain(pipeline.run_of("maintenance"))
+    day.tidying.append(time.monotonic() - began)
+    most = max(files, key=lambda name: files[name])
+    last = median(day.seconds[_ROUND][-10:])
+    progress(f"{number} commits: {last:.1f} s each, {files[most]} files in {most}")
+
+
+def _count(pipeline: Pipeline) -> dict[str, int]:
+    lake = Lakehouse(pipeline.spark.newSession(), pipeline.settings, "bench")
+    return {name: len(lake.read(name).inputFiles()) for name in TABLES if lake.is_there(name)}
 
 
 def main() -> None:
     """Run the benchmark and fail if files or times grow."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="make bench-trickle", description=__doc__)
     parser.add_argument("--commits", type=int, default=1000)
-    parser.add_argument("--hours", type=int, default=24, help="maintenance runs so often")
-    parser.add_argument("--jobs", nargs="+", choices=_JOBS, default=list(_JOBS))
+    parser.add_argument("--tidied", type=int, default=48, help="how often maintenance runs in the day")
     given = parser.parse_args()
-    day = run(given.commits, given.hours, given.jobs)
+    day = run(given.commits, given.tidied)
     rows, worst = [], 0.0
-    for job, times in day.seconds.items():
+    for name, times in day.seconds.items():
         steady = times[int(len(times) * WARM_UP) :]
         part = max(len(steady) // 5, 1)
         first, last = median(steady[:part]), median(steady[-part:])
         worst = max(worst, last / first)
-        rows.append([job, f"{len(times):,}", f"{first:.2f}", f"{last:.2f}", f"{last / first:.2f}"])
+        rows.append([name, f"{len(times):,}", f"{first:.2f}", f"{last:.2f}", f"{last / first:.2f}"])
     title = f"Seconds per micro-batch of {EVENTS} events: median of the first and the last fifth"
     print_table(title, ["", "batches", "first", "last", "last / first"], rows)
     files = sorted(day.files.items(), key=lambda item: -item[1])
-    print_table(
-        "Most live files after maintenance", ["", "files"], [[name, str(count)] for name, count in files]
-    )
-    if worst > MOST_GROWTH or max(day.files.values(), default=0) >= MOST_FILES:
+    counted = [[name, str(count)] for name, count in files]
+    print_table("Most live files, counted before each maintenance", ["", "files"], counted)
+    print(f"Maintenance: {len(day.tidying)} times, {median(day.tidying):.1f} s in the middle.")
+    if worst > MOST_GROWTH or files[0][1] >= MOST_FILES:
         sys.exit(f"grown: {worst:.2f} x, {files[0][1]} files")
 
 

@@ -13,9 +13,9 @@ from bronze.ingest import Ingest, ingest_records
 from bronze.kafka import Spans, offset_spans, read_records, send_heartbeat
 from bronze.offsets import next_offsets
 from lakehouse.contracts.bronze import KAFKA_RECORDS
-from lakehouse.frames import MANY
 from lakehouse.job import Job, Run
 from lakehouse.ledger import Ledger, now
+from lakehouse.tuning import MANY
 
 _POLL_SECONDS = 1
 

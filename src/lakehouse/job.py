@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from lakehouse.errors import MillraceError
-from lakehouse.frames import prepare_for
 from lakehouse.parameters import Parameters, parse_parameters
 from lakehouse.sessions import found_session
 from lakehouse.settings import Settings, load_settings
 from lakehouse.tables import Lakehouse
+from lakehouse.tuning import MANY, Tuning
 
 
 class Watcher:
@@ -54,6 +54,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self.lake = Lakehouse(self.spark, self.settings, self.job)
+        self._tuning = Tuning(self.spark)
 
     def expect(self, rows: int) -> None:
         """Tell how many rows are waiting, those of the batch at hand included."""
@@ -69,7 +70,8 @@ class Run:
 
     def prepare_for(self, rows: int, behind: int = 0) -> None:
         """Get ready for a micro-batch of so many rows, with so many behind it."""
-        prepare_for(self.spark, rows, behind)
+        self._tuning.prepare_for(rows, behind)
+        self.lake.in_one_file = rows < MANY
 
 
 Body = Callable[[Run], None]

@@ -35,7 +35,12 @@ _SESSION = {
     "spark.log.level": "ERROR",
 }
 
-_HERE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_HERE = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+}
 _ON_A_CLUSTER = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.shuffle.partitions": "24",

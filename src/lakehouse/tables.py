@@ -40,6 +40,10 @@ class Lakehouse:
         spark: a session of the job's own, since some settings of a commit belong to the session.
         settings: the settings in force.
         job: the job's name, written into its commits.
+
+    Attributes:
+        standing: what is read instead of a table, if not None.
+        in_one_file: whether rows that are added are few: each file costs whoever reads the table.
     """
 
     def __init__(self, spark: SparkSession, settings: Settings, job: str) -> None:
@@ -47,6 +51,7 @@ class Lakehouse:
         self.settings = settings
         self.job = job
         self.standing: Callable[[str], DataFrame | None] = lambda _: None
+        self.in_one_file = False
         self._telling = Telling(spark)
         self._ready: set[str] = set()
         self._empty: set[str] = set()
@@ -194,7 +199,8 @@ class Lakehouse:
 
     def _write(self, name: str, rows: DataFrame, mode: str, metadata: str, **options: str | int) -> None:
         self._ensure(name)
-        writer = rows.select(*TABLES[name].column_names).write.format("delta").mode(mode)
+        rows = rows.select(*TABLES[name].column_names)
+        writer = (rows.coalesce(1) if self.in_one_file else rows).write.format("delta").mode(mode)
         writer.options(userMetadata=metadata, **options).saveAsTable(name)
         self._empty.discard(name)
         if mode != "append":

@@ -5,7 +5,8 @@ from contextlib import nullcontext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lakehouse.frames import MANY, settle, unfused
+from lakehouse.frames import settle
+from lakehouse.tuning import MANY, unfused
 from silver.copies import PLACE
 from silver.parse import Rules, parse
 from silver.rates import parse_rates

@@ -1,0 +1,74 @@
+"""How a session works through queries, by how much there is to do. Nothing but time and files hangs on it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+_FUSING = "spark.sql.codegen.wholeStage"
+_FOR_FEW = {
+    # Stamps stand in the code that Spark generates, so that of a micro-batch has never been seen before: it
+    # is compiled for this micro-batch alone, and again by Java. That pays by the row.
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # One task a stage, since the second takes longer to start than the first to do it all.
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.files.minPartitionNum": "1",
+}
+
+MANY = 50_000
+"""Rows of a micro-batch from which compiling and sharing out pay: docs/decisions/0020, 0021."""
+
+LONG = 1_000_000
+"""Rows of a history from which they do: what a micro-batch touches lies in files of many rows by then."""
+
+
+class Tuning:
+    """A session's settings for micro-batches of few rows, and back.
+
+    Args:
+        spark: the session.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._usual = {name: spark.conf.get(name, None) for name in _FOR_FEW}
+
+    def prepare_for(self, rows: int, behind: int) -> None:
+        """Set what queries go by from now on.
+
+        Args:
+            rows: of the micro-batch to come.
+            behind: rows of all those before it.
+        """
+        few = rows < MANY and behind < LONG
+        for name, value in (_FOR_FEW if few else self._usual).items():
+            _try_to_set(self._spark, name, value)
+
+
+@contextmanager
+def unfused(spark: SparkSession) -> Iterator[None]:
+    """Let frames that are settled meanwhile be computed operator by operator.
+
+    Spark makes one method of a whole stage. Java compiles none of more than 8,000 bytes: one that works out
+    many columns has 30,000, and is interpreted for every row. An operator by itself is split into small
+    methods. They take longer to make, so it pays for many rows.
+
+    Args:
+        spark: a session that nobody else uses meanwhile.
+    """
+    before = spark.conf.get(_FUSING, "true")
+    _try_to_set(spark, _FUSING, "false")
+    try:
+        yield
+    finally:
+        _try_to_set(spark, _FUSING, before)
+
+
+def _try_to_set(spark: SparkSession, name: str, value: str | None) -> None:
+    """Set what makes queries quicker and nothing else; a runtime that won't have it does as it likes."""
+    with suppress(PySparkException):
+        if value is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, value)
