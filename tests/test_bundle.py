@@ -47,7 +47,7 @@ def test_the_bundle_is_right(name: str) -> None:
         ("references", "bundle.yml", "events_topic: ${var.events_topic}", "events_topic: events"),
         ("paths", "resources/dashboard.app.yml", "../dashboards", "../dashboard"),
         ("paths", "resources/serverless.yml", "../dist/*.whl", "./dist/*.whl"),
-        ("schedules", "resources/maintenance.job.yml", "0 40 * * * ?", "0 40 * * *"),
+        ("schedules", "resources/maintenance.job.yml", "0 10,40 * * * ?", "0 10,40 * * *"),
         ("schedules", "bundle.yml", "default: UTC", "default: Middle/Earth"),
         ("compute", "resources/classic.yml", "job_cluster_key: default\n              lib", "lib"),
         ("app", "dashboards/requirements.txt", "streamlit==", "streamlit==0."),

@@ -21,7 +21,6 @@ from lakehouse.contracts.gold import (
     TOUCHES,
 )
 from lakehouse.contracts.silver import EVENTS, SEARCHES, SESSIONS
-from lakehouse.frames import settle
 from lakehouse.restating import restate
 from lakehouse.tables import Lakehouse
 
@@ -53,7 +52,7 @@ class Daily:
 
     def _restate(self, name: str, rows: DataFrame, days: Days, upto: datetime) -> None:
         before = self._lake.read(name).where(days.are("day"))
-        restate(self._lake, name, settle(before), settle(rows), upto)
+        restate(self._lake, name, before, rows, upto)
 
     def measure(self, days: Days, view: View, orders: Iterable[str]) -> dict[str, DataFrame]:
         """What the tables are to say of some days, by name of the table."""

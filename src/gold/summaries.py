@@ -4,6 +4,8 @@ And whether conversions are final, which goes by the watermark alone.
 """
 
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 
 from pyspark.sql import functions as F
@@ -20,7 +22,7 @@ from lakehouse.frames import settle
 from lakehouse.job import Run
 from lakehouse.restating import restate
 
-_SPARING = 5  # times as long as the last time took, from its beginning
+_WINDOWS, _DAYS = 10, 20  # one part in so many of publish's time, while batches follow each other
 
 
 class Summaries:
@@ -34,37 +36,30 @@ class Summaries:
         self._run = run
         self._traffic = Traffic(run.lake, run.settings.business_time_zone)
         self._daily = Daily(run.lake, run.settings.business_time_zone)
-        self._taken_at = 0.0  # on the monotonic clock
-        self._took = 0.0  # seconds
+        pause = run.settings.summary_interval.total_seconds()
+        self._parts = (_Part(self._traffic.take_in, pause, _WINDOWS), _Part(self._sum_days, pause, _DAYS))
         self.done = int(str(run.lake.last_commit(VISITOR_MINUTES.name).get("summarized", 0)))
-        self._to_do: tuple[datetime, datetime] | None = None
 
     def expect(self, upto: datetime, watermark: datetime) -> None:
         """There is something new, as far as an ingest stamp, results being complete up to a watermark."""
-        self._to_do = upto, watermark
+        for part in self._parts:
+            part.to_do = upto, watermark
 
     def take_in(self, now: bool = False, sparing: bool = False) -> None:
         """Bring in what is new, if anything is.
 
         Args:
             now: whether or not the last time is long enough ago.
-            sparing: other work may be waiting; a fifth of the time at most is taken from it.
+            sparing: other work may be waiting, so that little of the time is taken from it.
         """
-        if self._to_do is None or not (now or self._is_time(sparing)):
-            return
-        upto, watermark = self._to_do
-        self._taken_at = time.monotonic()
-        known = int(str(self._run.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
-        side_by_side([lambda: self._traffic.take_in(upto, watermark), lambda: self._finish(upto, watermark)])
-        self._take_days(upto, watermark)
-        self.done, self._to_do = known, None
-        self._took = time.monotonic() - self._taken_at
+        for part in self._parts:
+            if now or part.is_time(sparing):
+                part.take_in()
 
-    def _is_time(self, sparing: bool) -> bool:
-        pause = self._run.settings.summary_interval.total_seconds()
-        if sparing:
-            pause = max(pause, _SPARING * self._took)
-        return time.monotonic() - self._taken_at >= pause
+    def _sum_days(self, upto: datetime, watermark: datetime) -> None:
+        known = int(str(self._run.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
+        side_by_side([lambda: self._finish(upto, watermark), lambda: self._take_days(upto, watermark)])
+        self.done = known
 
     def _finish(self, upto: datetime, watermark: datetime) -> None:
         """Say of conversions that the watermark has passed them."""
@@ -79,3 +74,32 @@ class Summaries:
             view = view_all(self._run.lake, watermark)
             orders = load_refunds(self._run.settings.conf).values()
             self._daily.take_in(days, view, orders, upto)
+
+
+@dataclass
+class _Part:
+    """What is brought up to date together.
+
+    Args:
+        work: does it, as far as an ingest stamp and a watermark.
+        pause: seconds between two times, at least.
+        sparing: while other work may be waiting, at least so many times as long as the last time took.
+    """
+
+    work: Callable[[datetime, datetime], None]
+    pause: float
+    sparing: int
+    to_do: tuple[datetime, datetime] | None = None
+    begun_at: float = 0.0  # on the monotonic clock
+    took: float = 0.0  # seconds
+
+    def is_time(self, sparing: bool) -> bool:
+        pause = max(self.pause, self.sparing * self.took) if sparing else self.pause
+        return time.monotonic() - self.begun_at >= pause
+
+    def take_in(self) -> None:
+        if self.to_do is None:
+            return
+        self.begun_at = time.monotonic()
+        self.work(*self.to_do)
+        self.to_do, self.took = None, time.monotonic() - self.begun_at

@@ -13,6 +13,8 @@ from lakehouse.instants import EPOCH
 from lakehouse.job import Run
 from lakehouse.ledger import Entry, Ledger, now
 
+_SPARING = 10  # times as long as the last batch took, from its beginning, for a job that has a pause
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -93,13 +95,15 @@ def follow(
             broken off, and is done again as it was: what came since may not join it, since what is late
             and what is over has been decided already.
         hearing: another job, of what whose batches changed the job hears besides.
-        pause: between the beginnings of two batches of a job that goes on; else it begins as soon as it can.
+        pause: between the beginnings of two batches of a job that goes on, and ten times what the last one
+            took at least; else it begins as soon as it can.
         idle: called when nothing is left to be done.
         admits: asked before each batch what of it may be done now; None: it waits, and is asked about again.
     """
     ledger = Ledger(run.lake)
     source = _Source(run, ledger, upstream, hearing, reached)
-    last, behind = ledger.last(run.job), ledger.rows_read(run.job)
+    last = ledger.last(run.job)
+    behind = ledger.rows_read(run.job) if last else 0
     while not run.stop.is_set():
         began, told = time.monotonic(), ledger.told
         batch, done = source.look(last), None
@@ -121,7 +125,7 @@ def follow(
         if batch is None:
             ledger.wait(told, run.settings.trigger_interval.total_seconds(), run.stop)
         else:
-            _rest(run, began, pause if done else run.settings.trigger_interval)
+            _rest(run, began, _spared(pause, done) if done else run.settings.trigger_interval)
 
 
 @dataclass(frozen=True)
@@ -143,6 +147,11 @@ class _Source:
         if batch:
             self.run.expect(sum(entry.input_rows for entry in pending))
         return batch
+
+
+def _spared(pause: timedelta | None, done: Entry) -> timedelta | None:
+    """The pause of a job that has one: it leaves others at least nine parts of the time in ten."""
+    return max(pause, _SPARING * timedelta(seconds=done.seconds)) if pause else None
 
 
 def _rest(run: Run, began: float, pause: timedelta | None) -> None:

@@ -40,6 +40,7 @@ _HERE = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
 }
 _ON_A_CLUSTER = {
     "spark.sql.adaptive.enabled": "true",

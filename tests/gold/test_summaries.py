@@ -36,14 +36,15 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Summaries:
-    """Summaries that take so long, and have something to do."""
+def taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch, days: bool = False) -> Summaries:
+    """Summaries of which windows, or days, take so long, and the others no time."""
     lake = SimpleNamespace(last_commit=lambda _table: {})
     settings = SimpleNamespace(business_time_zone="UTC", summary_interval=timedelta(seconds=INTERVAL))
     run: Any = SimpleNamespace(lake=lake, settings=settings)
-    monkeypatch.setattr(summaries.Traffic, "take_in", lambda *_: clock.work(seconds))
-    for part in ("_finish", "_take_days"):
-        monkeypatch.setattr(Summaries, part, lambda *_: None)
+    parts = [(summaries.Traffic, "take_in"), (Summaries, "_sum_days")]
+    for of_days, (of, name) in enumerate(parts):
+        work = clock.work if of_days == days else lambda _seconds: None
+        monkeypatch.setattr(of, name, lambda *_, work=work: work(seconds))
     return Summaries(cast("Run", run))
 
 
@@ -57,13 +58,22 @@ def begun(clock: Clock, todo: Summaries, sparing: bool, until: float) -> list[fl
 
 
 @pytest.mark.parametrize(
-    ("seconds", "sparing", "pause"),
-    [(1.0, False, INTERVAL), (4.0, False, INTERVAL), (1.0, True, INTERVAL), (4.0, True, 20.0)],
+    ("days", "seconds", "sparing", "pause"),
+    [
+        (False, 4.0, False, INTERVAL),
+        (False, 1.0, True, INTERVAL),
+        (False, 4.0, True, 40.0),
+        (True, 4.0, False, INTERVAL),
+        (True, 1.0, True, 20.0),
+        (True, 4.0, True, 80.0),
+    ],
 )
-def test_a_fifth_of_the_time_is_taken_from_other_work(seconds, sparing, pause, clock, monkeypatch):
-    starts = begun(clock, taking(seconds, clock, monkeypatch), sparing, until=1100)
+def test_windows_take_a_tenth_of_the_time_from_other_work_and_days_a_twentieth(
+    days, seconds, sparing, pause, clock, monkeypatch
+):
+    starts = begun(clock, taking(seconds, clock, monkeypatch, days), sparing, until=1200)
     assert starts == [number * pause for number in range(len(starts))]
-    assert len(starts) == -(-100 // int(pause))
+    assert len(starts) == -(-200 // int(pause))
 
 
 def test_what_has_to_be_done_now_does_not_wait(clock, monkeypatch):

@@ -112,7 +112,53 @@ def test_what_comes_while_waiting_for_a_turn_is_in_the_batch(monkeypatch: pytest
     run = a_run(threading.Event(), Turn(lambda: monkeypatch.setattr(GrowingLedger, "told", 1)))
     follow(run, "ingest", process)
     assert [(batch.upto, batch.rows) for batch in done] == [(NOON + MINUTE, 2)]
-    assert run.prepared == [(2, 5)]
+    assert run.prepared == [(2, 0)]
+
+
+class LongLedger(ShortLedger):
+    """One micro-batch has been done before."""
+
+    def last(self, job: str) -> Entry | None:
+        return self.recorded[-1] if self.recorded else Entry(job, 7, NOON - MINUTE, NOON, 0.0, 5)
+
+
+def test_what_was_read_in_earlier_runs_is_behind_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "Ledger", LongLedger)
+    run = a_run(threading.Event(), Turn(lambda: None))
+    follow(run, "ingest", lambda batch: Outcome(input_rows=batch.rows))
+    assert run.prepared == [(1, 5)]
+
+
+class Waiting(threading.Event):
+    """Is set by the first wait, and says how long that was to be."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: float | None = None
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.seconds = timeout
+        self.set()
+        return True
+
+
+@pytest.mark.parametrize(("took", "rest"), [(2.0, 28.0), (3.0, 27.0), (4.0, 36.0)])
+def test_a_job_with_a_pause_leaves_others_nine_parts_of_the_time_in_ten(
+    monkeypatch: pytest.MonkeyPatch, took: float, rest: float
+) -> None:
+    monkeypatch.setattr(batches, "Ledger", ShortLedger)
+    clock = [100.0]
+    monkeypatch.setattr(batches, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    stop = Waiting()
+    run = a_run(stop, Turn(lambda: None))
+    run.once = False
+
+    def process(batch: Batch) -> Outcome:
+        clock[0] += took
+        return Outcome(input_rows=batch.rows)
+
+    follow(run, "refine", process, pause=timedelta(seconds=30))
+    assert stop.seconds == rest
 
 
 class LateLedger(GrowingLedger):

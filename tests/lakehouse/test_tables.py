@@ -5,7 +5,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from kit.pipeline import read_rows
@@ -49,6 +51,36 @@ def test_a_table_made_before_it_had_a_column_is_given_it(spark: SparkSession, tm
     lake.spark.sql(f"DROP TABLE {NAME}")  # from the catalogue, as in a new application
     lake.append(NAME, lake.read(NAME))
     assert [row.rules_version for row in lake.read(NAME).collect()] == [None, None]
+
+
+@pytest.mark.parametrize(("in_one_file", "files"), [(True, 1), (False, 3)])
+def test_few_rows_are_one_file_and_nothing_beside_it(
+    spark: SparkSession, tmp_path: Path, in_one_file: bool, files: int
+) -> None:
+    settings = settle_in(spark, tmp_path)
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    lake.in_one_file = in_one_file
+    ids = lake.spark.range(0, 30, 1, 3).selectExpr("cast(id AS string) AS conversion_id")
+    lake.append(NAME, ids.selectExpr("*", *nothing("conversion_id")))
+    folder = settings.warehouse / NAME.replace(".", "/")
+    assert len([path for path in folder.iterdir() if path.is_file()]) == files
+    assert len(read_rows(settings, NAME, ["conversion_id"])) == 30
+
+
+def test_a_byte_that_the_disk_has_changed_is_noticed(spark: SparkSession, tmp_path: Path) -> None:
+    settings = settle_in(spark, tmp_path)
+    append_rows(settings.home, NAME, [conversion(number, 1) for number in range(100)])
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    lake.in_one_file = True
+    lake.overwrite(NAME, lake.read(NAME).localCheckpoint())
+    (written,) = lake.read(NAME).inputFiles()
+    path = Path(written.removeprefix("file:"))
+    column = pq.ParquetFile(path).metadata.row_group(0).column(0)
+    spoilt = bytearray(path.read_bytes())
+    spoilt[column.data_page_offset + column.total_compressed_size // 2] ^= 0xFF
+    path.write_bytes(spoilt)
+    with pytest.raises(Py4JJavaError, match="CRC checksum"):
+        lake.read(NAME).collect()
 
 
 def test_a_log_that_is_read_here_says_what_a_catalog_would(spark: SparkSession, tmp_path: Path) -> None:
