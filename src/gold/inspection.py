@@ -5,8 +5,9 @@ from datetime import datetime
 
 from gold.audited import TABLES, columns_of, compare_hours, take_records
 from lakehouse.beside import side_by_side
+from lakehouse.errors import MillraceError
 from lakehouse.expectations.conditions import COLUMN_SET, require_decidable
-from lakehouse.expectations.declared import HOURS, Expectation, load_suites
+from lakehouse.expectations.declared import HOURS, STOP, Expectation, Suite, load_suites
 from lakehouse.expectations.measuring import Measure
 from lakehouse.expectations.verdicts import Counts, Judge, Result
 from lakehouse.instants import EPOCH
@@ -15,6 +16,22 @@ from lakehouse.ledger import Entry, Ledger
 
 Refined = tuple[Entry | None, list[Entry]]
 """Refine's last row of the ledger before those looked at, and these."""
+
+
+def looked_at(suites: Mapping[str, Suite]) -> list[Expectation]:
+    """The expectations that a look decides on.
+
+    Raises:
+        MillraceError: if one that is to close the gate is about a table that is not looked at.
+    """
+    for table in sorted(suites.keys() - set(TABLES)):
+        if any(each.severity == STOP for each in suites[table].expectations):
+            raise MillraceError(
+                f"expectations of {table} have severity stop, and the gate does not look at that table",
+                f"Let them warn; it looks at {', '.join(TABLES)}",
+            )
+    known = [suites[table] for table in TABLES if table in suites]
+    return [each for suite in known for each in suite.expectations if not each.only_reported]
 
 
 class Inspection:
@@ -44,13 +61,7 @@ class Inspection:
         self._judge.forget()
 
     def _prepare(self) -> None:
-        every = [
-            each
-            for table in TABLES
-            if table in self._suites
-            for each in self._suites[table].expectations
-            if not each.only_reported
-        ]
+        every = looked_at(self._suites)
         self._schemas = [each for each in every if each.kind == COLUMN_SET]
         rows = [require_decidable(each) for each in every if each.kind != COLUMN_SET]
         self._records = Measure([each for each in rows if each.of != HOURS])

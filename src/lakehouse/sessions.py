@@ -30,7 +30,8 @@ def found_session(settings: Settings) -> Iterator[SparkSession]:
     if there is None and any(os.environ.get(name) for name in _PROVIDED_BY):
         there = SparkSession.builder.getOrCreate()
     if there is not None:
-        session = there.newSession()
+        fresh = getattr(there, "newSession", None)  # Spark Connect has none
+        session = fresh() if fresh else there
         session.conf.set("spark.sql.session.timeZone", "UTC")
         yield session
         return

@@ -105,6 +105,10 @@ def _expectation(file: Path, entry: dict[str, Any]) -> Expectation:
             f"{file}: {entry['name']!r} has a severity or an `of` that is not known",
             "severity is stop or warn; of is rows, records or hours",
         )
+    if severity == STOP and told.get("only_reported"):
+        raise MillraceError(
+            f"{file}: {entry['name']!r} is only reported, so it can't stop anything", "Let it warn"
+        )
     arguments = {key: value for key, value in entry.items() if key not in _KNOWN}
     return Expectation(file.stem, entry["name"], entry["expect"], severity, arguments=arguments, **told)
 

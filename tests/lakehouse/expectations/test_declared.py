@@ -48,6 +48,7 @@ def test_a_contract_expects_its_columns_and_a_key_that_is_filled_and_there_once(
         ("expectations: [{expect: x}]", "has no 'name'"),
         ("expectations: [{name: x, expect: y, severity: halt}]", "severity"),
         ("expectations: [{name: x, expect: y, of: minutes}]", "`of`"),
+        ("expectations: [{name: x, expect: y, severity: stop, only_reported: true}]", "only reported"),
         ("expectations: [{name: x, expect: y}, {name: x, expect: z}]", "more than one 'x'"),
         ("expectations: [", "is not valid YAML"),
     ],
