@@ -1,13 +1,19 @@
 """The maintenance job: what keeps the cost of tables flat."""
 
+import math
 import time
 from datetime import timedelta
+from pathlib import Path
 
 from lakehouse.compaction import compact, prepare, remove_replaced
 from lakehouse.contracts import LOCKS, TABLES
 from lakehouse.job import Job, Run
 from lakehouse.ledger import Ledger
 from lakehouse.retention import retention
+
+_LATER = 1 / 28  # of the time that files are kept: by so much they may stay longer
+_LOOKED: dict[tuple[Path, str], float] = {}
+"""When this process last removed what was replaced: to look takes longer than all else, most often in vain."""
 
 
 def maintain(run: Run) -> None:
@@ -34,7 +40,10 @@ def _maintain(run: Run, name: str, kept: timedelta) -> None:
         run.say(f"{name}: in use, left for the next time")
     elif done.after != done.before:
         run.say(f"{name}: {done.before} files, {done.after} after")
-    remove_replaced(run.spark, name, kept)
+    table = (run.settings.warehouse, name)
+    if clock - _LOOKED.get(table, -math.inf) >= kept.total_seconds() * _LATER:
+        remove_replaced(run.spark, name, kept)
+        _LOOKED[table] = clock
     run.advance(1, time.monotonic() - clock)
 
 

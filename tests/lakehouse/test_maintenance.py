@@ -1,8 +1,11 @@
 """Maintenance: fewer files, the same rows, and nobody who works beside it notices."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from datetime import datetime, timedelta
 from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +16,7 @@ from kit.pipeline import read_rows
 from kit.records import NOON
 from kit.spark import settle_in
 from kit.warehouse_builder import append_rows
+from lakehouse import maintenance_job
 from lakehouse.compaction import FEW
 from lakehouse.contracts import Table
 from lakehouse.contracts.bronze import KAFKA_RECORDS
@@ -90,6 +94,38 @@ def test_replaced_files_stay_as_long_as_is_set(
     fill(tmp_path)
     tidy(spark, settings)
     assert on_disk(tmp_path, CONVERSIONS.name) == left
+
+
+@pytest.mark.parametrize(("kept", "looks"), [(timedelta(days=7), 4), (timedelta(0), 10)])
+def test_a_process_looks_for_what_is_to_be_removed_28_times_in_the_time_that_it_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: timedelta, looks: int
+) -> None:
+    clock, removed = [1000.0], list[str]()
+    monkeypatch.setattr(maintenance_job, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(maintenance_job, "compact", lambda *_: None)
+    monkeypatch.setattr(maintenance_job, "remove_replaced", lambda _spark, name, _kept: removed.append(name))
+    monkeypatch.setattr(maintenance_job, "retention", lambda *_: kept)
+    monkeypatch.setattr(maintenance_job, "Ledger", lambda _lake: SimpleNamespace(positions=dict))
+    lake = SimpleNamespace(
+        is_there=lambda name: name == CONVERSIONS.name,
+        read=lambda _name: None,
+        exclusive=lambda _name: nullcontext(),
+    )
+    settings = SimpleNamespace(catalog="main", vacuum_retention=kept, warehouse=tmp_path)
+    run: Any = SimpleNamespace(
+        lake=lake,
+        settings=settings,
+        spark=None,
+        stop=Event(),
+        turn=nullcontext(),
+        expect=lambda _rows: None,
+        say=lambda _line: None,
+        advance=lambda _rows, _seconds: None,
+    )
+    for _ in range(10):  # every two hours; a part is six
+        maintain(run)
+        clock[0] += timedelta(hours=2).total_seconds()
+    assert removed == [CONVERSIONS.name] * looks
 
 
 def test_a_stream_goes_on_meanwhile(spark: SparkSession, tmp_path: Path) -> None:
