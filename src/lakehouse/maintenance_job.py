@@ -13,7 +13,7 @@ from lakehouse.retention import retention
 
 _LATER = 1 / 28  # of the time that files are kept: by so much they may stay longer
 _LOOKED: dict[tuple[Path, str], float] = {}
-"""When this process last removed what was replaced: to look takes longer than all else, most often in vain."""
+"""When this process last removed what was replaced: to look takes longest, and is mostly in vain."""
 
 
 def maintain(run: Run) -> None:
