@@ -96,7 +96,7 @@ class Day:
 
     Args:
         seconds: of each commit's micro-batches by job, and until it was in gold.
-        files: the most live files that each table had at any full hour, before maintenance.
+        files: the most live files that each table ever had before maintenance.
         tidying: seconds of each maintenance.
     """
 

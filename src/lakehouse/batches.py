@@ -95,8 +95,8 @@ def follow(
             broken off, and is done again as it was: what came since may not join it, since what is late
             and what is over has been decided already.
         hearing: another job, of what whose batches changed the job hears besides.
-        pause: between the beginnings of two batches of a job that goes on, and ten times what the last one
-            took at least; else it begins as soon as it can.
+        pause: between the beginnings of two batches of a job that goes on; up to twice as long if it takes
+            more than a tenth of the time. None: it begins as soon as it can.
         idle: called when nothing is left to be done.
         admits: asked before each batch what of it may be done now; None: it waits, and is asked about again.
     """
@@ -150,8 +150,8 @@ class _Source:
 
 
 def _spared(pause: timedelta | None, done: Entry) -> timedelta | None:
-    """The pause of a job that has one: it leaves others at least nine parts of the time in ten."""
-    return max(pause, _SPARING * timedelta(seconds=done.seconds)) if pause else None
+    """The pause of a job that has one: it leaves others nine tenths of the time, within bounds."""
+    return min(max(pause, _SPARING * timedelta(seconds=done.seconds)), 2 * pause) if pause else None
 
 
 def _rest(run: Run, began: float, pause: timedelta | None) -> None:

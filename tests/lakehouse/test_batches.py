@@ -142,7 +142,7 @@ class Waiting(threading.Event):
         return True
 
 
-@pytest.mark.parametrize(("took", "rest"), [(2.0, 28.0), (3.0, 27.0), (4.0, 36.0)])
+@pytest.mark.parametrize(("took", "rest"), [(2.0, 28.0), (3.0, 27.0), (4.0, 36.0), (8.0, 52.0), (90.0, 0.0)])
 def test_a_job_with_a_pause_leaves_others_nine_parts_of_the_time_in_ten(
     monkeypatch: pytest.MonkeyPatch, took: float, rest: float
 ) -> None:
