@@ -32,7 +32,7 @@ class Tuning:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._usual = {name: spark.conf.get(name, None) for name in _FOR_FEW}
+        self._usual: dict[str, str | None] = {}
 
     def prepare_for(self, rows: int, behind: int) -> None:
         """Set what queries go by from now on.
@@ -41,6 +41,8 @@ class Tuning:
             rows: of the micro-batch to come.
             behind: rows of all those before it.
         """
+        if not self._usual:
+            self._usual = {name: self._spark.conf.get(name, None) for name in _FOR_FEW}
         few = rows < MANY and behind < LONG
         for name, value in (_FOR_FEW if few else self._usual).items():
             _try_to_set(self._spark, name, value)
