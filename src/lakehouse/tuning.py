@@ -42,7 +42,7 @@ class Tuning:
             behind: rows of all those before it.
         """
         if not self._usual:
-            self._usual = {name: self._spark.conf.get(name, None) for name in _FOR_FEW}
+            self._usual = {name: _try_to_get(self._spark, name) for name in _FOR_FEW}
         few = rows < MANY and behind < LONG
         for name, value in (_FOR_FEW if few else self._usual).items():
             _try_to_set(self._spark, name, value)
@@ -59,12 +59,19 @@ def unfused(spark: SparkSession) -> Iterator[None]:
     Args:
         spark: a session that nobody else uses meanwhile.
     """
-    before = spark.conf.get(_FUSING, "true")
+    before = _try_to_get(spark, _FUSING)
     _try_to_set(spark, _FUSING, "false")
     try:
         yield
     finally:
         _try_to_set(spark, _FUSING, before)
+
+
+def _try_to_get(spark: SparkSession, name: str) -> str | None:
+    """The value of a setting; None where it has its default, or the runtime does not say."""
+    with suppress(PySparkException):
+        return spark.conf.get(name, None)
+    return None
 
 
 def _try_to_set(spark: SparkSession, name: str, value: str | None) -> None:

@@ -6,6 +6,8 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
+from lakehouse.job import Run
+from lakehouse.settings import load_settings
 from lakehouse.tuning import LONG, MANY, Tuning, unfused
 
 MODE, SHUFFLED, READ = (
@@ -24,6 +26,8 @@ class Conf:
         self._refuses = refuses
 
     def get(self, name: str, default: str | None) -> str | None:
+        if self._refuses:
+            raise AnalysisException(f"{name} is not available")
         return self.values.get(name, default)
 
     def set(self, name: str, value: str) -> None:
@@ -62,6 +66,13 @@ def test_many_rows_after_few_find_the_session_as_it_was():
     tuning.prepare_for(1, 0)
     tuning.prepare_for(MANY, 0)
     assert conf.values == usual
+
+
+@pytest.mark.parametrize(("rows", "behind", "one"), [(MANY - 1, 0, True), (1, LONG, True), (MANY, 0, False)])
+def test_what_few_rows_add_is_one_file_however_long_the_history(tmp_path, rows, behind, one):
+    run = Run("refine", session(Conf()), load_settings(home=tmp_path), once=True)
+    run.prepare_for(rows, behind)
+    assert run.lake.in_one_file == one
 
 
 def test_a_runtime_that_refuses_goes_on_as_it_is():
