@@ -37,6 +37,17 @@ def last_errors() -> dict[str, str]:
     }
 
 
+def what_is_not_told() -> str:
+    """What has to be told before anything can be read; empty if nothing has."""
+    catalog = os.environ.get("MILLRACE_CATALOG")
+    if not catalog or os.environ.get("DATABRICKS_WAREHOUSE_ID"):
+        return ""
+    return (
+        f"The tables are in the catalog {catalog}; nothing says which SQL warehouse they are read through.\n"
+        "Give its id: --var warehouse_id=… for the bundle, or DATABRICKS_WAREHOUSE_ID in the environment."
+    )
+
+
 def data_docs() -> str | None:
     """Address of the reports on expectations; None if there are none."""
     return os.environ.get("MILLRACE_DATA_DOCS") or reports.address_of(home())
@@ -51,7 +62,7 @@ def _open(catalog: str, root: str) -> Lake:
 def _tables_of(catalog: str) -> Backend:
     from reading.databricks_sql import workspace_tables
 
-    return workspace_tables(os.environ.get("DATABRICKS_WAREHOUSE_ID", ""), catalog)
+    return workspace_tables(os.environ["DATABRICKS_WAREHOUSE_ID"], catalog)
 
 
 def _state(name: str) -> dict[str, Any]:

@@ -52,6 +52,8 @@ def test_the_bundle_is_right(name: str) -> None:
         ("compute", "resources/classic.yml", "job_cluster_key: default\n              lib", "lib"),
         ("app", "dashboards/requirements.txt", "streamlit==", "streamlit==0."),
         ("app", "dashboards/app.yaml", "app.py", "nowhere.py"),
+        ("app", "resources/dashboard.app.yml", "app.py", "page.py"),
+        ("app", "resources/dashboard.app.yml", "MILLRACE_CATALOG", "MILLRACE_CATALOGUE"),
         ("schema", "resources/state.volume.yml", "volume_type", "volume_kind"),
         ("schema", "bundle.yml", "mode: production", "modus: production"),
     ],

@@ -13,7 +13,7 @@ def workspace_tables(warehouse_id: str, catalog: str) -> SqlTables:
     """Tables read through a SQL warehouse, as the app's own identity.
 
     Args:
-        warehouse_id: of the SQL warehouse; the app's resource gives it.
+        warehouse_id: of the SQL warehouse, which the app may use.
         catalog: that the layers are in.
     """
     return SqlTables(_Connections(warehouse_id), catalog)

@@ -48,6 +48,17 @@ def test_an_empty_warehouse_is_a_page_that_says_so(view: str, open_page: Any, tm
         assert not page.metric
 
 
+def test_a_catalog_without_a_warehouse_is_a_page_that_says_what_to_tell(
+    open_page: Any, shop_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MILLRACE_CATALOG", "shop")
+    monkeypatch.delenv("DATABRICKS_WAREHOUSE_ID", raising=False)
+    page = open_page(shop_home, "overview")
+    assert "catalog shop" in page.text[0].value
+    assert "--var warehouse_id=" in page.text[0].value
+    assert not page.metric
+
+
 def test_records_that_wait_in_bronze_are_announced(open_page: Any, tmp_path: Path) -> None:
     append_rows(tmp_path, "bronze.kafka_records", [{"topic": "events", "offset": n} for n in range(1234)])
     assert "1,234 records have arrived" in said(open_page(tmp_path, "overview"))

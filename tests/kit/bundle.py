@@ -110,7 +110,7 @@ def check_compute(root: Path) -> None:
 
 
 def check_app(root: Path) -> None:
-    """What the page imports is pinned as in the lock, and its command starts a file that is there."""
+    """What the page imports is pinned as in the lock; its command starts a file, wherever it is read from."""
     lock = (root / "requirements.lock").read_text(encoding="utf-8")
     pinned = (root / "dashboards" / "requirements.txt").read_text(encoding="utf-8")
     assert pinned == app_requirements(lock), "dashboards/requirements.txt: run make app-requirements"
@@ -119,6 +119,17 @@ def check_app(root: Path) -> None:
     assert not lacking, f"dashboards/requirements.txt lacks {lacking}"
     command = yaml.safe_load((root / "dashboards" / "app.yaml").read_text(encoding="utf-8"))["command"]
     assert (root / "dashboards" / command[2]).is_file(), f"dashboards/app.yaml: there is no {command[2]}"
+    for target in TARGETS:
+        told = tree_of(root, target)["resources"]["apps"]["dashboard"]["config"]
+        assert told["command"] == command, f"{target}: dashboards/app.yaml has another command"
+        asked = {variable["name"] for variable in told["env"]}
+        assert asked <= _asked_for(root / "dashboards"), f"{target}: the page does not ask for {asked}"
+
+
+def _asked_for(folder: Path) -> set[str]:
+    """The variables of the environment that files of a folder name."""
+    texts = (file.read_text(encoding="utf-8") for file in folder.rglob("*.py"))
+    return set(re.findall(r'"([A-Z]+(?:_[A-Z]+)+)"', "\n".join(texts)))
 
 
 def _imported(folder: Path) -> set[str]:
