@@ -17,6 +17,7 @@ _SESSION = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.databricks.delta.properties.defaults.checkpointInterval": "100",
+    "spark.databricks.delta.properties.defaults.logRetentionDuration": "interval 1 days",
     "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"

@@ -6,7 +6,9 @@ from datetime import datetime
 from functools import partial
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
+from lakehouse.contracts import TABLES
 from lakehouse.contracts.silver import SESSIONS
 from silver.offers import PROMOTIONS, RESULTS, Offers, join_pieces, take_apart, to_pieces, touched_offers
 from silver.offers import mark_open as mark_offers
@@ -42,7 +44,21 @@ class Growing:
 
     def grow(self, rows: DataFrame, pieces: DataFrame, watermark: datetime) -> DataFrame:
         """What rows become with more pieces, at a watermark."""
-        return self.mark_open(self.join(pieces.unionByName(self.take_apart(rows))), watermark)
+        grown = self.mark_open(self.join(pieces.unionByName(self.take_apart(rows))), watermark)
+        return grown.select(*TABLES[self.name].column_names)
+
+    def advance(self, rows: DataFrame, pieces: DataFrame, watermark: datetime) -> DataFrame:
+        """The same, for many rows and few pieces: only rows of visitors who have new pieces are taken apart.
+
+        Args:
+            rows: of the table.
+            pieces: settled, since they are looked at three times.
+            watermark: as it is now.
+        """
+        visitors = F.broadcast(pieces.select("visitor_id").distinct())
+        theirs, others = (rows.join(visitors, "visitor_id", how) for how in ("left_semi", "left_anti"))
+        marked = self.mark_open(others, watermark).select(*TABLES[self.name].column_names)
+        return self.grow(theirs, pieces, watermark).unionByName(marked)
 
 
 def _any_of(column: str, *values: str) -> str:

@@ -85,7 +85,7 @@ def mark_open(kind: Offers, rows: DataFrame, watermark: datetime) -> DataFrame:
     pending = F.when(since >= to_micros(kind.rule.within), UNCLICKED).otherwise(OPEN)
     return rows.withColumns(
         {
-            "outcome": F.coalesce("outcome", pending),
+            "outcome": F.coalesce(F.nullif(F.col("outcome"), F.lit(OPEN)), pending),
             "is_open": since < to_micros(kind.rule.reach),
         }
     )

@@ -14,6 +14,7 @@ from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, EXCHANGE_RATES,
 from lakehouse.frames import settle
 from lakehouse.instants import EPOCH, as_utc
 from lakehouse.job import Run
+from lakehouse.tuning import MANY
 from silver.copies import PLACE, contest, find_copies
 from silver.growing import GROWING, Growing
 from silver.parse import Rules
@@ -75,6 +76,8 @@ class Refine:
         candidates = self._ask_rules().read(records, batch.rows)
         copies = settle(self._find_copies(candidates.where("rate IS NULL"), batch.after))
         judged = judge(candidates, F.broadcast(copies), F.lit(batch.watermark))
+        if batch.rows < MANY:  # each table that is written looks at them
+            judged = settle(judged)
         counts = self._count(judged)
         if counts[RATE]:
             accepted = judged.where(F.col("verdict") == RATE)
@@ -155,8 +158,8 @@ class Refine:
         open_rows = lake.read(table.name).where("is_open")
         if not taken and open_rows.isEmpty():
             return
-        pieces = table.to_pieces(self._unwritten(table.name, on_time))
-        rows = table.grow(open_rows, pieces, watermark)
+        pieces = settle(table.to_pieces(self._unwritten(table.name, on_time)))
+        rows = table.advance(open_rows, pieces, watermark)
         lake.replace_where(table.name, "is_open = true", rows, upto=batch.upto)
 
     def _unwritten(self, name: str, rows: DataFrame) -> DataFrame:

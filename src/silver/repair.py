@@ -65,7 +65,7 @@ class Repair:
         columns = TABLES[table.name].column_names
         pieces = table.to_pieces(late)
         before = settle(table.touched(lake.read(table.name), pieces, as_utc(span.low), as_utc(span.high)))
-        after = settle(table.grow(before, pieces, watermark).select(*columns))
+        after = settle(table.grow(before, pieces, watermark))
         changed = settle(after.exceptAll(before.select(*columns)))
         gone = before.join(after, list(TABLES[table.name].key), "left_anti")
         lake.swap(table.name, gone, changed, upto=batch.upto, scope=_around(table, changed, gone))

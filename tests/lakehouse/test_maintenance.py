@@ -1,5 +1,7 @@
 """Maintenance: fewer files, the same rows, and nobody who works beside it notices."""
 
+import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from datetime import datetime, timedelta
@@ -21,7 +23,8 @@ from lakehouse.compaction import FEW
 from lakehouse.contracts import Table
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.gold import CONVERSIONS
-from lakehouse.contracts.silver import EVENTS
+from lakehouse.contracts.silver import EVENTS, SESSIONS
+from lakehouse.frames import settle
 from lakehouse.job import Run
 from lakehouse.maintenance_job import maintain
 from lakehouse.settings import Settings
@@ -126,6 +129,31 @@ def test_a_process_looks_for_what_is_to_be_removed_28_times_in_the_time_that_it_
         maintain(run)
         clock[0] += timedelta(hours=2).total_seconds()
     assert removed == [CONVERSIONS.name] * looks
+
+
+def test_the_log_of_before_yesterday_goes_when_a_checkpoint_is_written(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    settings = settle_in(spark, tmp_path)
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    left = {}
+    for name, key in ((CONVERSIONS.name, "conversion_id"), (SESSIONS.name, "session_id")):
+        lake.read(name)  # made by Spark, with what it says of new tables
+        append_rows(tmp_path, name, [{key: "1"}])
+        row = settle(lake.read(name))
+        lake.spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.checkpointInterval' = '4')")
+        log = tmp_path / "warehouse" / name.replace(".", "/") / "_delta_log"
+        lake.append(name, row, upto=NOON)
+        before = sorted(log.glob("*.json"))
+        for file in before:
+            days = time.time() - timedelta(days=3).total_seconds()
+            os.utime(file, (days, days))
+        lake.append(name, row, upto=NOON)
+        lake.append(name, row, upto=NOON)
+        lake.append(name, row, upto=NOON)
+        left[name] = sum(file.exists() for file in before)
+        assert lake.read(name).count() == 5
+    assert left == {CONVERSIONS.name: 0, SESSIONS.name: 4}
 
 
 def test_a_stream_goes_on_meanwhile(spark: SparkSession, tmp_path: Path) -> None:

@@ -11,6 +11,9 @@ _INGESTED_AT = Column("ingested_at", "timestamp", "stamp of the bronze micro-bat
 _RULES_VERSION = Column("rules_version", "string", "version of the rules that it follows", provenance=True)
 _KNOWN_BY = Column("ingested_at", "timestamp", "stamp up to which input told of it", provenance=True)
 
+# A job that was broken off asks the log how far it had come, and the other goes on meanwhile.
+_TWO_WRITERS = {"delta.logRetentionDuration": "interval 7 days"}
+
 EVENTS = Table(
     name="silver.events",
     grain="UID",
@@ -116,6 +119,7 @@ SESSIONS = Table(
     ),
     event_time="started_at",
     partitioned_by=("is_open",),
+    properties=_TWO_WRITERS,
 )
 
 _OUTCOME = (
@@ -143,6 +147,7 @@ IMPRESSIONS = Table(
     ),
     event_time="event_time",
     partitioned_by=("is_open",),
+    properties=_TWO_WRITERS,
 )
 
 SEARCHES = Table(
@@ -165,6 +170,7 @@ SEARCHES = Table(
     ),
     event_time="event_time",
     partitioned_by=("is_open",),
+    properties=_TWO_WRITERS,
 )
 
 IDENTITIES = Table(
