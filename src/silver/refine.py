@@ -158,8 +158,11 @@ class Refine:
         open_rows = lake.read(table.name).where("is_open")
         if not taken and open_rows.isEmpty():
             return
-        pieces = settle(table.to_pieces(self._unwritten(table.name, on_time)))
-        rows = table.advance(open_rows, pieces, watermark)
+        pieces = table.to_pieces(self._unwritten(table.name, on_time))
+        if batch.rows < MANY:
+            rows = table.advance(open_rows, settle(pieces), watermark)
+        else:
+            rows = table.grow(open_rows, pieces, watermark)
         lake.replace_where(table.name, "is_open = true", rows, upto=batch.upto)
 
     def _unwritten(self, name: str, rows: DataFrame) -> DataFrame:

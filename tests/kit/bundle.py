@@ -110,7 +110,7 @@ def check_compute(root: Path) -> None:
 
 
 def check_app(root: Path) -> None:
-    """What the page imports is pinned as in the lock; its command starts a file, wherever it is read from."""
+    """What the page imports is pinned as in the lock; its command starts a file; it asks what it is told."""
     lock = (root / "requirements.lock").read_text(encoding="utf-8")
     pinned = (root / "dashboards" / "requirements.txt").read_text(encoding="utf-8")
     assert pinned == app_requirements(lock), "dashboards/requirements.txt: run make app-requirements"
@@ -122,8 +122,8 @@ def check_app(root: Path) -> None:
     for target in TARGETS:
         told = tree_of(root, target)["resources"]["apps"]["dashboard"]["config"]
         assert told["command"] == command, f"{target}: dashboards/app.yaml has another command"
-        asked = {variable["name"] for variable in told["env"]}
-        assert asked <= _asked_for(root / "dashboards"), f"{target}: the page does not ask for {asked}"
+        idle = {variable["name"] for variable in told["env"]} - _asked_for(root / "dashboards")
+        assert not idle, f"{target}: the page does not ask for {idle}"
 
 
 def _asked_for(folder: Path) -> set[str]:
