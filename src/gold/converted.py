@@ -19,6 +19,7 @@ from gold.touched import Touched
 from gold.view import View
 from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.frames import settle
+from lakehouse.intervals import HOUR
 
 
 @dataclass(frozen=True)
@@ -83,9 +84,8 @@ def _marked(rows: DataFrame, published: bool) -> DataFrame:
 def _touches_of(conversions: DataFrame, touched: Touched, view: View) -> DataFrame:
     """The touches of everyone concerned, as far back as any of the conversions looks, with person_id."""
     anchors = conversions.select(F.col("anchor.person").alias("person_id"), F.col("anchor.at").alias("at"))
-    looked = Stretch(
-        anchors.withColumn("since", F.col("at") - F.lit(LOOK_BACK)), "since", "at", margin=timedelta(0)
-    )
+    since = anchors.withColumn("since", F.col("at") - F.lit(LOOK_BACK))
+    looked = Stretch(since, "since", "at", margin=timedelta(0), slot=HOUR)
     visitors = settle(find_visitors(settle(anchors.select("person_id").distinct()), view.identities))
     theirs = touched.those(looked.holds("touched_at"))
     return theirs.join(F.broadcast(visitors), "visitor_id")

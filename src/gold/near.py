@@ -1,6 +1,7 @@
 """What lies near the events of a micro-batch: all that they may bear on."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -17,6 +18,7 @@ _EVENT = (
     "campaign_medium", "campaign_name", "promotion_id", "goal", "order_id", "value", "currency",
     "rules_version",
 )  # fmt: skip
+_SLOT = timedelta(minutes=10)  # sessions last that long, or a few times as long
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Near:
 
     Args:
         spans: as `gold.spans.widen` gives them.
-        stretch: the hours that they lie in.
+        stretch: the stretches of time that they lie in.
         events: silver.events inside, without those of bots.
         sessions: silver.sessions inside, the same.
     """
@@ -49,7 +51,7 @@ def look_near(lake: Lakehouse, moments: DataFrame, view: View) -> Near:
     sessions = lake.read(SESSIONS.name).where(then.meets("started_at", "ended_at"))
     theirs = settle(sessions.join(visitors, "visitor_id", "left_semi"))
     spans = settle(widen(moments, theirs))
-    stretch = Stretch(spans, "low", "high")
+    stretch = Stretch(spans, "low", "high", slot=_SLOT)
     events = view.people(lake.read(EVENTS.name)).where(stretch.holds("event_time")).select(*_EVENT)
     near, whole = settle_all(inside(events, "event_time", spans), inside(theirs, "started_at", spans))
     return Near(spans=spans, stretch=stretch, events=near, sessions=whole)

@@ -9,7 +9,7 @@ from datetime import timedelta
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakehouse.intervals import covered, hours_of, intervals, overlapping
+from lakehouse.intervals import covered, intervals, overlapping, slots_of
 
 MINUTE = timedelta(minutes=1)
 
@@ -54,20 +54,26 @@ def _holds(time: str) -> Column:
 
 
 class Stretch:
-    """The hours of some spans, for leaving out the files of others.
+    """The slots of time that some spans lie in, for leaving out the files of others.
 
     Args:
         rows: moments, or spans.
         start: the column that says when they are, or begin.
         end: the one that says when they end.
         margin: how far around them to look.
+        slot: length of a slot: the longer the spans, the longer.
     """
 
     def __init__(
-        self, rows: DataFrame, start: str, end: str | None = None, margin: timedelta = MINUTE
+        self,
+        rows: DataFrame,
+        start: str,
+        end: str | None = None,
+        margin: timedelta = MINUTE,
+        slot: timedelta = MINUTE,
     ) -> None:
-        hours = rows.agg(hours_of(F.col(start), F.col(end) if end else None)).collect()[0][0]
-        self._intervals = intervals(hours, margin)
+        slots = rows.agg(slots_of(F.col(start), F.col(end) if end else None, slot)).collect()[0][0]
+        self._intervals = intervals(slots, margin, slot)
 
     def holds(self, time: str) -> Column:
         """The condition that a time lies in it."""

@@ -11,25 +11,28 @@ from pyspark.sql import functions as F
 
 from lakehouse.instants import as_utc
 
-_HOUR = timedelta(hours=1)
+HOUR = timedelta(hours=1)
 _MOST = 24  # intervals: each is a condition that every file is held against
 _FIRST = datetime.min.replace(tzinfo=timezone.utc)
 Interval = tuple[datetime, datetime]
 
 
-def intervals(hours: Iterable[datetime], margin: timedelta, most: int = _MOST) -> list[Interval]:
-    """Hours, widened on both sides, in few intervals.
+def intervals(
+    slots: Iterable[datetime], margin: timedelta, length: timedelta = HOUR, most: int = _MOST
+) -> list[Interval]:
+    """Slots of time, widened on both sides, in few intervals.
 
     Late events lie far from the others: apart from them, the files between need not be read. Where there
     would be too many intervals, the smallest gaps are read over.
 
     Args:
-        hours: starts of hours.
+        slots: their starts.
         margin: by how much each is widened.
+        length: of a slot.
         most: intervals.
     """
-    starts = sorted(map(as_utc, hours))
-    spans = [(max(hour, _FIRST + margin) - margin, hour + _HOUR + margin) for hour in starts]
+    starts = sorted(map(as_utc, slots))
+    spans = [(max(start, _FIRST + margin) - margin, start + length + margin) for start in starts]
     gaps = sorted((after[0] - before[1] for before, after in pairwise(spans)), reverse=True)
     smallest = max([timedelta(0), *gaps[most - 1 : most]])
     joined = spans[:1]
@@ -41,10 +44,18 @@ def intervals(hours: Iterable[datetime], margin: timedelta, most: int = _MOST) -
     return joined
 
 
-def hours_of(start: Column, end: Column | None = None) -> Column:
-    """An aggregate: the hours that times lie in, or all from start to end, each once."""
-    first, last = (F.date_trunc("hour", time) for time in (start, start if end is None else end))
-    return F.array_distinct(F.flatten(F.collect_set(F.sequence(first, last, F.expr("INTERVAL 1 HOUR")))))
+def slots_of(start: Column, end: Column | None = None, length: timedelta = HOUR) -> Column:
+    """An aggregate: the starts of the slots that times lie in, or of all from start to end, each once.
+
+    Args:
+        start: a time.
+        end: a later one.
+        length: of a slot; whole seconds.
+    """
+    seconds = F.lit(length // timedelta(seconds=1))
+    first, last = (F.floor(F.unix_seconds(time) / seconds) for time in (start, start if end is None else end))
+    found = F.collect_set(first) if end is None else F.flatten(F.collect_set(F.sequence(first, last)))
+    return F.transform(F.array_distinct(found), lambda slot: F.timestamp_seconds(slot * seconds))
 
 
 def covered(column: str, within: Sequence[Interval]) -> Column:
@@ -54,5 +65,7 @@ def covered(column: str, within: Sequence[Interval]) -> Column:
 
 def overlapping(start: str, end: str, within: Sequence[Interval]) -> Column:
     """The condition that a stretch from start to end shares a moment with one of some intervals."""
-    either = ((F.col(start) <= F.lit(high)) & (F.col(end) >= F.lit(low)) for low, high in within)
+    # the latest first: there most rows are, and the rest is not asked
+    latest_first = reversed(within)
+    either = ((F.col(start) <= F.lit(high)) & (F.col(end) >= F.lit(low)) for low, high in latest_first)
     return reduce(or_, either, F.lit(False))

@@ -1,7 +1,7 @@
 """What a micro-batch's events say of their visitors: who they are, and which are no persons."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from pyspark.sql import DataFrame
@@ -11,11 +11,13 @@ from lakehouse.batches import Batch
 from lakehouse.beside import side_by_side
 from lakehouse.contracts.silver import BOTS, EVENTS, IDENTITIES
 from lakehouse.frames import settle
-from lakehouse.intervals import covered, hours_of, intervals
+from lakehouse.intervals import covered, intervals, slots_of
 from lakehouse.job import Run
 from silver.bots import merge_bots, named_bots, quick_bots
 from silver.identities import identify_visitors, merge_identities
 from silver.rules.bots import SPAN, BotRules
+
+_SLOT = timedelta(minutes=1)
 
 
 class Visitors:
@@ -40,9 +42,9 @@ class Visitors:
         events = self._run.lake.read(EVENTS.name).where(batch.covers())
         fresh = settle(events.select("visitor_id", "user_id", "user_agent", "event_time", "event_id"))
         said = F.count("user_id").alias("said")
-        found = fresh.agg(said, hours_of(F.col("event_time")).alias("hours")).collect()[0]
+        found = fresh.agg(said, slots_of(F.col("event_time"), length=_SLOT).alias("slots")).collect()[0]
         tasks = [partial(self._identify, fresh, batch)] if found.said else []
-        tasks += [partial(self._tell_bots, fresh, found.hours, batch)] if found.hours else []
+        tasks += [partial(self._tell_bots, fresh, found.slots, batch)] if found.slots else []
         side_by_side(tasks)
 
     def _identify(self, fresh: DataFrame, batch: Batch) -> None:
@@ -50,13 +52,13 @@ class Visitors:
         merged = merge_identities(identities, identify_visitors(fresh))
         self._keep(IDENTITIES.name, merged.subtract(identities), batch)
 
-    def _tell_bots(self, fresh: DataFrame, hours: Sequence[datetime], batch: Batch) -> None:
+    def _tell_bots(self, fresh: DataFrame, slots: Sequence[datetime], batch: Batch) -> None:
         bots = self._known(BOTS.name, fresh)
-        suspects = named_bots(fresh, self._rules).unionByName(self._quick(fresh, hours))
+        suspects = named_bots(fresh, self._rules).unionByName(self._quick(fresh, slots))
         self._keep(BOTS.name, merge_bots(bots, suspects).subtract(bots), batch)
 
-    def _quick(self, fresh: DataFrame, hours: Sequence[datetime]) -> DataFrame:
-        within = covered("event_time", intervals(hours, SPAN))
+    def _quick(self, fresh: DataFrame, slots: Sequence[datetime]) -> DataFrame:
+        within = covered("event_time", intervals(slots, SPAN, _SLOT))
         near = self._run.lake.read(EVENTS.name).where(within).select("visitor_id", "event_time")
         theirs = F.broadcast(fresh.select("visitor_id").distinct())
         return quick_bots(near.join(theirs, "visitor_id", "left_semi"))

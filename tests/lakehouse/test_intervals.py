@@ -22,6 +22,14 @@ def test_far_hours_are_covered_apart_and_near_ones_together() -> None:
     assert intervals(hours, MINUTE, most=1) == [(NOON - 900 * HOUR - MINUTE, NOON + 31 * HOUR + MINUTE)]
 
 
+def test_shorter_slots_cover_less() -> None:
+    minutes = [NOON, NOON + MINUTE, NOON + 5 * MINUTE]
+    assert intervals(minutes, timedelta(0), MINUTE) == [
+        (NOON, NOON + 2 * MINUTE),
+        (NOON + 5 * MINUTE, NOON + 6 * MINUTE),
+    ]
+
+
 def test_the_first_hour_of_all_is_not_widened_beyond_what_there_is() -> None:
     first = datetime.min.replace(tzinfo=timezone.utc)
     assert intervals([first], HOUR) == [(first, first + 2 * HOUR)]
