@@ -18,43 +18,51 @@ DAY = timedelta(days=1)
 LONGEST = timedelta(days=2)
 """Hours further back than this are not compared: who catches up with months looks at the last days."""
 
-_OTHERWISE = {REJECTED_EVENTS.name: ("value",), IMPRESSIONS.name: ("made_of", "is_open")}
-"""By table, columns that are something else in events, or of no use."""
-
-TABLES = (EVENTS.name, REJECTED_EVENTS.name, DUPLICATE_EVENTS.name, IMPRESSIONS.name)
+_RECORDS = (EVENTS.name, REJECTED_EVENTS.name, DUPLICATE_EVENTS.name)
+TABLES = (*_RECORDS, IMPRESSIONS.name)
 
 
 def take_records(
     lake: Lakehouse, after: datetime, upto: datetime, watermark: datetime, suites: Mapping[str, Suite]
 ) -> DataFrame:
-    """The rows of silver that came with some ingest stamps.
+    """The records that silver was given with some ingest stamps.
 
     Args:
         lake: the tables.
         after: ingest stamp after which.
         upto: ingest stamp up to which.
-        watermark: as refine left it at `after`. Impressions later than this are those looked at: what the
-            events on time of these stamps may have changed.
+        watermark: as refine left it at `after`.
         suites: the expectations, for the columns that they want computed.
 
     Returns:
-        Events, rejected records, copies and impressions below one another, with the columns of
-        silver.events and those computed, `reason`, `outcome`, `clicks`; `_table`, where a row is from, and
-        `_is_record`, whether it stands for a record of the events' topic.
+        Events, rejected records and copies below one another, with the columns of silver.events and those
+        computed, `reason`; `_table`, where a row is from, and `_is_record`, whether it stands for a record of
+        the events' topic.
     """
     named = [
-        take_rows(lake, table, after, upto, watermark, suites.get(table))
-        .drop(*_OTHERWISE.get(table, ()))
-        .withColumn(SOURCE, F.lit(table))
-        for table in TABLES
+        take_rows(lake, table, after, upto, watermark, suites.get(table)).withColumn(SOURCE, F.lit(table))
+        for table in _RECORDS
     ]
-    frame = named[0]
-    for part in named[1:]:
-        frame = frame.unionByName(part, allowMissingColumns=True)
-    of_rates = (F.col(SOURCE) == REJECTED_EVENTS.name) & (
-        F.col("topic") == lake.settings.exchange_rates_topic
-    )
-    return frame.withColumn(IS_RECORD, (F.col(SOURCE) != IMPRESSIONS.name) & ~of_rates)
+    events, rejected, copies = named
+    frame = events.unionByName(rejected.drop("value"), allowMissingColumns=True)  # which is bytes there
+    frame = frame.unionByName(copies, allowMissingColumns=True)
+    is_refused, topic = F.col(SOURCE) == REJECTED_EVENTS.name, lake.settings.exchange_rates_topic
+    return frame.withColumn(IS_RECORD, ~(is_refused & (F.col("topic") == topic)))
+
+
+def take_impressions(lake: Lakehouse, watermark: datetime, suite: Suite | None) -> DataFrame:
+    """Impressions that the events on time of some ingest stamps may have changed.
+
+    Args:
+        lake: the tables.
+        watermark: as refine left it before these stamps: those later than this.
+        suite: what is expected of them, for the columns that it wants computed.
+
+    Returns:
+        The columns of silver.impressions and those computed, and `_table`.
+    """
+    later = lake.read(IMPRESSIONS.name).where(F.col(str(IMPRESSIONS.event_time)) > F.lit(watermark))
+    return later.withColumns({**computed(suite), SOURCE: F.lit(IMPRESSIONS.name)})
 
 
 def take_rows(

@@ -2,12 +2,15 @@
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from functools import reduce
+from operator import or_
 
-from gold.audited import TABLES, columns_of, compare_hours, take_records
+from gold.audited import TABLES, columns_of, compare_hours, take_impressions, take_records
 from lakehouse.beside import side_by_side
+from lakehouse.contracts.silver import IMPRESSIONS
 from lakehouse.errors import MillraceError
 from lakehouse.expectations.conditions import COLUMN_SET, require_decidable
-from lakehouse.expectations.declared import HOURS, STOP, Expectation, Suite, load_suites
+from lakehouse.expectations.declared import HOURS, ROWS, STOP, Expectation, Suite, load_suites
 from lakehouse.expectations.measuring import Measure
 from lakehouse.expectations.verdicts import Counts, Judge, Result
 from lakehouse.instants import EPOCH
@@ -64,7 +67,10 @@ class Inspection:
         every = looked_at(self._suites)
         self._schemas = [each for each in every if each.kind == COLUMN_SET]
         rows = [require_decidable(each) for each in every if each.kind != COLUMN_SET]
-        self._records = Measure([each for each in rows if each.of != HOURS])
+        about = [each for each in rows if each.of != HOURS]
+        # apart, since there are many of them, and what is asked of records is none of their concern
+        self._records = Measure([each for each in about if not _of_impressions(each)])
+        self._impressions = Measure([each for each in about if _of_impressions(each)])
         self._hours = Measure([each for each in rows if each.of == HOURS])
         self._judge = Judge(every)
 
@@ -78,15 +84,17 @@ class Inspection:
         done = [entry for entry in known if entry.position <= upto]
         marks = [entry.watermark for entry in done if entry.watermark]
         before = (last.watermark if last else None) or EPOCH
-        frame = take_records(lake, after, upto, before, self._suites)
+        records = take_records(lake, after, upto, before, self._suites)
         arrived = sum(entry.input_rows - entry.heartbeats - entry.erased for entry in done)
-        of_rows, of_hours = side_by_side(
+        impressions = take_impressions(lake, before, self._suites.get(IMPRESSIONS.name))
+        counts = side_by_side(
             [
-                lambda: self._records.count(frame, {"records": arrived}),
+                lambda: self._records.count(records, {"records": arrived}),
+                lambda: self._impressions.count(impressions),
                 lambda: self._of_hours(before, max(marks)) if marks else {},
             ]
         )
-        return {**of_rows, **self._of_schemas(), **of_hours}
+        return {**self._of_schemas(), **reduce(or_, counts)}
 
     def _of_hours(self, after: datetime, upto: datetime) -> Counts:
         hours = compare_hours(self._run.lake, after, upto)
@@ -95,6 +103,10 @@ class Inspection:
     def _of_schemas(self) -> dict[str, tuple[int, int]]:
         there: Mapping[str, list[str]] = columns_of(self._run.lake, {each.table for each in self._schemas})
         return {each.id: _compare(each, there[each.table]) for each in self._schemas}
+
+
+def _of_impressions(expectation: Expectation) -> bool:
+    return expectation.table == IMPRESSIONS.name and expectation.of == ROWS
 
 
 def _compare(expectation: Expectation, columns: list[str]) -> tuple[int, int]:

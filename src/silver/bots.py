@@ -30,7 +30,7 @@ def quick_bots(events: DataFrame) -> DataFrame:
 
     Args:
         events: visitor_id, event_time: of each visitor every event less than the span away from any that
-            may have made it one.
+            may have made it one. They are looked at twice.
 
     Returns:
         The facts of silver.bots.

@@ -61,7 +61,7 @@ class Visitors:
         within = covered("event_time", intervals(slots, SPAN, _SLOT))
         near = self._run.lake.read(EVENTS.name).where(within).select("visitor_id", "event_time")
         theirs = F.broadcast(fresh.select("visitor_id").distinct())
-        return quick_bots(near.join(theirs, "visitor_id", "left_semi"))
+        return quick_bots(settle(near.join(theirs, "visitor_id", "left_semi")))
 
     def _known(self, name: str, fresh: DataFrame) -> DataFrame:
         theirs = F.broadcast(fresh.select("visitor_id").distinct())

@@ -1,0 +1,71 @@
+"""What it takes Delta to find a query's files: in a version nobody has asked about yet, and once more."""
+
+import argparse
+import sys
+import time
+from datetime import datetime
+from statistics import median
+
+import psutil
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from benchmarks.bench import application, print_table, progress
+from lakehouse.ledger import NAME, Entry, Ledger, now
+from lakehouse.tables import Lakehouse
+from lakehouse.tuning import Tuning
+
+_WARM_UP, _MEASURED = 60, 30  # commits
+_STEPS = ("a commit of one row", "files of a query, first time", "once more")
+
+
+class _Clock:
+    """Milliseconds since it was last asked: by the wall, and of Java's processors."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._java = psutil.Process(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())  # noqa: SLF001
+        self._at = self._now()
+
+    def lap(self) -> tuple[float, float]:
+        before, self._at = self._at, self._now()
+        return 1000 * (self._at[0] - before[0]), 1000 * (self._at[1] - before[1])
+
+    def _now(self) -> tuple[float, float]:
+        return time.monotonic(), sum(self._java.cpu_times()[:2])
+
+
+def main() -> int:
+    """Print milliseconds, the median of some commits, once Java is warm."""
+    argparse.ArgumentParser(prog="python -m benchmarks.listing", description=__doc__).parse_args()
+    laps = []
+    with application() as (spark, settings):
+        Tuning(spark).prepare_for(rows=1, behind=0)
+        lake = Lakehouse(spark, settings, "listing")
+        ledger, clock = Ledger(lake), _Clock(spark)
+        for number in range(_WARM_UP + _MEASURED):
+            at = now()
+            clock.lap()
+            ledger.record(Entry("listing", number, at, at, 0.0, 1))
+            committed = clock.lap()
+            _plan(lake, at)
+            first = clock.lap()
+            _plan(lake, at)
+            laps.append((committed, first, clock.lap()))
+            progress(f"commit {number + 1}: {', '.join(f'{wall:.0f} ms' for wall, _ in laps[-1])}")
+    measured = laps[_WARM_UP:]
+    rows = [
+        [step, *(f"{median(lap[place][of] for lap in measured):.0f}" for of in (0, 1))]
+        for place, step in enumerate(_STEPS)
+    ]
+    print_table("milliseconds, planning alone", ["", "wall", "Java's processors"], rows)
+    return 0
+
+
+def _plan(lake: Lakehouse, since: datetime) -> None:
+    """Plan a query of the newest rows, and do no more; Delta finds the files that it reads meanwhile."""
+    rows = lake.read(NAME).where(F.col("started_at") >= F.lit(since))
+    rows._jdf.queryExecution().optimizedPlan()  # noqa: SLF001
+
+
+if __name__ == "__main__":
+    sys.exit(main())
