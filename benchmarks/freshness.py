@@ -22,6 +22,7 @@ from millrace.workspace.ports import free_port
 
 WANTED = 20.0  # seconds, for 95 of 100 conversions
 _LOOK = 0.2  # seconds between two looks at the table's log
+_GRACE = 100.0  # seconds that are waited for the last conversions that count; traffic goes on meanwhile
 
 
 @contextmanager
@@ -55,8 +56,8 @@ def watch(settings: Settings, seconds: float) -> dict[str, float]:
     return seen
 
 
-def ages(settings: Settings, seen: dict[str, float], since: float) -> pl.Series:
-    """Seconds from Kafka's stamp of the record to gold, of conversions sent since a time."""
+def ages(settings: Settings, seen: dict[str, float], since: float, upto: float) -> pl.Series:
+    """Seconds from Kafka's stamp of the record to gold, of conversions sent between two times."""
     conversions, events, records = (
         reader.scan(settings, name) for name in ("gold.conversions", "silver.events", "bronze.kafka_records")
     )
@@ -72,7 +73,7 @@ def ages(settings: Settings, seen: dict[str, float], since: float) -> pl.Series:
         .collect()
     )
     frame = pl.DataFrame({"conversion_id": list(seen), "seen": list(seen.values())})
-    joined = frame.join(found, on="conversion_id").filter(pl.col("sent") >= since)
+    joined = frame.join(found, on="conversion_id").filter(pl.col("sent").is_between(since, upto))
     return (joined["seen"] - joined["sent"]).sort()
 
 
@@ -90,12 +91,13 @@ def main() -> int:
         producer = subprocess.Popen(sending, stdout=subprocess.DEVNULL)
         try:
             began = time.time()
-            seen = watch(settings, options.warm_up + options.seconds + 3 * WANTED)
+            seen = watch(settings, options.warm_up + options.seconds + _GRACE)
         finally:
             producer.terminate()
             producer.wait()
         since = began + options.warm_up
-        found, sums = ages(settings, seen, since), reader.ledger_sums(settings)
+        found = ages(settings, seen, since, since + options.seconds)
+        sums = reader.ledger_sums(settings)
     return _report(found, sums, options.rate)
 
 

@@ -53,8 +53,9 @@ class Summaries:
             sparing: other work may be waiting, so that little of the time is taken from it.
         """
         for part in self._parts:
-            if now or part.is_time(sparing):
-                part.take_in()
+            if part.to_do and (now or part.is_time(sparing)):
+                self._run.prepare_to_sum_up()
+                part.take_in(*part.to_do)
 
     def _sum_days(self, upto: datetime, watermark: datetime) -> None:
         known = int(str(self._run.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
@@ -97,9 +98,7 @@ class _Part:
         pause = max(self.pause, self.sparing * self.took) if sparing else self.pause
         return time.monotonic() - self.begun_at >= pause
 
-    def take_in(self) -> None:
-        if self.to_do is None:
-            return
+    def take_in(self, upto: datetime, watermark: datetime) -> None:
         self.begun_at = time.monotonic()
-        self.work(*self.to_do)
+        self.work(upto, watermark)
         self.to_do, self.took = None, time.monotonic() - self.begun_at

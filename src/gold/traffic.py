@@ -75,7 +75,7 @@ class Traffic:
         fresh = settle(minutes.where(new & F.col("visitor_id").isNotNull()))
         near = minutes.where(Stretch(fresh, "minute", margin=LONGEST).holds("minute"))
         theirs = near.join(F.broadcast(fresh.select("visitor_id").distinct()), "visitor_id", "left_semi")
-        differences = settle(change_windows(theirs.withColumn("is_new", new), self._zone))
+        differences = settle(change_windows(settle(theirs.withColumn("is_new", new)), self._zone))
         return revise_windows(self._standing(differences, watermark), differences, watermark)
 
     def _standing(self, differences: DataFrame, watermark: datetime) -> DataFrame:

@@ -7,38 +7,13 @@ from pyspark.sql import functions as F
 
 from gold.minutes import COUNTS
 
-_SUMS = ("visitors", *COUNTS, "value")
+_ADDING = (*COUNTS, "value")
+_SUMS = ("visitors", *_ADDING)
 _KEY = ("window_kind", "window_start", "window_end", "channel")
+_OF_VISITOR = ("visitor_id", "minute", "channel")
 _HOP = timedelta(minutes=5)
 _HOUR = timedelta(hours=1)
 LONGEST = timedelta(hours=26)  # a day on which clocks go back, and an hour
-
-
-def windows_of(minute: Column, zone: str) -> Column:
-    """The windows that a minute is in: an array of kind, start and end.
-
-    Args:
-        minute: starts of minutes.
-        zone: the time zone that days go by.
-    """
-    hour = F.date_trunc("hour", minute)
-    last_hop = minute - F.make_dt_interval(mins=F.minute(minute) % (_HOP // timedelta(minutes=1)))
-    hops = [last_hop - F.lit(_HOP * back) for back in range(_HOUR // _HOP)]
-    day = F.date_trunc("day", F.from_utc_timestamp(minute, zone))
-    return F.array(
-        _window("1 minute", minute, minute + F.lit(timedelta(minutes=1))),
-        _window("1 hour", hour, hour + F.lit(_HOUR)),
-        _window(
-            "1 day",
-            F.to_utc_timestamp(day, zone),
-            F.to_utc_timestamp(F.date_trunc("day", day + F.expr("INTERVAL 1 DAY")), zone),
-        ),
-        *(_window("1 hour every 5 minutes", hop, hop + F.lit(_HOUR)) for hop in hops),
-    )
-
-
-def _window(kind: str, start: Column, end: Column) -> Column:
-    return F.struct(F.lit(kind).alias("kind"), start.alias("start"), end.alias("end"))
 
 
 def change_windows(minutes: DataFrame, zone: str) -> DataFrame:
@@ -49,31 +24,92 @@ def change_windows(minutes: DataFrame, zone: str) -> DataFrame:
 
     Args:
         minutes: gold.visitor_minutes with `is_new`, of the visitors that have new ones: all that share a
-            window with a new one.
+            window with a new one. They are looked at twice.
         zone: the time zone that days go by.
 
     Returns:
         window_kind, window_start, window_end, channel (null: all), visitors and the sums, as differences.
     """
-    windows = minutes.select("*", F.explode(windows_of(F.col("minute"), zone)).alias("w"))
-    channels = F.explode(F.array_distinct(F.array(F.lit(None).cast("string"), F.col("channel"))))
-    cells = windows.withColumn("_channel", channels)
-    new = F.col("is_new")
-    by_visitor = cells.groupBy("w", "_channel", "visitor_id").agg(
-        F.max(new).alias("is_new"),
-        F.sum("events").alias("_after"),
-        F.coalesce(F.sum(F.when(~new, F.col("events"))), F.lit(0)).alias("_before"),
-        *(F.sum(F.when(new, F.col(name))).alias(name) for name in (*COUNTS, "value")),
+    changes = _sum_up(minutes.where("is_new"), zone).unionByName(_count_visitors(minutes, zone))
+    return changes.groupBy(*_KEY).agg(*(F.sum(name).alias(name) for name in _SUMS))
+
+
+def _sum_up(minutes: DataFrame, zone: str) -> DataFrame:
+    """What adds up, of each minute in each of its windows; visitors 0."""
+    by_minute = minutes.groupBy("minute", "channel").agg(*(F.sum(name).alias(name) for name in _ADDING))
+    windows = F.concat(_by_minute(zone), _by_hop())
+    return _spread(by_minute, windows).select(*_KEY, F.lit(0).alias("visitors"), *_ADDING)
+
+
+def _count_visitors(minutes: DataFrame, zone: str) -> DataFrame:
+    """How many visitors more there are in each window; what adds up 0.
+
+    All minutes of a hop are in the same hours: so there is a row to each of these for a visitor's hop, and
+    not for each of its minutes.
+    """
+    of_visitor = minutes.select(
+        "visitor_id",
+        "minute",
+        "channel",
+        "is_new",
+        F.col("events").alias("_after"),
+        F.when(F.col("is_new"), 0).otherwise(F.col("events")).alias("_before"),
     )
+    by_minute = _put_together(of_visitor, *_OF_VISITOR)
+    by_hop = _put_together(by_minute.withColumn("minute", _hop_of("minute")), *_OF_VISITOR)
+    cells = _spread(by_minute, _by_minute(zone)).unionByName(_spread(by_hop, _by_hop()))
+    changed = _put_together(cells, *_KEY, "visitor_id").where("is_new")
     more = F.sum((F.col("_after") > 0).cast("bigint") - (F.col("_before") > 0).cast("bigint"))
-    return (
-        by_visitor.where("is_new")
-        .groupBy(
-            *(F.col(f"w.{name}").alias(f"window_{name}") for name in ("kind", "start", "end")), "_channel"
-        )
-        .agg(more.alias("visitors"), *(F.sum(name).alias(name) for name in (*COUNTS, "value")))
-        .withColumnRenamed("_channel", "channel")
+    none = [F.lit(0).alias(name) for name in _ADDING]
+    return changed.groupBy(*_KEY).agg(more.alias("visitors")).select("*", *none)
+
+
+def _put_together(rows: DataFrame, *keys: str) -> DataFrame:
+    """Whether any is new, and how many events there are, and were before."""
+    sums = (F.sum(name).alias(name) for name in ("_after", "_before"))
+    return rows.groupBy(*keys).agg(F.max("is_new").alias("is_new"), *sums)
+
+
+def _spread(rows: DataFrame, windows: Column) -> DataFrame:
+    """A row for each of its windows, for its channel and for all channels."""
+    of_windows = rows.withColumn("_window", F.explode(windows))
+    channels = F.explode(F.array_distinct(F.array(F.lit(None).cast("string"), F.col("channel"))))
+    parts = {f"window_{part}": F.col(f"_window.{part}") for part in ("kind", "start", "end")}
+    return of_windows.withColumn("channel", channels).withColumns(parts).drop("_window", "minute")
+
+
+def _by_minute(zone: str) -> Column:
+    """The windows that a minute need not share with the rest of its hop: of column `minute`, an array."""
+    minute = F.col("minute")
+    day = F.date_trunc("day", F.from_utc_timestamp(minute, zone))
+    return F.array(
+        _window("1 minute", minute, minute + F.lit(timedelta(minutes=1))),
+        _window(
+            "1 day",
+            F.to_utc_timestamp(day, zone),
+            F.to_utc_timestamp(F.date_trunc("day", day + F.expr("INTERVAL 1 DAY")), zone),
+        ),
     )
+
+
+def _by_hop() -> Column:
+    """The windows that the minutes of a hop have in common: of column `minute`, an array."""
+    hour, hop = F.date_trunc("hour", "minute"), _hop_of("minute")
+    hops = [hop - F.lit(_HOP * back) for back in range(_HOUR // _HOP)]
+    return F.array(
+        _window("1 hour", hour, hour + F.lit(_HOUR)),
+        *(_window("1 hour every 5 minutes", start, start + F.lit(_HOUR)) for start in hops),
+    )
+
+
+def _hop_of(minute: str) -> Column:
+    """When the last sliding window began."""
+    past = F.minute(minute) % (_HOP // timedelta(minutes=1))
+    return (F.col(minute) - F.make_dt_interval(mins=past)).alias(minute)
+
+
+def _window(kind: str, start: Column, end: Column) -> Column:
+    return F.struct(F.lit(kind).alias("kind"), start.alias("start"), end.alias("end"))
 
 
 def subtract_windows(windows: DataFrame, standing: DataFrame) -> DataFrame:

@@ -73,6 +73,10 @@ class Run:
         self._tuning.prepare_for(rows, behind)
         self.lake.in_one_file = rows < MANY
 
+    def prepare_to_sum_up(self) -> None:
+        """Get ready to go through many rows, however few there are in the micro-batch, and to write few."""
+        self._tuning.prepare_for(MANY, behind=0)
+
 
 Body = Callable[[Run], None]
 

@@ -20,9 +20,13 @@ class Clock:
     def __init__(self) -> None:
         self.now = 1000.0
         self.begun: list[float] = []
+        self.prepared = 0
 
     def monotonic(self) -> float:
         return self.now
+
+    def prepare(self) -> None:
+        self.prepared += 1
 
     def work(self, seconds: float) -> None:
         self.begun.append(self.now)
@@ -40,7 +44,7 @@ def taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch, days: 
     """Summaries of which windows, or days, take so long, and the others no time."""
     lake = SimpleNamespace(last_commit=lambda _table: {})
     settings = SimpleNamespace(business_time_zone="UTC", summary_interval=timedelta(seconds=INTERVAL))
-    run: Any = SimpleNamespace(lake=lake, settings=settings)
+    run: Any = SimpleNamespace(lake=lake, settings=settings, prepare_to_sum_up=clock.prepare)
     parts = [(summaries.Traffic, "take_in"), (Summaries, "_sum_days")]
     for of_days, (of, name) in enumerate(parts):
         work = clock.work if of_days == days else lambda _seconds: None
@@ -82,6 +86,15 @@ def test_what_has_to_be_done_now_does_not_wait(clock, monkeypatch):
         todo.expect(NOON, NOON)
         todo.take_in(now=True)
     assert clock.begun == [1000.0, 1004.0]
+
+
+def test_summing_up_is_prepared_for_and_nothing_to_do_is_not(clock, monkeypatch):
+    todo = taking(4.0, clock, monkeypatch)
+    todo.take_in(now=True)
+    assert clock.prepared == 0
+    todo.expect(NOON, NOON)
+    todo.take_in(now=True)
+    assert clock.prepared == 2
 
 
 def test_nothing_new_is_nothing_to_do(clock, monkeypatch):

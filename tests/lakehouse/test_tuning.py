@@ -75,6 +75,16 @@ def test_what_few_rows_add_is_one_file_however_long_the_history(tmp_path, rows, 
     assert run.lake.in_one_file == one
 
 
+def test_who_sums_up_reads_much_and_writes_little(tmp_path):
+    usual = {MODE: "FALLBACK", SHUFFLED: "8"}
+    conf = Conf(**usual)
+    run = Run("publish", session(conf), load_settings(home=tmp_path), once=False)
+    run.prepare_for(1)
+    run.prepare_to_sum_up()
+    assert conf.values == usual
+    assert run.lake.in_one_file
+
+
 def test_a_runtime_that_refuses_goes_on_as_it_is():
     conf = Conf(refuses=True)
     Tuning(session(conf)).prepare_for(1, 0)
