@@ -22,7 +22,7 @@ from lakehouse.frames import settle
 from lakehouse.job import Run
 from lakehouse.restating import restate
 
-_WINDOWS, _DAYS = 10, 20  # one part in so many of publish's time, while batches follow each other
+_WINDOWS, _DAYS = 20, 40  # one part in so many of publish's time, while batches follow each other
 
 
 class Summaries:

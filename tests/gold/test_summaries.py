@@ -11,7 +11,7 @@ from gold.summaries import Summaries
 from kit.records import NOON
 from lakehouse.job import Run
 
-INTERVAL = 10.0  # seconds
+INTERVAL = 20.0  # seconds
 
 
 class Clock:
@@ -66,13 +66,13 @@ def begun(clock: Clock, todo: Summaries, sparing: bool, until: float) -> list[fl
     [
         (False, 4.0, False, INTERVAL),
         (False, 1.0, True, INTERVAL),
-        (False, 4.0, True, 40.0),
+        (False, 4.0, True, 80.0),
         (True, 4.0, False, INTERVAL),
-        (True, 1.0, True, 20.0),
-        (True, 4.0, True, 80.0),
+        (True, 1.0, True, 40.0),
+        (True, 4.0, True, 160.0),
     ],
 )
-def test_windows_take_a_tenth_of_the_time_from_other_work_and_days_a_twentieth(
+def test_windows_take_a_twentieth_of_the_time_from_other_work_and_days_a_fortieth(
     days, seconds, sparing, pause, clock, monkeypatch
 ):
     starts = begun(clock, taking(seconds, clock, monkeypatch, days), sparing, until=1200)

@@ -81,7 +81,7 @@ def test_who_sums_up_reads_much_and_writes_little(tmp_path):
     run = Run("publish", session(conf), load_settings(home=tmp_path), once=False)
     run.prepare_for(1)
     run.prepare_to_sum_up()
-    assert conf.values == usual
+    assert {name: conf.values.get(name) for name in FOR_FEW} == {**dict.fromkeys(FOR_FEW), **usual}
     assert run.lake.in_one_file
 
 

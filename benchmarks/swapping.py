@@ -1,0 +1,80 @@
+"""What it takes to swap a few rows, and to read the table then: files written anew, or deletion vectors."""
+
+import argparse
+import shutil
+import sys
+import time
+from datetime import datetime, timezone
+from statistics import median
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from benchmarks.bench import application, print_table, progress
+from lakehouse.contracts.gold import ATTRIBUTION
+from lakehouse.frames import settle
+from lakehouse.restating import restate
+from lakehouse.settings import Settings
+from lakehouse.tables import Lakehouse
+from lakehouse.tuning import Tuning
+
+_NAME = ATTRIBUTION.name
+_BEGAN = datetime(2026, 1, 1, tzinfo=timezone.utc)
+_NEW, _GOING = 1_500, 20  # rows that each swap puts in, and takes out
+_SWAPS = 16  # the first half is not counted
+
+
+def main() -> int:
+    """Print milliseconds, the median."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.swapping", description=__doc__)
+    parser.add_argument("--rows", type=int, default=90_000, help="in the table before the first swap")
+    rows = parser.parse_args().rows
+    shown = []
+    with application() as (spark, settings):
+        for vectors in ("false", "true", "false", "true"):  # once more, since Java is warm by then
+            laps = _swap(spark, settings, rows, vectors)[_SWAPS // 2 :]
+            medians = [f"{1000 * median(lap[of] for lap in laps):.0f}" for of in (0, 1)]
+            shown.append(["vectors" if vectors == "true" else "files anew", *medians])
+    print_table(f"{rows:,} rows, {_NEW:,} come and {_GOING} go; ms", ["", "the swap", "reading all"], shown)
+    return 0
+
+
+def _swap(spark: SparkSession, settings: Settings, rows: int, vectors: str) -> list[tuple[float, float]]:
+    """Seconds of each swap, and of reading the table after it."""
+    spark.sql(f"DROP TABLE IF EXISTS {_NAME}")
+    shutil.rmtree(settings.warehouse / _NAME.replace(".", "/"), ignore_errors=True)
+    spark.conf.set("spark.databricks.delta.properties.defaults.enableDeletionVectors", vectors)
+    lake = Lakehouse(spark, settings, "swapping")
+    lake.in_one_file = True
+    Tuning(spark).prepare_for(rows=1, behind=0)
+    lake.append(_NAME, _rows(spark, 0, rows), _BEGAN)
+    laps = []
+    for number in range(_SWAPS):
+        first = rows + number * _NEW
+        going = settle(lake.read(_NAME).orderBy(F.rand(number)).limit(_GOING))
+        coming = settle(_rows(spark, first, first + _NEW))
+        began = time.monotonic()
+        restate(lake, _NAME, going, coming, _BEGAN)
+        swapped = time.monotonic()
+        lake.read(_NAME).where("credit > 0.5").count()
+        laps.append((swapped - began, time.monotonic() - swapped))
+        progress(f"{vectors} {number + 1}: {laps[-1][0]:.2f} s, {laps[-1][1]:.2f} s")
+    return laps
+
+
+def _rows(spark: SparkSession, first: int, after: int) -> DataFrame:
+    """Rows of gold.attribution, one a second, with some hundred values to a column."""
+    number = F.col("id") % 1000
+    by_type = {
+        "string": F.concat(F.lit("value-"), number),
+        "timestamp": F.lit(_BEGAN) + F.make_dt_interval(secs=F.col("id")),
+    }
+    values = {column.name: by_type.get(column.type, number) for column in ATTRIBUTION.columns}
+    values["conversion_id"] = F.concat(F.lit("conversion-"), F.col("id"))
+    return spark.range(first, after).select(
+        *(values[column.name].cast(column.type).alias(column.name) for column in ATTRIBUTION.columns)
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
