@@ -32,7 +32,7 @@ def found_in(spark: SparkSession, world: World, zone: str = "UTC", watermark: da
     return found
 
 
-@pytest.mark.parametrize(("number", "zone"), enumerate(["UTC", "Europe/Berlin", "America/St_Johns"]))
+@pytest.mark.parametrize(("number", "zone"), list(enumerate(["UTC", "Europe/Berlin", "America/St_Johns"])))
 def test_paths_are_the_oracles(spark: SparkSession, number: int, zone: str) -> None:
     world = make_world(number)
     wanted = world.paths(zone, WATERMARK)
