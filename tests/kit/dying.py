@@ -8,7 +8,7 @@ import pytest
 
 from lakehouse.tables import Lakehouse
 
-_WRITES = ("append", "replace_where", "swap", "overwrite")
+_WRITES = ("append", "replace_where", "swap", "apply", "overwrite")
 
 
 class DiedError(Exception):
@@ -16,12 +16,12 @@ class DiedError(Exception):
 
 
 @contextmanager
-def dying_at(table: str) -> Iterator[None]:
-    """Let the process die where it is about to commit to a table; other commits go through."""
+def dying_at(*tables: str) -> Iterator[None]:
+    """Let the process die where it is about to commit to one of some tables; other commits go through."""
 
     def dying(write: Any) -> Any:
         def commit(lake: Lakehouse, name: str, *args: Any, **more: Any) -> None:
-            if name == table:
+            if name in tables:
                 raise DiedError(name)
             write(lake, name, *args, **more)
 
@@ -34,4 +34,4 @@ def dying_at(table: str) -> Iterator[None]:
             yield
         except DiedError:
             return
-    pytest.fail(f"nothing was written to {table}")
+    pytest.fail(f"nothing was written to {', '.join(tables)}")
