@@ -22,16 +22,13 @@ _RECORDS = (EVENTS.name, REJECTED_EVENTS.name, DUPLICATE_EVENTS.name)
 TABLES = (*_RECORDS, IMPRESSIONS.name)
 
 
-def take_records(
-    lake: Lakehouse, after: datetime, upto: datetime, watermark: datetime, suites: Mapping[str, Suite]
-) -> DataFrame:
+def take_records(lake: Lakehouse, after: datetime, upto: datetime, suites: Mapping[str, Suite]) -> DataFrame:
     """The records that silver was given with some ingest stamps.
 
     Args:
         lake: the tables.
         after: ingest stamp after which.
         upto: ingest stamp up to which.
-        watermark: as refine left it at `after`.
         suites: the expectations, for the columns that they want computed.
 
     Returns:
@@ -40,7 +37,9 @@ def take_records(
         the events' topic.
     """
     named = [
-        take_rows(lake, table, after, upto, watermark, suites.get(table)).withColumn(SOURCE, F.lit(table))
+        _stamped(lake.read(table), after, upto).withColumns(
+            {**computed(suites.get(table)), SOURCE: F.lit(table)}
+        )
         for table in _RECORDS
     ]
     events, rejected, copies = named
@@ -50,32 +49,21 @@ def take_records(
     return frame.withColumn(IS_RECORD, ~(is_refused & (F.col("topic") == topic)))
 
 
-def take_impressions(lake: Lakehouse, watermark: datetime, suite: Suite | None) -> DataFrame:
-    """Impressions that the events on time of some ingest stamps may have changed.
-
-    Args:
-        lake: the tables.
-        watermark: as refine left it before these stamps: those later than this.
-        suite: what is expected of them, for the columns that it wants computed.
-
-    Returns:
-        The columns of silver.impressions and those computed, and `_table`.
-    """
-    later = lake.read(IMPRESSIONS.name).where(F.col(str(IMPRESSIONS.event_time)) > F.lit(watermark))
-    return later.withColumns({**computed(suite), SOURCE: F.lit(IMPRESSIONS.name)})
-
-
 def take_rows(
     lake: Lakehouse, table: str, after: datetime, upto: datetime, watermark: datetime, suite: Suite | None
 ) -> DataFrame:
     """The rows of a table that came with some ingest stamps, or else that are later than a watermark."""
     rows = lake.read(table)
     if "ingested_at" in rows.columns:
-        stamp = F.col("ingested_at")
-        new = rows.where((stamp > F.lit(after)) & (stamp <= F.lit(upto)))
+        new = _stamped(rows, after, upto)
     else:
         new = rows.where(F.col(str(CONTRACTS[table].event_time)) > F.lit(watermark))
     return new.withColumns(computed(suite))
+
+
+def _stamped(rows: DataFrame, after: datetime, upto: datetime) -> DataFrame:
+    stamp = F.col("ingested_at")
+    return rows.where((stamp > F.lit(after)) & (stamp <= F.lit(upto)))
 
 
 def computed(suite: Suite | None) -> dict[str, Column]:

@@ -5,13 +5,15 @@ from datetime import datetime
 from functools import reduce
 from operator import or_
 
-from gold.audited import TABLES, columns_of, compare_hours, take_impressions, take_records
+from pyspark.sql import functions as F
+
+from gold.audited import TABLES, columns_of, compare_hours, take_records, take_rows
 from lakehouse.beside import side_by_side
 from lakehouse.contracts.silver import IMPRESSIONS
 from lakehouse.errors import MillraceError
 from lakehouse.expectations.conditions import COLUMN_SET, require_decidable
 from lakehouse.expectations.declared import HOURS, ROWS, STOP, Expectation, Suite, load_suites
-from lakehouse.expectations.measuring import Measure
+from lakehouse.expectations.measuring import SOURCE, Measure
 from lakehouse.expectations.verdicts import Counts, Judge, Result
 from lakehouse.instants import EPOCH
 from lakehouse.job import Run
@@ -84,9 +86,10 @@ class Inspection:
         done = [entry for entry in known if entry.position <= upto]
         marks = [entry.watermark for entry in done if entry.watermark]
         before = (last.watermark if last else None) or EPOCH
-        records = take_records(lake, after, upto, before, self._suites)
+        records = take_records(lake, after, upto, self._suites)
         arrived = sum(entry.input_rows - entry.heartbeats - entry.erased for entry in done)
-        impressions = take_impressions(lake, before, self._suites.get(IMPRESSIONS.name))
+        seen, suite = IMPRESSIONS.name, self._suites.get(IMPRESSIONS.name)
+        impressions = take_rows(lake, seen, after, upto, before, suite).withColumn(SOURCE, F.lit(seen))
         counts = side_by_side(
             [
                 lambda: self._records.count(records, {"records": arrived}),

@@ -56,7 +56,7 @@ def check_quality(run: Run) -> None:
 def _frames(run: Run, after: datetime, upto: datetime, before: datetime, recent: list[Entry]) -> Frames:
     """By name of the suite, recent rows and what is expected of them."""
     suites = load_suites(run.settings.conf)
-    records = settle(take_records(run.lake, after, upto, before, suites))
+    records = settle(take_records(run.lake, after, upto, suites))
     frames: Frames = {
         name: (settle(take_rows(run.lake, name, after, upto, before, suite)), _as_it_is(suite))
         for name, suite in suites.items()

@@ -24,7 +24,7 @@ def change_windows(minutes: DataFrame, zone: str) -> DataFrame:
 
     Args:
         minutes: gold.visitor_minutes with `is_new`, of the visitors that have new ones: all that share a
-            window with a new one. They are looked at twice.
+            window with a new one. They are looked at more than once.
         zone: the time zone that days go by.
 
     Returns:

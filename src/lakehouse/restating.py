@@ -29,20 +29,24 @@ def restate(
     time = str(table.event_time)
     row = changes.agg(
         F.count("*").alias("rows"),
-        F.min(time).alias("low"),
-        F.max(time).alias("high"),
-        F.count_if("_in_place").alias("in_place"),
+        F.min(F.least(time, "_stood_at")).alias("low"),
+        F.max(F.greatest(time, "_stood_at")).alias("high"),
+        F.count("_stood_at").alias("in_place"),
     ).collect()[0]
     if row.in_place:
         scope = F.col(f"t.{time}").between(F.lit(row.low), F.lit(row.high))
-        lake.apply(name, changes.drop("_in_place"), upto, scope, **told)
+        lake.apply(name, changes.drop("_stood_at"), upto, scope, **told)
     elif row.rows:
         lake.append(name, changes, upto, **told)
     return int(row.rows)
 
 
 def _changes(old: DataFrame, new: DataFrame, table: Table) -> DataFrame:
-    """Rows that come, or take the place of one with their key, or go: with `_in_place` and `GONE`."""
+    """Rows that come, or take the place of one with their key, or go.
+
+    With `GONE`, and `_stood_at`: the event time of the row whose place it is, which may be another; null if
+    there is none.
+    """
     keys = F.struct(*table.key)
     either = old.select(*old.columns, F.lit(-1).alias("_side")).unionByName(
         new.select(*new.columns, F.lit(1).alias("_side"))
@@ -55,6 +59,6 @@ def _changes(old: DataFrame, new: DataFrame, table: Table) -> DataFrame:
     differing = sides.where(~F.col("_old").eqNullSafe(F.col("_new")))
     return differing.select(
         F.coalesce("_new", "_old").alias("_row"),
-        F.col("_old").isNotNull().alias("_in_place"),
+        F.col(f"_old.{table.event_time}").alias("_stood_at"),
         F.col("_new").isNull().alias(GONE),
-    ).select("_row.*", "_in_place", GONE)
+    ).select("_row.*", "_stood_at", GONE)

@@ -138,6 +138,21 @@ def test_only_what_has_changed_is_written(
     assert bool(lake.last_commit(NAME)) == bool(changed)
 
 
+@pytest.mark.parametrize("days", [-30, 30])
+def test_a_row_that_moves_in_time_leaves_nothing_where_it_stood(
+    spark: SparkSession, tmp_path: Path, days: int
+) -> None:
+    settings = settle_in(spark, tmp_path)
+    append_rows(tmp_path, NAME, [conversion(1, 10), conversion(2, 20)])
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    moved = conversion(1, 10)
+    moved["converted_at"] += timedelta(days=days)
+    assert restate(lake, NAME, frame_of(lake, [conversion(1, 10)]), frame_of(lake, [moved]), NOON) == 1
+    rows = read_rows(settings, NAME, CONVERSIONS.column_names)
+    assert sorted(row["conversion_id"] for row in rows) == ["1", "2"]
+    assert to_micros(moved["converted_at"]) in [row["converted_at"] for row in rows]
+
+
 def frame_of(lake: Lakehouse, rows: Rows) -> Any:
     told = [
         tuple(row[name] for name in ("conversion_id", "converted_at", "value", "touches")) for row in rows
