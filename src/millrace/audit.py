@@ -43,13 +43,20 @@ def run_audit(settings: Settings) -> Iterator[Finding]:
     """
     bronze = reader.scan(settings, BRONZE)
     if bronze is None:
-        yield Finding("bronze", "nothing has been ingested yet", True)
+        yield _no_bronze(settings)
         return
     yield _unique("bronze.kafka_records", bronze)
     yield from _against_broker(settings)
     yield from _against_manifests(settings, bronze)
     yield from _against_ledger(settings, bronze)
     yield from _against_silver(settings, bronze)
+
+
+def _no_bronze(settings: Settings) -> Finding:
+    told = reader.ledger_sums(settings).get("ingest")
+    if told is None:
+        return Finding("bronze", "nothing has been ingested yet", True)
+    return Finding(BRONZE, f"is not there; by the ledger it has {told['output_rows']:,} records", False)
 
 
 def _unique(name: str, records: pl.LazyFrame) -> Finding:
@@ -79,16 +86,23 @@ def _against_broker(settings: Settings) -> Iterator[Finding]:
 
 
 def _against_manifests(settings: Settings, bronze: pl.LazyFrame) -> Iterator[Finding]:
+    from bronze.kafka import offset_spans
+
     manifests = _manifests(settings)
     if not manifests:
         return
+    sent = {(place.topic, place.partition): end for place, (_, end) in offset_spans(settings).items()}
     ends = {place: after for place, (_, after, _) in reader.offset_spans(settings).items()}
     found, sums = _follow_headers(bronze)
     for manifest in manifests:
         key = manifest["id"]
         name = f"manifest {key}"
-        if _is_waiting(manifest, ends):
-            yield Finding(name, f"{found[key]:,} of {manifest['records']:,} records ingested so far", True)
+        if waiting := _beyond(ends, manifest):
+            detail = f"{found[key]:,} of {manifest['records']:,} records ingested so far"
+            gone = waiting & _beyond(sent, manifest) if manifest["topic"] in settings.topics else set()
+            if gone:
+                detail += f"; Kafka does not have the rest, in {', '.join(sorted(gone))}: another topic?"
+            yield Finding(name, detail, not gone)
             continue
         yield _compare_manifest(name, manifest, found[key], as_hex(sums[key]))
 
@@ -111,12 +125,14 @@ def _manifests(settings: Settings) -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in sorted((settings.home / "manifests").glob("*.json"))]
 
 
-def _is_waiting(manifest: dict[str, Any], ends: dict[tuple[str, int], int]) -> bool:
-    """Whether some of its records have not been ingested yet."""
-    return any(
-        span["last"] >= ends.get((manifest["topic"], int(partition)), 0)
+def _beyond(ends: dict[tuple[str, int], int], manifest: dict[str, Any]) -> set[str]:
+    """The partitions, as `topic/partition`, where the manifest's records go on after such an end."""
+    topic = manifest["topic"]
+    return {
+        f"{topic}/{partition}"
         for partition, span in manifest["offsets"].items()
-    )
+        if span["last"] >= ends.get((topic, int(partition)), 0)
+    }
 
 
 def _follow_headers(bronze: pl.LazyFrame) -> tuple[Counter[str], Counter[str]]:
@@ -127,7 +143,7 @@ def _follow_headers(bronze: pl.LazyFrame) -> tuple[Counter[str], Counter[str]]:
         for headers, value in zip(batch["headers"].to_list(), batch["value"].to_list(), strict=True):
             for header in headers or ():
                 if header["key"] == HEADER:
-                    key = header["value"].decode()
+                    key = (header["value"] or b"").decode(errors="replace")  # anybody's, perhaps
                     found[key] += 1
                     sums[key] = (sums[key] + value_digest(value or b"")) % MODULUS
     return found, sums

@@ -4,8 +4,10 @@ import importlib
 import logging
 import pkgutil
 import sys
+from typing import NoReturn
 
 import typer
+from typer.exceptions import TyperException
 
 from lakehouse.errors import MillraceError
 from millrace import commands
@@ -34,7 +36,15 @@ def main() -> None:
     logging.getLogger().addHandler(logging.StreamHandler() if verbose else logging.NullHandler())
     register_commands()
     try:
-        app(standalone_mode=True)
+        code = app(standalone_mode=False, prog_name=app.info.name)
+    except TyperException as error:
+        if not (line := error.format_message()):  # its help has been shown
+            raise SystemExit(error.exit_code) from None
+        asked = getattr(error, "ctx", None)
+        where = asked.command_path if asked else "millrace"
+        _complain(f"{line.rstrip('.')}. See `{where} --help`.", error.exit_code)
+    except typer.Abort:
+        _complain("aborted")
     except MillraceError as error:
         if verbose:
             raise
@@ -44,8 +54,9 @@ def main() -> None:
             raise
         what = " ".join(str(error).split())[:300]
         _complain(f"unexpected {type(error).__name__}: {what}. Run it again with --verbose to see where.")
+    raise SystemExit(code)
 
 
-def _complain(line: str) -> None:
-    typer.secho(f"millrace: {line}", fg="red", err=True)
-    raise SystemExit(1) from None
+def _complain(line: str, code: int = 1) -> NoReturn:
+    typer.secho(f"millrace: {' '.join(line.split())}", fg="red", err=True)
+    raise SystemExit(code) from None

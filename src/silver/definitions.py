@@ -93,7 +93,7 @@ def _grown(run: Run, table: Growing) -> DataFrame:
 
 
 def _known_by(run: Run, table: str, compute: Callable[[DataFrame], DataFrame]) -> DataFrame:
-    """What repair knows of visitors; rows that are as they were keep the stamp that they have."""
+    """What repair knows of visitors; rows that are as they were keep the ingest stamp that they have."""
     upto = reached(run, "repair", table)
     events = settle(take_verdict(judge_history(run, upto), EVENT).select(*_OF_VISITORS))
     standing = run.lake.read(table)
@@ -102,8 +102,9 @@ def _known_by(run: Run, table: str, compute: Callable[[DataFrame], DataFrame]) -
     found = compute(events)
     same = [found[name].eqNullSafe(standing[name]) for name in facts]
     kept = found.join(standing, same, "left").select(*(found[name] for name in facts), *stamps.values())
-    made = {"ingested_at": F.lit(upto), "rules_version": F.lit(rules_version(run.settings.conf))}
-    return kept.withColumns({name: F.coalesce(name, made[name]) for name in stamps})
+    version = F.lit(rules_version(run.settings.conf))
+    made = {"ingested_at": F.coalesce("ingested_at", F.lit(upto)), "rules_version": version}
+    return kept.withColumns({name: made[name] for name in stamps})
 
 
 def _identities(run: Run) -> DataFrame:

@@ -16,7 +16,6 @@ from lakehouse.instants import EPOCH, as_utc
 from lakehouse.job import Run
 from lakehouse.ledger import Ledger
 from silver.growing import GROWING, Growing
-from silver.rules.bots import BotRules
 from silver.visitors import Visitors
 
 
@@ -25,13 +24,11 @@ class Repair:
 
     Args:
         run: the job's run.
-        rules: what programs call themselves.
-        version: of the rules.
     """
 
-    def __init__(self, run: Run, rules: BotRules, version: str) -> None:
+    def __init__(self, run: Run) -> None:
         self._run = run
-        self._visitors = Visitors(run, rules, version)
+        self._visitors = Visitors(run)
         self._filled = {table.name: run.lake.filled_upto(table.name) or EPOCH for table in GROWING}
 
     def __call__(self, batch: Batch) -> Outcome:

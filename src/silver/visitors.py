@@ -13,9 +13,10 @@ from lakehouse.contracts.silver import BOTS, EVENTS, IDENTITIES
 from lakehouse.frames import settle
 from lakehouse.intervals import covered, intervals, slots_of
 from lakehouse.job import Run
+from lakehouse.rules import rules_version
 from silver.bots import merge_bots, named_bots, quick_bots
 from silver.identities import identify_visitors, merge_identities
-from silver.rules.bots import SPAN, BotRules
+from silver.rules.bots import SPAN, load_bot_rules
 
 _SLOT = timedelta(minutes=1)
 
@@ -24,18 +25,14 @@ class Visitors:
     """Keeps silver.identities and silver.bots in step with silver.events.
 
     Both tables merge, so it does not matter in which order events come, nor whether a batch is done twice.
-    Rows that come to nothing new are not written.
+    Rows that come to nothing new are not written. The rules are read for each micro-batch.
 
     Args:
         run: the job's run.
-        rules: what programs call themselves.
-        version: of the rules.
     """
 
-    def __init__(self, run: Run, rules: BotRules, version: str) -> None:
+    def __init__(self, run: Run) -> None:
         self._run = run
-        self._rules = rules
-        self._version = version
 
     def __call__(self, batch: Batch) -> None:
         """Take in the events of one micro-batch, late ones included."""
@@ -53,8 +50,8 @@ class Visitors:
         self._keep(IDENTITIES.name, merged.subtract(identities), batch)
 
     def _tell_bots(self, fresh: DataFrame, slots: Sequence[datetime], batch: Batch) -> None:
-        bots = self._known(BOTS.name, fresh)
-        suspects = named_bots(fresh, self._rules).unionByName(self._quick(fresh, slots))
+        bots, rules = self._known(BOTS.name, fresh), load_bot_rules(self._run.settings.conf)
+        suspects = named_bots(fresh, rules).unionByName(self._quick(fresh, slots))
         self._keep(BOTS.name, merge_bots(bots, suspects).subtract(bots), batch)
 
     def _quick(self, fresh: DataFrame, slots: Sequence[datetime]) -> DataFrame:
@@ -69,7 +66,8 @@ class Visitors:
         return rows.join(theirs, "visitor_id", "left_semi")
 
     def _keep(self, name: str, changed: DataFrame, batch: Batch) -> None:
-        stamps = {"ingested_at": F.lit(batch.upto), "rules_version": F.lit(self._version)}
+        version = rules_version(self._run.settings.conf)
+        stamps = {"ingested_at": F.lit(batch.upto), "rules_version": F.lit(version)}
         rows = settle(changed.withColumns(stamps))
         if not rows.isEmpty():
             self._run.lake.swap(name, None, rows, batch.upto, F.lit(True))

@@ -1,6 +1,7 @@
 """The audit finds nothing wrong where nothing is, and names what somebody has tampered with."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -31,6 +32,10 @@ def double_a_record(home: Home) -> None:
     write_deltalake(folder(home, BRONZE), one_record(home).to_arrow(), mode="append")
 
 
+def remove_bronze(home: Home) -> None:
+    shutil.rmtree(folder(home, BRONZE))
+
+
 def remove_an_event(home: Home) -> None:
     table = DeltaTable(folder(home, "silver.events"))
     event = pl.scan_delta(table).select("event_id").head(1).collect().item()
@@ -45,6 +50,13 @@ def claim_a_record_more(home: Home) -> None:
     (path,) = (home.path / "manifests").glob("*-produce-*.json")
     told = json.loads(path.read_text())
     path.write_text(json.dumps({**told, "records": told["records"] + 1}))
+
+
+def claim_a_later_record(home: Home) -> None:
+    (path,) = (home.path / "manifests").glob("*-produce-*.json")
+    told = json.loads(path.read_text())
+    told["offsets"]["0"]["last"] += 1_000_000
+    path.write_text(json.dumps(told))
 
 
 def claim_other_records(home: Home) -> None:
@@ -79,6 +91,8 @@ def test_all_is_well_after_all_jobs(caught_up_home: Home) -> None:
         ),
         (remove_a_rate, ["bronze = exchange rates", "off by 1", "1 bronze records are in no silver"]),
         (claim_a_record_more, [f"{SAMPLE_EVENTS:,} of {SAMPLE_EVENTS + 1:,} records in bronze"]),
+        (claim_a_later_record, ["Kafka does not have the rest", "/0: another topic?"]),
+        (remove_bronze, ["is not there; by the ledger it has"]),
         (claim_other_records, ["checksum", "the client's is 0000"]),
     ],
 )
@@ -93,3 +107,15 @@ def test_a_difference_is_named(
     assert [part for part in told if part not in wrong] == []
     (line,) = done.stderr.splitlines()
     assert line.startswith("millrace: the audit found ")
+
+
+@pytest.mark.parametrize("value", [b"\xff", None])
+def test_headers_of_others_do_no_harm(caught_up_home: Home, tmp_path: Path, value: bytes | None) -> None:
+    home = caught_up_home.copy(tmp_path / "home")
+    record = one_record(home)
+    headers = [*record["headers"].to_list()[0], {"key": "manifest", "value": value}]
+    told = record.with_columns(pl.Series("headers", [headers], dtype=record["headers"].dtype))
+    remove_a_record(home)
+    write_deltalake(folder(home, BRONZE), told.to_arrow(), mode="append")
+    done = home.run("audit")
+    assert done.returncode == 0, done.stdout + done.stderr

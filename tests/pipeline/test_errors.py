@@ -20,12 +20,25 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "home", f"127.0.0.1:{free_port()}", "events")
 
 
-def the_one_line(done: "subprocess.CompletedProcess[str]") -> str:
-    assert done.returncode == 1
+def the_one_line(done: "subprocess.CompletedProcess[str]", code: int = 1) -> str:
+    assert done.returncode == code
     (line,) = done.stderr.splitlines()
     assert line.startswith("millrace: ")
     assert done.stdout == ""
     return line
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("nosuch", "No such command 'nosuch'. See `millrace --help`."),
+        ("load x", "Missing option '--format'. See `millrace load --help`."),
+        ("produce --events many", "Invalid value for '--events'"),
+        ("explain conversion a b", "See `millrace explain conversion --help`."),
+    ],
+)
+def test_what_a_command_does_not_take(home: Home, call: str, told: str) -> None:
+    assert told in the_one_line(home.run(*call.split()), code=2)
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -17,13 +17,17 @@ from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.records import NOON, Bronze, Record, message, record
 from kit.scenarios import cut, tell
 from kit.spark import settle_in
+from lakehouse.batches import follow
 from lakehouse.bundle_file import BUNDLE_FILE, bundle_root
 from lakehouse.contracts import TABLES
 from lakehouse.job import Run
 from lakehouse.rebuilding import rebuild_job
+from lakehouse.rules import rules_version
 from lakehouse.settings import Settings
 from lakehouse.tables import Lakehouse
 from silver.definitions import DEFINITIONS
+from silver.growing import LOCK
+from silver.repair import Repair
 from silver.repair_job import repair
 
 MINUTE = timedelta(minutes=1)
@@ -113,6 +117,37 @@ def test_changed_rules_reach_what_was_there_and_what_comes(
         ("x", 2, "Savanna", "later"),
         ("y", 1, "Savanna", "e"),
     ]
+
+
+def test_a_new_name_of_bots_is_known_to_the_repair_that_goes_on(
+    spark: SparkSession, tmp_path: Path, rules: Path
+) -> None:
+    settings = settle_in(spark, tmp_path)
+    bronze, run = Bronze(spark, settings), Run("repair", spark.newSession(), settings, once=True)
+    going_on = Repair(run)
+
+    def come(uid: str, visitor: str, agent: str) -> None:
+        body = message(uid, visitor, "page", NOON, context={"userAgent": agent})
+        bronze.commit([record(body)])
+        run_jobs(spark, settings, "refine")
+        follow(run, "refine", going_on, holding=LOCK)
+
+    def bots() -> dict[str, str]:
+        rows = read_rows(settings, "silver.bots", ("visitor_id", "rules_version"))
+        return {row["visitor_id"]: row["rules_version"] for row in rows}
+
+    before = rules_version(settings.conf)
+    come("a", "old", "Googlebot/2.1")
+    come("b", "missed", "Zebra/1")
+    assert bots() == {"old": before}
+    names = rules.with_name("bots.yml")
+    document = yaml.safe_load(names.read_text())
+    names.write_text(yaml.safe_dump({**document, "user_agents": [*document["user_agents"], "zebra"]}))
+    after = rules_version(settings.conf)
+    come("c", "new", "Zebra/2")
+    assert bots() == {"old": before, "new": after}
+    rebuild(spark, settings, "silver.bots")
+    assert bots() == dict.fromkeys(("old", "missed", "new"), after)
 
 
 class DiedError(Exception):

@@ -189,7 +189,7 @@ SEARCH_PERFORMANCE = Table(
     key=("day", "query"),
     columns=(
         Column("day", "date", "day in the business time zone"),
-        Column("query", "string", "words searched for, in lower case, blanks around them off"),
+        Column("query", "string", "words searched for, as typed; null if there are none"),
         Column("searches", "bigint", "searches"),
         Column("clicked_searches", "bigint", "searches with a click on a result"),
         Column("click_through", "double", "clicked_searches / searches"),
