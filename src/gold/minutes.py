@@ -1,5 +1,6 @@
 """Visitors' minutes: what each did in each minute, and what changes in it."""
 
+from datetime import timedelta
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame
@@ -11,6 +12,7 @@ COUNTS = ("events", "page_views", "sessions", "impressions", "clicks", "searches
 MEASURES = (*COUNTS, "value")
 _CELL = ("visitor_id", "minute", "channel")
 _MONEY = "decimal(38,4)"
+_QUARTER = timedelta(minutes=15) // timedelta(microseconds=1)
 
 
 def minutes_of_events(events: DataFrame, sessions: DataFrame, touches: DataFrame) -> DataFrame:
@@ -75,16 +77,23 @@ def add_up(*parts: DataFrame) -> DataFrame:
     return sums.where(something).withColumn("value", F.col("value").cast(_MONEY))
 
 
-def mark_hours(*times: DataFrame) -> DataFrame:
-    """A row of nobody and nothing for each hour in which something else may have changed.
+def mark_quarters(*times: DataFrame) -> DataFrame:
+    """A row of nobody and nothing for each quarter of an hour in which something else may have changed.
+
+    No shorter, so that they are few; no longer, since days of some time zones begin at a quarter.
 
     Args:
         times: frames of one column, of times.
     """
-    hours = [rows.select(F.date_trunc("hour", rows.columns[0]).alias("minute")) for rows in times]
+    quarters = [rows.select(_quarter_of(F.col(rows.columns[0])).alias("minute")) for rows in times]
     none = F.lit(None).cast("string")
-    every = reduce(DataFrame.unionByName, hours).distinct()
+    every = reduce(DataFrame.unionByName, quarters).distinct()
     return every.select(none.alias("visitor_id"), "minute", none.alias("channel"), *map(_nothing, MEASURES))
+
+
+def _quarter_of(at: Column) -> Column:
+    micros = F.unix_micros(at)
+    return F.timestamp_micros(micros - F.pmod(micros, F.lit(_QUARTER)))
 
 
 def _sum_up(placed: DataFrame, **facts: Column) -> DataFrame:

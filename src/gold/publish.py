@@ -9,7 +9,7 @@ from gold.attribution import credit_touches
 from gold.converted import Converted, convert_again
 from gold.minutes import (
     add_up,
-    mark_hours,
+    mark_quarters,
     minutes_of_conversions,
     minutes_of_events,
     only_conversions,
@@ -117,9 +117,9 @@ class Publish:
             take_back(stood),
             *self._elsewhere(table, near, converted, view),
         )
-        hours = mark_hours(near.events.select("event_time"), converted.times.select("converted_at"))
+        marks = mark_quarters(near.events.select("event_time"), converted.times.select("converted_at"))
         sequence = int(str(lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0))) + 1
-        rows = settle(changed.unionByName(hours).withColumn("sequence", F.lit(sequence).cast("bigint")))
+        rows = settle(changed.unionByName(marks).withColumn("sequence", F.lit(sequence).cast("bigint")))
         if not rows.isEmpty():
             told = {"sequence": sequence, "summarized": self._summaries.done}
             told["heard"] = to_micros(batch.heard_upto)

@@ -15,9 +15,9 @@ def follow_trails(journeys: DataFrame) -> DataFrame:
     """Each conversion's trail, as far back as it can be followed.
 
     The click is the person's last one, counted and within the look-back, that is tied to the visit of the
-    conversion: it is in it (`session`), or the visit began at the address that was clicked (`url`), or came
-    from there (`referrer`). The impression is the one that the click is on. A refund has the trail of its
-    order, and the order's goal before its own.
+    conversion: it is in it (`session`), or the visit began, no earlier, at the address that was clicked
+    (`url`), or came from there (`referrer`). The impression is the one that the click is on. A refund has
+    the trail of its order, and the order's goal before its own.
 
     Args:
         journeys: as `gold.journeys.trace_journeys` gives them.
@@ -39,10 +39,11 @@ def _tie() -> Column:
     """What ties a click to the visit; null if nothing does."""
     touch, visit = F.col("touch"), F.col("anchor.visit")
     in_visit = (touch["visitor_id"] == F.col("anchor.visitor")) & (touch["touched_at"] >= visit["at"])
+    before = touch["touched_at"] <= visit["at"]
     tie = (
         F.when(in_visit, "session")
-        .when(_page(touch["url"]) == _page(visit["url"]), "url")
-        .when(_page(touch["url"]) == _page(visit["referrer"]), "referrer")
+        .when(before & (_page(touch["url"]) == _page(visit["url"])), "url")
+        .when(before & (_page(touch["url"]) == _page(visit["referrer"])), "referrer")
     )
     return F.when(touch["kind"] == "click", tie)
 

@@ -18,7 +18,7 @@ FROM_ENVIRONMENT_ALONE = ("alert_secret",)
 class Settings(BaseSettings):
     """Everything that can be set. In rising order: bundle.yml variables, MILLRACE_*, flags."""
 
-    model_config = SettingsConfigDict(env_prefix="MILLRACE_", extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="MILLRACE_", env_parse_none_str="", extra="ignore")
 
     target: str | None = Field(None, description="target of bundle.yml; unset, its default one")
     home: Path = Field(Path(".millrace"), description="where all local state lives")

@@ -30,6 +30,8 @@ def _tie(click: Fields, anchor: Fields) -> str | None:
     visit = anchor["visit"]
     if click["visitor_id"] == anchor["visitor_id"] and click["touched_at"] >= visit["at"]:
         return "session"
+    if click["touched_at"] > visit["at"]:
+        return None
     clicked, began, came_from = (
         (each or "").split("#")[0] for each in (click["url"], visit["url"], visit["referrer"])
     )

@@ -32,6 +32,18 @@ def test_the_environment_is_over_the_bundle(monkeypatch: pytest.MonkeyPatch) -> 
     assert load_settings(events_topic=None).events_topic == "of-the-environment"
 
 
+def test_an_empty_variable_of_the_environment_unsets_the_bundles(
+    bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bundle.write_text("variables:\n  heartbeat_interval:\n    default: PT5M\n")
+    assert load_settings().heartbeat_interval == timedelta(minutes=5)
+    monkeypatch.setenv("MILLRACE_HEARTBEAT_INTERVAL", "")
+    assert load_settings().heartbeat_interval is None
+    monkeypatch.setenv("MILLRACE_REPORTING_CURRENCY", "")
+    with pytest.raises(MillraceError, match="reporting_currency"):
+        load_settings()
+
+
 def test_a_flag_is_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MILLRACE_EVENTS_TOPIC", "of-the-environment")
     assert load_settings(events_topic="of-the-flag").events_topic == "of-the-flag"

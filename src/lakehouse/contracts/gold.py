@@ -88,7 +88,7 @@ TRAILS = Table(
     key=("conversion_id", "step"),
     columns=(
         Column("conversion_id", "string", "whose trail this is"),
-        Column("step", "int", "1 = earliest of those known"),
+        Column("step", "int", "place in the chain of those known, from 1"),
         Column("kind", "string", "impression, click, visit or goal"),
         Column("event_id", "string", "UID of the event; of a visit, of its first"),
         Column("at", "timestamp", "when it was"),
@@ -120,7 +120,7 @@ VISITOR_MINUTES = Table(
     grain="change of what a visitor did in a minute",
     key=(),
     columns=(
-        Column("visitor_id", "string", "who; null: something else in the hour from then has changed"),
+        Column("visitor_id", "string", "who; null: something else in the quarter hour from then has changed"),
         Column("minute", "timestamp", "start of the minute"),
         Column("channel", "string", "channel of the events' session; null for events of no session"),
         *_COUNTS,

@@ -1,0 +1,22 @@
+"""Days of any time zone, as what has changed marks them."""
+
+from datetime import datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
+
+import pytest
+from pyspark.sql import SparkSession
+
+from gold.days import collect_days
+from gold.minutes import mark_quarters
+
+MIDNIGHT = datetime(2026, 3, 1, 18, 30, tzinfo=timezone.utc)  # in India
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "Asia/Kathmandu", "America/St_Johns"])
+def test_a_mark_lies_in_the_day_of_what_it_marks(spark: SparkSession, zone: str) -> None:
+    quarter, tick = timedelta(minutes=15), timedelta(microseconds=1)
+    for at in (
+        MIDNIGHT + n * quarter + off for n in (-1, 0, 1, 34) for off in (-tick, timedelta(0), quarter / 2)
+    ):
+        marks = mark_quarters(spark.createDataFrame([(at,)], "at timestamp").coalesce(1))
+        assert collect_days(marks.select("minute"), zone) == [at.astimezone(ZoneInfo(zone)).date()], at
