@@ -31,6 +31,8 @@ class Browsing:
         place = "" if view == "overview" else view  # which is where one comes in
         self.page.goto(f"{self.address}{place}?{urlencode(query)}")
         expect(self.page.get_by_text("All times are UTC.")).to_be_visible()
+        app = self.page.get_by_test_id("stApp")  # else what has the focus may be drawn anew
+        expect(app).to_have_attribute("data-test-script-state", "notRunning")
         return self.page
 
     def go_to(self, title: str) -> None:
