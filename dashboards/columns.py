@@ -85,7 +85,8 @@ COLUMNS: dict[str, dict[str, Type]] = {
     "gold.channel_credit": {
         **_all(_TIME, "period_start period_end"),
         **_all(_TEXT, "model channel model_version"),
-        **_all(pl.Float64, "conversions reporting_value"),
+        **_all(pl.Float64, "conversions"),
+        **_all(_MONEY, "reporting_value"),
     },
     "gold.campaign_performance": {
         **_all(pl.Date, "day"),

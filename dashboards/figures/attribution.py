@@ -81,6 +81,7 @@ def channel_credit(ask: Ask, start: datetime, end: datetime) -> pl.DataFrame:
     columns = ("channel", "model", "conversions", "reporting_value", "model_version")
     query = Query("gold.channel_credit", columns).only("period_start", "=", start)
     found = ask(query.only("period_end", "=", end)).rename({"channel": "label"})
+    found = found.with_columns(pl.col("reporting_value").cast(pl.Float64))
     most = pl.col("conversions").max().over("label")
     return found.sort(most, "label", "model", descending=[True, False, False])
 

@@ -24,7 +24,12 @@ from lakehouse.ledger import Ledger
 from lakehouse.rules import rules_version
 
 _MICROS = pa.timestamp("us", tz="UTC")
-_TYPES = {"timestamp": _MICROS, "double": pa.float64(), "string": pa.string()}
+_TYPES = {
+    "timestamp": _MICROS,
+    "double": pa.float64(),
+    "decimal(18,4)": pa.decimal128(18, 4),
+    "string": pa.string(),
+}
 
 
 def attribute_paths(run: Run) -> None:

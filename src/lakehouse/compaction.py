@@ -8,6 +8,8 @@ from delta.exceptions import DeltaConcurrentModificationException
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
+from lakehouse.retention import in_hours
+
 FEW = 16
 """A table with no more files is left as it is."""
 
@@ -18,11 +20,11 @@ _SETTINGS = {
     "spark.databricks.delta.optimize.minFileSize": str(_FILE_BYTES),
     # One file after the other: the streams want the cores.
     "spark.databricks.delta.optimize.maxThreads": "1",
-    # How long is decided by `retention`.
-    "spark.databricks.delta.retentionDurationCheck.enabled": "false",
     # Else each run would add two commits to the log of each table.
     "spark.databricks.delta.vacuum.logging.enabled": "false",
 }
+_KEPT = "delta.deletedFileRetentionDuration"
+_WITHOUT_A_WORD = timedelta(days=7)
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,19 @@ def compact(spark: SparkSession, name: str) -> Compacted | None:
     return Compacted(before, _files(table))
 
 
-def remove_replaced(spark: SparkSession, name: str, kept: timedelta) -> None:
-    """Remove files that no version of the last so long refers to."""
-    DeltaTable.forName(spark, name).vacuum(kept.total_seconds() / 3600)
+def keep_replaced(spark: SparkSession, name: str, kept: timedelta) -> None:
+    """Tell a table how long to keep what is replaced: a commit, if that is news.
+
+    Tables are told since `VACUUM` ignores the hours that it is given, unless they are none (Delta 4.1).
+    """
+    detail: Any = DeltaTable.forName(spark, name).detail().select("properties").collect()[0]
+    if detail.properties.get(_KEPT, in_hours(_WITHOUT_A_WORD)) != in_hours(kept):
+        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{_KEPT}' = '{in_hours(kept)}')")
+
+
+def remove_replaced(spark: SparkSession, name: str) -> None:
+    """Remove files that no version refers to of the time that the table keeps them."""
+    DeltaTable.forName(spark, name).vacuum()
 
 
 def _files(table: DeltaTable) -> int:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import DataType, StructType
 
 from lakehouse.contracts import Table
 from lakehouse.settings import Settings
@@ -34,3 +35,9 @@ def declare(table: Table) -> tuple[str, str]:
         all_of_them["delta.dataSkippingStatsColumns"] = ",".join(table.pruned_by)
     properties = ", ".join(f"'{key}' = '{value}'" for key, value in all_of_them.items())
     return f"({table.ddl})", f"{more} TBLPROPERTIES ({properties})" if properties else more
+
+
+def has_other_types(table: Table, there: StructType) -> bool:
+    """Whether a table was made when columns of its contract had other types."""
+    types = {field.name: field.dataType.simpleString() for field in there}
+    return any(types[each.name] != DataType.fromDDL(each.type).simpleString() for each in table.columns)

@@ -5,7 +5,7 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
-from lakehouse.compaction import compact, prepare, remove_replaced
+from lakehouse.compaction import compact, keep_replaced, prepare, remove_replaced
 from lakehouse.contracts import LOCKS, TABLES
 from lakehouse.job import Job, Run
 from lakehouse.ledger import Ledger
@@ -35,6 +35,7 @@ def _maintain(run: Run, name: str, kept: timedelta) -> None:
     run.lake.read(name)  # known by its name from here
     layer = TABLES[name].layer
     with run.turn, run.lake.exclusive(LOCKS.get(layer, name)):
+        keep_replaced(run.spark, name, kept)
         done = compact(run.spark, name)
     if done is None:
         run.say(f"{name}: in use, left for the next time")
@@ -42,7 +43,7 @@ def _maintain(run: Run, name: str, kept: timedelta) -> None:
         run.say(f"{name}: {done.before} files, {done.after} after")
     table = (run.settings.warehouse, name)
     if clock - _LOOKED.get(table, -math.inf) >= kept.total_seconds() * _LATER:
-        remove_replaced(run.spark, name, kept)
+        remove_replaced(run.spark, name)
         _LOOKED[table] = clock
     run.advance(1, time.monotonic() - clock)
 

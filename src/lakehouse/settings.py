@@ -15,6 +15,10 @@ from lakehouse.errors import MillraceError
 FROM_ENVIRONMENT_ALONE = ("alert_secret",)
 
 
+LEAST_RETENTION = timedelta(days=1)
+"""What is being written belongs to no version of its table yet, and is told from remains by its age alone."""
+
+
 class Settings(BaseSettings):
     """Everything that can be set. In rising order: bundle.yml variables, MILLRACE_*, flags."""
 
@@ -80,7 +84,9 @@ class Settings(BaseSettings):
     )
     max_batch_rows: int = Field(300_000, description="rows a micro-batch takes at most, about")
     vacuum_retention: timedelta = Field(
-        timedelta(days=7), ge=timedelta(0), description="how long maintenance keeps files that are replaced"
+        timedelta(days=7),
+        ge=LEAST_RETENTION,
+        description="how long maintenance keeps files that are replaced; a day at least",
     )
     spark_master: str | None = Field(
         None, description="a Spark cluster, as spark://host:7077; unset, this machine"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from lakehouse.retention import in_hours
 from lakehouse.settings import Settings
 
 # Each value has its evidence in docs/decisions/0002-spark-settings.md.
@@ -50,6 +51,7 @@ _ON_A_CLUSTER = {
 }
 
 
+_KEPT = "spark.databricks.delta.properties.defaults.deletedFileRetentionDuration"
 _THAT_ENDS = "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 _THAT_GOES_ON = (
     "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=2400 "
@@ -87,6 +89,7 @@ def build_session(
         .config("spark.default.parallelism", str(cores))
         .config("spark.local.dir", str(scratch))
         .config("spark.sql.warehouse.dir", str(settings.warehouse))
+        .config(_KEPT, in_hours(settings.vacuum_retention))
     )
     placed = (
         _ON_A_CLUSTER | {"spark.executor.memory": settings.spark_memory} if settings.spark_master else _HERE

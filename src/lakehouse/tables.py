@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from lakehouse.commits import Commit, read_commits
 from lakehouse.contracts import TABLES, Table
-from lakehouse.declaring import declare, place_of
+from lakehouse.declaring import declare, has_other_types, place_of
 from lakehouse.frames import settle
 from lakehouse.instants import from_micros, to_micros
 from lakehouse.settings import Settings
@@ -100,7 +100,8 @@ class Lakehouse:
     def overwrite(self, name: str, rows: DataFrame, **told: int) -> None:
         """Swap all rows for others, in one commit. What other jobs wrote of theirs stays to be found.
 
-        Files hold stretches of time, as they do where rows come in bit by bit: so they can be left out.
+        Columns get the types of the contract, which may have changed since the table was made. Files hold
+        stretches of time, as they do where rows come in bit by bit: so they can be left out.
         """
         self._ensure(name)
         laid_out = settle(rows.select(*TABLES[name].column_names))
@@ -109,6 +110,8 @@ class Lakehouse:
             laid_out = laid_out.repartitionByRange(files, time).sortWithinPartitions(time)
         writer = laid_out.write.format("delta").mode("overwrite")
         writer = writer.option("userMetadata", self._metadata(None, **told))
+        if has_other_types(TABLES[name], self.spark.table(name).schema):
+            writer = writer.option("overwriteSchema", "true")
         if self.settings.catalog:
             writer.saveAsTable(name)
         else:

@@ -13,9 +13,13 @@ _HOST = r"(?i)^[a-z][a-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:@]+)"
 
 
 def campaign_field(sent: Column, url: Column, parameter: str) -> Column:
-    """The field as sent, else the URL's `utm_…` parameter, decoded; null if neither has one."""
+    """The field as sent, else the URL's `utm_…` parameter, decoded; null if neither has more than blanks."""
     raw = F.when(url.contains("utm_"), F.regexp_extract(url, value_pattern(parameter), 1))
-    return F.coalesce(text_or_null(sent), text_or_null(F.coalesce(F.try_url_decode(raw), raw)))
+    return F.coalesce(_more_than_blanks(sent), _more_than_blanks(F.coalesce(F.try_url_decode(raw), raw)))
+
+
+def _more_than_blanks(field: Column) -> Column:
+    return F.when(F.trim(field, F.lit(BLANKS)) != "", field)
 
 
 def visit_columns(

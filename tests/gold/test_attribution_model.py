@@ -3,6 +3,7 @@
 import io
 from collections import defaultdict
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def run_job(spark: SparkSession, settings: Settings) -> Heard:
     return heard
 
 
-def credits_of(settings: Settings) -> dict[tuple[Any, ...], tuple[float, float]]:
+def credits_of(settings: Settings) -> dict[tuple[Any, ...], tuple[float, Decimal]]:
     rows = read_rows(settings, CREDIT, TABLES[CREDIT].facts)
     key = ("period_start", "period_end", "model", "channel")
     return {tuple(row[name] for name in key): (row["conversions"], row["reporting_value"]) for row in rows}
@@ -104,16 +105,21 @@ def assert_as_the_oracle(settings: Settings, world: World) -> None:
                 wanted[micros(start), micros(end), model, channel] = shares
     found = credits_of(settings)
     assert found.keys() == wanted.keys()
-    for key, shares in wanted.items():
-        assert found[key] == pytest.approx(shares, abs=1e-6)
+    for key, (conversions, value) in wanted.items():
+        assert found[key][0] == pytest.approx(conversions, abs=1e-6)
+        assert float(found[key][1]) == pytest.approx(value, abs=4e-4)  # it may be the one that takes the rest
     sums: dict[tuple[Any, ...], float] = defaultdict(float)
-    for (*period, _), (conversions, _) in found.items():
+    money: dict[tuple[Any, ...], Decimal] = defaultdict(Decimal)
+    for (*period, _), (conversions, value) in found.items():
         assert conversions >= 0
         sums[tuple(period)] += conversions
+        money[tuple(period)] += value
     for (start, end), ways in world.paths("Europe/Berlin", WATERMARK).items():
         total = sum(ends.conversions for ends in ways.values())
+        worth = sum(ends.value for ends in ways.values())
         for model in ("markov", "shapley"):
             assert sums[micros(start), micros(end), model] == pytest.approx(total, abs=1e-9)
+            assert money[micros(start), micros(end), model] == worth
 
 
 def runs_of(client: Any) -> list[Any]:
@@ -173,7 +179,7 @@ def test_without_a_path_nothing_is_credited_and_no_model_made(spark: SparkSessio
     fill(spark, settings, World())
     lake = Lakehouse(spark, settings, "attribution-model")
     row = {"period_start": WATERMARK, "period_end": WATERMARK, "model": "markov", "channel": "Email"}
-    lake.append(CREDIT, frame_of(spark, CREDIT, [{**row, "conversions": 1.0, "reporting_value": 1.0}]))
+    lake.append(CREDIT, frame_of(spark, CREDIT, [{**row, "conversions": 1.0, "reporting_value": Decimal(1)}]))
     run_job(spark, settings)
     assert credits_of(settings) == {}
     assert not (tmp_path / "mlflow").exists()

@@ -1,5 +1,6 @@
 """What models credit to channels: cases worked on paper, and what holds for any paths."""
 
+from decimal import Decimal
 from itertools import combinations, groupby
 from math import factorial
 
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gold.rules.markov import Chain, removal_shares
-from gold.rules.paths import PATH_MODELS, Credit, Path, credit_channels
+from gold.rules.paths import PATH_MODELS, Credit, Path, credit_channels, to_money, total_value
 from kit.oracle_paths import walk
 
 # From the start 5 of 8 walks go to a, 3 to b. From a 2 go to b, 3 to c; from b 1 to c, 1 converts, 3 end;
@@ -126,3 +127,26 @@ def test_shapley_is_the_mean_of_what_a_channel_adds(paths: list[Path]) -> None:
             for some in combinations(others, size):
                 mean += weight * (worth({*some, channel}) - worth({*some}))
         assert found[channel].conversions == pytest.approx(mean, abs=1e-9)
+
+
+def test_rounding_leaves_nothing_over() -> None:
+    paths = [Path(("a", "b", "c"), 1, 0.0001), Path(("c", "d"), 1, 10.0001)]
+    found = credit_channels("shapley", paths)
+    wanted = {"a": "0.0000", "b": "0.0000", "c": "5.0001", "d": "5.0001"}
+    assert to_money(found, total_value(paths)) == {name: Decimal(text) for name, text in wanted.items()}
+    alone = {name: Credit(1, value) for name, value in (("a", 0.00005), ("b", 0.00005), ("c", 0.0))}
+    assert to_money(alone, Decimal("0.0001")) == {
+        "a": Decimal("0.0001"), "b": Decimal("0.0000"), "c": Decimal("0.0000"),
+    }  # fmt: skip
+
+
+def test_what_is_more_than_money_holds_is_not_said() -> None:
+    found = {"a": Credit(1, 1e14), "b": Credit(1, 1.0)}
+    assert to_money(found, Decimal(100000000000001)) == {"a": None, "b": Decimal(1)}
+
+
+@given(PATHS, st.sampled_from(sorted(PATH_MODELS)))
+def test_money_of_channels_sums_to_that_of_the_paths(paths: list[Path], model: str) -> None:
+    cents = [path._replace(value=path.value / 10_000) for path in paths]
+    shared = to_money(credit_channels(model, cents), total_value(cents))
+    assert sum(value or 0 for value in shared.values()) == Decimal(sum(path.value for path in paths)) / 10_000

@@ -35,7 +35,7 @@ def _part(draw: st.DrawFn, fields: dict[str, st.SearchStrategy[Any]], spoilt: in
 _PAGE = _part({"url": URLS, "referrer": st.one_of(URLS, st.just("https://www.google.com/")), "title": TEXTS})
 _CAMPAIGN = _part(
     {
-        "source": st.sampled_from(["google", " Facebook\t", "newsletter", "x.example", ""]),
+        "source": st.sampled_from(["google", " Facebook\t", "newsletter", "x.example", "", " \t"]),
         "medium": st.sampled_from(["cpc", "CPM ", "email", "\tsocial", "other"]),
         "name": TEXTS,
     }

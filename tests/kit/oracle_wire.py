@@ -98,12 +98,17 @@ def some(value: object) -> str | None:
     return text(value) or None
 
 
+def written(value: str | None) -> str | None:
+    """Text that is more than blanks, else None."""
+    return value if (value or "").strip(" \t\r\n") else None
+
+
 def money(value: object) -> Decimal | None:
     """A number, rounded half up to four decimals; None if it is none, or too large for 18 digits."""
-    written = (text(value) or "").strip(_BLANKS)
-    if not _MONEY.fullmatch(written):
+    figures = (text(value) or "").strip(_BLANKS)
+    if not _MONEY.fullmatch(figures):
         return None
-    exact = Decimal(written)
+    exact = Decimal(figures)
     if exact.adjusted() < -10:
         return Decimal("0.0000")
     if exact.adjusted() > 13:
@@ -124,7 +129,7 @@ def read_fields(body: Fields) -> Fields:
     url = some(page.get("url")) or some(properties.get("url"))
     referrer = some(page.get("referrer")) or some(properties.get("referrer"))
     sent = {
-        name: some(campaign.get(name)) or parameter_of(url, f"utm_{parameter}")
+        name: written(text(campaign.get(name))) or written(parameter_of(url, f"utm_{parameter}"))
         for name, parameter in (("source", "source"), ("medium", "medium"), ("name", "campaign"))
     }
     kind = text(body.get("type"))

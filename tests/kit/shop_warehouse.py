@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from decimal import Decimal
 from functools import cached_property
 from itertools import islice
 from random import Random
@@ -178,7 +179,7 @@ class Shop:
                 "model": model,
                 "channel": channel,
                 "conversions": conversions * bend,
-                "reporting_value": value * bend,
+                "reporting_value": round(Decimal(value * bend), 4),
                 "model_version": "3",
             }
             for number, (channel, (conversions, value)) in enumerate(sorted(credit.items()))

@@ -27,7 +27,7 @@ from lakehouse.contracts.silver import EVENTS, SESSIONS
 from lakehouse.frames import settle
 from lakehouse.job import Run
 from lakehouse.maintenance_job import maintain
-from lakehouse.settings import Settings
+from lakehouse.settings import LEAST_RETENTION, Settings
 from lakehouse.tables import Lakehouse
 
 COMMITS = 40
@@ -54,6 +54,15 @@ def table(home: Path, name: str) -> DeltaTable:
 
 def on_disk(home: Path, name: str) -> int:
     return sum(1 for _ in (home / "warehouse" / name.replace(".", "/")).glob("*.parquet"))
+
+
+def leave_file(home: Path, name: str, age: timedelta) -> Path:
+    """A file so old that no commit tells of, as a writer leaves it that died."""
+    file = home / "warehouse" / name.replace(".", "/") / "part-left.snappy.parquet"
+    file.touch()
+    made = time.time() - age.total_seconds()
+    os.utime(file, (made, made))
+    return file
 
 
 def rows(settings: Settings) -> list[dict[str, Any]]:
@@ -93,10 +102,24 @@ def test_few_files_are_left_as_they_are(spark: SparkSession, tmp_path: Path) -> 
 def test_replaced_files_stay_as_long_as_is_set(
     spark: SparkSession, tmp_path: Path, kept: timedelta, left: int
 ) -> None:
-    settings = settle_in(spark, tmp_path, vacuum_retention=kept)
+    settings = settle_in(spark, tmp_path).model_copy(update={"vacuum_retention": kept})
     fill(tmp_path)
     tidy(spark, settings)
     assert on_disk(tmp_path, CONVERSIONS.name) == left
+
+
+@pytest.mark.parametrize(("kept", "age", "stays"), [(1, 2, False), (30, 20, True)])
+def test_what_is_set_is_longer_or_shorter_than_the_week_that_delta_keeps(
+    spark: SparkSession, tmp_path: Path, kept: int, age: int, stays: bool
+) -> None:
+    settings = settle_in(spark, tmp_path, vacuum_retention=timedelta(days=kept))
+    fill(tmp_path, 1)
+    left = leave_file(tmp_path, CONVERSIONS.name, timedelta(days=age))
+    tidy(spark, settings)
+    assert left.exists() == stays
+    commits = table(tmp_path, CONVERSIONS.name).version()
+    tidy(spark, settings)
+    assert table(tmp_path, CONVERSIONS.name).version() == commits  # the table was told once
 
 
 @pytest.mark.parametrize(("kept", "looks"), [(timedelta(days=7), 4), (timedelta(0), 10)])
@@ -105,8 +128,9 @@ def test_a_process_looks_for_what_is_to_be_removed_28_times_in_the_time_that_it_
 ) -> None:
     clock, removed = [1000.0], list[str]()
     monkeypatch.setattr(maintenance_job, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(maintenance_job, "keep_replaced", lambda *_: None)
     monkeypatch.setattr(maintenance_job, "compact", lambda *_: None)
-    monkeypatch.setattr(maintenance_job, "remove_replaced", lambda _spark, name, _kept: removed.append(name))
+    monkeypatch.setattr(maintenance_job, "remove_replaced", lambda _spark, name: removed.append(name))
     monkeypatch.setattr(maintenance_job, "retention", lambda *_: kept)
     monkeypatch.setattr(maintenance_job, "Ledger", lambda _lake: SimpleNamespace(positions=dict))
     lake = SimpleNamespace(
@@ -156,8 +180,12 @@ def test_the_log_of_before_yesterday_goes_when_a_checkpoint_is_written(
     assert left == {CONVERSIONS.name: 0, SESSIONS.name: 4}
 
 
-def test_a_stream_goes_on_meanwhile(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path, vacuum_retention=timedelta(0))
+def test_a_stream_goes_on_meanwhile(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files that are not committed yet belong to no version: the time that is kept guards them."""
+    settings = settle_in(spark, tmp_path, vacuum_retention=LEAST_RETENTION)
+    monkeypatch.setattr(maintenance_job, "_LATER", 0)  # each time it looks for what is to be removed
     name = KAFKA_RECORDS.name
     for offset in range(COMMITS):
         append_rows(tmp_path, name, [{"topic": "events", "partition": 0, "offset": offset}])
@@ -174,7 +202,9 @@ def test_a_stream_goes_on_meanwhile(spark: SparkSession, tmp_path: Path) -> None
     with ThreadPoolExecutor(1) as pool:
         streaming = pool.submit(stream)
         while not streaming.done():
+            left = leave_file(tmp_path, name, 2 * LEAST_RETENTION)
             tidy(spark, settings)
+            assert not left.exists()
     streaming.result()
     tidy(spark, settings)
     found = [(row["topic"], row["offset"]) for row in read_rows(settings, name, ("topic", "offset"))]

@@ -74,6 +74,14 @@ def test_days_go_by_a_time_zone_that_there_is(zone: str) -> None:
         load_settings(business_time_zone=zone)
 
 
+def test_what_is_being_written_is_not_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MILLRACE_VACUUM_RETENTION", "P1D")
+    assert load_settings().vacuum_retention == timedelta(days=1)
+    monkeypatch.setenv("MILLRACE_VACUUM_RETENTION", "PT0S")
+    with pytest.raises(MillraceError, match=r"vacuum_retention.*1 day"):
+        load_settings()
+
+
 def test_durations_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MILLRACE_WATERMARK_DELAY", "PT1H")
     assert load_settings().watermark_delay == timedelta(hours=1)

@@ -14,8 +14,9 @@ from kit.pipeline import read_rows
 from kit.records import NOON
 from kit.spark import settle_in
 from kit.warehouse_builder import append_rows
+from kit.worlds import frame_of as typed
 from lakehouse.commits import read_commits
-from lakehouse.contracts.gold import CONVERSIONS
+from lakehouse.contracts.gold import CHANNEL_CREDIT, CONVERSIONS
 from lakehouse.instants import to_micros
 from lakehouse.restating import restate
 from lakehouse.settings import Settings
@@ -51,6 +52,21 @@ def test_a_table_made_before_it_had_a_column_is_given_it(spark: SparkSession, tm
     lake.spark.sql(f"DROP TABLE {NAME}")  # from the catalogue, as in a new application
     lake.append(NAME, lake.read(NAME))
     assert [row.rules_version for row in lake.read(NAME).collect()] == [None, None]
+
+
+def test_a_table_made_when_a_column_had_another_type_gets_that_of_the_contract(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    settings = settle_in(spark, tmp_path)
+    name, folder = CHANNEL_CREDIT.name, settings.warehouse / "gold" / "channel_credit"
+    older = CHANNEL_CREDIT.ddl.replace("decimal(18,4)", "double")
+    assert older != CHANNEL_CREDIT.ddl
+    spark.sql(f"CREATE TABLE delta.`{folder}` ({older}) USING delta")
+    spark.sql(f"INSERT INTO delta.`{folder}` (channel, reporting_value) VALUES ('Email', 1.5)")
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    row = {"channel": "Email", "reporting_value": Decimal("2.5000")}
+    lake.overwrite(name, typed(lake.spark, name, [row]))
+    assert read_rows(settings, name, list(row)) == [row]
 
 
 @pytest.mark.parametrize(("in_one_file", "files"), [(True, 1), (False, 3)])

@@ -16,6 +16,7 @@ SHOP = "https://shop.example/"
         (SHOP + "?utm_campaign=spring+sale%21", {"name": "spring sale!"}),
         (SHOP + "?utm_source=first&utm_source=second", {"source": "first"}),
         (SHOP + "?utm_source=&utm_source=second", {}),
+        (SHOP + "?utm_source=+%20%09&utm_medium=+x", {"medium": " x"}),
         (SHOP + "?utm_source=half%2", {"source": "half%2"}),
         (SHOP + "?utm_source=x#utm_medium=y", {"source": "x"}),
         (SHOP + "#?utm_source=x", {}),

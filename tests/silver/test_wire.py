@@ -92,7 +92,20 @@ CASES: dict[str, tuple[Record, dict[str, Any]]] = {
     ),
     "a campaign of blanks is no campaign": (
         record(message("b", "v", context={"campaign": {"name": " \t"}})),
-        {"channel": "Direct"},
+        {"channel": "Direct", "campaign_name": None},
+    ),
+    "a field of blanks is that of the address": (
+        record(
+            message(
+                "b",
+                "v",
+                context={
+                    "campaign": {"source": " ", "medium": "\n"},
+                    "page": {"url": f"{SHOP}?utm_source=x&utm_medium=%20&utm_campaign=+%09"},
+                },
+            )
+        ),
+        {"campaign_source": "x", "campaign_medium": None, "campaign_name": None},
     ),
     "10,000 deep is no JSON": (text("d", f'"a": {"[" * 10_000}{"]" * 10_000}'), {"reason": "not_json"}),
     "900 deep is": (text("d", f'"a": {"[" * 900}{"]" * 900}'), {"reason": None}),

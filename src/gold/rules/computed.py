@@ -9,7 +9,7 @@ from hashlib import sha256
 from zoneinfo import ZoneInfo
 
 from gold.rules import markov, models, paths
-from gold.rules.paths import Credit
+from gold.rules.paths import Credit, to_money, total_value
 from gold.rules.period_paths import LAST_DAYS, MODELS, PeriodPaths
 
 Credits = Mapping[str, Mapping[str, Credit]]
@@ -71,11 +71,12 @@ class Computed:
                 "model": model,
                 "channel": channel,
                 "conversions": credit.conversions,
-                "reporting_value": credit.value,
+                "reporting_value": values[channel],
                 "model_version": version,
             }
             for period in self.periods
             for model in MODELS
+            for values in [to_money(self.credits[period][model], total_value(period.paths))]
             for channel, credit in self.credits[period][model].items()
         ]
 

@@ -1,12 +1,16 @@
 """Paths: journeys that led through the same channels, counted; and what the models credit to the channels."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from functools import partial
 from typing import NamedTuple
 
 from gold.rules import models
 from gold.rules.markov import removal_shares
+
+_UNIT = Decimal("0.0001")
+_LIMIT = Decimal(10) ** 14  # decimal(18,4)
 
 
 class Path(NamedTuple):
@@ -44,6 +48,31 @@ def credit_channels(model: str, paths: Sequence[Path]) -> dict[str, Credit]:
         A credit for each channel of any path, by name; none is negative, and both parts sum to the paths'.
     """
     return PATH_MODELS[model](paths)
+
+
+def to_money(shares: Mapping[str, Credit], total: Decimal) -> dict[str, Decimal | None]:
+    """Each channel's value to four decimals, half up, summing to the total exactly.
+
+    What rounding leaves goes whole to the largest, the last by name of equals. None is what has more digits
+    than money may have.
+
+    Args:
+        shares: the credit by channel, one at least.
+        total: the value of all paths.
+    """
+    values = {channel: _rounded(credit.value) for channel, credit in shares.items()}
+    largest = max(values, key=lambda channel: (values[channel], channel))
+    values[largest] += total - sum(values.values())
+    return {channel: value if abs(value) < _LIMIT else None for channel, value in values.items()}
+
+
+def total_value(paths: Iterable[Path]) -> Decimal:
+    """The value of paths, to four decimals; exact as long as none has more than 15 digits."""
+    return sum((_rounded(path.value) for path in paths), _UNIT * 0)
+
+
+def _rounded(value: float) -> Decimal:
+    return Decimal(repr(float(value))).quantize(_UNIT, ROUND_HALF_UP)
 
 
 def _by_rule(model: str, paths: Sequence[Path]) -> dict[str, Credit]:

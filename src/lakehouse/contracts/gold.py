@@ -224,7 +224,7 @@ CHANNEL_CREDIT = Table(
         Column("model", "string", "markov or shapley"),
         Column("channel", "string", "channel of touches"),
         Column("conversions", "double", "conversions credited"),
-        Column("reporting_value", "double", "money credited, in the reporting currency"),
+        Column("reporting_value", "decimal(18,4)", "money credited; null if more than fits"),
         Column("model_version", "string", "version of the model in the registry", provenance=True),
     ),
     event_time="period_start",

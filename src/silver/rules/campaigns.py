@@ -3,7 +3,7 @@
 import re
 from urllib.parse import unquote_plus
 
-from silver.rules.channels import IN_QUERY
+from silver.rules.channels import BLANKS, IN_QUERY
 
 PARAMETERS = {"source": "utm_source", "medium": "utm_medium", "name": "utm_campaign"}
 _BROKEN = re.compile("%(?![0-9a-fA-F]{2})")
@@ -15,10 +15,15 @@ def value_pattern(parameter: str) -> str:
 
 
 def campaign_of(address: str) -> dict[str, str]:
-    """The fields of `PARAMETERS` that an address has, decoded; what can't be decoded stays as it is."""
+    """The fields of `PARAMETERS` that an address has, decoded; what can't be decoded stays as it is.
+
+    One of blanks alone is none.
+    """
     fields = {}
     for field, parameter in PARAMETERS.items():
         found = re.match(value_pattern(parameter), address)
-        if found and found[1]:
-            fields[field] = found[1] if _BROKEN.search(found[1]) else unquote_plus(found[1])
+        value = found[1] if found else ""
+        value = value if _BROKEN.search(value) else unquote_plus(value)
+        if value.strip(BLANKS):
+            fields[field] = value
     return fields
