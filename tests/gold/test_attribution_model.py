@@ -12,10 +12,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from gold.model_job import attribute_paths
+from kit.frames import frame_of
 from kit.oracle_paths import Touch, World, markov, shapley
 from kit.pipeline import read_rows
 from kit.spark import settle_in
-from kit.worlds import WATERMARK, fill, frame_of, make_world
+from kit.worlds import WATERMARK, fill, make_world
 from lakehouse.contracts import TABLES
 from lakehouse.job import Run, Watcher
 from lakehouse.settings import Settings

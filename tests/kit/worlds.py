@@ -1,17 +1,13 @@
 """Made-up touches and conversions, on the moments where a rule changes its mind, as tables hold them."""
 
 import random
-from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
-from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
+from kit.frames import frame_of
 from kit.oracle_paths import Conversion, Touch, World
-from lakehouse.contracts import TABLES
 from lakehouse.ledger import Entry, Ledger
 from lakehouse.settings import Settings
 from lakehouse.tables import Lakehouse
@@ -30,12 +26,6 @@ _MOMENTS = [
     *(datetime(2026, month, 1, tzinfo=timezone.utc) - timedelta(hours=1) for month in (1, 2, 3)),
     *(WATERMARK + timedelta(days=days) + by for days in (-30, 0) for by in (-_TICK, 0 * _TICK, _TICK)),
 ]
-_TYPES = {
-    "string": pa.string(),
-    "timestamp": pa.timestamp("us", tz="UTC"),
-    "decimal(18,4)": pa.decimal128(18, 4),
-    "double": pa.float64(),
-}
 
 
 def make_world(number: int, persons: int = 60) -> World:
@@ -59,21 +49,6 @@ def make_world(number: int, persons: int = 60) -> World:
                 Conversion(at, f"c{chance.randrange(100):02}-{person}-{each}", visitor, value)
             )
     return world
-
-
-def frame_of(spark: SparkSession, name: str, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
-    """Rows as a table has them; columns that none has are null."""
-    table, rows = TABLES[name], list(rows)
-    told = [column for column in table.columns if any(column.name in row for row in rows)]
-    schema = pa.schema([(column.name, _TYPES[column.type]) for column in told])
-    frame = spark.createDataFrame(pa.Table.from_pylist([dict(row) for row in rows], schema))
-    known = {column.name for column in told}
-    return frame.select(
-        *(
-            F.col(column.name) if column.name in known else F.lit(None).cast(column.type).alias(column.name)
-            for column in table.columns
-        )
-    )
 
 
 def frames_of(spark: SparkSession, world: World) -> dict[str, DataFrame]:

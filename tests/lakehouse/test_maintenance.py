@@ -14,13 +14,13 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from kit.frames import frame_of
 from kit.pipeline import read_rows
 from kit.records import NOON
 from kit.spark import settle_in
 from kit.warehouse_builder import append_rows
 from lakehouse import maintenance_job
 from lakehouse.compaction import FEW
-from lakehouse.contracts import Table
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.contracts.silver import EVENTS, SESSIONS
@@ -67,11 +67,6 @@ def leave_file(home: Path, name: str, age: timedelta) -> Path:
 
 def rows(settings: Settings) -> list[dict[str, Any]]:
     return sorted(read_rows(settings, CONVERSIONS.name, ("conversion_id", "converted_at")), key=str)
-
-
-def nothing_but(table: Table, *named: str) -> list[str]:
-    columns = (column for column in table.columns if column.name not in named)
-    return [f"CAST(NULL AS {column.type}) AS {column.name}" for column in columns]
 
 
 def test_small_files_are_put_together_and_hold_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
@@ -189,15 +184,12 @@ def test_a_stream_goes_on_meanwhile(
     name = KAFKA_RECORDS.name
     for offset in range(COMMITS):
         append_rows(tmp_path, name, [{"topic": "events", "partition": 0, "offset": offset}])
-    nulls = nothing_but(KAFKA_RECORDS, "topic", "partition", "offset")
-
-    placed = ("'more' AS topic", "0 AS partition")
 
     def stream() -> None:
         lake = Lakehouse(spark.newSession(), settings, "ingest")
         for batch in range(8):
-            row = lake.spark.range(1).selectExpr(*placed, f"{batch}L AS offset", *nulls)
-            lake.append_once(name, row, "query", batch)
+            row = {"topic": "more", "partition": 0, "offset": batch}
+            lake.append_once(name, frame_of(lake.spark, name, [row]), "query", batch)
 
     with ThreadPoolExecutor(1) as pool:
         streaming = pool.submit(stream)
@@ -215,8 +207,7 @@ def test_a_stream_goes_on_meanwhile(
 def test_statistics_are_of_what_files_are_left_out_by(spark: SparkSession, tmp_path: Path) -> None:
     settings = settle_in(spark, tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "test")
-    nulls = nothing_but(EVENTS, "event_id")
-    lake.append(EVENTS.name, lake.spark.range(1).selectExpr("'1' AS event_id", *nulls))
+    lake.append(EVENTS.name, frame_of(lake.spark, EVENTS.name, [{"event_id": "1"}]))
     told = table(tmp_path, EVENTS.name).get_add_actions(flatten=True).schema.names
     assert {name.removeprefix("null_count.") for name in told if name.startswith("null_count.")} == set(
         EVENTS.pruned_by

@@ -10,11 +10,11 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
+from kit.frames import frame_of
 from kit.pipeline import read_rows
 from kit.records import NOON
 from kit.spark import settle_in
 from kit.warehouse_builder import append_rows
-from kit.worlds import frame_of as typed
 from lakehouse.commits import read_commits
 from lakehouse.contracts.gold import CHANNEL_CREDIT, CONVERSIONS
 from lakehouse.instants import to_micros
@@ -40,12 +40,7 @@ def worths(settings: Settings) -> dict[str, int]:
 def test_a_table_made_before_it_had_a_column_is_given_it(spark: SparkSession, tmp_path: Path) -> None:
     settings = settle_in(spark, tmp_path)
     older = Lakehouse(spark.newSession(), settings, "test")
-    older.append(
-        NAME,
-        older.spark.createDataFrame([("1",)], "conversion_id string").selectExpr(
-            "*", *nothing("conversion_id")
-        ),
-    )
+    older.append(NAME, frame_of(older.spark, NAME, [{"conversion_id": "1"}]))
     older.spark.sql(f"ALTER TABLE {NAME} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
     older.spark.sql(f"ALTER TABLE {NAME} DROP COLUMN rules_version")
     lake = Lakehouse(spark.newSession(), settings, "test")
@@ -65,7 +60,7 @@ def test_a_table_made_when_a_column_had_another_type_gets_that_of_the_contract(
     spark.sql(f"INSERT INTO delta.`{folder}` (channel, reporting_value) VALUES ('Email', 1.5)")
     lake = Lakehouse(spark.newSession(), settings, "test")
     row = {"channel": "Email", "reporting_value": Decimal("2.5000")}
-    lake.overwrite(name, typed(lake.spark, name, [row]))
+    lake.overwrite(name, frame_of(lake.spark, name, [row]))
     assert read_rows(settings, name, list(row)) == [row]
 
 
@@ -76,8 +71,8 @@ def test_few_rows_are_one_file_and_nothing_beside_it(
     settings = settle_in(spark, tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "test")
     lake.in_one_file = in_one_file
-    ids = lake.spark.range(0, 30, 1, 3).selectExpr("cast(id AS string) AS conversion_id")
-    lake.append(NAME, ids.selectExpr("*", *nothing("conversion_id")))
+    rows = [{"conversion_id": str(number)} for number in range(30)]
+    lake.append(NAME, frame_of(lake.spark, NAME, rows).repartition(3))
     folder = settings.warehouse / NAME.replace(".", "/")
     assert len([path for path in folder.iterdir() if path.is_file()]) == files
     assert len(read_rows(settings, NAME, ["conversion_id"])) == 30
@@ -116,14 +111,6 @@ def test_a_log_that_is_read_here_says_what_a_catalog_would(spark: SparkSession, 
     assert [number for number, _ in asked] == list(range(len(asked)))[::-1]
 
 
-def nothing(*but: str) -> list[str]:
-    return [
-        f"CAST(NULL AS {column.type}) AS {column.name}"
-        for column in CONVERSIONS.columns
-        if column.name not in but
-    ]
-
-
 @pytest.mark.parametrize(
     ("before", "after", "changed"),
     [
@@ -145,7 +132,7 @@ def test_only_what_has_changed_is_written(
     settings = settle_in(spark, tmp_path)
     append_rows(tmp_path, NAME, [conversion(1, 10), conversion(2, 20)])
     lake = Lakehouse(spark.newSession(), settings, "test")
-    frames = [frame_of(lake, rows) for rows in (before, after)]
+    frames = [frame_of(lake.spark, NAME, rows) for rows in (before, after)]
     assert restate(lake, NAME, *frames, NOON) == changed
     stays = {"1": 10, "2": 20}
     for row in before:
@@ -163,16 +150,8 @@ def test_a_row_that_moves_in_time_leaves_nothing_where_it_stood(
     lake = Lakehouse(spark.newSession(), settings, "test")
     moved = conversion(1, 10)
     moved["converted_at"] += timedelta(days=days)
-    assert restate(lake, NAME, frame_of(lake, [conversion(1, 10)]), frame_of(lake, [moved]), NOON) == 1
+    frames = [frame_of(lake.spark, NAME, [row]) for row in (conversion(1, 10), moved)]
+    assert restate(lake, NAME, *frames, NOON) == 1
     rows = read_rows(settings, NAME, CONVERSIONS.column_names)
     assert sorted(row["conversion_id"] for row in rows) == ["1", "2"]
     assert to_micros(moved["converted_at"]) in [row["converted_at"] for row in rows]
-
-
-def frame_of(lake: Lakehouse, rows: Rows) -> Any:
-    told = [
-        tuple(row[name] for name in ("conversion_id", "converted_at", "value", "touches")) for row in rows
-    ]
-    known = "conversion_id string, converted_at timestamp, value decimal(18,4), touches bigint"
-    frame = lake.spark.createDataFrame(told, known)
-    return frame.selectExpr("*", *nothing(*frame.columns))
