@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
 
 from lakehouse.contracts import Table
 from lakehouse.settings import Settings
@@ -37,7 +38,24 @@ def declare(table: Table) -> tuple[str, str]:
     return f"({table.ddl})", f"{more} TBLPROPERTIES ({properties})" if properties else more
 
 
-def has_other_types(table: Table, there: StructType) -> bool:
-    """Whether a table was made when columns of its contract had other types."""
-    types = {field.name: field.dataType.simpleString() for field in there}
-    return any(types[each.name] != DataType.fromDDL(each.type).simpleString() for each in table.columns)
+def bring_up_to_date(spark: SparkSession, table: Table) -> None:
+    """What the contract has changed since a table was made.
+
+    Columns that are new are null in the rows that are there. Those of another type are cast, in one commit
+    that writes all rows anew.
+    """
+    there = {field.name: field.dataType for field in spark.table(table.name).schema}
+    missing = [f"`{column.name}` {column.type}" for column in table.columns if column.name not in there]
+    if missing:
+        spark.sql(f"ALTER TABLE {table.name} ADD COLUMNS ({', '.join(missing)})")
+    others = [column for column in table.columns if _is_another(there.get(column.name), column.type)]
+    if others:
+        cast = spark.table(table.name).withColumns(
+            {column.name: F.col(column.name).cast(column.type) for column in others}
+        )
+        writer = cast.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+        writer.partitionBy(*table.partitioned_by).saveAsTable(table.name)
+
+
+def _is_another(there: DataType | None, wanted: str) -> bool:
+    return there is not None and there.simpleString() != DataType.fromDDL(wanted).simpleString()

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from lakehouse.commits import Commit, read_commits
 from lakehouse.contracts import TABLES, Table
-from lakehouse.declaring import declare, has_other_types, place_of
+from lakehouse.declaring import bring_up_to_date, declare, place_of
 from lakehouse.frames import settle
 from lakehouse.instants import from_micros, to_micros
 from lakehouse.settings import Settings
@@ -100,8 +100,7 @@ class Lakehouse:
     def overwrite(self, name: str, rows: DataFrame, **told: int) -> None:
         """Swap all rows for others, in one commit. What other jobs wrote of theirs stays to be found.
 
-        Columns get the types of the contract, which may have changed since the table was made. Files hold
-        stretches of time, as they do where rows come in bit by bit: so they can be left out.
+        Files hold stretches of time, as they do where rows come in bit by bit: so they can be left out.
         """
         self._ensure(name)
         laid_out = settle(rows.select(*TABLES[name].column_names))
@@ -110,8 +109,6 @@ class Lakehouse:
             laid_out = laid_out.repartitionByRange(files, time).sortWithinPartitions(time)
         writer = laid_out.write.format("delta").mode("overwrite")
         writer = writer.option("userMetadata", self._metadata(None, **told))
-        if has_other_types(TABLES[name], self.spark.table(name).schema):
-            writer = writer.option("overwriteSchema", "true")
         if self.settings.catalog:
             writer.saveAsTable(name)
         else:
@@ -232,14 +229,7 @@ class Lakehouse:
         self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {table.layer}{where.layer}")
         self.spark.sql(f"CREATE TABLE IF NOT EXISTS {table.name} {columns} USING delta{where.table} {more}")
         if not is_new:
-            self._add_columns(table)
-
-    def _add_columns(self, table: Table) -> None:
-        """Columns that the table has been given since it was made; null in the rows that are there."""
-        there = set(self.spark.table(table.name).columns)
-        missing = [f"`{column.name}` {column.type}" for column in table.columns if column.name not in there]
-        if missing:
-            self.spark.sql(f"ALTER TABLE {table.name} ADD COLUMNS ({', '.join(missing)})")
+            bring_up_to_date(self.spark, table)
 
 
 def _all(conditions: Sequence[Column]) -> Column:

@@ -7,8 +7,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from kit.frames import frame_of
 from kit.pipeline import read_rows
@@ -16,7 +18,9 @@ from kit.records import NOON
 from kit.spark import settle_in
 from kit.warehouse_builder import append_rows
 from lakehouse.commits import read_commits
-from lakehouse.contracts.gold import CHANNEL_CREDIT, CONVERSIONS
+from lakehouse.contracts import TABLES
+from lakehouse.contracts.gold import CONVERSIONS
+from lakehouse.contracts.silver import SESSIONS
 from lakehouse.instants import to_micros
 from lakehouse.restating import restate
 from lakehouse.settings import Settings
@@ -53,15 +57,38 @@ def test_a_table_made_when_a_column_had_another_type_gets_that_of_the_contract(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     settings = settle_in(spark, tmp_path)
-    name, folder = CHANNEL_CREDIT.name, settings.warehouse / "gold" / "channel_credit"
-    older = CHANNEL_CREDIT.ddl.replace("decimal(18,4)", "double")
-    assert older != CHANNEL_CREDIT.ddl
-    spark.sql(f"CREATE TABLE delta.`{folder}` ({older}) USING delta")
-    spark.sql(f"INSERT INTO delta.`{folder}` (channel, reporting_value) VALUES ('Email', 1.5)")
+    Lakehouse(spark.newSession(), settings, "test").read(SESSIONS.name)
+    folder = settings.warehouse / "silver" / "sessions"
+    of_today = DeltaTable(folder)
+    older = spark.createDataFrame([("s", 7)], "session_id string, events int").withColumns(
+        {"is_open": F.lit(True), "page_views": F.lit(2.5), "channel": F.lit("Email")}
+    )
+    writer = older.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    writer.partitionBy("is_open").save(str(folder))
+    spark.sql(f"DROP TABLE {SESSIONS.name}")  # from the catalogue, as in a new application
     lake = Lakehouse(spark.newSession(), settings, "test")
-    row = {"channel": "Email", "reporting_value": Decimal("2.5000")}
-    lake.overwrite(name, frame_of(lake.spark, name, [row]))
-    assert read_rows(settings, name, list(row)) == [row]
+    lake.append(SESSIONS.name, frame_of(lake.spark, SESSIONS.name, [{"session_id": "t", "is_open": False}]))
+    names = ("session_id", "events", "page_views", "channel", "started_at")
+    assert sorted(tuple(row.values()) for row in read_rows(settings, SESSIONS.name, names)) == [
+        ("s", 7, 2, "Email", None),
+        ("t", None, None, None, None),
+    ]
+    now = DeltaTable(folder)
+    types = {field.name: field.type for field in of_today.schema().fields}
+    assert {field.name: field.type for field in now.schema().fields} == types
+    assert now.metadata().partition_columns == of_today.metadata().partition_columns
+    assert now.metadata().configuration == of_today.metadata().configuration
+
+
+def test_a_table_of_today_is_left_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
+    settings = settle_in(spark, tmp_path)
+    for _ in range(2):
+        lake = Lakehouse(spark.newSession(), settings, "test")
+        for name in TABLES:
+            lake.read(name)
+            spark.sql(f"DROP TABLE {name}")
+    commits = {name: DeltaTable(settings.warehouse / name.replace(".", "/")).version() for name in TABLES}
+    assert commits == dict.fromkeys(TABLES, 0)
 
 
 @pytest.mark.parametrize(("in_one_file", "files"), [(True, 1), (False, 3)])
