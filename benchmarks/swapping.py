@@ -1,10 +1,13 @@
-"""What it takes to swap a few rows, and to read the table then: files written anew, or deletion vectors."""
+"""What it takes to swap a few rows, and to read the table then.
+
+In one file that is written anew, in files laid out by time, and with deletion vectors.
+"""
 
 import argparse
 import shutil
 import sys
 import time
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from statistics import median
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,6 +16,7 @@ from pyspark.sql import functions as F
 from benchmarks.bench import application, print_table, progress
 from lakehouse.contracts.gold import ATTRIBUTION
 from lakehouse.frames import settle
+from lakehouse.layout import lay_out_again
 from lakehouse.restating import restate
 from lakehouse.settings import Settings
 from lakehouse.tables import Lakehouse
@@ -21,44 +25,53 @@ from lakehouse.tuning import Tuning
 _NAME = ATTRIBUTION.name
 _BEGAN = datetime(2026, 1, 1, tzinfo=timezone.utc)
 _NEW, _GOING = 1_500, 20  # rows that each swap puts in, and takes out
-_SWAPS = 16  # the first half is not counted
+_ANEW, _BY_TIME, _VECTORS = "one file, written anew", "files by time, written anew", "vectors"
 
 
 def main() -> int:
     """Print milliseconds, the median."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.swapping", description=__doc__)
     parser.add_argument("--rows", type=int, default=90_000, help="in the table before the first swap")
-    rows = parser.parse_args().rows
+    parser.add_argument("--among", type=int, help="how many of the last rows may go; all if not given")
+    parser.add_argument("--swaps", type=int, default=16, help="each way; the first half is not counted")
+    options = parser.parse_args()
+    rows, among, swaps = options.rows, options.among or options.rows, options.swaps
     shown = []
     with application() as (spark, settings):
-        for vectors in ("false", "true", "false", "true"):  # once more, since Java is warm by then
-            laps = _swap(spark, settings, rows, vectors)[_SWAPS // 2 :]
+        for way in 2 * (_ANEW, _BY_TIME, _VECTORS):  # once more, since Java is warm by then
+            laps = _swap(spark, settings, rows, among, swaps, way)[swaps // 2 :]
             medians = [f"{1000 * median(lap[of] for lap in laps):.0f}" for of in (0, 1)]
-            shown.append(["vectors" if vectors == "true" else "files anew", *medians])
+            shown.append([way, *medians])
     print_table(f"{rows:,} rows, {_NEW:,} come and {_GOING} go; ms", ["", "the swap", "reading all"], shown)
     return 0
 
 
-def _swap(spark: SparkSession, settings: Settings, rows: int, vectors: str) -> list[tuple[float, float]]:
+def _swap(
+    spark: SparkSession, settings: Settings, rows: int, among: int, swaps: int, way: str
+) -> list[tuple[float, float]]:
     """Seconds of each swap, and of reading the table after it."""
     spark.sql(f"DROP TABLE IF EXISTS {_NAME}")
     shutil.rmtree(settings.warehouse / _NAME.replace(".", "/"), ignore_errors=True)
+    vectors = str(way == _VECTORS).lower()
     spark.conf.set("spark.databricks.delta.properties.defaults.enableDeletionVectors", vectors)
     lake = Lakehouse(spark, settings, "swapping")
-    lake.in_one_file = True
     Tuning(spark).prepare_for(rows=1, behind=0)
-    lake.append(_NAME, _rows(spark, 0, rows), _BEGAN)
+    lake.append(_NAME, _rows(spark, 0, rows).coalesce(1), _BEGAN)
+    if way == _BY_TIME:
+        lay_out_again(lake, _NAME)
+    lake.in_one_file = True
     laps = []
-    for number in range(_SWAPS):
+    for number in range(swaps):
         first = rows + number * _NEW
-        going = settle(lake.read(_NAME).orderBy(F.rand(number)).limit(_GOING))
+        last = F.col("converted_at") >= F.lit(_BEGAN + timedelta(seconds=first - among))
+        going = settle(lake.read(_NAME).where(last).orderBy(F.rand(number)).limit(_GOING))
         coming = settle(_rows(spark, first, first + _NEW))
         began = time.monotonic()
         restate(lake, _NAME, going, coming, _BEGAN)
         swapped = time.monotonic()
         lake.read(_NAME).where("credit > 0.5").count()
         laps.append((swapped - began, time.monotonic() - swapped))
-        progress(f"{vectors} {number + 1}: {laps[-1][0]:.2f} s, {laps[-1][1]:.2f} s")
+        progress(f"{way} {number + 1}: {laps[-1][0]:.2f} s, {laps[-1][1]:.2f} s")
     return laps
 
 

@@ -1,5 +1,6 @@
 """Small files put together, replaced ones removed. No row changes, so nobody who follows a table notices."""
 
+import math
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -8,16 +9,17 @@ from delta.exceptions import DeltaConcurrentModificationException
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
+from lakehouse.contracts import TABLES
+from lakehouse.frames import ROWS_OF_A_FILE
 from lakehouse.retention import in_hours
 
 FEW = 16
 """A table with no more files is left as it is."""
 
+# Files as large as that are done: each holds the rows of one stretch of time, and is left out by it.
 _FILE_BYTES = 32 * 1024 * 1024
+_FILE_SIZES = ("spark.databricks.delta.optimize.maxFileSize", "spark.databricks.delta.optimize.minFileSize")
 _SETTINGS = {
-    # Files as large as that are done: each holds the rows of one stretch of time, and is left out by it.
-    "spark.databricks.delta.optimize.maxFileSize": str(_FILE_BYTES),
-    "spark.databricks.delta.optimize.minFileSize": str(_FILE_BYTES),
     # One file after the other: the streams want the cores.
     "spark.databricks.delta.optimize.maxThreads": "1",
     # Else each run would add two commits to the log of each table.
@@ -39,6 +41,16 @@ def prepare(spark: SparkSession) -> None:
     """Give a session what compaction on this machine goes by; a workspace has its own ways."""
     for name, value in _SETTINGS.items():
         spark.conf.set(name, value)
+
+
+def fit(spark: SparkSession, name: str) -> None:
+    """Have the next compaction make files of a table no larger than those that are written anew."""
+    size = _FILE_BYTES
+    if TABLES[name].is_swapped and (rows := spark.table(name).count()):
+        detail: Any = DeltaTable.forName(spark, name).detail().select("sizeInBytes").collect()[0]
+        size = min(size, math.ceil(detail.sizeInBytes / rows * ROWS_OF_A_FILE))
+    for setting in _FILE_SIZES:
+        spark.conf.set(setting, str(size))
 
 
 def compact(spark: SparkSession, name: str) -> Compacted | None:

@@ -3,6 +3,9 @@
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
+ROWS_OF_A_FILE = 250_000
+"""At most, where many rows are written anew."""
+
 
 def settle(frame: DataFrame) -> DataFrame:
     """Compute a frame now and forget how it came about.
@@ -14,3 +17,9 @@ def settle(frame: DataFrame) -> DataFrame:
     if str(frame.sparkSession.conf.get("spark.master", "local")).startswith("local"):
         return frame.localCheckpoint(eager=True)
     return frame.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
+
+
+def in_stretches(frame: DataFrame, time: str, most: int = ROWS_OF_A_FILE) -> DataFrame:
+    """A frame, computed, as files are to hold it: of so many rows at most, and a stretch of time each."""
+    rows = settle(frame)
+    return rows.repartitionByRange(rows.count() // most + 1, time).sortWithinPartitions(time)

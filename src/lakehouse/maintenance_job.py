@@ -5,9 +5,10 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
-from lakehouse.compaction import compact, keep_replaced, prepare, remove_replaced
+from lakehouse.compaction import compact, fit, keep_replaced, prepare, remove_replaced
 from lakehouse.contracts import LOCKS, TABLES
 from lakehouse.job import Job, Run
+from lakehouse.layout import lay_out_again
 from lakehouse.ledger import Ledger
 from lakehouse.retention import retention
 
@@ -17,7 +18,7 @@ _LOOKED: dict[tuple[Path, str], float] = {}
 
 
 def maintain(run: Run) -> None:
-    """Put small files together and remove replaced ones; streams go on meanwhile."""
+    """Put small files together, lay out grown ones, remove replaced ones; streams go on meanwhile."""
     if not run.settings.catalog:
         prepare(run.spark)
     kept = retention(run.settings.vacuum_retention, Ledger(run.lake).positions())
@@ -36,6 +37,8 @@ def _maintain(run: Run, name: str, kept: timedelta) -> None:
     layer = TABLES[name].layer
     with run.turn, run.lake.exclusive(LOCKS.get(layer, name)):
         keep_replaced(run.spark, name, kept)
+        if not run.settings.catalog:
+            _lay_out(run, name)
         done = compact(run.spark, name)
     if done is None:
         run.say(f"{name}: in use, left for the next time")
@@ -46,6 +49,12 @@ def _maintain(run: Run, name: str, kept: timedelta) -> None:
         remove_replaced(run.spark, name)
         _LOOKED[table] = clock
     run.advance(1, time.monotonic() - clock)
+
+
+def _lay_out(run: Run, name: str) -> None:
+    if TABLES[name].is_swapped and (rows := lay_out_again(run.lake, name)):
+        run.say(f"{name}: {rows:,} rows laid out by time again")
+    fit(run.spark, name)
 
 
 main = Job("maintenance", maintain)

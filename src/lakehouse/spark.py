@@ -55,7 +55,7 @@ _KEPT = "spark.databricks.delta.properties.defaults.deletedFileRetentionDuration
 _THAT_ENDS = "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 _THAT_GOES_ON = (
     "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=2400 "
-    "-XX:Tier4CompileThreshold=60000 -XX:Tier4BackEdgeThreshold=160000"
+    "-XX:Tier4CompileThreshold=60000 -XX:Tier4BackEdgeThreshold=160000 -XX:ReservedCodeCacheSize=640m"
 )
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import reduce
 from typing import Any
 
+from delta.exceptions import MetadataChangedException
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -15,7 +16,7 @@ from pyspark.sql import functions as F
 from lakehouse.commits import Commit, read_commits
 from lakehouse.contracts import TABLES, Table
 from lakehouse.declaring import bring_up_to_date, declare, place_of
-from lakehouse.frames import settle
+from lakehouse.frames import in_stretches, settle
 from lakehouse.instants import from_micros, to_micros
 from lakehouse.settings import Settings
 from lakehouse.telling import Telling
@@ -23,7 +24,6 @@ from lakehouse.telling import Telling
 _LOCKS: dict[str, threading.RLock] = defaultdict(threading.RLock)
 _REWRITES: Counter[str] = Counter()
 _CREATION: dict[str, threading.Lock] = defaultdict(threading.Lock)
-_ROWS_OF_A_FILE = 250_000  # when a table is written anew
 
 GONE = "_gone"
 """The column of changes that says which rows go."""
@@ -86,12 +86,12 @@ class Lakehouse:
         metadata = self._metadata(None, app=app, version=version)
         self._write(name, rows, "append", metadata, txnAppId=app, txnVersion=version)
 
-    def replace_where(self, name: str, condition: str, rows: DataFrame, upto: datetime) -> None:
+    def replace_where(self, name: str, condition: str, rows: DataFrame, upto: datetime | None = None) -> None:
         """Swap the rows that meet a condition for others, and add the rest, in one commit.
 
         Args:
             name: the table.
-            condition: SQL over its partition columns: what goes.
+            condition: SQL: what goes.
             rows: what comes, whether it meets the condition or not.
             upto: ingest stamp that the table's input is done up to with this commit.
         """
@@ -103,10 +103,9 @@ class Lakehouse:
         Files hold stretches of time, as they do where rows come in bit by bit: so they can be left out.
         """
         self._ensure(name)
-        laid_out = settle(rows.select(*TABLES[name].column_names))
-        if time := TABLES[name].event_time:
-            files = laid_out.count() // _ROWS_OF_A_FILE + 1
-            laid_out = laid_out.repartitionByRange(files, time).sortWithinPartitions(time)
+        table = TABLES[name]
+        rows = rows.select(*table.column_names)
+        laid_out = in_stretches(rows, table.event_time) if table.event_time else settle(rows)
         writer = laid_out.write.format("delta").mode("overwrite")
         writer = writer.option("userMetadata", self._metadata(None, **told))
         if self.settings.catalog:
@@ -201,7 +200,11 @@ class Lakehouse:
         self._ensure(name)
         rows = rows.select(*TABLES[name].column_names)
         writer = (rows.coalesce(1) if self.in_one_file else rows).write.format("delta").mode(mode)
-        writer.options(userMetadata=metadata, **options).saveAsTable(name)
+        writer = writer.options(userMetadata=metadata, **options)
+        try:
+            writer.saveAsTable(name)
+        except MetadataChangedException:  # by another job meanwhile; nothing was committed
+            writer.saveAsTable(name)
         self._empty.discard(name)
         if mode != "append":
             _REWRITES[self._key(name)] += 1

@@ -29,6 +29,7 @@ TOUCHES = Table(
         _RULES_VERSION,
     ),
     event_time="touched_at",
+    is_swapped=True,
 )
 
 CONVERSIONS = Table(
@@ -58,6 +59,7 @@ CONVERSIONS = Table(
         _RULES_VERSION,
     ),
     event_time="converted_at",
+    is_swapped=True,
 )
 
 ATTRIBUTION = Table(
@@ -80,6 +82,7 @@ ATTRIBUTION = Table(
         _RULES_VERSION,
     ),
     event_time="converted_at",
+    is_swapped=True,
 )
 
 TRAILS = Table(
@@ -103,6 +106,7 @@ TRAILS = Table(
         ),
     ),
     event_time="converted_at",
+    is_swapped=True,
 )
 
 _COUNTS = (
@@ -151,6 +155,7 @@ TRAFFIC = Table(
     key=("window_kind", "window_start", "channel"),
     columns=_WINDOW,
     event_time="window_start",
+    is_swapped=True,
 )
 
 TRAFFIC_CHANGES = Table(

@@ -118,6 +118,7 @@ SESSIONS = Table(
         Column("last_event_id", "string", "UID of the last event (time, then UID)"),
     ),
     event_time="started_at",
+    is_swapped=True,
     partitioned_by=("is_open",),
     properties=_TWO_WRITERS,
 )
@@ -146,6 +147,7 @@ IMPRESSIONS = Table(
         ),
     ),
     event_time="event_time",
+    is_swapped=True,
     partitioned_by=("is_open",),
     properties=_TWO_WRITERS,
 )
@@ -169,6 +171,7 @@ SEARCHES = Table(
         ),
     ),
     event_time="event_time",
+    is_swapped=True,
     partitioned_by=("is_open",),
     properties=_TWO_WRITERS,
 )

@@ -33,6 +33,7 @@ class Table:
         partitioned_by: the columns its files are laid out by.
         pruned_by: the columns that files are left out by, where not every column is worth statistics.
         properties: Delta table properties beyond the house defaults.
+        is_swapped: whether rows near each other in time are put in the place of others, again and again.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Table:
     partitioned_by: tuple[str, ...] = ()
     pruned_by: tuple[str, ...] = ()
     properties: dict[str, str] = field(default_factory=dict)
+    is_swapped: bool = False
 
     @property
     def layer(self) -> str:
