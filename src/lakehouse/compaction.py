@@ -10,7 +10,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from lakehouse.contracts import TABLES
-from lakehouse.frames import ROWS_OF_A_FILE
+from lakehouse.frames import ROWS_OF_A_SWAPPED_FILE
 from lakehouse.retention import in_hours
 
 FEW = 16
@@ -48,7 +48,7 @@ def fit(spark: SparkSession, name: str) -> None:
     size = _FILE_BYTES
     if TABLES[name].is_swapped and (rows := spark.table(name).count()):
         detail: Any = DeltaTable.forName(spark, name).detail().select("sizeInBytes").collect()[0]
-        size = min(size, math.ceil(detail.sizeInBytes / rows * ROWS_OF_A_FILE))
+        size = min(size, math.ceil(detail.sizeInBytes / rows * ROWS_OF_A_SWAPPED_FILE))
     for setting in _FILE_SIZES:
         spark.conf.set(setting, str(size))
 

@@ -6,6 +6,9 @@ from pyspark.sql import DataFrame
 ROWS_OF_A_FILE = 250_000
 """At most, where many rows are written anew."""
 
+ROWS_OF_A_SWAPPED_FILE = 100_000
+"""The same, of a table whose rows are swapped: a swap writes whole files."""
+
 
 def settle(frame: DataFrame) -> DataFrame:
     """Compute a frame now and forget how it came about.
@@ -19,7 +22,7 @@ def settle(frame: DataFrame) -> DataFrame:
     return frame.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
 
 
-def in_stretches(frame: DataFrame, time: str, most: int = ROWS_OF_A_FILE) -> DataFrame:
+def in_stretches(frame: DataFrame, time: str, most: int) -> DataFrame:
     """A frame, computed, as files are to hold it: of so many rows at most, and a stretch of time each."""
     rows = settle(frame)
     return rows.repartitionByRange(rows.count() // most + 1, time).sortWithinPartitions(time)

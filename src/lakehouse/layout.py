@@ -3,12 +3,12 @@
 from pyspark.sql import functions as F
 
 from lakehouse.contracts import TABLES
-from lakehouse.frames import ROWS_OF_A_FILE, in_stretches
+from lakehouse.frames import ROWS_OF_A_SWAPPED_FILE, in_stretches
 from lakehouse.instants import to_micros
 from lakehouse.tables import Lakehouse
 
 
-def lay_out_again(lake: Lakehouse, name: str, most: int = ROWS_OF_A_FILE) -> int:
+def lay_out_again(lake: Lakehouse, name: str, most: int = ROWS_OF_A_SWAPPED_FILE) -> int:
     """Write rows anew, from the first on of a file that holds more than twice as many as it should.
 
     A swap writes all files that it touches to one, with what is new. Of a table whose last rows are touched

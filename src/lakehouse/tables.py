@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from lakehouse.commits import Commit, read_commits
 from lakehouse.contracts import TABLES, Table
 from lakehouse.declaring import bring_up_to_date, declare, place_of
-from lakehouse.frames import in_stretches, settle
+from lakehouse.frames import ROWS_OF_A_FILE, ROWS_OF_A_SWAPPED_FILE, in_stretches, settle
 from lakehouse.instants import from_micros, to_micros
 from lakehouse.settings import Settings
 from lakehouse.telling import Telling
@@ -105,7 +105,8 @@ class Lakehouse:
         self._ensure(name)
         table = TABLES[name]
         rows = rows.select(*table.column_names)
-        laid_out = in_stretches(rows, table.event_time) if table.event_time else settle(rows)
+        most = ROWS_OF_A_SWAPPED_FILE if table.is_swapped else ROWS_OF_A_FILE
+        laid_out = in_stretches(rows, table.event_time, most) if table.event_time else settle(rows)
         writer = laid_out.write.format("delta").mode("overwrite")
         writer = writer.option("userMetadata", self._metadata(None, **told))
         if self.settings.catalog:

@@ -106,7 +106,7 @@ def test_files_do_not_grow_past_what_they_should_hold_and_are_not_put_together_p
 ) -> None:
     settings = settle_in(spark, tmp_path)
     monkeypatch.setattr(maintenance_job, "lay_out_again", partial(lay_out_again, most=MOST))
-    monkeypatch.setattr(compaction, "ROWS_OF_A_FILE", MOST)
+    monkeypatch.setattr(compaction, "ROWS_OF_A_SWAPPED_FILE", MOST)
     lake = Lakehouse(spark.newSession(), settings, "publish")
     put(lake, range(60))
     for hour in range(60, 80):
