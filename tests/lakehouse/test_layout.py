@@ -14,11 +14,14 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from kit.frames import frame_of
-from kit.pipeline import read_rows
-from kit.records import NOON
+from kit.oracle import Oracle
+from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
+from kit.records import NOON, Bronze
+from kit.scenarios import cut, tell
 from kit.spark import settle_in
 from lakehouse import compaction, maintenance_job
-from lakehouse.contracts.gold import CONVERSIONS
+from lakehouse.contracts import TABLES
+from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES
 from lakehouse.contracts.silver import SESSIONS
 from lakehouse.job import Run
 from lakehouse.layout import lay_out_again
@@ -101,24 +104,52 @@ def test_open_rows_are_left_as_they_are(spark: SparkSession, tmp_path: Path) -> 
     assert len(lake.read(SESSIONS.name).where("is_open").inputFiles()) == 1
 
 
-def test_files_do_not_grow_past_what_they_should_hold_and_are_not_put_together_past_it(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = settle_in(spark, tmp_path)
+@pytest.fixture
+def tiny_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maintenance_job, "lay_out_again", partial(lay_out_again, most=MOST))
     monkeypatch.setattr(compaction, "ROWS_OF_A_SWAPPED_FILE", MOST)
+
+
+def maintain(spark: SparkSession, settings: Settings) -> None:
+    maintenance_job.maintain(Run("maintenance", spark.newSession(), settings, once=True))
+
+
+@pytest.mark.usefixtures("tiny_files")
+def test_files_do_not_grow_past_what_they_should_hold_and_are_not_put_together_past_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    settings = settle_in(spark, tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "publish")
     put(lake, range(60))
     for hour in range(60, 80):
         put(lake, [hour])
-
-    def maintain() -> None:
-        maintenance_job.maintain(Run("maintenance", spark.newSession(), settings, once=True))
-
-    maintain()
+    maintain(spark, settings)
     assert all(rows <= 2 * MOST for _, _, rows, _ in stretches(settings))
     assert len(stretches(settings)) < 20
     assert hours_of(settings) == [f"{hour:03}" for hour in range(80)]
     version = table(settings).version()
-    maintain()
+    maintain(spark, settings)
     assert table(settings).version() == version
+
+
+@pytest.mark.usefixtures("tiny_files")
+def test_stories_come_out_as_the_oracle_says_though_files_are_laid_out_between(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    settings = settle_in(spark, tmp_path)
+    bronze = Bronze(spark, settings)
+    *early, last = cut(tell(30))
+    bronze.commit([record for records in early for record in records])
+    run_jobs(spark, settings)
+    before = {name: DeltaTable(path).version() for name, path in swapped(settings).items()}
+    maintain(spark, settings)
+    changed = {name for name, path in swapped(settings).items() if DeltaTable(path).version() > before[name]}
+    assert changed >= {TOUCHES.name, ATTRIBUTION.name, SESSIONS.name}
+    bronze.commit(last)
+    run_jobs(spark, settings)
+    assert_as_the_oracle(settings, Oracle.over(bronze.stored))
+
+
+def swapped(settings: Settings) -> dict[str, Path]:
+    names = (name for name, each in TABLES.items() if each.is_swapped)
+    return {name: settings.warehouse / name.replace(".", "/") for name in names}
