@@ -13,6 +13,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from kit.folding import assert_changes_fold
 from kit.frames import frame_of
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
@@ -148,6 +149,7 @@ def test_stories_come_out_as_the_oracle_says_though_files_are_laid_out_between(
     bronze.commit(last)
     run_jobs(spark, settings)
     assert_as_the_oracle(settings, Oracle.over(bronze.stored))
+    assert assert_changes_fold(settings) == 2
 
 
 def swapped(settings: Settings) -> dict[str, Path]:

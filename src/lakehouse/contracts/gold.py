@@ -2,10 +2,8 @@
 
 from lakehouse.contracts.table import Column, Table
 
-_CAMPAIGN = (
-    Column("campaign_source", "string", "campaign's source"),
-    Column("campaign_medium", "string", "campaign's medium"),
-    Column("campaign_name", "string", "campaign's name"),
+_CAMPAIGN = tuple(
+    Column(f"campaign_{part}", "string", f"campaign's {part}") for part in ("source", "medium", "name")
 )
 _RULES_VERSION = Column("rules_version", "string", "version of the rules that it follows", provenance=True)
 _EVENT = "event_id: string, at: timestamp, url: string, referrer: string"
