@@ -17,6 +17,9 @@ class StreamJoin:
     """
 
     def __init__(self, spark: SparkSession, folder: str) -> None:
+        # The state store asks for this file system, and an application of ours has another in its place.
+        spark.conf.set("fs.file.impl", "org.apache.hadoop.fs.LocalFileSystem")
+        spark.conf.set("fs.file.impl.disable.cache", "true")
         self._touches, self._conversions = f"{folder}/touches", f"{folder}/conversions"
         for place, columns in ((self._touches, _TOUCH), (self._conversions, _CONVERSION)):
             spark.createDataFrame([], columns).write.format("delta").save(place)

@@ -2,8 +2,11 @@
 
 import math
 import time
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+
+from delta.exceptions import DeltaConcurrentModificationException
 
 from lakehouse.compaction import compact, fit, keep_replaced, prepare, remove_replaced
 from lakehouse.contracts import LOCKS, TABLES
@@ -52,8 +55,9 @@ def _maintain(run: Run, name: str, kept: timedelta) -> None:
 
 
 def _lay_out(run: Run, name: str) -> None:
-    if TABLES[name].is_swapped and (rows := lay_out_again(run.lake, name)):
-        run.say(f"{name}: {rows:,} rows laid out by time again")
+    with suppress(DeltaConcurrentModificationException):  # in use by another application: the next time
+        if TABLES[name].is_swapped and (rows := lay_out_again(run.lake, name)):
+            run.say(f"{name}: {rows:,} rows laid out by time again")
     fit(run.spark, name)
 
 
