@@ -23,6 +23,5 @@ def settle(frame: DataFrame) -> DataFrame:
 
 
 def in_stretches(frame: DataFrame, time: str, most: int) -> DataFrame:
-    """A frame, computed, as files are to hold it: of so many rows at most, and a stretch of time each."""
-    rows = settle(frame)
-    return rows.repartitionByRange(rows.count() // most + 1, time).sortWithinPartitions(time)
+    """A settled frame as files are to hold it: of so many rows at most, and a stretch of time each."""
+    return frame.repartitionByRange(frame.count() // most + 1, time).sortWithinPartitions(time)

@@ -3,7 +3,7 @@
 from pyspark.sql import functions as F
 
 from lakehouse.contracts import TABLES
-from lakehouse.frames import ROWS_OF_A_SWAPPED_FILE, in_stretches
+from lakehouse.frames import ROWS_OF_A_SWAPPED_FILE, in_stretches, settle
 from lakehouse.instants import to_micros
 from lakehouse.tables import Lakehouse
 
@@ -31,6 +31,6 @@ def lay_out_again(lake: Lakehouse, name: str, most: int = ROWS_OF_A_SWAPPED_FILE
     if low is None:
         return 0
     since = f"{time} >= timestamp_micros({to_micros(low)})"
-    anew = in_stretches(rows.where(since), time, most)
-    lake.replace_where(name, " AND ".join([since, *closed]), anew)
+    anew = settle(rows.where(since))
+    lake.replace_where(name, " AND ".join([since, *closed]), in_stretches(anew, time, most))
     return anew.count()

@@ -104,9 +104,10 @@ class Lakehouse:
         """
         self._ensure(name)
         table = TABLES[name]
-        rows = rows.select(*table.column_names)
+        laid_out = settle(rows.select(*table.column_names))
         most = ROWS_OF_A_SWAPPED_FILE if table.is_swapped else ROWS_OF_A_FILE
-        laid_out = in_stretches(rows, table.event_time, most) if table.event_time else settle(rows)
+        if table.event_time:
+            laid_out = in_stretches(laid_out, table.event_time, most)
         writer = laid_out.write.format("delta").mode("overwrite")
         writer = writer.option("userMetadata", self._metadata(None, **told))
         if self.settings.catalog:
