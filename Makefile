@@ -81,7 +81,7 @@ app-requirements: setup ## what the page needs, from the lock into dashboards/re
 	@.venv/bin/python -m millrace.machine.app_requirements
 
 wheel: setup ## build the wheel into dist/
-	@PATH="$$PATH:$$PWD/.venv/bin" uv build --wheel --quiet
+	@PATH="$$PATH:$$PWD/.venv/bin" uv build --wheel --clear --quiet
 
 lock-jars: setup ## resolve the jars anew into src/millrace/machine/jars.lock
 	@.venv/bin/millrace jars --lock

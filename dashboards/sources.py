@@ -44,7 +44,7 @@ def what_is_not_told() -> str:
         return ""
     return (
         f"The tables are in the catalog {catalog}; nothing says which SQL warehouse they are read through.\n"
-        "Give its id: --var warehouse_id=… for the bundle, or DATABRICKS_WAREHOUSE_ID in the environment."
+        "Set DATABRICKS_WAREHOUSE_ID to its id; the bundle gives it to the app as the resource sql-warehouse."
     )
 
 

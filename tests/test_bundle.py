@@ -1,14 +1,13 @@
 """The bundle is right: to its schema, and to what it names. Each check is shown to fail."""
 
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from kit import bundle
-from kit.bundle import TARGETS, jobs_of, tree_of
+from kit import bundle, deployment
+from kit.bundle import TARGETS, WORKSPACES, jobs_of, tree_of
 from kit.home import JOBS, ROOT
 from lakehouse.errors import MillraceError
 from test_house import PROJECT
@@ -19,10 +18,15 @@ CHECKS: dict[str, Callable[[Path], None]] = {
     "references": bundle.check_references,
     "paths": bundle.check_paths,
     "schedules": bundle.check_schedules,
-    "compute": bundle.check_compute,
     "app": bundle.check_app,
     "schema": bundle.check_schema,
+    **deployment.CHECKS,
 }
+
+
+_TWO_TASKS = "      tasks:\n        - task_key: other\n          depends_on: [{task_key: refine}]\n"
+_RUN_AS_DEPLOYER = "run_as: {user_name: '${workspace.current_user.userName}'}"
+_OWN_EXPERIMENT = "Users/${workspace.current_user.userName}/${bundle.name}-${var.copy}-quality"
 
 
 def check(name: str, root: Path) -> None:
@@ -39,23 +43,51 @@ def test_the_bundle_is_right(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "file", "right", "wrong"),
     [
-        ("entry points", "resources/refine.job.yml", "millrace-refine", "millrace-refined"),
+        ("entry points", "resources/publish.job.yml", "millrace-publish", "millrace-published"),
         ("entry points", "bundle.yml", "      trigger: ${var.trigger}", "      triger: ${var.trigger}"),
         ("entry points", "bundle.yml", "default: available-now", "default: now and then"),
         ("references", "resources/schemas.yml", "${var.catalog}", "${var.catalogue}"),
-        ("references", "bundle.yml", "registered_models.attribution-model.id", "registered_models.model.id"),
+        ("references", "bundle.yml", "registered_models.channel-credit.id", "registered_models.model.id"),
         ("references", "bundle.yml", "events_topic: ${var.events_topic}", "events_topic: events"),
         ("paths", "resources/dashboard.app.yml", "../dashboards", "../dashboard"),
-        ("paths", "resources/serverless.yml", "../dist/*.whl", "./dist/*.whl"),
+        ("paths", "bundle.yml", "- ./dist/*.whl", "- ../dist/*.whl"),
         ("schedules", "resources/maintenance.job.yml", "0 10,40 * * * ?", "0 10,40 * * *"),
         ("schedules", "bundle.yml", "default: UTC", "default: Middle/Earth"),
-        ("compute", "resources/classic.yml", "job_cluster_key: default\n              lib", "lib"),
+        ("one production", "bundle.yml", "environment_key: default\n      environments", "environments"),
         ("app", "dashboards/requirements.txt", "streamlit==", "streamlit==0."),
         ("app", "dashboards/app.yaml", "app.py", "nowhere.py"),
         ("app", "resources/dashboard.app.yml", "app.py", "page.py"),
         ("app", "resources/dashboard.app.yml", "MILLRACE_CATALOG", "MILLRACE_CATALOGUE"),
         ("schema", "resources/state.volume.yml", "volume_type", "volume_kind"),
         ("schema", "bundle.yml", "mode: production", "modus: production"),
+        ("keys", "resources/alerts.yml", "gold-held:", "gate:"),
+        ("required", "bundle.yml", "kafka_bootstrap:\n", "kafka_bootstrap:\n    default: host:9092\n"),
+        ("required", "bundle.yml", "each copy needs one of its own\n", "x\n    default: main\n"),
+        ("kept", "resources/prod.yml", "prevent_destroy: true", "prevent_destroy: false"),
+        ("kept", "resources/prod.yml", "state:\n          lifecycle: *kept", "state:"),
+        ("continuous", "resources/refine.job.yml", "      tasks:\n", _TWO_TASKS),
+        ("identities", "resources/prod.yml", "user_name: ${var.run_as_user}", "user_name: ann"),
+        ("identities", "resources/prod.yml", "refine: *job", "refine: {}"),
+        ("identities", "resources/ingest.job.yml", "max_concurrent_runs: 1", _RUN_AS_DEPLOYER),
+        ("root path", "bundle.yml", "/Users/${workspace.current_user.userName}/.b", "/Shared/.b"),
+        ("root path", "bundle.yml", "user_name: ${var.run_as_user}", "group_name: users"),
+        ("copies", "resources/dashboard.app.yml", "${bundle.name}-${var.copy}", "millrace-${bundle.target}"),
+        ("copies", "resources/experiments.yml", _OWN_EXPERIMENT, "Shared/quality"),
+        ("one production", "bundle.yml", "  prod:\n", "  classic:\n    mode: production\n  prod:\n"),
+        (
+            "one production",
+            "resources/quality.job.yml",
+            "libraries: ${var.compute.kind.libraries}",
+            "libraries: []",
+        ),
+        ("operations", "resources/operations.yml", "- name: reason", "- name: why"),
+        ("watched", "resources/ingest.job.yml", "STREAMING_BACKLOG_SECONDS", "RUN_DURATION_SECONDS"),
+        ("watched", "resources/alerts.yml", "ops.gates", "ops.ledger"),
+        ("app access", "resources/dashboard.app.yml", "value_from: sql-warehouse", "value: abc"),
+        ("app access", "resources/schemas.yml", "[USE_SCHEMA, SELECT]", "[USE_SCHEMA]"),
+        ("upload", "bundle.yml", "    - dashboards", "    - ."),
+        ("default target", "bundle.yml", "    default: true\n", ""),
+        ("default target", "bundle.yml", '      home: ""\n', '      home: ""\n      catalog: main\n'),
     ],
 )
 def test_what_is_wrong_is_found(tmp_path: Path, name: str, file: str, right: str, wrong: str) -> None:
@@ -78,38 +110,26 @@ def test_locally_streams_go_on_and_on_a_workspace_they_end() -> None:
         assert {task.job.parse(task.parameters).once for task in tasks} == {target != "local"}
 
 
-def test_on_a_workspace_who_writes_the_same_tables_takes_turns() -> None:
-    for target in bundle.WORKSPACES:
+def test_refine_and_repair_are_one_task_on_a_workspace_and_two_jobs_here() -> None:
+    for target in WORKSPACES:
         jobs = jobs_of(ROOT, target)
-        assert [task.key for task in jobs["refine"].tasks] == ["refine", "repair"]
-        assert jobs["repair"].is_paused
+        assert [task.entry_point for task in jobs["refine"].tasks] == ["millrace-silver"]
+        assert "repair" not in jobs
+    entry_points = {name: job.tasks[0].entry_point for name, job in jobs_of(ROOT, "local").items()}
+    assert (entry_points["refine"], entry_points["repair"]) == ("millrace-refine", "millrace-repair")
 
 
-def test_a_copy_of_ones_own_begins_nothing_by_itself() -> None:
-    paused = {
-        target: [job.name for job in jobs_of(ROOT, target).values() if job.is_paused] for target in TARGETS
-    }
-    assert paused == {
-        "local": [],
-        "dev": list(jobs_of(ROOT, "dev")),
-        "prod": ["repair"],
-        "classic": ["repair"],
-    }
+def test_a_copy_of_ones_own_starts_nothing_by_itself() -> None:
+    def starting(target: str) -> list[str]:
+        jobs = jobs_of(ROOT, target).values()
+        return [job.name for job in jobs if not job.is_paused and (job.goes_on or job.schedule)]
+
+    assert {target: len(starting(target)) for target in TARGETS} == {"dev": 0, "prod": 6, "local": 7}
+    alerts = tree_of(ROOT, "dev")["resources"]["alerts"].values()
+    assert {alert["schedule"]["pause_status"] for alert in alerts} == {"PAUSED"}
 
 
-def test_production_has_a_place_of_its_own_and_says_who_runs_it() -> None:
-    for target in ("prod", "classic"):
-        tree = tree_of(ROOT, target)
-        assert tree["mode"] == "production"
-        assert target in tree["workspace"]["root_path"]
-        assert "Users" not in tree["workspace"]["root_path"]
-        assert {told["level"] for told in tree["permissions"]} == {"CAN_MANAGE", "CAN_VIEW"}
-        assert [name for name, job in tree["resources"]["jobs"].items() if not job.get("run_as")] == []
-        assert "run_as" not in tree  # of all: an app can't have it
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_names_are_those_a_workspace_takes(target: str) -> None:
-    resources = tree_of(ROOT, target)["resources"]
-    assert all(re.fullmatch(r"[a-z0-9-]{2,30}", app["name"]) for app in resources["apps"].values())
-    assert {schema["name"] for schema in resources["schemas"].values()} == {"bronze", "silver", "gold", "ops"}
+def test_schemas_are_named_after_layers_in_every_target() -> None:
+    for target in TARGETS:
+        schemas = tree_of(ROOT, target)["resources"]["schemas"]
+        assert {schema["name"] for schema in schemas.values()} == {"bronze", "silver", "gold", "ops"}

@@ -18,7 +18,6 @@ from lakehouse.job import Run
 from lakehouse.ledger import Entry, Ledger
 from lakehouse.rules import rules_version
 
-NAME = "quality"
 _JOBS = ("ingest", "refine", "repair", "publish")
 _PACKAGES = ("millrace", "pyspark", "delta-spark", "great-expectations", "mlflow")
 _OUTCOMES = ("input_rows", "output_rows", "duplicates", "rejected", "heartbeats", "late")
@@ -42,7 +41,8 @@ def record_quality(
     with (
         quiet_mlflow(run.settings) as mlflow,
         mlflow.start_run(
-            experiment_id=experiment(mlflow, run.settings, NAME), run_name=f"{upto:%Y-%m-%d %H:%M:%S}"
+            experiment_id=experiment(mlflow, run.settings, run.settings.mlflow_quality_experiment),
+            run_name=f"{upto:%Y-%m-%d %H:%M:%S}",
         ),
     ):
         mlflow.set_tags(tags)

@@ -8,6 +8,8 @@ import yaml
 from lakehouse.errors import MillraceError
 
 BUNDLE_FILE = "bundle.yml"
+LOCAL_TARGET = "local"
+"""The target of this machine; `default` in the file marks the one that the Databricks command line takes."""
 
 
 def bundle_root() -> Path | None:
@@ -34,15 +36,15 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def choose_target(bundle: dict[str, Any], target: str | None) -> str | None:
-    """The target of that name, else the one marked as default; None where a bundle has no targets.
+    """The target of that name; without one `local`, else the one marked as default, else None.
 
     Raises:
         MillraceError: if there is none of that name.
     """
     targets: dict[str, Any] = bundle.get("targets") or {}
     if target is None:
-        marked = [name for name, told in targets.items() if (told or {}).get("default")]
-        return next(iter(marked), None)
+        marked = [name for name, values in targets.items() if (values or {}).get("default")]
+        return next(iter([LOCAL_TARGET] if LOCAL_TARGET in targets else marked), None)
     if target not in targets:
         raise MillraceError(
             f"{BUNDLE_FILE} has no target called {target}", f"It has {', '.join(targets) or 'none'}"

@@ -24,7 +24,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="MILLRACE_", env_parse_none_str="", extra="ignore")
 
-    target: str | None = Field(None, description="target of bundle.yml; unset, its default one")
+    target: str | None = Field(None, description="target of bundle.yml; unset, local")
     home: Path = Field(Path(".millrace"), description="where all local state lives")
     catalog: str | None = Field(
         None, description="catalog of a workspace that has the tables; unset, they are folders in the home"
@@ -74,7 +74,12 @@ class Settings(BaseSettings):
     mlflow_tracking_uri: str | None = Field(
         None, description="where MLflow keeps runs and versions of models; unset, a database in the home"
     )
-    mlflow_experiment: str = Field("attribution-model", description="experiment that MLflow keeps runs in")
+    mlflow_experiment: str = Field(
+        "attribution-model", description="experiment that MLflow keeps runs of the data-driven models in"
+    )
+    mlflow_quality_experiment: str = Field(
+        "quality", description="experiment that MLflow keeps runs of the quality job in"
+    )
     mlflow_model: str = Field("attribution-model", description="name that MLflow registers models by")
     alert_webhook: str | None = Field(
         None, description="address that is sent an alert when the gate before gold closes; unset, none is"

@@ -55,7 +55,7 @@ def test_a_catalog_without_a_warehouse_is_a_page_that_says_what_to_tell(
     monkeypatch.delenv("DATABRICKS_WAREHOUSE_ID", raising=False)
     page = open_page(shop_home, "overview")
     assert "catalog shop" in page.text[0].value
-    assert "--var warehouse_id=" in page.text[0].value
+    assert "DATABRICKS_WAREHOUSE_ID" in page.text[0].value
     assert not page.metric
 
 

@@ -9,7 +9,6 @@ from playwright.sync_api import expect, sync_playwright
 from pyspark.sql import SparkSession
 
 from gold.quality_job import check_quality
-from gold.quality_runs import NAME
 from gold.runs import quiet_mlflow
 from kit.browser import FLAGS, chromium
 from kit.pipeline import read_rows, run_jobs
@@ -58,7 +57,7 @@ def test_it_finds_what_the_gate_found(looked_at: Settings) -> None:
 def test_its_run_can_be_read_back(looked_at: Settings) -> None:
     with quiet_mlflow(looked_at) as mlflow:
         client = mlflow.MlflowClient()
-        runs = client.search_runs([client.get_experiment_by_name(NAME).experiment_id])
+        runs = client.search_runs([client.get_experiment_by_name("quality").experiment_id])
         assert len(runs) == 2
         run = runs[0]
         offsets = mlflow.artifacts.load_dict(f"{run.info.artifact_uri}/offsets.json")

@@ -16,7 +16,13 @@ _KEYS = {"tasks": "task_key", "job_clusters": "job_cluster_key"}
 """Lists whose items are told apart by a key: an override changes the item. To other lists it adds."""
 
 _DEEPEST = 10
-_GIVEN = {"jobs": ("id",), "registered_models": ("id",), "volumes": ("volume_path",)}
+_GIVEN = {
+    "apps": ("service_principal_client_id",),
+    "jobs": ("id",),
+    "registered_models": ("id",),
+    "sql_warehouses": ("id",),
+    "volumes": ("volume_path",),
+}
 """Attributes that resources have once they are deployed."""
 
 
@@ -56,18 +62,19 @@ def merge(below: Any, above: Any, name: str = "") -> Any:
     return below if above is None else above
 
 
-def resolve(tree: Tree, known: Mapping[str, object] | None = None) -> Tree:
+def resolve(tree: Tree, known: Mapping[str, object] | None = None, user: str | None = None) -> Tree:
     """The tree with its references replaced.
 
     Args:
         tree: as `read_tree` gives it.
         known: values of variables that are others than the bundle's.
+        user: who deploys it; by default the user of this machine.
 
     Raises:
         MillraceError: for a reference that leads nowhere.
     """
     values = {**tree["variables"], **(known or {})}
-    workspace = {**_here(tree), **(tree.get("workspace") or {})}
+    workspace = {**_workspace_of(tree, user or getpass.getuser()), **(tree.get("workspace") or {})}
     roots = {"var": values, "bundle": tree["bundle"], "workspace": workspace, **_only(tree, "resources")}
 
     def look_up(name: str) -> Any:
@@ -96,10 +103,12 @@ def _replace(told: Any, look_up: Callable[[str], Any], where: str, depth: int = 
     return _replace(value, look_up, where, depth + 1)
 
 
-def _find(roots: Mapping[str, Any], name: str) -> Any:
+def _find(roots: Mapping[str, Any], name: str, depth: int = 0) -> Any:
     kind, *path = name.split(".")
     value = roots[kind]
     for place, key in enumerate(path):
+        if isinstance(value, str) and (inner := _REFERENCE.fullmatch(value)) and depth < _DEEPEST:
+            value = _find(roots, inner[1], depth + 1)
         if not isinstance(value, dict):
             raise KeyError(name)
         if kind == "resources" and place == 2 and key in _GIVEN.get(path[0], ()):
@@ -114,13 +123,9 @@ def _only(tree: Tree, key: str) -> Tree:
     return {key: tree.get(key) or {}}
 
 
-def _here(tree: Tree) -> Tree:
+def _workspace_of(tree: Tree, user: str) -> Tree:
     """What stands for a workspace where there is none."""
-    user = getpass.getuser()
     path = f"/Workspace/Users/{user}/.bundle/{tree['bundle'].get('name')}/{tree['bundle']['target']}"
-    return {
-        "current_user": {"userName": user, "short_name": user},
-        "host": "",
-        "root_path": path,
-        "file_path": f"{path}/files",
-    }
+    short = re.sub(r"\W", "_", user.split("@", maxsplit=1)[0])
+    names = {"userName": user, "short_name": short, "domain_friendly_name": short.replace("_", "-")}
+    return {"current_user": names, "host": "", "root_path": path, "file_path": f"{path}/files"}

@@ -5,11 +5,14 @@ from collections.abc import Iterator
 from millrace.workspace.bundle_tree import Tree
 
 _KINDS = {"apps", "experiments", "jobs", "registered_models", "schemas", "volumes"}
+_KINDS_OF_A_WORKSPACE = {"alerts", "secret_scopes", "sql_warehouses"}
+"""Here `status`, the variables MILLRACE_KAFKA_… and the files of the tables stand for them."""
 _JOB = {"continuous", "max_concurrent_runs", "schedule", "tasks"}
 _TASK = {"depends_on", "python_wheel_task", "task_key"}
 _OF_A_WORKSPACE = {
-    "description", "disable_auto_optimization", "environment_key", "environments", "job_cluster_key",
-    "job_clusters", "libraries", "name", "permissions", "run_as", "tags",
+    "budget_policy_id", "description", "disable_auto_optimization", "email_notifications", "environment_key",
+    "environments", "health", "job_cluster_key", "job_clusters", "libraries", "name", "permissions", "run_as",
+    "tags", "timeout_seconds",
 }  # fmt: skip
 """What says where and as whom a job runs, or what it is called: here all run in one application."""
 
@@ -24,7 +27,7 @@ def unsupported(tree: Tree) -> Iterator[str]:
     """
     resources: Tree = tree.get("resources") or {}
     for kind, found in resources.items():
-        if kind not in _KINDS:
+        if kind not in _KINDS | _KINDS_OF_A_WORKSPACE:
             yield f"{kind}: {', '.join(found)}"
     for name, job in (resources.get("jobs") or {}).items():
         for key in job.keys() - _JOB - _OF_A_WORKSPACE:

@@ -1,0 +1,203 @@
+"""What must hold of a bundle on a workspace beyond its schema; each check takes the bundle's folder."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kit.bundle import OPERATIONS, REQUIRED, WORKSPACES, tree_of
+from lakehouse.bundle_file import BUNDLE_FILE, LOCAL_TARGET, read_yaml, variables_of
+from millrace.workspace.bundle_tree import Tree, read_tree
+
+KEPT = ("schemas", "volumes", "registered_models", "secret_scopes")
+"""Kinds of resources that hold what a deployment can't make again."""
+
+_NAMES = {
+    "apps": "name",
+    "secret_scopes": "name",
+    "sql_warehouses": "name",
+    "experiments": "name",
+    "alerts": "display_name",
+}
+"""Kinds of resources that a whole workspace shares, and what they are called by."""
+
+
+def check_keys(root: Path) -> None:
+    """A resource key stands for one resource of any kind, in every target."""
+    for target in (*WORKSPACES, LOCAL_TARGET):
+        keys = Counter(key for found in read_tree(root, target)["resources"].values() for key in found)
+        twice = [key for key, times in keys.items() if times > 1]
+        assert not twice, f"{target}: two resources are called {twice}"
+
+
+def check_required(root: Path) -> None:
+    """Where data is and comes from has no default on a workspace, so that leaving it out is an error."""
+    bundle = read_yaml(root / BUNDLE_FILE)
+    expected = {"dev": set(REQUIRED), "prod": {*REQUIRED, "run_as_service_principal"}}
+    for target in WORKSPACES:
+        values = variables_of(bundle, target)
+        missing = {name for name, value in values.items() if value is None}
+        assert missing == expected[target], f"{target}: {missing} have no value"
+
+
+def check_kept(root: Path) -> None:
+    """In production neither `destroy` nor another catalog takes what holds data."""
+    resources = tree_of(root, "prod")["resources"]
+    for kind in KEPT:
+        for name, resource in resources[kind].items():
+            assert (resource.get("lifecycle") or {}).get("prevent_destroy"), f"prod: {kind}.{name} can go"
+
+
+def check_continuous(root: Path) -> None:
+    """A continuous job has one task: its tasks can't depend on each other."""
+    for target, name, job in _jobs(root):
+        if "continuous" in job:
+            assert not any(task.get("depends_on") for task in job["tasks"]), f"{target}: {name}"
+
+
+def check_identities(root: Path) -> None:
+    """Whoever deploys, jobs run as the principal or the user that a variable names."""
+    for given in ({}, {"run_as_service_principal": "", "run_as_user": "ann@example.com"}):
+        wanted = given.get("run_as_user") or "11111111-2222-4333-8444-555555555555"
+        tree = tree_of(root, "prod", **given)
+        key = "user_name" if given else "service_principal_name"
+        for name, job in tree["resources"]["jobs"].items():
+            who = {kind: value for kind, value in (job.get("run_as") or {}).items() if value}
+            assert who == {key: wanted}, f"prod: {name} runs as {who}"
+        managers = [{**entry} for entry in tree["permissions"] if entry["level"] == "CAN_MANAGE"]
+        assert [entry[key] for entry in managers] == [wanted]
+        granted = {grant["principal"] for grant in tree["resources"]["schemas"]["gold"]["grants"]}
+        assert wanted in granted, f"prod: {wanted} may not use the gold schema"
+    assert "run_as" not in tree, "an app can't have the run_as of a whole target"
+    for file in sorted(root.glob("resources/*.yml")):
+        for key, value in _leaves(read_yaml(file)):
+            assert key != "user_name" or "current_user" not in value, f"{file.name}: {key}: {value}"
+
+
+def check_root_path(root: Path) -> None:
+    """Production is in the folder of the principal who deploys it, which others can't write to."""
+    tree = tree_of(root, "prod", "robot")
+    assert tree["workspace"]["root_path"].startswith("/Workspace/Users/robot/")
+    assert not any("group_name" in entry for entry in tree["permissions"]), "a group gets at the secrets, too"
+
+
+def check_copies(root: Path) -> None:
+    """Two people's copies in dev share no name."""
+    ann, bob = (
+        _shared_names(tree_of(root, "dev", user)) for user in ("ann@example.com", "bob.o@example.com")
+    )
+    assert len(ann) == len(bob) > 5
+    assert not ann & bob, f"two copies share {ann & bob}"
+    for user in ("ann@example.com", "bob.o@example.com"):
+        for app in tree_of(root, "dev", user)["resources"]["apps"].values():
+            assert re.fullmatch(r"[a-z0-9-]{2,30}", app["name"]), app["name"]
+
+
+def check_one_production(root: Path) -> None:
+    """One production target, and so one state; what jobs run on is a variable."""
+    targets = read_yaml(root / BUNDLE_FILE)["targets"]
+    assert [name for name, target in targets.items() if target.get("mode") == "production"] == ["prod"]
+    for kind, key in (("serverless", "environment"), ("clusters", "job_cluster")):
+        tree = tree_of(root, "prod", compute={"kind": f"${{var.{kind}}}"})
+        for name, job in tree["resources"]["jobs"].items():
+            declared = {each[f"{key}_key"] for each in job[f"{key}s"]}
+            for task in job["tasks"]:
+                used = {kind: value for kind, value in task.items() if kind.endswith("_key") and value}
+                assert used == {"task_key": task["task_key"], f"{key}_key": "default"}, f"{kind}: {name}"
+                assert task[f"{key}_key"] in declared
+                assert bool(task["libraries"]) == (key == "job_cluster"), f"{kind}: {name}"
+
+
+def check_operations(root: Path) -> None:
+    """What opens a gate and checks the tables is a job that a person starts with parameters."""
+    for target in WORKSPACES:
+        jobs = tree_of(root, target)["resources"]["jobs"]
+        for name, wanted in OPERATIONS.items():
+            assert name in jobs, f"{target}: there is no job {name}"
+            job = jobs[name]
+            given = {each["name"] for each in job.get("parameters") or ()}
+            assert given == wanted, f"{target}: {name} takes {given}"
+            assert not {"continuous", "schedule"} & job.keys(), f"{target}: {name} starts by itself"
+
+
+def check_watched(root: Path) -> None:
+    """A job that fails, hangs or falls behind is noticed, and so are old and held gold."""
+    for target, name, job in _jobs(root):
+        assert "timeout_seconds" in job, f"{target}: {name} may run for ever"
+        assert job["email_notifications"].keys() >= {"on_failure"}, f"{target}: {name} fails in silence"
+        if name not in OPERATIONS:
+            assert job["health"]["rules"], f"{target}: nobody notices that {name} hangs"
+    rules = tree_of(root, "prod")["resources"]["jobs"]["ingest"]["health"]["rules"]
+    assert {rule["metric"] for rule in rules} == {"STREAMING_BACKLOG_SECONDS"}
+    texts = [alert["query_text"] for alert in tree_of(root, "prod")["resources"]["alerts"].values()]
+    assert {table for text in texts for table in re.findall(r"ops\.\w+", text)} == {"ops.ledger", "ops.gates"}
+
+
+def check_app_access(root: Path) -> None:
+    """The app gets its warehouse by reference, and may read every layer."""
+    for target in WORKSPACES:
+        resources = tree_of(root, target)["resources"]
+        app = resources["apps"]["dashboard"]
+        (warehouse,) = app["resources"]
+        assert warehouse["sql_warehouse"] == {"id": "sql_warehouses/pages/id", "permission": "CAN_USE"}
+        env = {each["name"]: each.get("value_from") for each in app["config"]["env"]}
+        assert env["DATABRICKS_WAREHOUSE_ID"] == warehouse["name"], f"{target}: the app has no warehouse"
+        for name, schema in resources["schemas"].items():
+            grants = {grant["principal"]: grant["privileges"] for grant in schema["grants"]}
+            assert "SELECT" in grants["apps/dashboard/service_principal_client_id"], f"{target}: {name}"
+
+
+def check_upload(root: Path) -> None:
+    """Only what a workspace runs goes there; the command line is one that knows all of it."""
+    tree = tree_of(root, "prod")
+    assert tree["sync"] == {"paths": ["dashboards"]}
+    assert tree["bundle"]["databricks_cli_version"]
+    assert all(tree_of(root, target)["presets"]["tags"] for target in WORKSPACES)
+
+
+def check_default_target(root: Path) -> None:
+    """Bare commands of the vendor take a workspace; `local` is one that no workspace accepts."""
+    bundle = read_yaml(root / BUNDLE_FILE)
+    marked = [name for name, target in bundle["targets"].items() if target.get("default")]
+    assert marked == ["dev"]
+    assert variables_of(bundle, LOCAL_TARGET)["catalog"] is None
+
+
+def _jobs(root: Path) -> Iterator[tuple[str, str, Tree]]:
+    for target in WORKSPACES:
+        for name, job in tree_of(root, target)["resources"]["jobs"].items():
+            yield target, name, job
+
+
+def _shared_names(tree: Tree) -> set[str]:
+    resources = tree["resources"]
+    return {str(each[key]) for kind, key in _NAMES.items() for each in resources[kind].values()}
+
+
+def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from _leaves(each, name)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _leaves(each, key)
+    elif isinstance(value, str):
+        yield key, value
+
+
+CHECKS = {
+    "keys": check_keys,
+    "required": check_required,
+    "kept": check_kept,
+    "continuous": check_continuous,
+    "identities": check_identities,
+    "root path": check_root_path,
+    "copies": check_copies,
+    "one production": check_one_production,
+    "operations": check_operations,
+    "watched": check_watched,
+    "app access": check_app_access,
+    "upload": check_upload,
+    "default target": check_default_target,
+}
