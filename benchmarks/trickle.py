@@ -16,8 +16,9 @@ from benchmarks.bench import application, print_table, progress
 from benchmarks.bronze_traffic import trickle_in
 from gold.job import publish
 from lakehouse.contracts import TABLES
+from lakehouse.entry_point import Body
 from lakehouse.instants import EPOCH
-from lakehouse.job import Body, Run
+from lakehouse.job import Run
 from lakehouse.ledger import Ledger
 from lakehouse.maintenance_job import maintain
 from lakehouse.recall import sole_writer

@@ -13,7 +13,7 @@ from bronze.ingest import Ingest, ingest_records
 from bronze.kafka import Spans, offset_spans, read_records, send_heartbeat
 from bronze.offsets import next_offsets
 from lakehouse.contracts.bronze import KAFKA_RECORDS
-from lakehouse.job import Job, Run
+from lakehouse.job import Run
 from lakehouse.ledger import Ledger, now
 from lakehouse.tuning import MANY
 
@@ -75,6 +75,3 @@ def _waiting(run: Run, spans: Spans) -> int:
     """Records in Kafka that bronze doesn't hold yet, about: transactions leave gaps."""
     sent = sum(end - first for first, end in spans.values())
     return max(sent - Ledger(run.lake).rows_read(run.job), 0)
-
-
-main = Job("ingest", ingest)

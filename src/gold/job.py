@@ -5,7 +5,7 @@ from gold.publish import Publish
 from gold.rules.refunds import load_refunds
 from lakehouse.batches import follow
 from lakehouse.contracts.gold import LOCK
-from lakehouse.job import Job, Run
+from lakehouse.job import Run
 
 
 def publish(run: Run) -> None:
@@ -23,6 +23,3 @@ def publish(run: Run) -> None:
         admits=gate.admits,
     )
     gate.end()
-
-
-main = Job("publish", publish)

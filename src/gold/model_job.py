@@ -19,7 +19,7 @@ from gold.rules.refunds import load_refunds
 from lakehouse.contracts.gold import CHANNEL_CREDIT, CONVERSIONS, LOCK, TOUCHES
 from lakehouse.contracts.silver import IDENTITIES
 from lakehouse.instants import from_micros
-from lakehouse.job import Job, Run
+from lakehouse.job import Run
 from lakehouse.ledger import Ledger
 from lakehouse.rules import rules_version
 
@@ -91,6 +91,3 @@ def _collect(run: Run, refunds: Iterable[str], watermark: datetime) -> tuple[Per
 def _frame(run: Run, rows: list[dict[str, object]]) -> DataFrame:
     schema = pa.schema([(column.name, _TYPES[column.type]) for column in CHANNEL_CREDIT.columns])
     return run.spark.createDataFrame(pa.Table.from_pylist(rows, schema))
-
-
-main = Job("attribution-model", attribute_paths)

@@ -16,7 +16,7 @@ from lakehouse.expectations.report import Report
 from lakehouse.expectations.results import rows_of, write_results
 from lakehouse.frames import settle
 from lakehouse.instants import EPOCH
-from lakehouse.job import Job, Run
+from lakehouse.job import Run
 from lakehouse.ledger import Entry, Ledger, now
 
 MOST_ROWS = 500_000
@@ -86,6 +86,3 @@ def _as_it_is(suite: Suite) -> tuple[Expectation, ...]:
         replace(each, arguments={**each.arguments, **more}) if each.kind == COLUMN_SET else each
         for each in _of(suite.expectations, ROWS)
     )
-
-
-main = Job("quality", check_quality)

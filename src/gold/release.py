@@ -4,9 +4,10 @@ from dataclasses import replace
 
 from gold.definitions import DEFINITIONS
 from lakehouse.contracts.gold import LOCK
+from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
 from lakehouse.expectations.gates import RELEASED, REPLAYED, Change, Gates
-from lakehouse.job import Job, Run
+from lakehouse.job import Run
 from lakehouse.ledger import now
 from lakehouse.rebuilding import rebuild_job
 

@@ -8,11 +8,12 @@ from gold.definitions import DEFINITIONS
 from gold.inspection import Inspection
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.gold import LOCK
+from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
 from lakehouse.expectations.gates import CLOSED, OPENED, REPLAYED, Change, Gates
 from lakehouse.expectations.results import rows_of, write_results
 from lakehouse.instants import EPOCH
-from lakehouse.job import Job, Run
+from lakehouse.job import Run
 from lakehouse.ledger import Ledger, now
 from lakehouse.rebuilding import Definitions, rebuild_job
 

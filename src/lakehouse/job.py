@@ -1,18 +1,13 @@
-"""What a job is given to run with, and how its entry point starts it."""
+"""What a job is given to run with."""
 
-import signal
-import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
-from lakehouse.errors import MillraceError
-from lakehouse.parameters import Parameters, parse_parameters
-from lakehouse.sessions import found_session
-from lakehouse.settings import Settings, load_settings
+from lakehouse.settings import Settings
 from lakehouse.tables import Lakehouse
 from lakehouse.tuning import MANY, Tuning
 
@@ -42,6 +37,7 @@ class Run:
         stop: set when the job is to end after the batch at hand.
         watcher: hears of progress.
         turn: held while a micro-batch is worked on, where jobs share few cores.
+        parameters: what the job was given besides settings, by name.
     """
 
     job: str
@@ -51,6 +47,7 @@ class Run:
     stop: threading.Event = field(default_factory=threading.Event)
     watcher: Watcher = field(default_factory=Watcher)
     turn: AbstractContextManager[object] = field(default_factory=nullcontext)
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.lake = Lakehouse(self.spark, self.settings, self.job)
@@ -76,31 +73,3 @@ class Run:
     def prepare_to_sum_up(self) -> None:
         """Get ready to go through many rows, however few there are in the micro-batch, and to write few."""
         self._tuning.prepare_for(MANY, behind=0)
-
-
-Body = Callable[[Run], None]
-
-
-@dataclass(frozen=True)
-class Job:
-    """A job as the bundle knows it: a name and what it does. Calling it is its entry point."""
-
-    name: str
-    body: Body
-
-    def __call__(self, argv: Sequence[str] | None = None) -> None:
-        """Run stand-alone: the wheel's entry point."""
-        given = self.parse(sys.argv[1:] if argv is None else argv)
-        stop = threading.Event()
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, lambda *_: stop.set())
-        try:
-            settings = load_settings(**given.settings)
-            with found_session(settings) as spark:
-                self.body(Run(self.name, spark, settings, given.once, stop))
-        except MillraceError as error:
-            raise SystemExit(f"millrace-{self.name}: {error}") from error
-
-    def parse(self, argv: Sequence[str]) -> Parameters:
-        """What the parameters ask for. Unknown ones are refused."""
-        return parse_parameters(self.name, self.body.__doc__, argv)

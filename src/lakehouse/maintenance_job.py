@@ -10,7 +10,7 @@ from delta.exceptions import DeltaConcurrentModificationException
 
 from lakehouse.compaction import compact, fit, keep_replaced, prepare, remove_replaced
 from lakehouse.contracts import LOCKS, TABLES
-from lakehouse.job import Job, Run
+from lakehouse.job import Run
 from lakehouse.layout import lay_out_again
 from lakehouse.ledger import Ledger
 from lakehouse.retention import retention
@@ -59,6 +59,3 @@ def _lay_out(run: Run, name: str) -> None:
         if TABLES[name].is_swapped and (rows := lay_out_again(run.lake, name)):
             run.say(f"{name}: {rows:,} rows laid out by time again")
     fit(run.spark, name)
-
-
-main = Job("maintenance", maintain)

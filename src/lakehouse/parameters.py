@@ -2,12 +2,27 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from lakehouse.settings import FROM_ENVIRONMENT_ALONE, Settings
 
 CONTINUOUS, AVAILABLE_NOW = "continuous", "available-now"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What one job takes besides settings.
+
+    Args:
+        name: as in `--name=value`.
+        description: for the help.
+        is_required: whether the job refuses to start without it.
+    """
+
+    name: str
+    description: str
+    is_required: bool = False
 
 
 @dataclass(frozen=True)
@@ -17,40 +32,54 @@ class Parameters:
     Args:
         once: catch up and stop; else go on until stopped.
         settings: settings by name, as text; those that were left empty are not among them.
+        own: what the job takes besides, by name; likewise.
     """
 
     once: bool
     settings: dict[str, str]
+    own: dict[str, str] = field(default_factory=dict)
 
 
-def parse_parameters(job: str, does: str | None, argv: Sequence[str]) -> Parameters:
-    """Read parameters of the form `--name=value`, where a name is that of a setting, or `trigger`.
+def parse_parameters(job: str, does: str, argv: Sequence[str], own: Sequence[Parameter] = ()) -> Parameters:
+    """Read parameters of the form `--name=value`: settings, `trigger`, and the job's own.
 
     Args:
         job: name of the job.
         does: what it does, for the help.
         argv: the parameters. An empty value counts as not given, as a bundle's variable without one.
+        own: what the job takes besides settings.
 
     Raises:
-        SystemExit: for a parameter that is not known, and after the help.
+        SystemExit: for a parameter that is not known or is missing, and after the help.
     """
-    given: dict[str, Any] = vars(_parser(job, does).parse_args(argv))
-    trigger = given.pop("trigger") or CONTINUOUS
-    return Parameters(trigger == AVAILABLE_NOW, {name: value for name, value in given.items() if value})
+    parser = _parser(job, does, own)
+    given: dict[str, Any] = {name: value for name, value in vars(parser.parse_args(argv)).items() if value}
+    missing = [f"--{each.name}" for each in own if each.is_required and each.name not in given]
+    if missing:
+        parser.error(f"{' and '.join(missing)} must be given")
+    trigger = given.pop("trigger", CONTINUOUS)
+    names = {each.name for each in own}
+    return Parameters(
+        trigger == AVAILABLE_NOW,
+        {name: value for name, value in given.items() if name not in names},
+        {name: value for name, value in given.items() if name in names},
+    )
 
 
-def _parser(job: str, does: str | None) -> argparse.ArgumentParser:
+def _parser(job: str, does: str, own: Sequence[Parameter]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"millrace-{job}", description=does, allow_abbrev=False)
+    for parameter in own:
+        parser.add_argument(f"--{parameter.name}", metavar="VALUE", help=parameter.description)
     parser.add_argument(
         "--trigger",
         choices=(CONTINUOUS, AVAILABLE_NOW, ""),
         metavar=f"{{{CONTINUOUS},{AVAILABLE_NOW}}}",
         help=f"go on until stopped, or catch up and stop; {CONTINUOUS} by default",
     )
-    for name, field in Settings.model_fields.items():
+    for name, setting in Settings.model_fields.items():
         if name in FROM_ENVIRONMENT_ALONE:
             continue
         spelled = dict.fromkeys((f"--{name}", f"--{name.replace('_', '-')}"))
-        about = (field.description or "").replace("%", "%%")
+        about = (setting.description or "").replace("%", "%%")
         parser.add_argument(*spelled, dest=name, metavar="VALUE", help=about)
     return parser

@@ -6,9 +6,10 @@ from datetime import datetime
 
 from pyspark.sql import DataFrame
 
+from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
 from lakehouse.instants import EPOCH
-from lakehouse.job import Job, Run
+from lakehouse.job import Run
 from lakehouse.ledger import Ledger, now
 from lakehouse.tables import Lakehouse
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib.metadata import entry_points
 
 from pyspark.sql import SparkSession
@@ -26,9 +26,7 @@ def found_session(settings: Settings) -> Iterator[SparkSession]:
     Raises:
         MillraceError: if there is none, and none can be started.
     """
-    there = SparkSession.getActiveSession()
-    if there is None and any(os.environ.get(name) for name in _PROVIDED_BY):
-        there = SparkSession.builder.getOrCreate()
+    there = SparkSession.getActiveSession() or _provided()
     if there is not None:
         fresh = getattr(there, "newSession", None)  # Spark Connect has none
         session = fresh() if fresh else there
@@ -39,11 +37,30 @@ def found_session(settings: Settings) -> Iterator[SparkSession]:
         yield started
 
 
+def _provided() -> SparkSession | None:
+    """The session of a runtime, of `spark-submit` or of Databricks Connect; None without them."""
+    if any(os.environ.get(name) for name in _PROVIDED_BY):
+        return SparkSession.builder.getOrCreate()
+    try:
+        from databricks.connect import DatabricksSession
+    except ModuleNotFoundError:
+        return None
+    try:
+        remote: SparkSession = DatabricksSession.builder.getOrCreate()
+    except Exception as error:
+        raise MillraceError(
+            f"Databricks Connect gives no session: {' '.join(str(error).split()).rstrip('.')}",
+            "Log in (databricks auth login) and name the compute, as in DATABRICKS_CONFIG_PROFILE",
+        ) from error
+    return remote
+
+
 def _starter() -> Starter:
-    for entry in entry_points(group=GROUP):
-        start: Starter = entry.load()
-        return start
+    with suppress(ModuleNotFoundError):  # the extra that has what it needs is not installed
+        for entry in entry_points(group=GROUP):
+            start: Starter = entry.load()
+            return start
     raise MillraceError(
         "there is no Spark application to run in, and nothing that starts one",
-        "Call it from a Spark application, or install the whole wheel",
+        "Run it on a workspace or a cluster, or install millrace[local]",
     )

@@ -1,6 +1,27 @@
-"""`python -m millrace`: the command line in this Python."""
+"""The command `millrace`, and `python -m millrace`."""
 
-from millrace.cli import main
+import sys
+
+
+def main() -> None:
+    """Run the command line; where its packages are not installed, say in one line which extra has them."""
+    verbose = "--verbose" in sys.argv
+    try:
+        from millrace.cli import main as run_command
+
+        run_command()
+    except ModuleNotFoundError as error:
+        if verbose:
+            raise
+        raise SystemExit(_missing(error)) from None
+
+
+def _missing(error: ModuleNotFoundError) -> str:
+    return (
+        f"millrace: the package {error.name} isn't installed; the command line comes with an extra. "
+        "Install it: pip install 'millrace[local]'"
+    )
+
 
 if __name__ == "__main__":
     main()

@@ -49,6 +49,8 @@ def main() -> None:
         if verbose:
             raise
         _complain(str(error))
+    except ModuleNotFoundError:
+        raise  # said by the caller, who needs no package to say it
     except Exception as error:  # a fault of ours: still one line, and how to see more
         if verbose:
             raise

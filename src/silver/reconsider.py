@@ -4,7 +4,8 @@ from pyspark.sql import functions as F
 
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.silver import REJECTED_EVENTS
-from lakehouse.job import Job, Run
+from lakehouse.entry_point import Job
+from lakehouse.job import Run
 from silver.copies import PLACE
 from silver.parse import load_rules
 from silver.reading import Reader

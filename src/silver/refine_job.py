@@ -1,7 +1,7 @@
 """The refine job: bronze to silver."""
 
 from lakehouse.batches import follow
-from lakehouse.job import Job, Run
+from lakehouse.job import Run
 from silver.growing import LOCK
 from silver.parse import load_rules
 from silver.refine import Refine
@@ -11,6 +11,3 @@ def refine(run: Run) -> None:
     """Turn bronze records into events without copies and rejects with reasons, and what events form."""
     process = Refine(run, lambda: load_rules(run.settings.conf))
     follow(run, "ingest", process, holding=LOCK, reached=process.reached)
-
-
-main = Job("refine", refine)

@@ -22,8 +22,9 @@ from kit.records import Bronze, Record, Stored
 from kit.spark import settle_in
 from kit.webhook import Receiver, receiving
 from lakehouse.alerts import SIGNATURE, sign
+from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
-from lakehouse.job import Job, Run
+from lakehouse.job import Run
 from lakehouse.settings import BUNDLE_FILE, Settings, bundle_root
 from silver.definitions import DEFINITIONS
 

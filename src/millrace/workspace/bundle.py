@@ -8,8 +8,8 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from lakehouse.bundle_file import BUNDLE_FILE, bundle_root
+from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
-from lakehouse.job import Job
 from lakehouse.settings import Settings, load_settings
 from millrace.workspace.bundle_tree import Tree, read_tree, resolve
 

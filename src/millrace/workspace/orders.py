@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lakehouse.job import Job, Run
+from lakehouse.entry_point import Job
+from lakehouse.job import Run
 from lakehouse.rebuilding import Definitions
 from millrace.workspace.bundle import BundleJob, select_jobs
 

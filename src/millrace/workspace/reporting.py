@@ -35,9 +35,9 @@ def report_failures(worker: Worker) -> None:
 
 
 def _report(worker: Worker) -> None:
-    from gold.quality_job import main
+    from gold.entry_points import quality
 
     try:
-        worker.run(BundleJob.of(main), "gate", _Log(), once=True)
+        worker.run(BundleJob.of(quality), "gate", _Log(), once=True)
     except Exception as error:  # noqa: BLE001 - the report is for people; the jobs go on without it
         say(f"the report on the quality of data failed: {error}")

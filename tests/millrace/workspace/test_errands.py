@@ -10,8 +10,9 @@ import psutil
 import pytest
 
 from kit.polling import eventually
+from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
-from lakehouse.job import Job, Run
+from lakehouse.job import Run
 from lakehouse.settings import load_settings
 from millrace.workspace import lock, records
 from millrace.workspace.bundle import BundleJob

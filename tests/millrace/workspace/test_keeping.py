@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from kit.polling import eventually
+from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
-from lakehouse.job import Job, Run
+from lakehouse.job import Run
 from lakehouse.settings import load_settings
 from millrace.workspace import runs
 from millrace.workspace.bundle import BundleJob, Schedule, Task, read_job

@@ -1,0 +1,86 @@
+"""A job as the bundle knows it; nothing here imports PySpark before the job runs."""
+
+import importlib
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakehouse.errors import MillraceError
+from lakehouse.parameters import Parameter, Parameters, parse_parameters
+from lakehouse.settings import load_settings
+
+if TYPE_CHECKING:
+    from lakehouse.job import Run
+
+Body = Callable[["Run"], None]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job: its name and what it does. Calling it is its entry point.
+
+    Args:
+        name: as in the bundle.
+        body: what it does with a run.
+        summary: what it does, in a line, for the help.
+        parameters: what it takes besides settings.
+    """
+
+    name: str
+    body: Body
+    summary: str = ""
+    parameters: tuple[Parameter, ...] = ()
+
+    @classmethod
+    def imported(cls, name: str, target: str, summary: str, *parameters: Parameter) -> "Job":
+        """A job whose body is imported when it runs.
+
+        Args:
+            name: as in the bundle.
+            target: the body, as `module:function`.
+            summary: what it does, in a line.
+            parameters: what it takes besides settings.
+        """
+        return cls(name, _importing(target), summary, parameters)
+
+    def __call__(self, argv: Sequence[str] | None = None) -> None:
+        """Run stand-alone: the wheel's entry point."""
+        given = self.parse(sys.argv[1:] if argv is None else argv)
+        stop = threading.Event()
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, lambda *_: stop.set())
+        try:
+            self._run(given, stop)
+        except MillraceError as error:
+            raise SystemExit(f"millrace-{self.name}: {error}") from error
+
+    def parse(self, argv: Sequence[str]) -> Parameters:
+        """What the parameters ask for. Unknown ones are refused."""
+        return parse_parameters(self.name, self.summary, argv, self.parameters)
+
+    def _run(self, given: Parameters, stop: threading.Event) -> None:
+        settings = load_settings(**given.settings)
+        try:
+            from lakehouse.job import Run
+            from lakehouse.sessions import found_session
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.split(".")[0] not in ("pyspark", "delta"):
+                raise
+            raise MillraceError(
+                f"there is no Spark: the package {error.name} isn't installed",
+                "Run it on a workspace or a cluster, or install millrace[local]",
+            ) from error
+        with found_session(settings) as spark:
+            self.body(Run(self.name, spark, settings, given.once, stop, parameters=given.own))
+
+
+def _importing(target: str) -> Body:
+    module, _, function = target.partition(":")
+
+    def body(run: "Run") -> None:
+        getattr(importlib.import_module(module), function)(run)
+
+    return body
