@@ -1,13 +1,13 @@
 """Runs of the data-driven models, and versions of them, as MLflow keeps them."""
 
 import re
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from gold.credit_chart import draw_credits
 from gold.rules.computed import Computed
 from gold.runs import experiment, quiet_mlflow
+from lakehouse.installed import requirements
 from lakehouse.settings import Settings
 
 _CODE = Path(__file__).parent
@@ -52,22 +52,24 @@ def _keep_files(mlflow: Any, computed: Computed) -> None:
 
 def _last_version(mlflow: Any, name: str, hashes: dict[str, str]) -> str | None:
     """The registered version, if the last one has these hashes."""
-    versions = mlflow.MlflowClient().search_model_versions(f"name='{name}'")
-    last = max(versions, key=lambda each: int(each.version), default=None)
-    return str(last.version) if last is not None and hashes.items() <= last.tags.items() else None
+    client = mlflow.MlflowClient()
+    numbers = [int(found.version) for found in client.search_model_versions(f"name='{name}'")]
+    if not numbers:
+        return None
+    last = client.get_model_version(
+        name, str(max(numbers))
+    )  # what a search finds has no tags in Unity Catalog
+    return str(last.version) if hashes.items() <= dict(last.tags).items() else None
 
 
 def _register(mlflow: Any, name: str, hashes: dict[str, str]) -> str:
     """Keep the model with the code it runs on, and register it: by the client, which prints nothing."""
-    from mlflow.models import ModelSignature
-    from mlflow.types.schema import DataType, ParamSchema, ParamSpec
-
     model = mlflow.pyfunc.log_model(
         name="model",
         python_model=str(_CODE / "path_model.py"),
         code_paths=[str(_CODE)],
-        signature=ModelSignature(params=ParamSchema([ParamSpec("model", DataType.string, "")])),
-        pip_requirements=[f"{package}=={version(package)}" for package in _NEEDED],
+        signature=_signature(),
+        pip_requirements=[*requirements(_NEEDED)],
     )
     client = mlflow.MlflowClient()
     try:
@@ -76,3 +78,18 @@ def _register(mlflow: Any, name: str, hashes: dict[str, str]) -> str:
         client.create_registered_model(name)
     made = client.create_model_version(name, model.model_uri, model_id=model.model_id, tags=hashes)
     return str(made.version)
+
+
+def _signature() -> Any:
+    """Columns in and out of `path_model.PathModel.predict`; Unity Catalog takes no model without either."""
+    from mlflow.models import ModelSignature
+    from mlflow.types.schema import ColSpec, DataType, ParamSchema, ParamSpec, Schema
+
+    counts = [ColSpec(DataType.double, name, required=False) for name in ("conversions", "value", "nulls")]
+    credited = [ColSpec(DataType.string, name) for name in ("model", "channel")]
+    sums = [ColSpec(DataType.double, name) for name in ("conversions", "value")]
+    return ModelSignature(
+        inputs=Schema([ColSpec(DataType.string, "path"), *counts]),
+        outputs=Schema([*credited, *sums]),
+        params=ParamSchema([ParamSpec("model", DataType.string, "")]),
+    )

@@ -20,8 +20,8 @@ class PathModel(PythonModel):
 
         Args:
             context: not used: what is credited hangs on the paths alone.
-            model_input: path, as `a > b > c`, empty for Direct alone; and, each 0 where it is missing,
-                conversions, value and nulls.
+            model_input: path, as `a > b > c`, empty for Direct alone; and, as floats, each 0 where it is
+                missing, conversions, value and nulls.
             params: `model`, a name; all data-driven ones without.
 
         Returns:

@@ -1,11 +1,11 @@
 """Runs of the quality job, as MLflow keeps them: what ran, over which records, and what was found."""
 
+import os
 import re
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
-from importlib.metadata import version
 from pathlib import Path
 from statistics import mean
 
@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from gold.runs import experiment, quiet_mlflow
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.expectations.verdicts import Result
+from lakehouse.installed import version_of
 from lakehouse.job import Run
 from lakehouse.ledger import Entry, Ledger
 from lakehouse.rules import rules_version
@@ -54,7 +55,9 @@ def record_quality(
 
 
 def _versions() -> dict[str, str]:
-    return {f"version.{name}": version(name) for name in _PACKAGES}
+    runtime = os.environ.get("DATABRICKS_RUNTIME_VERSION")
+    found = {f"version.{name}": version_of(name) or "unknown" for name in _PACKAGES}
+    return found | ({"version.databricks-runtime": runtime} if runtime else {})
 
 
 def _revision() -> str:

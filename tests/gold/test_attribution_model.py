@@ -23,6 +23,7 @@ from lakehouse.settings import Settings
 from lakehouse.tables import Lakehouse
 
 CREDIT = "gold.channel_credit"
+NUMBERS = ("conversions", "value", "nulls")
 NAME = "attribution-model"
 
 
@@ -153,10 +154,10 @@ def assert_model(client: Any, world: World) -> None:
     model = mlflow.pyfunc.load_model(f"models:/{NAME}/1")
     (run,) = runs_of(client)
     text = mlflow.artifacts.load_text(f"{run.info.artifact_uri}/paths/last_30_days.csv")
-    credited = model.predict(pd.read_csv(io.StringIO(text)))
+    credited = model.predict(pd.read_csv(io.StringIO(text), dtype=dict.fromkeys(NUMBERS, float)))
     (ways,) = (ways for (_, end), ways in world.paths("Europe/Berlin", WATERMARK).items() if end == WATERMARK)
     first = model.predict(
-        pd.DataFrame({"path": ["a > b", ""], "conversions": [3, 1]}), params={"model": "first"}
+        pd.DataFrame({"path": ["a > b", ""], "conversions": [3.0, 1.0]}), params={"model": "first"}
     )
     assert list(first.itertuples(index=False, name=None)) == [
         ("first", "Direct", 1, 0),

@@ -1,0 +1,114 @@
+"""A model registry of Unity Catalog on loopback: the REST calls that MLflow's own client makes.
+
+Models are in memory. Files are uploaded to presigned addresses, which are of this server too.
+"""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+Answer = tuple[int, dict[str, Any]]
+_MISSING: Answer = (404, {"error_code": "RESOURCE_DOES_NOT_EXIST", "message": "there is no such thing"})
+_PREFIX = "/api/2.0/mlflow/unity-catalog/"
+
+
+class ModelRegistry:
+    """Registered models and their versions; `searched_tags` is what a search says of tags: nothing."""
+
+    def __init__(self) -> None:
+        self.models: dict[str, list[dict[str, Any]]] = {}
+        self.uploaded: dict[str, bytes] = {}
+        self.address = ""
+
+    def answer(self, method: str, path: str, given: dict[str, Any]) -> Answer:
+        kind, _, call = path.removeprefix(_PREFIX).partition("/")
+        handler = getattr(self, f"_{kind}_{call}".replace("-", "_"), None)
+        return handler(given) if handler else self._upload(method, path, given)
+
+    def _registered_models_get(self, given: dict[str, Any]) -> Answer:
+        name = given["name"]
+        return (200, {"registered_model": {"name": name}}) if name in self.models else _MISSING
+
+    def _registered_models_create(self, given: dict[str, Any]) -> Answer:
+        self.models[given["name"]] = []
+        return 200, {"registered_model": {"name": given["name"]}}
+
+    def _model_versions_search(self, given: dict[str, Any]) -> Answer:
+        name = given["filter"].split("'")[1]
+        found = [{**version, "tags": []} for version in self.models.get(name, [])]
+        return 200, {"model_versions": found}
+
+    def _model_versions_get(self, given: dict[str, Any]) -> Answer:
+        return 200, {"model_version": self._version(given)}
+
+    def _model_versions_create(self, given: dict[str, Any]) -> Answer:
+        versions = self.models[given["name"]]
+        made = {
+            "name": given["name"],
+            "version": str(len(versions) + 1),
+            "status": "PENDING_REGISTRATION",
+            "source": given["source"],
+            "storage_location": "s3://nowhere/model",
+            "tags": given.get("tags", []),
+        }
+        versions.append(made)
+        return 200, {"model_version": made}
+
+    def _model_versions_finalize(self, given: dict[str, Any]) -> Answer:
+        version = self._version(given)
+        version["status"] = "READY"
+        return 200, {"model_version": version}
+
+    def _model_versions_generate_temporary_credentials(self, given: dict[str, Any]) -> Answer:
+        return 200, {"credentials": {"storage_mode": "DEFAULT_STORAGE"}}
+
+    def _version(self, given: dict[str, Any]) -> dict[str, Any]:
+        return self.models[given["name"]][int(given["version"]) - 1]
+
+    def _upload(self, method: str, path: str, given: dict[str, Any]) -> Answer:
+        """Files of a model: where they may be put, and putting them there."""
+        if path.endswith("create-upload-url"):
+            return 200, {"url": f"{self.address}/put{given['path']}", "headers": []}
+        if method == "PUT" and path.startswith("/put/"):
+            self.uploaded[path.removeprefix("/put")] = given["body"]
+            return 200, {}
+        return _MISSING
+
+
+@contextmanager
+def model_registry() -> Iterator[ModelRegistry]:
+    """A registry that is served while this lasts."""
+    registry = ModelRegistry()
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def _handle(self) -> None:
+            parts = urlsplit(self.path)
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            given: dict[str, Any] = {name: values[0] for name, values in parse_qs(parts.query).items()}
+            is_json = body.startswith(b"{") and not parts.path.startswith("/put/")
+            given |= json.loads(body) if is_json else {"body": body}
+            code, answer = registry.answer(self.command, parts.path, given)
+            text = json.dumps(answer).encode()
+            self.send_response(code)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        do_GET = do_POST = do_PUT = _handle  # noqa: N815 - names of the base class
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    registry.address = f"http://127.0.0.1:{server.server_port}"
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield registry
+    finally:
+        server.shutdown()
+        server.server_close()
