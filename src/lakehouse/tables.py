@@ -56,7 +56,7 @@ class Lakehouse:
         self._ready: set[str] = set()
         self._empty: set[str] = set()
         if settings.catalog:
-            spark.sql(f"USE CATALOG `{settings.catalog}`")
+            spark.catalog.setCurrentCatalog(settings.catalog)
         spark.conf.set("spark.databricks.delta.replaceWhere.constraintCheck.enabled", "false")
         spark.conf.set("spark.databricks.delta.merge.materializeSource", "none")  # `swap` settles it
 
