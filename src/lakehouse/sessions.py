@@ -28,13 +28,18 @@ def found_session(settings: Settings) -> Iterator[SparkSession]:
     """
     there = SparkSession.getActiveSession() or _provided()
     if there is not None:
-        fresh = getattr(there, "newSession", None)  # Spark Connect has none
-        session = fresh() if fresh else there
+        session = another_session(there)
         session.conf.set("spark.sql.session.timeZone", "UTC")
         yield session
         return
     with _starter()(settings) as started:
         yield started
+
+
+def another_session(spark: SparkSession) -> SparkSession:
+    """A session with settings of its own, where the application can have more than one."""
+    fresh = getattr(spark, "newSession", None)  # Spark Connect has none
+    return fresh() if fresh else spark
 
 
 def _provided() -> SparkSession | None:

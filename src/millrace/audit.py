@@ -10,17 +10,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import polars as pl
+import narwhals as nw
 
 from lakehouse.settings import Settings
-from millrace import reader
+from millrace.audit_tables import absent_offsets, held_offsets, ledger_sums
 from millrace.clients.checksum import MODULUS, as_hex, value_digest
 from millrace.clients.manifest import HEADER
+from millrace.table_scan import iterate, rows_of, scan, value_of
 
 BRONZE, EVENTS = "bronze.kafka_records", "silver.events"
 REJECTED, DUPLICATES = "silver.rejected_events", "silver.duplicate_events"
 RATES = "silver.exchange_rates"
 _PLACE = ("topic", "partition", "offset")
+Frame = nw.LazyFrame[Any]
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ def run_audit(settings: Settings) -> Iterator[Finding]:
     Raises:
         MillraceError: if no broker answers.
     """
-    bronze = reader.scan(settings, BRONZE)
+    bronze = scan(settings, BRONZE)
     if bronze is None:
         yield _no_bronze(settings)
         return
@@ -53,30 +55,26 @@ def run_audit(settings: Settings) -> Iterator[Finding]:
 
 
 def _no_bronze(settings: Settings) -> Finding:
-    told = reader.ledger_sums(settings).get("ingest")
+    told = ledger_sums(settings).get("ingest")
     if told is None:
         return Finding("bronze", "nothing has been ingested yet", True)
     return Finding(BRONZE, f"is not there; by the ledger it has {told['output_rows']:,} records", False)
 
 
-def _unique(name: str, records: pl.LazyFrame) -> Finding:
-    counts = (
-        records.select(pl.len().alias("rows"), pl.struct(_PLACE).n_unique().alias("places"))
-        .collect()
-        .row(0, named=True)
-    )
-    doubled = counts["rows"] - counts["places"]
-    return Finding(name, f"{counts['rows']:,} records, {doubled:,} of them twice", doubled == 0)
+def _unique(name: str, records: Frame) -> Finding:
+    rows = _count(records)
+    doubled = rows - _count(records.select(*_PLACE).unique())
+    return Finding(name, f"{rows:,} records, {doubled:,} of them twice", doubled == 0)
 
 
 def _against_broker(settings: Settings) -> Iterator[Finding]:
     """Offsets alone don't tell: transactions leave gaps. So what bronze lacks is sought in Kafka."""
     from bronze.kafka import count_records, offset_spans
 
-    held = reader.offset_spans(settings)
+    held = held_offsets(settings)
     for place, (first, end) in sorted(offset_spans(settings).items()):
         low, after, rows = held.get((place.topic, place.partition), (first, first, 0))
-        absent = reader.absent_offsets(settings, place.topic, place.partition)
+        absent = absent_offsets(settings, place.topic, place.partition)
         lacking = [(max(begin, first), stop) for begin, stop in [(first, low), *absent] if stop > first]
         lost = sum(count_records(settings, place, *span) for span in lacking if span[0] < span[1])
         detail = f"{rows:,} in bronze, {max(end - after, 0):,} not ingested yet, {lost:,} lost"
@@ -85,14 +83,14 @@ def _against_broker(settings: Settings) -> Iterator[Finding]:
         yield Finding(f"{place.topic}/{place.partition}", detail, not lost and after <= end)
 
 
-def _against_manifests(settings: Settings, bronze: pl.LazyFrame) -> Iterator[Finding]:
+def _against_manifests(settings: Settings, bronze: Frame) -> Iterator[Finding]:
     from bronze.kafka import offset_spans
 
     manifests = _manifests(settings)
     if not manifests:
         return
     sent = {(place.topic, place.partition): end for place, (_, end) in offset_spans(settings).items()}
-    ends = {place: after for place, (_, after, _) in reader.offset_spans(settings).items()}
+    ends = {place: after for place, (_, after, _) in held_offsets(settings).items()}
     found, sums = _follow_headers(bronze)
     for manifest in manifests:
         key = manifest["id"]
@@ -135,27 +133,26 @@ def _beyond(ends: dict[tuple[str, int], int], manifest: dict[str, Any]) -> set[s
     }
 
 
-def _follow_headers(bronze: pl.LazyFrame) -> tuple[Counter[str], Counter[str]]:
+def _follow_headers(bronze: Frame) -> tuple[Counter[str], Counter[str]]:
     """By manifest: how many records bronze holds, and their checksum."""
     found: Counter[str] = Counter()
     sums: Counter[str] = Counter()
-    for batch in bronze.select("headers", "value").collect_batches(chunk_size=50_000):
-        for headers, value in zip(batch["headers"].to_list(), batch["value"].to_list(), strict=True):
-            for header in headers or ():
-                if header["key"] == HEADER:
-                    key = (header["value"] or b"").decode(errors="replace")  # anybody's, perhaps
-                    found[key] += 1
-                    sums[key] = (sums[key] + value_digest(value or b"")) % MODULUS
+    for headers, value in iterate(bronze.select("headers", "value")):
+        for header in headers or ():
+            if header["key"] == HEADER:
+                key = bytes(header["value"] or b"").decode(errors="replace")  # anybody's, perhaps
+                found[key] += 1
+                sums[key] = (sums[key] + value_digest(bytes(value or b""))) % MODULUS
     return found, sums
 
 
-def _against_ledger(settings: Settings, bronze: pl.LazyFrame) -> Iterator[Finding]:
-    sums = reader.ledger_sums(settings)
+def _against_ledger(settings: Settings, bronze: Frame) -> Iterator[Finding]:
+    sums = ledger_sums(settings)
     ingest = sums.get("ingest")
     if ingest is None:
         yield Finding("ledger", "bronze has records, and the ledger no row of ingest", False)
         return
-    upto = bronze.filter(pl.col("ingested_at") <= ingest["position"]).select(pl.len()).collect().item()
+    upto = _count(bronze.filter(nw.col("ingested_at") <= ingest["position"]))
     yield Finding(
         "ledger of ingest", f"{ingest['output_rows']:,} rows, bronze {upto:,}", ingest["output_rows"] == upto
     )
@@ -169,16 +166,16 @@ def _against_ledger(settings: Settings, bronze: pl.LazyFrame) -> Iterator[Findin
         )
 
 
-def _against_silver(settings: Settings, bronze: pl.LazyFrame) -> Iterator[Finding]:
-    refine = reader.ledger_sums(settings).get("refine")
+def _against_silver(settings: Settings, bronze: Frame) -> Iterator[Finding]:
+    refine = ledger_sums(settings).get("refine")
     if refine is None:
         yield Finding("silver", "nothing has been refined yet", True)
         return
     position, topic = refine["position"], settings.exchange_rates_topic
-    refined = bronze.filter(pl.col("ingested_at") <= position)
-    yield from _against_rates(settings, refined.filter(pl.col("topic") == topic), position)
-    refined = refined.filter(pl.col("topic") != topic)
-    records = refined.select(pl.len()).collect().item()
+    refined = bronze.filter(nw.col("ingested_at") <= position)
+    yield from _against_rates(settings, refined.filter(nw.col("topic") == topic), position)
+    refined = refined.filter(nw.col("topic") != topic)
+    records = _count(refined)
     parts = {name: _rows_upto(settings, name, position) for name in (EVENTS, DUPLICATES, REJECTED)}
     rest = records - sum(parts.values()) - refine["heartbeats"] - refine["erased"]
     detail = (
@@ -189,23 +186,23 @@ def _against_silver(settings: Settings, bronze: pl.LazyFrame) -> Iterator[Findin
     missing = _unaccounted(settings, refined, (EVENTS, REJECTED, DUPLICATES))
     lost = max(missing - refine["heartbeats"] - refine["erased"], 0)
     yield Finding("every record by its place", f"{lost:,} bronze records are in no silver table", lost == 0)
-    events = reader.scan(settings, EVENTS)
+    events = scan(settings, EVENTS)
     if events is not None:
-        doubled = events.select(pl.len() - pl.col("event_id").n_unique()).collect().item()
+        doubled = _count(events) - _count(events.select("event_id").unique())
         yield Finding("one event a UID", f"{doubled:,} UIDs twice in {EVENTS}", doubled == 0)
 
 
-def _against_rates(settings: Settings, records: pl.LazyFrame, position: datetime) -> Iterator[Finding]:
+def _against_rates(settings: Settings, records: Frame, position: datetime) -> Iterator[Finding]:
     """Exchange rates: a record is the row's that it made, or was replaced by a later one, or refused."""
-    count = records.select(pl.len()).collect().item()
-    rates = reader.scan(settings, RATES)
+    count = _count(records)
+    rates = scan(settings, RATES)
     if not count and rates is None:
         return
     refused = _rows_upto(settings, REJECTED, position, of_rates=True)
     rows, told = 0, 0
     if rates is not None:
-        sums = rates.select(pl.len(), pl.col("records").sum(), pl.col("ingested_at").max())
-        rows, told, latest = sums.collect().row(0)
+        sums = rates.select(nw.len(), nw.col("records").sum(), nw.col("ingested_at").max())
+        rows, told, latest = rows_of(sums)[0].values()
         if latest is not None and latest > position:
             yield Finding("bronze = exchange rates", "a micro-batch is under way", True)
             return
@@ -219,18 +216,22 @@ def _against_rates(settings: Settings, records: pl.LazyFrame, position: datetime
 
 def _rows_upto(settings: Settings, name: str, position: datetime, of_rates: bool = False) -> int:
     """Rows of a silver table that came of the topic of events, or of that of exchange rates."""
-    rows = reader.scan(settings, name)
+    rows = scan(settings, name)
     if rows is None:
         return 0
-    of_topic = (pl.col("topic") == settings.exchange_rates_topic) == of_rates
-    return int(rows.filter((pl.col("ingested_at") <= position) & of_topic).select(pl.len()).collect().item())
+    of_topic = (nw.col("topic") == settings.exchange_rates_topic) == of_rates
+    return _count(rows.filter((nw.col("ingested_at") <= position) & of_topic))
 
 
-def _unaccounted(settings: Settings, bronze: pl.LazyFrame, tables: tuple[str, ...]) -> int:
+def _unaccounted(settings: Settings, bronze: Frame, tables: tuple[str, ...]) -> int:
     """Bronze records that none of these tables has by topic, partition and offset."""
-    missing = bronze.select(_PLACE)
+    missing = bronze.select(*_PLACE)
     for name in tables:
-        known = reader.scan(settings, name)
+        known = scan(settings, name)
         if known is not None:
-            missing = missing.join(known.select(_PLACE), on=list(_PLACE), how="anti")
-    return int(missing.select(pl.len()).collect().item())
+            missing = missing.join(known.select(*_PLACE), on=list(_PLACE), how="anti")
+    return _count(missing)
+
+
+def _count(rows: Frame) -> int:
+    return int(value_of(rows.select(nw.len())))

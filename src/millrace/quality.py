@@ -1,16 +1,15 @@
-"""The gate before gold and what was found at it, read without a JVM."""
+"""The gate before gold and what was found at it, read from the tables of a home or a catalog."""
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-import polars as pl
+import narwhals as nw
 
 from lakehouse.errors import MillraceError
 from lakehouse.expectations.conditions import ROW_COUNT, counted, is_about_values, unexpected
 from lakehouse.expectations.declared import HOURS, Expectation, Suite, load_suites
 from lakehouse.settings import Settings
-from millrace import reader
+from millrace.table_scan import Row, query, rows_of, scan
 
 HELD = ("closed", "replayed")
 _TEXT = 60  # characters shown of bytes
@@ -23,21 +22,21 @@ class Failure:
 
     Args:
         expectation: by its id.
-        query: what finds them, in DuckDB's SQL, for `millrace sql`.
+        query: what finds them, for `millrace sql`.
         rows: some of them.
     """
 
     expectation: str
     query: str
-    rows: pl.DataFrame
+    rows: list[Row]
 
 
-def gate(settings: Settings) -> dict[str, Any] | None:
+def gate(settings: Settings) -> Row | None:
     """The latest change of the gate; None if it has never been closed."""
-    changes = reader.scan(settings, "ops.gates")
+    changes = scan(settings, "ops.gates")
     if changes is None:
         return None
-    rows = changes.sort("sequence").tail(1).collect().to_dicts()
+    rows = rows_of(changes.sort("sequence", descending=True).head(1))
     return rows[0] if rows else None
 
 
@@ -56,13 +55,15 @@ def held_error(settings: Settings) -> MillraceError:
     )
 
 
-def last_results(settings: Settings) -> list[dict[str, Any]]:
+def last_results(settings: Settings) -> list[Row]:
     """The latest result of each expectation, those that failed first."""
-    results = reader.scan(settings, "ops.expectations")
+    results = scan(settings, "ops.expectations")
     if results is None:
         return []
-    latest = results.sort("run_at").group_by("table", "name", maintain_order=True).last()
-    return latest.sort("success", "table", "name").collect().to_dicts()
+    last_run = results.group_by("table", "name").agg(nw.col("run_at").max())
+    latest = results.join(last_run, on=["table", "name", "run_at"], how="inner")
+    one_each = {(row["table"], row["name"]): row for row in rows_of(latest)}
+    return sorted(one_each.values(), key=lambda row: (row["success"], row["table"], row["name"]))
 
 
 def explain(settings: Settings, wanted: str | None = None) -> list[Failure]:
@@ -94,22 +95,26 @@ def explain(settings: Settings, wanted: str | None = None) -> list[Failure]:
     return found
 
 
-def refused(settings: Settings) -> pl.DataFrame:
-    """Refused records by day of arrival and reason: how many, and one of them by its place and bytes."""
-    rows = reader.scan(settings, "silver.rejected_events")
+def refused(settings: Settings) -> list[Row]:
+    """Refused records by `day` and `reason`: how many (`records`), and `place` and `value` of one of them."""
+    rows = scan(settings, "silver.rejected_events")
     if rows is None:
-        return pl.DataFrame({"day": [], "reason": [], "records": [], "example": []})
-    place = pl.format("{}/{}/{}", "topic", "partition", "offset").alias("place")
-    told = rows.select(pl.col("arrival_time").dt.date().alias("day"), "reason", place, "value")
-    by_day = told.group_by("day", "reason").agg(pl.len().alias("records"), pl.col("place", "value").last())
-    return by_day.sort("day", "reason").collect()
+        return []
+    parts = [nw.col("topic"), *(nw.col(name).cast(nw.String) for name in ("partition", "offset"))]
+    told = rows.select(
+        nw.col("arrival_time").dt.date().alias("day"),
+        "reason",
+        "value",
+        nw.concat_str(parts, separator="/").alias("place"),
+    )
+    by_day = told.group_by("day", "reason").agg(nw.len().alias("records"), nw.col("place").max())
+    examples = by_day.join(told.select("place", "value"), on="place", how="left")
+    return rows_of(examples.sort("day", "reason"))
 
 
-def _failure(settings: Settings, suite: Suite, expectation: Expectation, span: dict[str, Any]) -> Failure:
-    from millrace.query import run_query
-
-    query = _query(suite, expectation, span["after"], span["upto"])
-    return Failure(expectation.id, query, run_query(settings, query))
+def _failure(settings: Settings, suite: Suite, expectation: Expectation, span: Row) -> Failure:
+    sql = _query(suite, expectation, span["after"], span["upto"])
+    return Failure(expectation.id, sql, query(settings, sql))
 
 
 def _query(suite: Suite, expectation: Expectation, after: datetime, upto: datetime) -> str:
@@ -154,5 +159,5 @@ def _columns(expectation: Expectation) -> str:
     names = [*_TELLING.get(expectation.table, ()), expectation.column]
     quoted = [f'"{name}"' for name in dict.fromkeys(names)]
     if expectation.table == "silver.rejected_events":
-        quoted.append(f"left(CAST(value AS VARCHAR), {_TEXT}) AS value")
+        quoted.append(f"left(CAST(value AS STRING), {_TEXT}) AS value")
     return ", ".join(quoted)

@@ -170,18 +170,6 @@ def offset_spans(settings: Settings) -> dict[tuple[str, int], tuple[int, int, in
     }
 
 
-def absent_offsets(settings: Settings, topic: str, partition: int) -> list[tuple[int, int]]:
-    """The gaps in what bronze holds of a partition: each one's first offset, and the one after its last."""
-    records = scan(settings, "bronze.kafka_records")
-    if records is None:
-        return []
-    of_partition = (pl.col("topic") == topic) & (pl.col("partition") == partition)
-    offsets = records.filter(of_partition).select(pl.col("offset").unique().sort())
-    before = (pl.col("offset").shift(1) + 1).alias("begin")
-    gaps = offsets.select(before, pl.col("offset").alias("stop")).filter(pl.col("begin") < pl.col("stop"))
-    return [(begin, stop) for begin, stop in gaps.collect().rows()]
-
-
 def lag(settings: Settings) -> dict[str, int]:
     """By `topic/partition`: records in Kafka that bronze doesn't hold yet.
 

@@ -1,18 +1,15 @@
-"""What led to a conversion, and how its credit was worked out: read from the tables, without a JVM."""
+"""What led to a conversion, and how its credit was computed: read from the tables of a home or a catalog."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
-import polars as pl
+import narwhals as nw
 
 from gold.rules.models import MODELS
 from gold.rules.refunds import load_refunds
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
-from millrace.reader import scan
-
-Row = dict[str, Any]
+from millrace.table_scan import Row, rows_of, scan
 
 
 @dataclass(frozen=True)
@@ -47,10 +44,10 @@ def tell_conversion(settings: Settings, wanted: str) -> Story:
         MillraceError: if there is none, or more than one.
     """
     conversion = _find(settings, wanted)
-    mine = pl.col("conversion_id") == conversion["conversion_id"]
+    mine = nw.col("conversion_id") == conversion["conversion_id"]
     credits_ = _rows(settings, "gold.attribution", mine, "position")
     ids = [row["touch_id"] for row in credits_ if row["touch_id"]]
-    touches = _rows(settings, "gold.touches", pl.col("touch_id").is_in(ids), "touched_at")
+    touches = _rows(settings, "gold.touches", nw.col("touch_id").is_in(ids), "touched_at")
     return Story(
         conversion=conversion,
         anchor=_anchor(settings, conversion),
@@ -62,9 +59,9 @@ def tell_conversion(settings: Settings, wanted: str) -> Story:
 
 
 def _find(settings: Settings, wanted: str) -> Row:
-    any_of = pl.col("conversion_id").str.starts_with(wanted)
+    any_of = nw.col("conversion_id").str.starts_with(wanted)
     for name in ("order_id", "event_id"):
-        any_of |= (pl.col(name) == wanted).fill_null(value=False)
+        any_of |= (nw.col(name) == wanted).fill_null(value=False)
     found = _rows(settings, "gold.conversions", any_of, "converted_at")
     if not found:
         raise MillraceError(
@@ -82,7 +79,7 @@ def _anchor(settings: Settings, conversion: Row) -> Row:
     goal = load_refunds(settings.conf).get(conversion["goal"])
     if goal is None or conversion["order_id"] is None:
         return conversion
-    same = (pl.col("goal") == goal) & (pl.col("order_id") == conversion["order_id"])
+    same = (nw.col("goal") == goal) & (nw.col("order_id") == conversion["order_id"])
     orders = _rows(settings, "gold.conversions", same, "converted_at")
     return orders[0] if orders else conversion
 
@@ -92,12 +89,12 @@ def _rate(settings: Settings, conversion: Row) -> Row | None:
     if conversion["value"] is None or code == settings.reporting_currency.upper():
         return None
     at: datetime = conversion["converted_at"]
-    until = pl.col("valid_to").is_null() | (pl.col("valid_to") > at)
-    valid = (pl.col("currency") == code) & (pl.col("valid_from") <= at) & until
+    until = nw.col("valid_to").is_null() | (nw.col("valid_to") > at)
+    valid = (nw.col("currency") == code) & (nw.col("valid_from") <= at) & until
     rates = _rows(settings, "silver.exchange_rates", valid, "valid_from")
     return rates[0] if rates else None
 
 
-def _rows(settings: Settings, table: str, condition: pl.Expr, order: str) -> list[Row]:
+def _rows(settings: Settings, table: str, condition: nw.Expr, order: str) -> list[Row]:
     rows = scan(settings, table)
-    return [] if rows is None else rows.filter(condition).sort(order).collect().to_dicts()
+    return [] if rows is None else rows_of(rows.filter(condition).sort(order))

@@ -10,7 +10,8 @@ from rich.text import Text
 
 from gold.rules.models import Touch
 from millrace.arithmetic import share_out, work_out
-from millrace.story import Row, Story
+from millrace.story import Story
+from millrace.table_scan import Row
 
 
 def render(story: Story, currency: str) -> RenderableType:

@@ -13,3 +13,9 @@ repair = Job.imported(
     "silver.repair_job:repair",
     "Bring late events into the rows they belong to; say who visitors are, and which are bots.",
 )
+
+silver = Job.imported(
+    "silver",
+    "silver.silver_job:refine_and_repair",
+    "Turn bronze into silver: refine, then repair, in one application.",
+)

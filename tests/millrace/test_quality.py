@@ -92,9 +92,10 @@ def test_explain_shows_the_rows_that_are_held_and_no_others(home: Path) -> None:
     append_rows(home, "ops.gates", [change(0, "closed")])
     worth, refused, orphans = explain(load_settings(home=home))
     assert (worth.expectation, refused.expectation, orphans.expectation) == (WORTH, REFUSED, ORPHANS)
-    assert worth.rows["event_id"].to_list() == ["held"]
-    assert refused.rows.select("reason", "offset", "value").rows() == [("not_json", 7, "{no")]
-    assert orphans.rows["event_id"].to_list() == ["click"]
+    assert [row["event_id"] for row in worth.rows] == ["held"]
+    (row,) = refused.rows
+    assert (row["reason"], row["offset"], row["value"]) == ("not_json", 7, "{no")
+    assert [row["event_id"] for row in orphans.rows] == ["click"]
     told = run("explain", "worth something")
     assert told.exit_code == 0
     assert shlex.split(told.output.splitlines()[1]) == ["millrace", "sql", worth.query], "can be pasted"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kit.home import Home
-from millrace.workspace.orders import definitions
+from millrace.operations.rebuild import definitions
 from millrace.workspace.ports import free_port
 
 PARTS = {"missing": None, "empty": b"", "binary": bytes(range(256)) * 64}

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
+from millrace.table_scan import reading
 
 
 def register(app: typer.Typer) -> None:
@@ -24,7 +25,7 @@ def audit() -> None:
     settings = load_settings()
     table = Table("", "compared", "found", box=None, header_style="dim")
     wrong = 0
-    with _kafka(settings):
+    with _kafka(settings), reading(settings):
         for finding in run_audit(settings):
             wrong += not finding.is_right
             mark = "[green]ok[/]" if finding.is_right else "[red]wrong[/]"
@@ -50,7 +51,11 @@ def _kafka(settings: Settings) -> Iterator[None]:
     from millrace.workspace.broker import running_broker
     from millrace.workspace.kafka_health import cluster_id
 
-    is_stopped = settings.kafka_bootstrap is None and cluster_id(settings.bootstrap, seconds=1.0) is None
+    is_stopped = (
+        settings.kafka_bootstrap is None
+        and not settings.catalog
+        and cluster_id(settings.bootstrap, seconds=1.0) is None
+    )
     if is_stopped and (settings.home / "kafka").is_dir():
         typer.echo("Starting the local broker for the audit.", err=True)
         with running_broker(settings.home, settings.broker_port):

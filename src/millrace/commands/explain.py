@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from lakehouse.settings import load_settings
+from millrace.table_scan import reading
 
 if TYPE_CHECKING:
     from millrace.channel_reasons import Reason
@@ -58,7 +59,8 @@ def conversion(
     from millrace.story_view import as_dict, render
 
     settings = load_settings()
-    story = tell_conversion(settings, wanted)
+    with reading(settings):
+        story = tell_conversion(settings, wanted)
     if as_json:
         typer.echo(json.dumps(as_dict(story), ensure_ascii=False))
     else:

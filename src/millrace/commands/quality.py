@@ -1,6 +1,5 @@
 """`millrace quality`: is gold held, and why?"""
 
-import re
 import sys
 from typing import Annotated, Any
 
@@ -10,6 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from lakehouse.settings import Settings, load_settings
+from millrace.gate_report import print_failures, print_gate, print_results
+from millrace.table_scan import reading
 
 _BYTES = 60  # shown of an example
 _WIDE = 140  # columns, where nobody says how many there are
@@ -37,13 +38,14 @@ def show(
     from millrace.workspace.state import one_line
 
     settings = load_settings()
-    last, held, results = gate(settings), is_held(settings), last_results(settings)
+    with reading(settings):
+        last, held, results = gate(settings), is_held(settings), last_results(settings)
     if as_json:
         typer.echo(one_line({"held": held, "gate": last, "expectations": results}))
     else:
         console = _console()
-        _tell_gate(console, last, held)
-        _tell_results(console, results, every)
+        print_gate(console, last, held)
+        print_results(console, results, every)
     if held:
         raise typer.Exit(1)
 
@@ -58,16 +60,9 @@ def explain(
 
     settings = load_settings()
     console = _console()
-    failures = explain_failures(settings, expectation or None)
-    if not failures:
-        console.print("Nothing has failed.")
-    for failure in failures:
-        console.print(failure.expectation, style="bold")
-        console.print(Text(f'millrace sql "{_in_quotes(failure.query)}"'), style="dim", soft_wrap=True)
-        table = Table(*failure.rows.columns, box=None, header_style="dim")
-        for row in failure.rows.iter_rows():
-            table.add_row(*(Text("" if value is None else str(value)) for value in row))
-        console.print(table)
+    with reading(settings):
+        failures = explain_failures(settings, expectation or None)
+    print_failures(console, failures)
 
 
 def report(
@@ -97,7 +92,10 @@ def refused(
     from millrace.workspace.orders import RECONSIDER
 
     table = Table("day", "reason", "records", "example at", "bytes", box=None, header_style="dim")
-    for row in refused_records(load_settings()).iter_rows(named=True):
+    settings = load_settings()
+    with reading(settings):
+        records = refused_records(settings)
+    for row in records:
         begins = (row["value"] or b"")[:_BYTES].decode(errors="replace")
         told = (row["day"], row["reason"], f"{row['records']:,}", row["place"], begins)
         table.add_row(*(Text(str(each)) for each in told))
@@ -106,42 +104,8 @@ def refused(
         carry_out(RECONSIDER)
 
 
-def _in_quotes(text: str) -> str:
-    """What a shell takes for this text between double quotes."""
-    return re.sub(r'(["\\$`])', r"\\\1", text)
-
-
 def _page(settings: Settings) -> Any:
     return settings.quality / "report" / "index.html"
-
-
-def _tell_gate(console: Console, last: dict[str, Any] | None, held: bool) -> None:
-    if last is None:
-        console.print("[green]open[/]: it has never been closed")
-        return
-    since = f"since {last['at']:%Y-%m-%d %H:%M:%S}"
-    if held:
-        console.print(f"[red]closed[/] {since}: gold is held")
-        for reason in last["reasons"]:
-            console.print(Text(f"  {reason}"))
-        console.print("Next: millrace quality explain; then millrace replay, or millrace release")
-    else:
-        by = f" by {last['who']}: {last['why']}" if last["who"] else ""
-        console.print(Text(f"open {since}: what was held has been {last['state']}{by}"))
-
-
-def _tell_results(console: Console, results: list[dict[str, Any]], every: bool) -> None:
-    shown = [row for row in results if every or not row["success"]]
-    table = Table("", "severity", "expectation", "not as expected", "looked at", box=None, header_style="dim")
-    for row in shown:
-        mark = "[green]ok[/]" if row["success"] else "[red]failed[/]"
-        found = f"{row['unexpected_count']:,} of {row['rows']:,}"
-        name = Text(f"{row['table']}: {row['name']}")
-        table.add_row(mark, row["severity"], name, found, f"{row['run_at']:%Y-%m-%d %H:%M:%S}")
-    if shown:
-        console.print(table)
-    met = sum(row["success"] for row in results)
-    console.print(f"{met} of {len(results)} expectations were met when last looked at", style="dim")
 
 
 def _console() -> Console:

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from lakehouse.settings import load_settings
+from millrace.operations.session import run_on_catalog
 
 _By = Annotated[str, typer.Option(help="Who says so; kept in ops.gates.")]
 _Reason = Annotated[str, typer.Option(help="Why; kept in ops.gates.")]
@@ -41,7 +42,9 @@ def carry_out(command: str, *names: str, then: Sequence[str] = ()) -> None:
 
     settings = load_settings()
     order = Order(command, names)
-    if engine_runs(settings):
+    if settings.catalog:
+        run_on_catalog(settings, order)
+    elif engine_runs(settings):
         hand_over(settings, order, Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print)
     else:
         run_once(settings, [*order.jobs(), *Order(RUN, list(then)).jobs()])

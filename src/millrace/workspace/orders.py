@@ -3,9 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lakehouse.entry_point import Job
-from lakehouse.job import Run
-from lakehouse.rebuilding import Definitions
 from millrace.workspace.bundle import BundleJob, select_jobs
 
 REBUILD, RUN = "rebuild", "run"
@@ -32,9 +29,9 @@ class Order:
             MillraceError: for a name that is not known.
         """
         if self.command == REBUILD:
-            from lakehouse.rebuilding import rebuild_job
+            from millrace.operations.rebuild import rebuild_unless_held
 
-            return [BundleJob.of(_unless_held(rebuild_job(definitions(), self.names), self.names))]
+            return [BundleJob.of(rebuild_unless_held(self.names))]
         if self.command == RELEASE:
             from gold.release import release_job
 
@@ -51,24 +48,3 @@ class Order:
             who, why = self.names
             return [BundleJob.of(replay_job(DEFINITIONS, who, why))]
         return select_jobs(list(self.names))
-
-
-def _unless_held(job: Job, tables: Sequence[str]) -> Job:
-    """The same; of gold only while the gate before it is open: a rebuild takes in all of silver."""
-
-    def rebuild(run: Run) -> None:
-        if any(name.startswith("gold.") for name in tables):
-            from lakehouse.expectations.gates import require_open
-
-            require_open(run.lake)
-        job.body(run)
-
-    return Job(job.name, rebuild)
-
-
-def definitions() -> Definitions:
-    """The tables that can be rebuilt, each after those that it is computed from."""
-    from gold import definitions as gold
-    from silver import definitions as silver
-
-    return {**silver.DEFINITIONS, **gold.DEFINITIONS}

@@ -1,0 +1,1 @@
+"""What a person does about the gate, a table or a doubt, as jobs of a workspace."""

@@ -1,0 +1,77 @@
+"""What the jobs do that a person starts: the functions of the commands, printing to a task's log."""
+
+from rich.console import Console
+
+from lakehouse.errors import MillraceError
+from lakehouse.job import Run
+from millrace.table_scan import reading_through
+
+_WIDTH = 160
+"""Columns of a task's log, which has no terminal."""
+
+
+def release(run: Run) -> None:
+    """Let held rows through to gold."""
+    from gold.release import release_job
+
+    release_job(run.parameters["by"], run.parameters["reason"]).body(run)
+
+
+def replay(run: Run) -> None:
+    """Recompute silver, evaluate held rows again, and bring gold after."""
+    from gold.replay import replay_job
+    from silver.definitions import DEFINITIONS
+
+    replay_job(DEFINITIONS, run.parameters["by"], run.parameters["reason"]).body(run)
+
+
+def rebuild(run: Run) -> None:
+    """Recompute tables and swap each in."""
+    from millrace.operations.rebuild import rebuild_unless_held
+
+    names = [name.strip() for name in run.parameters["tables"].split(",")]
+    rebuild_unless_held(names).body(run)
+
+
+def show_gate(run: Run) -> None:
+    """Print how the gate is."""
+    from millrace.gate_report import print_failures, print_gate, print_results
+    from millrace.quality import explain, gate, is_held, last_results
+
+    settings, console = run.settings, _console()
+    with reading_through(run.spark):
+        print_gate(console, gate(settings), is_held(settings))
+        print_results(console, last_results(settings), every=False)
+        print_failures(console, explain(settings))
+
+
+def audit(run: Run) -> None:
+    """Print each comparison.
+
+    Raises:
+        MillraceError: if there is a difference.
+    """
+    from millrace.audit import run_audit
+
+    console, wrong = _console(), 0
+    with reading_through(run.spark):
+        for finding in run_audit(run.settings):
+            wrong += not finding.is_right
+            console.print(f"{'ok' if finding.is_right else 'WRONG':6}{finding.what}: {finding.detail}")
+    if wrong:
+        raise MillraceError(f"the audit found {wrong} differences", "Look at the lines marked WRONG")
+    console.print("Audit ok: nothing is missing and nothing is doubled.")
+
+
+def explain(run: Run) -> None:
+    """Print what led to a conversion."""
+    from millrace.story import tell_conversion
+    from millrace.story_view import render
+
+    with reading_through(run.spark):
+        story = tell_conversion(run.settings, run.parameters["conversion"])
+    _console().print(render(story, run.settings.reporting_currency))
+
+
+def _console() -> Console:
+    return Console(width=_WIDTH, highlight=False, markup=False)

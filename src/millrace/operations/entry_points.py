@@ -1,0 +1,50 @@
+"""Entry points of the wheel that a person starts on a workspace, with parameters."""
+
+from lakehouse.entry_point import Job
+from lakehouse.parameters import Parameter
+
+_BODIES = "millrace.operations.bodies"
+_BY = Parameter("by", "who says so; kept in ops.gates", is_required=True)
+_REASON = Parameter("reason", "why; kept in ops.gates", is_required=True)
+
+gate = Job.imported(
+    "gate",
+    f"{_BODIES}:show_gate",
+    "Print whether gold is held and why, and rows that are not as expected.",
+)
+
+release = Job.imported(
+    "release",
+    f"{_BODIES}:release",
+    "Let held rows through to gold, although they are not as expected.",
+    _BY,
+    _REASON,
+)
+
+replay = Job.imported(
+    "replay",
+    f"{_BODIES}:replay",
+    "Recompute silver from bronze by the rules of now, evaluate held rows again, and bring gold after.",
+    _BY,
+    _REASON,
+)
+
+rebuild = Job.imported(
+    "rebuild",
+    f"{_BODIES}:rebuild",
+    "Recompute tables from the layer before by the rules of now, and swap each in at once.",
+    Parameter("tables", "tables, as silver.events, separated by commas", is_required=True),
+)
+
+audit = Job.imported(
+    "audit",
+    f"{_BODIES}:audit",
+    "Compare manifests, Kafka, bronze, ledger and silver; fail on a difference.",
+)
+
+explain = Job.imported(
+    "explain",
+    f"{_BODIES}:explain",
+    "Print what led to a conversion, who earned it by each model, and the arithmetic.",
+    Parameter("conversion", "conversion_id or its beginning, order, or UID of the event", is_required=True),
+)

@@ -1,0 +1,33 @@
+"""Rebuilding tables of silver and gold."""
+
+from collections.abc import Sequence
+
+from lakehouse.entry_point import Job
+from lakehouse.job import Run
+from lakehouse.rebuilding import Definitions, rebuild_job
+
+
+def rebuild_unless_held(tables: Sequence[str]) -> Job:
+    """What rebuilds tables; of gold only while the gate before it is open: a rebuild takes in all of silver.
+
+    Raises:
+        MillraceError: for a table that can't be rebuilt.
+    """
+    job = rebuild_job(definitions(), tables)
+
+    def rebuild(run: Run) -> None:
+        if any(name.startswith("gold.") for name in tables):
+            from lakehouse.expectations.gates import require_open
+
+            require_open(run.lake)
+        job.body(run)
+
+    return Job(job.name, rebuild)
+
+
+def definitions() -> Definitions:
+    """The tables that can be rebuilt, each after those that it is computed from."""
+    from gold import definitions as gold
+    from silver import definitions as silver
+
+    return {**silver.DEFINITIONS, **gold.DEFINITIONS}

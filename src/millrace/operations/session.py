@@ -1,0 +1,25 @@
+"""Commands that write to a catalog, run in the Spark session at hand."""
+
+import sys
+
+from lakehouse.job import Run, Watcher
+from lakehouse.sessions import found_session
+from lakehouse.settings import Settings
+from millrace.workspace.orders import Order
+
+
+class _Lines(Watcher):
+    def say(self, job: str, line: str) -> None:
+        sys.stdout.write(f"{job}: {line}\n")
+
+
+def run_on_catalog(settings: Settings, order: Order) -> None:
+    """Carry out an order on the tables of a catalog.
+
+    Raises:
+        MillraceError: if there is no Spark session, or the order fails.
+    """
+    with found_session(settings) as spark:
+        for ordered in order.jobs():
+            for job in ordered.jobs:
+                job.body(Run(job.name, spark, settings, once=True, watcher=_Lines()))

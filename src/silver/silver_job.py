@@ -1,0 +1,36 @@
+"""Refine and repair in one application, for runtimes where a job is a task: they rewrite the same tables."""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from lakehouse.job import Run
+from lakehouse.sessions import another_session
+from silver.refine_job import refine
+from silver.repair_job import repair
+
+_JOBS: dict[str, Callable[[Run], None]] = {"refine": refine, "repair": repair}
+
+
+def refine_and_repair(run: Run) -> None:
+    """Catch up with both, one after the other; or keep both running until one fails, or `stop` is set."""
+    runs = {name: replace(run, job=name, spark=another_session(run.spark)) for name in _JOBS}
+    if run.once:
+        for name, job in _JOBS.items():
+            job(runs[name])
+        return
+    with ThreadPoolExecutor(len(_JOBS), "silver") as threads:
+        running = [
+            threads.submit(_run_until_stopped, job, runs[name], run.stop) for name, job in _JOBS.items()
+        ]
+    for each in running:
+        each.result()
+
+
+def _run_until_stopped(job: Callable[[Run], None], run: Run, stop: threading.Event) -> None:
+    """Run a job; when it ends or fails, the other is to end, too."""
+    try:
+        job(run)
+    finally:
+        stop.set()

@@ -1,0 +1,43 @@
+"""The audit of tables in a catalog, against a real broker and the manifest of what was sent."""
+
+from collections.abc import Callable
+
+import pytest
+from pyspark.sql import SparkSession
+
+from bronze.entry_points import ingest
+from kit.home import Home
+from kit.spark import settle_in
+from lakehouse.entry_point import Job
+from lakehouse.errors import MillraceError
+from lakehouse.job import Run
+from millrace.operations.entry_points import audit
+from silver.entry_points import silver
+
+
+def test_the_audit_finds_a_record_that_is_gone(
+    spark: SparkSession, new_home: Callable[..., Home], capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = new_home()
+    home.must("produce", "--events", "300", "--seed", "5")
+    settle_in(spark, home.path)
+    settings = home.settings.model_copy(update={"catalog": "spark_catalog"})
+
+    def run(job: Job) -> None:
+        job.body(Run(job.name, spark.newSession(), settings, once=True))
+
+    run(ingest)
+    run(silver)
+    run(audit)
+    shown = capsys.readouterr().out
+    assert "Audit ok" in shown
+    assert "manifest" in shown
+    assert "WRONG" not in shown
+
+    spark.sql("DELETE FROM silver.events WHERE offset = (SELECT min(offset) FROM silver.events)")
+    with pytest.raises(MillraceError, match="differences"):
+        run(audit)
+    assert (
+        "WRONG every record by its place: 1 bronze records are in no silver table" in capsys.readouterr().out
+    )
+    settle_in(spark, home.path)

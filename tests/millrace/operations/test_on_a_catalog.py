@@ -1,0 +1,106 @@
+"""What a person does about the gate, a table or a conversion whose tables are in a catalog."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from kit.planted import shop
+from kit.records import NOON, Bronze
+from kit.strict_gate import strict_home, without_number
+from lakehouse.entry_point import Job
+from lakehouse.errors import MillraceError
+from lakehouse.job import Run
+from lakehouse.settings import Settings
+from millrace import cli
+from millrace.operations import entry_points as operations
+from silver.entry_points import silver
+
+CATALOG = "spark_catalog"
+
+
+@pytest.fixture(scope="module")
+def world(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator["World"]:
+    """A catalog with published orders, and with newer ones that the gate holds."""
+    with strict_home(spark, tmp_path_factory.mktemp("catalog")) as home:
+        yield World(spark, home.model_copy(update={"catalog": CATALOG}))
+        for layer in ("bronze", "silver", "gold", "ops"):
+            spark.sql(f"DROP DATABASE IF EXISTS {layer} CASCADE")
+
+
+class World:
+    """Jobs on the tables of a catalog, called as a task calls them."""
+
+    def __init__(self, spark: SparkSession, settings: Settings) -> None:
+        self.spark, self.settings = spark, settings
+        bronze = Bronze(spark, settings)
+        bronze.commit(shop(1, visitors=2))
+        self.run(silver)
+        self.publish()
+        self.published = self.count("gold.conversions")
+        bronze.commit(without_number(shop(2, NOON, visitors=2)))
+        self.run(silver)
+
+    def run(self, job: Job, **parameters: str) -> None:
+        session = self.spark.newSession()
+        job.body(Run(job.name, session, self.settings, once=True, parameters=parameters))
+
+    def publish(self) -> None:
+        from gold.entry_points import publish
+
+        self.run(publish)
+
+    def count(self, table: str) -> int:
+        return self.spark.table(f"{CATALOG}.{table}").count()
+
+    def rows(self, table: str, *columns: str) -> list[Any]:
+        return sorted(map(tuple, self.spark.table(f"{CATALOG}.{table}").select(*columns).collect()))
+
+
+def test_a_closed_gate_is_explained_and_released(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(MillraceError, match="gold is held"):
+        world.publish()
+    assert world.count("gold.conversions") == world.published > 0
+
+    world.run(operations.gate)
+    shown = capsys.readouterr().out
+    assert "closed" in shown
+    assert "silver.events: orders have a number" in shown
+    assert "Order Completed" in shown, "the rows that are not as expected"
+
+    world.run(operations.release, by="Ada", reason="a test")
+    world.publish()
+    assert world.count("gold.conversions") > world.published
+    assert [state for (state,) in world.rows("ops.gates", "state")] == ["closed", "released"]
+
+
+def test_a_rebuilt_table_is_equal(world: World) -> None:
+    columns = ("conversion_id", "model", "touch_id", "credit")
+    before = world.rows("gold.attribution", *columns)
+    world.run(operations.rebuild, tables="silver.sessions, gold.attribution")
+    assert world.rows("gold.attribution", *columns) == before
+
+
+def test_a_conversion_is_explained(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    ((conversion, goal), *_) = world.rows("gold.conversions", "conversion_id", "goal")
+    world.run(operations.explain, conversion=conversion)
+    shown = capsys.readouterr().out
+    assert goal in shown
+    assert "Touches that share in it" in shown
+
+
+def test_commands_read_the_catalog_through_the_session_at_hand(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MILLRACE_CATALOG", CATALOG)
+    monkeypatch.setenv("MILLRACE_HOME", str(world.settings.home))
+    if not cli.app.registered_groups:
+        cli.register_commands()
+    ((conversion,), *_) = world.rows("gold.conversions", "conversion_id")
+    explained = CliRunner().invoke(cli.app, ["explain", "conversion", conversion, "--json"])
+    assert conversion in explained.output, explained.exception
+    shown = CliRunner().invoke(cli.app, ["quality", "--json"])
+    assert json.loads(shown.output)["gate"]["state"] in ("closed", "released"), shown.exception
