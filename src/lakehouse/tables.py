@@ -55,8 +55,8 @@ class Lakehouse:
         self._telling = Telling(spark)
         self._ready: set[str] = set()
         self._empty: set[str] = set()
-        if settings.catalog:
-            spark.catalog.setCurrentCatalog(settings.catalog)
+        if settings.catalog:  # by SQL: the API would load the catalog under whichever session is active
+            spark.sql(f"SET CATALOG `{settings.catalog}`")
         spark.conf.set("spark.databricks.delta.replaceWhere.constraintCheck.enabled", "false")
         spark.conf.set("spark.databricks.delta.merge.materializeSource", "none")  # `swap` settles it
 

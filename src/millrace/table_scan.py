@@ -65,7 +65,7 @@ def query(settings: Settings, sql: str) -> list[Row]:
 
         return run_query(settings, sql).to_dicts()
     spark = _spark_session()
-    spark.catalog.setCurrentCatalog(settings.catalog)
+    spark.sql(f"SET CATALOG `{settings.catalog}`")
     return [row.asDict(recursive=True) for row in spark.sql(sql.replace('"', "`")).collect()]
 
 
