@@ -1,13 +1,17 @@
-"""Where a table is, and what is said of it when it is made."""
+"""Where a table is, and its declaration when it is created."""
 
+import threading
+from collections import defaultdict
 from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
-from lakehouse.contracts import Table
+from lakehouse.contracts import TABLES, Table
 from lakehouse.settings import Settings
+
+_CREATION: dict[str, threading.Lock] = defaultdict(threading.Lock)
 
 
 @dataclass(frozen=True)
@@ -59,3 +63,46 @@ def bring_up_to_date(spark: SparkSession, table: Table) -> None:
 
 def _is_another(there: DataType | None, wanted: str) -> bool:
     return there is not None and there.simpleString() != DataType.fromDDL(wanted).simpleString()
+
+
+class DeclaredTables:
+    """Tables that exist once they are asked for, with the columns of their contracts.
+
+    Args:
+        spark: the job's session.
+        settings: the settings in force.
+
+    Attributes:
+        is_empty: tables that this object has created and nothing was written to since.
+    """
+
+    def __init__(self, spark: SparkSession, settings: Settings) -> None:
+        self._spark = spark
+        self._settings = settings
+        self._ready: set[str] = set()
+        self.is_empty: set[str] = set()
+
+    def ensure(self, name: str) -> None:
+        """Create a table if it isn't there; bring its columns up to date if it is."""
+        if name in self._ready:
+            return
+        with _CREATION[name]:
+            if name not in self._ready:
+                self._create(TABLES[name])
+                self._ready.add(name)
+
+    def _create(self, table: Table) -> None:
+        is_new, where = place_of(self._spark, self._settings, table.name)
+        columns, more = declare(table) if is_new else ("", "")
+        if is_new:
+            self.is_empty.add(table.name)
+        if not self._has_layer(table.layer):
+            self._spark.sql(f"CREATE DATABASE IF NOT EXISTS {table.layer}{where.layer}")
+        self._spark.sql(f"CREATE TABLE IF NOT EXISTS {table.name} {columns} USING delta{where.table} {more}")
+        if not is_new:
+            bring_up_to_date(self._spark, table)
+
+    def _has_layer(self, layer: str) -> bool:
+        """Whether a catalog has the schema: who may not create one may use what the bundle has created."""
+        catalog = self._settings.catalog
+        return bool(catalog) and self._spark.catalog.databaseExists(f"{catalog}.{layer}")

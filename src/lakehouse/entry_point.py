@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lakehouse.errors import MillraceError
+from lakehouse.errors import ConcurrentChangeError, MillraceError
 from lakehouse.parameters import Parameter, Parameters, parse_parameters
 from lakehouse.settings import load_settings
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from lakehouse.job import Run
 
 Body = Callable[["Run"], None]
+
+_ATTEMPTS = 5
+_PAUSE_SECONDS = 2.0  # after the first attempt; longer after each later one
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,20 @@ class Job:
                 "Run it on a workspace or a cluster, or install millrace[local]",
             ) from error
         with found_session(settings) as spark:
-            self.body(Run(self.name, spark, settings, given.once, stop, parameters=given.own))
+            for attempt in range(1, _ATTEMPTS + 1):
+                run = Run(self.name, spark, settings, given.once, stop, parameters=given.own)
+                if self._is_done(run, is_last=attempt == _ATTEMPTS) or stop.wait(_PAUSE_SECONDS * attempt):
+                    return
+
+    def _is_done(self, run: "Run", *, is_last: bool) -> bool:
+        """Run the body; False if another application came in between, and it has to start again."""
+        try:
+            self.body(run)
+        except ConcurrentChangeError:
+            if is_last:
+                raise
+            return False
+        return True
 
 
 def _importing(target: str) -> Body:

@@ -13,3 +13,7 @@ class MillraceError(Exception):
         super().__init__(f"{problem}. {next_step}.")
         self.problem = problem
         self.next_step = next_step
+
+
+class ConcurrentChangeError(MillraceError):
+    """Another application has changed what this one has read; doing it again from the tables is right."""

@@ -79,6 +79,9 @@ def _rebuild(run: Run, name: str, definition: Definition) -> None:
             return
         started_at = now()
         run.say(f"{name}: computing")
+        run.lake.read(
+            name
+        )  # what is committed to it from here on, by another application, keeps this from being
         rows = definition.compute(run)
         if definition.put:
             definition.put(run, rows)

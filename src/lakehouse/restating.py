@@ -7,7 +7,8 @@ from pyspark.sql import functions as F
 
 from lakehouse.contracts import TABLES, Table
 from lakehouse.frames import settle
-from lakehouse.tables import GONE, Lakehouse
+from lakehouse.merging import GONE
+from lakehouse.tables import Lakehouse
 
 
 def restate(

@@ -3,30 +3,27 @@
 import json
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
-from functools import reduce
 from typing import Any
 
 from delta.exceptions import MetadataChangedException
-from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakehouse.commits import Commit, read_commits
-from lakehouse.contracts import TABLES, Table
-from lakehouse.declaring import bring_up_to_date, declare, place_of
+from lakehouse.compare_and_swap import CompareAndSwap, Transaction
+from lakehouse.contracts import LOCKS, TABLES
+from lakehouse.declaring import DeclaredTables, place_of
 from lakehouse.frames import ROWS_OF_A_FILE, ROWS_OF_A_SWAPPED_FILE, in_stretches, settle
 from lakehouse.instants import from_micros, to_micros
+from lakehouse.merging import GONE, all_of, merge_changes
 from lakehouse.settings import Settings
 from lakehouse.telling import Telling
 
 _LOCKS: dict[str, threading.RLock] = defaultdict(threading.RLock)
 _REWRITES: Counter[str] = Counter()
-_CREATION: dict[str, threading.Lock] = defaultdict(threading.Lock)
-
-GONE = "_gone"
-"""The column of changes that says which rows go."""
 
 
 class Lakehouse:
@@ -53,8 +50,9 @@ class Lakehouse:
         self.standing: Callable[[str], DataFrame | None] = lambda _: None
         self.in_one_file = False
         self._telling = Telling(spark)
-        self._ready: set[str] = set()
-        self._empty: set[str] = set()
+        self._swap = CompareAndSwap(self.commits) if settings.catalog else None
+        self._layer = ""
+        self._declared = DeclaredTables(spark, settings)
         if settings.catalog:  # by SQL: the API would load the catalog under whichever session is active
             spark.sql(f"SET CATALOG `{settings.catalog}`")
         spark.conf.set("spark.databricks.delta.replaceWhere.constraintCheck.enabled", "false")
@@ -62,7 +60,8 @@ class Lakehouse:
 
     def read(self, name: str) -> DataFrame:
         """The table as it is now, or as `standing` has it; created empty if it wasn't there."""
-        self._ensure(name)
+        self._declared.ensure(name)
+        self._note(name)
         stood = self.standing(name)
         return self.spark.table(name) if stood is None else stood
 
@@ -102,21 +101,26 @@ class Lakehouse:
 
         Files hold stretches of time, as they do where rows come in bit by bit: so they can be left out.
         """
-        self._ensure(name)
+        self._declared.ensure(name)
         table = TABLES[name]
         laid_out = settle(rows.select(*table.column_names))
         most = ROWS_OF_A_SWAPPED_FILE if table.is_swapped else ROWS_OF_A_FILE
         if table.event_time:
             laid_out = in_stretches(laid_out, table.event_time, most)
-        writer = laid_out.write.format("delta").mode("overwrite")
-        writer = writer.option("userMetadata", self._metadata(None, **told))
-        if self.settings.catalog:
-            writer.saveAsTable(name)
-        else:
-            layer, short = name.split(".")
-            writer.save(str(self.settings.warehouse / layer / short))
+
+        def write(transaction: Transaction, more: Mapping[str, object]) -> None:
+            metadata = json.dumps({**self._metadata(None, **told), **more})
+            writer = laid_out.write.format("delta").mode("overwrite").options(**transaction)
+            writer = writer.option("userMetadata", metadata)
+            if self.settings.catalog:
+                writer.saveAsTable(name)
+            else:
+                layer, short = name.split(".")
+                writer.save(str(self.settings.warehouse / layer / short))
+
+        self._commit(name, write)
         _REWRITES[self._key(name)] += 1
-        self._empty.discard(name)
+        self._declared.is_empty.discard(name)
 
     def swap(
         self, name: str, gone: DataFrame | None, rows: DataFrame, upto: datetime, scope: Column, **told: int
@@ -135,7 +139,7 @@ class Lakehouse:
         changes = rows.select(*table.column_names, F.lit(False).alias(GONE))
         if gone is not None:
             same = [F.col(f"a.{key}").eqNullSafe(F.col(f"b.{key}")) for key in table.key]
-            leaving = gone.select(*table.key).alias("a").join(rows.alias("b"), _all(same), "left_anti")
+            leaving = gone.select(*table.key).alias("a").join(rows.alias("b"), all_of(same), "left_anti")
             changes = changes.unionByName(leaving.withColumn(GONE, F.lit(True)), allowMissingColumns=True)
         self.apply(name, settle(changes), upto, scope, **told)
 
@@ -150,21 +154,15 @@ class Lakehouse:
             scope: as of `swap`.
             told: what else the commit says.
         """
-        self._ensure(name)
-        table = TABLES[name]
-        matches = _all([F.col(f"t.{key}").eqNullSafe(F.col(f"s.{key}")) for key in table.key])
-        values: dict[str, str | Column] = {column: f"s.`{column}`" for column in table.column_names}
-        with self._telling.say(self._metadata(upto, **told)):
-            (
-                DeltaTable.forName(self.spark, name)
-                .alias("t")
-                .merge(changes.alias("s"), scope & matches)
-                .whenMatchedDelete(f"s.{GONE}")
-                .whenMatchedUpdate(set=values)
-                .whenNotMatchedInsert(f"NOT s.{GONE}", values)
-                .execute()
-            )
-        self._empty.discard(name)
+        self._declared.ensure(name)
+
+        def write(transaction: Transaction, more: Mapping[str, object]) -> None:
+            metadata = json.dumps({**self._metadata(upto, **told), **more})
+            with self._telling.say(metadata, transaction):
+                merge_changes(self.spark, TABLES[name], changes, scope)
+
+        self._commit(name, write)
+        self._declared.is_empty.discard(name)
         _REWRITES[self._key(name)] += 1
 
     def filled_upto(self, name: str) -> datetime | None:
@@ -174,68 +172,75 @@ class Lakehouse:
 
     def last_commit(self, name: str) -> Mapping[str, Any]:
         """What this job wrote of its last commit to a table; empty if it made none."""
-        self._ensure(name)
-        if name in self._empty:
+        self._declared.ensure(name)
+        self._note(name)
+        if name in self._declared.is_empty:
             return {}
         mine = (told for _, told in self.commits(name) if told.get("job") == self.job)
         return next(mine, {})
 
     def commits(self, name: str) -> Iterator[Commit]:
         """Version of each commit to a table, and what it says of itself; the latest first."""
-        self._ensure(name)
+        self._declared.ensure(name)
         layer, short = name.split(".")
         folder = None if self.settings.catalog else self.settings.warehouse / layer / short
         return read_commits(self.spark, name, folder)
 
-    def exclusive(self, name: str) -> threading.RLock:
-        """A lock over a table that several jobs of this application rewrite."""
-        return _LOCKS[self._key(name)]
+    @contextmanager
+    def exclusive(self, name: str) -> Iterator[None]:
+        """A lock over a table that several jobs of this application rewrite.
+
+        Other applications on a catalog are kept out by their commits: see `CompareAndSwap`.
+        """
+        with _LOCKS[self._key(name)]:
+            if self._swap:
+                self._swap.begin()
+                self._layer = TABLES[name].layer
+            yield
 
     def rewrites(self, name: str) -> int:
         """How often this application has changed a table in other ways than adding rows.
 
         What a job keeps of the table in memory holds as long as this stays the same.
         """
+        if self._swap:
+            return self._swap.version(name, by_others=True)
         return _REWRITES[self._key(name)]
 
-    def _write(self, name: str, rows: DataFrame, mode: str, metadata: str, **options: str | int) -> None:
-        self._ensure(name)
+    def _write(
+        self, name: str, rows: DataFrame, mode: str, metadata: Mapping[str, object], **options: str | int
+    ) -> None:
+        self._declared.ensure(name)
         rows = rows.select(*TABLES[name].column_names)
         writer = (rows.coalesce(1) if self.in_one_file else rows).write.format("delta").mode(mode)
-        writer = writer.options(userMetadata=metadata, **options)
-        try:
-            writer.saveAsTable(name)
-        except MetadataChangedException:  # by another job meanwhile; nothing was committed
-            writer.saveAsTable(name)
-        self._empty.discard(name)
+
+        def write(transaction: Transaction, more: Mapping[str, object]) -> None:
+            described = writer.options(userMetadata=json.dumps({**metadata, **more}))
+            described = described.options(**options, **transaction)
+            try:
+                described.saveAsTable(name)
+            except MetadataChangedException:  # by another job; nothing was committed
+                described.saveAsTable(name)
+
+        self._commit(name, write)
+        self._declared.is_empty.discard(name)
         if mode != "append":
             _REWRITES[self._key(name)] += 1
 
     def _key(self, name: str) -> str:
         return f"{self.settings.warehouse}:{name}"
 
-    def _metadata(self, upto: datetime | None, **more: object) -> str:
+    def _note(self, name: str) -> None:
+        if self._swap and TABLES[name].layer == self._layer:
+            self._swap.note(name)
+
+    def _commit(self, name: str, write: Callable[[Transaction, Mapping[str, object]], None]) -> None:
+        """Commit; to what jobs rewrite in a catalog only if no other application has changed it."""
+        if self._swap and TABLES[name].layer in LOCKS:
+            self._swap.commit(name, write)
+        else:
+            write({}, {})
+
+    def _metadata(self, upto: datetime | None, **more: object) -> dict[str, object]:
         reached = {} if upto is None else {"upto": to_micros(upto)}
-        return json.dumps({"job": self.job, **reached, **more})
-
-    def _ensure(self, name: str) -> None:
-        if name in self._ready:
-            return
-        with _CREATION[name]:
-            if name not in self._ready:
-                self._create(TABLES[name])
-                self._ready.add(name)
-
-    def _create(self, table: Table) -> None:
-        is_new, where = place_of(self.spark, self.settings, table.name)
-        columns, more = declare(table) if is_new else ("", "")
-        if is_new:
-            self._empty.add(table.name)
-        self.spark.sql(f"CREATE DATABASE IF NOT EXISTS {table.layer}{where.layer}")
-        self.spark.sql(f"CREATE TABLE IF NOT EXISTS {table.name} {columns} USING delta{where.table} {more}")
-        if not is_new:
-            bring_up_to_date(self.spark, table)
-
-
-def _all(conditions: Sequence[Column]) -> Column:
-    return reduce(lambda left, right: left & right, conditions)
+        return {"job": self.job, **reached, **more}

@@ -1,0 +1,160 @@
+"""Two applications on one catalog: of two that have read the same state of a table, one commits."""
+
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from kit.frames import frame_of
+from kit.spark import settle_in
+from lakehouse.contracts.silver import LOCK
+from lakehouse.entry_point import Job
+from lakehouse.errors import ConcurrentChangeError
+from lakehouse.job import Run
+from lakehouse.settings import Settings
+from lakehouse.tables import Lakehouse
+
+SESSIONS = "silver.sessions"
+NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+
+
+class Application:
+    """What an application is to Delta: a session and a `Lakehouse` of its own, and no lock."""
+
+    def __init__(self, spark: SparkSession, settings: Settings, job: str) -> None:
+        self.spark = spark.newSession()
+        self.lake = Lakehouse(self.spark, settings, job)
+
+    def read(self) -> dict[str, int]:
+        """Begin a micro-batch: pages by session."""
+        with self.lake.exclusive(LOCK):
+            rows = self.lake.read(SESSIONS).select("session_id", "page_views").collect()
+        return {row.session_id: row.page_views for row in rows}
+
+    def merge(self, **pages: int) -> None:
+        self.lake.swap(SESSIONS, None, self._rows(pages), NOON, F.lit(True))
+
+    def append(self, **pages: int) -> None:
+        self.lake.append(SESSIONS, self._rows(pages), NOON)
+
+    def replace(self, **pages: int) -> None:
+        self.lake.replace_where(SESSIONS, "is_open = true", self._rows(pages), NOON)
+
+    def overwrite(self, **pages: int) -> None:
+        self.lake.overwrite(SESSIONS, self._rows(pages))
+
+    def _rows(self, pages: dict[str, int]) -> Any:
+        rows = [
+            {"session_id": name, "visitor_id": "v", "started_at": NOON, "is_open": True, "page_views": views}
+            for name, views in pages.items()
+        ]
+        return frame_of(self.spark, SESSIONS, rows)
+
+
+@pytest.fixture
+def settings(spark: SparkSession, tmp_path: Path) -> Settings:
+    return settle_in(spark, tmp_path).model_copy(update={"catalog": "spark_catalog"})
+
+
+@pytest.fixture
+def applications(spark: SparkSession, settings: Settings) -> tuple[Application, Application]:
+    """Refine and a rebuild, on a table with one session."""
+    refine, rebuild = (Application(spark, settings, job) for job in ("refine", "rebuild"))
+    refine.read()
+    refine.append(a=1)
+    return refine, rebuild
+
+
+WAYS: list[Callable[..., None]] = [
+    Application.merge,
+    Application.append,
+    Application.replace,
+    Application.overwrite,
+]
+
+
+@pytest.mark.parametrize("second", WAYS, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("first", WAYS, ids=lambda way: way.__name__)
+def test_a_commit_based_on_what_another_has_changed_is_refused(
+    applications: tuple[Application, Application], first: Callable[..., None], second: Callable[..., None]
+) -> None:
+    one, other = applications
+    assert one.read() == other.read() == {"a": 1}
+    first(other, a=2)
+    committed = other.read()
+    with pytest.raises(ConcurrentChangeError, match=r"another application has changed silver\.sessions"):
+        second(one, a=3)
+    assert one.read() == committed, "nothing of the refused commit is there"
+
+
+def test_a_micro_batch_that_is_done_again_is_based_on_what_is_there(
+    applications: tuple[Application, Application],
+) -> None:
+    one, other = applications
+    one.read()
+    other.read()
+    other.merge(a=10)
+    with pytest.raises(ConcurrentChangeError):
+        one.merge(a=2)
+    one.merge(a=one.read()["a"] + 1)
+    assert one.read() == {"a": 11}
+
+
+def test_several_commits_of_one_micro_batch_follow_each_other(
+    applications: tuple[Application, Application],
+) -> None:
+    one, _ = applications
+    one.read()
+    one.merge(a=2)
+    one.append(b=1)
+    one.merge(b=5)
+    assert one.read() == {"a": 2, "b": 5}
+
+
+def test_compaction_and_properties_refuse_nobody(applications: tuple[Application, Application]) -> None:
+    one, other = applications
+    one.read()
+    one.append(b=1)
+    other.spark.sql(f"OPTIMIZE {SESSIONS}")
+    other.spark.sql(f"ALTER TABLE {SESSIONS} SET TBLPROPERTIES ('delta.checkpointInterval' = '50')")
+    one.merge(a=2)
+    assert one.read() == {"a": 2, "b": 1}
+
+
+def test_what_a_job_keeps_in_memory_is_stale_after_another_has_written(
+    applications: tuple[Application, Application],
+) -> None:
+    one, other = applications
+    before = one.lake.rewrites(SESSIONS)
+    one.read()
+    one.merge(a=2)
+    assert one.lake.rewrites(SESSIONS) == before
+    other.read()
+    other.overwrite(a=2)
+    assert one.lake.rewrites(SESSIONS) != before
+
+
+def test_a_job_begins_again_a_bounded_number_of_times(
+    spark: SparkSession, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakehouse.entry_point._PAUSE_SECONDS", 0)
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: spark)
+    failures = [2]
+    runs: list[Run] = []
+
+    def body(run: Run) -> None:
+        runs.append(run)
+        if len(runs) <= failures[0]:
+            raise ConcurrentChangeError("another application has changed x", "Run it again")
+
+    Job("refine", body)([f"--home={settings.home}"])
+    assert len(runs) == len({id(run.lake) for run in runs}) == 3, "each with nothing in memory"
+    runs.clear()
+    failures[0] = 99
+    with pytest.raises(SystemExit, match="another application has changed x"):
+        Job("refine", body)([f"--home={settings.home}"])
+    assert len(runs) == 5
