@@ -44,8 +44,8 @@ def test_the_bundle_is_right(name: str) -> None:
     ("name", "file", "right", "wrong"),
     [
         ("entry points", "resources/publish.job.yml", "millrace-publish", "millrace-published"),
-        ("entry points", "bundle.yml", "      trigger: ${var.trigger}", "      triger: ${var.trigger}"),
-        ("entry points", "bundle.yml", "default: available-now", "default: now and then"),
+        ("entry points", "bundle.yml", "      trigger: ${var.t", "      triger: ${var.t"),
+        ("entry points", "bundle.yml", "default: continuous", "default: now and then"),
         ("references", "resources/schemas.yml", "${var.catalog}", "${var.catalogue}"),
         ("references", "bundle.yml", "registered_models.channel-credit.id", "registered_models.model.id"),
         ("references", "bundle.yml", "events_topic: ${var.events_topic}", "events_topic: events"),
@@ -60,6 +60,7 @@ def test_the_bundle_is_right(name: str) -> None:
         ("app", "resources/dashboard.app.yml", "MILLRACE_CATALOG", "MILLRACE_CATALOGUE"),
         ("schema", "resources/state.volume.yml", "volume_type", "volume_kind"),
         ("schema", "bundle.yml", "mode: production", "modus: production"),
+        ("whole variables", "bundle.yml", "trigger: ${var.t", "trigger: ${var.compute.kind.t"),
         ("keys", "resources/alerts.yml", "gold-held:", "gate:"),
         ("required", "bundle.yml", "kafka_bootstrap:\n", "kafka_bootstrap:\n    default: host:9092\n"),
         ("required", "bundle.yml", "each copy needs one of its own\n", "x\n    default: main\n"),
@@ -103,12 +104,16 @@ def test_what_is_wrong_is_found(tmp_path: Path, name: str, file: str, right: str
         check(name, root)
 
 
-def test_locally_streams_go_on_and_on_a_workspace_they_end() -> None:
+@pytest.mark.parametrize("trigger", ["continuous", "available-now"])
+def test_streams_go_on_or_catch_up_by_one_variable(trigger: str) -> None:
+    given = {} if trigger == "continuous" else {"trigger": trigger}
+    for name, job in jobs_of(ROOT, "prod", **given).items():
+        (task,) = job.tasks
+        assert name in OPERATIONS or task.job.parse(task.parameters).once == (trigger == "available-now")
+
+
+def test_continuous_jobs_are_kept_running_here() -> None:
     assert {name for name, job in jobs_of(ROOT, "local").items() if job.is_continuous} == set(JOBS)
-    for target in TARGETS:
-        jobs = [job for name, job in jobs_of(ROOT, target).items() if name not in OPERATIONS]
-        tasks = [task for job in jobs for task in job.tasks]
-        assert {task.job.parse(task.parameters).once for task in tasks} == {target != "local"}
 
 
 def test_refine_and_repair_are_one_task_on_a_workspace_and_two_jobs_here() -> None:

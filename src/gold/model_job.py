@@ -9,14 +9,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from gold.model_runs import record_run
-from gold.passed import show_passed
+from gold.passed import show_published
 from gold.paths import find_paths
 from gold.rules.computed import Computed
 from gold.rules.models import LOOK_BACK
 from gold.rules.paths import Path
 from gold.rules.period_paths import MODELS, PeriodPaths, gather
 from gold.rules.refunds import load_refunds
-from lakehouse.contracts.gold import CHANNEL_CREDIT, CONVERSIONS, LOCK, TOUCHES
+from lakehouse.contracts.gold import CHANNEL_CREDIT, CONVERSIONS, TOUCHES
 from lakehouse.contracts.silver import IDENTITIES
 from lakehouse.instants import from_micros
 from lakehouse.job import Run
@@ -35,7 +35,7 @@ _TYPES = {
 def attribute_paths(run: Run) -> None:
     """Credit channels by the data-driven models, in each calendar month and the last 30 days."""
     started = time.monotonic()
-    with run.turn, run.lake.exclusive(LOCK):  # publish is between two batches
+    with run.turn:
         computed = _compute(run)
     if computed is None:
         run.say("nothing to look at yet: publish comes first")
@@ -50,11 +50,11 @@ def attribute_paths(run: Run) -> None:
 
 
 def _compute(run: Run) -> Computed | None:
-    """What gold comes to, as far as publish has come; None if it hasn't yet."""
+    """What gold comes to after the last finished batch of publish; None if there is none yet."""
     published = Ledger(run.lake).last("publish")
     if published is None or published.watermark is None:
         return None
-    show_passed(run.lake, published.position)  # who is who, as publish knew it
+    show_published(run.lake, published)
     refunds = load_refunds(run.settings.conf)
     periods = _collect(run, refunds, published.watermark)
     rules = {

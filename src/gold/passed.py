@@ -3,13 +3,14 @@
 from datetime import datetime
 
 from gold.inspection import Inspection
+from lakehouse.contracts.gold import CONVERSIONS, TOUCHES
 from lakehouse.contracts.silver import BOTS, EVENTS, EXCHANGE_RATES, IDENTITIES, SEARCHES, SESSIONS
 from lakehouse.errors import MillraceError
 from lakehouse.expectations.gates import CLOSED, Gates, require_open
 from lakehouse.expectations.results import rows_of, write_results
 from lakehouse.instants import EPOCH
 from lakehouse.job import Run
-from lakehouse.ledger import Ledger
+from lakehouse.ledger import Entry, Ledger
 from lakehouse.standing import Standing
 from lakehouse.tables import Lakehouse
 
@@ -24,6 +25,19 @@ _FILLED_BY = {
 def show_passed(lake: Lakehouse, upto: datetime) -> None:
     """Let a job read silver as far as an ingest stamp, though other jobs are ahead, or broke off."""
     lake.standing = Standing(lake, upto, _FILLED_BY)
+
+
+def show_published(lake: Lakehouse, published: Entry) -> None:
+    """Let a job read touches, conversions and silver as they were after a batch of publish, while it goes on.
+
+    Args:
+        lake: the tables that the job reads.
+        published: the ledger row of the batch.
+    """
+    silver = Standing(lake, published.position, _FILLED_BY)
+    filled_by = {table.name: published.job for table in (TOUCHES, CONVERSIONS)}
+    gold = Standing(lake, published.position, filled_by, published.heard)
+    lake.standing = lambda name: gold(name) if name in filled_by else silver(name)
 
 
 def show_all(lake: Lakehouse) -> None:

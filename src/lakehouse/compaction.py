@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from delta.exceptions import DeltaConcurrentModificationException
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
@@ -53,20 +52,20 @@ def fit(spark: SparkSession, name: str) -> None:
         spark.conf.set(setting, str(size))
 
 
-def compact(spark: SparkSession, name: str) -> Compacted | None:
-    """Put the small files of a table together; None if another commit came in between, and nothing was done.
+def compact(spark: SparkSession, name: str) -> Compacted:
+    """Put the small files of a table together.
 
     The result has the same rows: commits say so (`dataChange` is false), and readers by ingest stamp or
     event time find them by the new files' statistics.
+
+    Raises:
+        DeltaConcurrentModificationException: another commit came in between, and nothing was done.
     """
     table = DeltaTable.forName(spark, name)
     before = _files(table)
     if before <= FEW:
         return Compacted(before, before)
-    try:
-        table.optimize().executeCompaction()
-    except DeltaConcurrentModificationException:
-        return None
+    table.optimize().executeCompaction()
     return Compacted(before, _files(table))
 
 

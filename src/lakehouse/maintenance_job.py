@@ -2,7 +2,6 @@
 
 import math
 import time
-from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -38,15 +37,11 @@ def _maintain(run: Run, name: str, kept: timedelta) -> None:
     clock = time.monotonic()
     run.lake.read(name)  # known by its name from here
     layer = TABLES[name].layer
-    with run.turn, run.lake.exclusive(LOCKS.get(layer, name)):
-        keep_replaced(run.spark, name, kept)
-        if not run.settings.catalog:
-            _lay_out(run, name)
-        done = compact(run.spark, name)
-    if done is None:
+    try:
+        with run.turn, run.lake.exclusive(LOCKS.get(layer, name)):
+            _compact(run, name, kept)
+    except DeltaConcurrentModificationException:  # by another application
         run.say(f"{name}: in use, left for the next time")
-    elif done.after != done.before:
-        run.say(f"{name}: {done.before} files, {done.after} after")
     table = (run.settings.warehouse, name)
     if clock - _LOOKED.get(table, -math.inf) >= kept.total_seconds() * _LATER:
         remove_replaced(run.spark, name)
@@ -54,8 +49,12 @@ def _maintain(run: Run, name: str, kept: timedelta) -> None:
     run.advance(1, time.monotonic() - clock)
 
 
-def _lay_out(run: Run, name: str) -> None:
-    with suppress(DeltaConcurrentModificationException):  # in use by another application: the next time
+def _compact(run: Run, name: str, kept: timedelta) -> None:
+    keep_replaced(run.spark, name, kept)
+    if not run.settings.catalog:
         if TABLES[name].is_swapped and (rows := lay_out_again(run.lake, name)):
             run.say(f"{name}: {rows:,} rows laid out by time again")
-    fit(run.spark, name)
+        fit(run.spark, name)
+    done = compact(run.spark, name)
+    if done.after != done.before:
+        run.say(f"{name}: {done.before} files, {done.after} after")

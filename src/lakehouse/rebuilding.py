@@ -79,9 +79,7 @@ def _rebuild(run: Run, name: str, definition: Definition) -> None:
             return
         started_at = now()
         run.say(f"{name}: computing")
-        run.lake.read(
-            name
-        )  # what is committed to it from here on, by another application, keeps this from being
+        run.lake.read(name)  # so that its commit is refused if another application changes the table first
         rows = definition.compute(run)
         if definition.put:
             definition.put(run, rows)

@@ -82,6 +82,16 @@ def check_root_path(root: Path) -> None:
     assert not any("group_name" in entry for entry in tree["permissions"]), "a group gets at the secrets, too"
 
 
+def check_whole_variables(root: Path) -> None:
+    """Where a variable's default refers to another variable, it is to the whole of it.
+
+    The command line resolves no path into a variable there.
+    """
+    for name, variable in read_yaml(root / BUNDLE_FILE)["variables"].items():
+        found = re.findall(r"\$\{var\.([^}]*)\}", str(variable.get("default", "")))
+        assert not [path for path in found if "." in path], f"{name} refers to {found}"
+
+
 def check_copies(root: Path) -> None:
     """Two people's copies in dev share no name."""
     ann, bob = (
@@ -193,6 +203,7 @@ CHECKS = {
     "continuous": check_continuous,
     "identities": check_identities,
     "root path": check_root_path,
+    "whole variables": check_whole_variables,
     "copies": check_copies,
     "one production": check_one_production,
     "operations": check_operations,

@@ -1,8 +1,7 @@
 """Two applications on one catalog: of two that have read the same state of a table, one commits."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,18 +54,29 @@ class Application:
         return frame_of(self.spark, SESSIONS, rows)
 
 
-@pytest.fixture
-def settings(spark: SparkSession, tmp_path: Path) -> Settings:
-    return settle_in(spark, tmp_path).model_copy(update={"catalog": "spark_catalog"})
+@pytest.fixture(scope="module")
+def settings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    home = tmp_path_factory.mktemp("catalog")
+    yield settle_in(spark, home).model_copy(update={"catalog": "spark_catalog"})
+    settle_in(spark, home)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def applications(spark: SparkSession, settings: Settings) -> tuple[Application, Application]:
-    """Refine and a rebuild, on a table with one session."""
+    """Refine and a rebuild."""
     refine, rebuild = (Application(spark, settings, job) for job in ("refine", "rebuild"))
-    refine.read()
-    refine.append(a=1)
     return refine, rebuild
+
+
+@pytest.fixture
+def both(applications: tuple[Application, Application]) -> tuple[Application, Application]:
+    """The two, on a table with one session of one page."""
+    one, other = applications
+    one.read()
+    one.overwrite(a=1)
+    other.read()
+    one.read()
+    return one, other
 
 
 WAYS: list[Callable[..., None]] = [
@@ -77,13 +87,14 @@ WAYS: list[Callable[..., None]] = [
 ]
 
 
-@pytest.mark.parametrize("second", WAYS, ids=lambda way: way.__name__)
-@pytest.mark.parametrize("first", WAYS, ids=lambda way: way.__name__)
+CHANGES = [(way, Application.merge) for way in WAYS] + [(Application.merge, way) for way in WAYS[1:]]
+
+
+@pytest.mark.parametrize(("first", "second"), CHANGES, ids=lambda way: way.__name__)
 def test_a_commit_based_on_what_another_has_changed_is_refused(
-    applications: tuple[Application, Application], first: Callable[..., None], second: Callable[..., None]
+    both: tuple[Application, Application], first: Callable[..., None], second: Callable[..., None]
 ) -> None:
-    one, other = applications
-    assert one.read() == other.read() == {"a": 1}
+    one, other = both
     first(other, a=2)
     committed = other.read()
     with pytest.raises(ConcurrentChangeError, match=r"another application has changed silver\.sessions"):
@@ -92,11 +103,9 @@ def test_a_commit_based_on_what_another_has_changed_is_refused(
 
 
 def test_a_micro_batch_that_is_done_again_is_based_on_what_is_there(
-    applications: tuple[Application, Application],
+    both: tuple[Application, Application],
 ) -> None:
-    one, other = applications
-    one.read()
-    other.read()
+    one, other = both
     other.merge(a=10)
     with pytest.raises(ConcurrentChangeError):
         one.merge(a=2)
@@ -104,20 +113,16 @@ def test_a_micro_batch_that_is_done_again_is_based_on_what_is_there(
     assert one.read() == {"a": 11}
 
 
-def test_several_commits_of_one_micro_batch_follow_each_other(
-    applications: tuple[Application, Application],
-) -> None:
-    one, _ = applications
-    one.read()
+def test_several_commits_of_one_micro_batch_follow_each_other(both: tuple[Application, Application]) -> None:
+    one, _ = both
     one.merge(a=2)
     one.append(b=1)
     one.merge(b=5)
     assert one.read() == {"a": 2, "b": 5}
 
 
-def test_compaction_and_properties_refuse_nobody(applications: tuple[Application, Application]) -> None:
-    one, other = applications
-    one.read()
+def test_compaction_and_properties_refuse_nobody(both: tuple[Application, Application]) -> None:
+    one, other = both
     one.append(b=1)
     other.spark.sql(f"OPTIMIZE {SESSIONS}")
     other.spark.sql(f"ALTER TABLE {SESSIONS} SET TBLPROPERTIES ('delta.checkpointInterval' = '50')")
@@ -126,11 +131,10 @@ def test_compaction_and_properties_refuse_nobody(applications: tuple[Application
 
 
 def test_what_a_job_keeps_in_memory_is_stale_after_another_has_written(
-    applications: tuple[Application, Application],
+    both: tuple[Application, Application],
 ) -> None:
-    one, other = applications
+    one, other = both
     before = one.lake.rewrites(SESSIONS)
-    one.read()
     one.merge(a=2)
     assert one.lake.rewrites(SESSIONS) == before
     other.read()

@@ -11,6 +11,10 @@ def refine(upto: int) -> dict[str, object]:
     return {"job": "refine", "upto": upto}
 
 
+def publish(heard: int) -> dict[str, object]:
+    return {"job": "refine", "upto": 5, "heard": heard}
+
+
 def repair(upto: int) -> dict[str, object]:
     return {"job": "repair", "upto": upto}
 
@@ -23,6 +27,7 @@ CASES = {
     "what was compacted since": ([MADE, refine(5), MADE], 2),
     "what another job wrote for earlier rows": ([MADE, refine(5), repair(4)], 2),
     "not what it wrote behind later ones": ([MADE, refine(5), refine(6), repair(4)], 1),
+    "without what was heard later": ([MADE, publish(7), publish(9)], 1),
     "nobody has written": ([MADE], 0),
 }
 
@@ -30,4 +35,4 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_what_stood(name: str) -> None:
     commits, version = CASES[name]
-    assert version_upto(list(enumerate(commits))[::-1], 5, "refine") == version
+    assert version_upto(list(enumerate(commits))[::-1], (5, 8), "refine") == version

@@ -168,12 +168,12 @@ def test_what_is_not_done_here_is_named() -> None:
         "plain": {"name": "plain", "continuous": {}, "run_as": {}, "tasks": [{"task_key": "a"}]},
         "fancy": {
             "max_concurrent_runs": 2,
-            "email_notifications": {},
+            "git_source": {},
             "tasks": [{"task_key": "a", "notebook_task": {}, "run_if": "ALL_DONE"}],
         },
     }
     assert sorted(unsupported({"resources": {"jobs": jobs, "pipelines": {"flow": {}}}})) == [
-        "job fancy: email_notifications",
+        "job fancy: git_source",
         "job fancy: max_concurrent_runs above 1",
         "job fancy: notebook_task of task a",
         "job fancy: run_if of task a",
