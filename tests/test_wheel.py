@@ -10,11 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from kit.bundle import jobs_of
-from kit.home import JOBS, ROOT, Home
+from kit.bundle import OPERATIONS, jobs_of
+from kit.home import ROOT, Home
 
 _OF_THE_MACHINE = ("MILLRACE_CACHE", "MILLRACE_IVY_SETTINGS")
-NAMES = (*JOBS, "attribution-model", "quality", "maintenance")
+NAMES = ("ingest", "refine", "publish", "attribution-model", "quality", "maintenance")
+"""Jobs of the bundle on a workspace that start by themselves, in an order in which each finds its input."""
+
+ENTRY_POINTS = {name: job.tasks[0].entry_point for name, job in jobs_of(ROOT, "prod").items()}
 
 
 @pytest.fixture(scope="module")
@@ -61,14 +64,14 @@ def parameters(home: Home, name: str) -> list[str]:
         "exchange_rates_topic": home.rates_topic,
         "mlflow_tracking_uri": "",
         "mlflow_experiment": "attribution-model",
+        "mlflow_quality_experiment": "quality",
         "mlflow_model": "attribution-model",
+        "kafka_secret_scope": "",
     }
-    told = dict(
-        parameter.removeprefix("--").split("=", 1)
-        for parameter in jobs_of(ROOT, "prod")[name].tasks[0].parameters
-    )
-    assert told["trigger"] == "available-now"
-    return [f"--{key}={value}" for key, value in {**told, **ours}.items()]
+    job = jobs_of(ROOT, "prod", trigger="available-now")[name]
+    theirs = dict(parameter.removeprefix("--").split("=", 1) for parameter in job.tasks[0].parameters)
+    assert not ours.keys() - theirs.keys()
+    return [f"--{key}={value}" for key, value in {**theirs, **ours}.items()]
 
 
 def test_each_job_runs_as_a_runner_calls_it(installed: Path, new_home: Callable[..., Home]) -> None:
@@ -78,12 +81,12 @@ def test_each_job_runs_as_a_runner_calls_it(installed: Path, new_home: Callable[
     alone = call(home, installed / "millrace-ingest", *parameters(home, "ingest"))  # no session is there
     assert (alone.returncode, alone.stdout) == (0, ""), alone.stderr
 
-    calls = [[f"millrace-{name}", *parameters(home, name)] for name in NAMES]
+    calls = [[ENTRY_POINTS[name], *parameters(home, name)] for name in NAMES]
     runner = Path(__file__).parent / "kit" / "wheel_runner.py"
     done = call(home, installed / "python", runner, home.path, json.dumps(calls))
     assert done.returncode == 0, done.stderr[-3000:]
     places = dict(line.split(" ", 1) for line in done.stdout.splitlines() if line.startswith("millrace-"))
-    assert list(places) == [f"millrace-{name}" for name in NAMES]
+    assert list(places) == [ENTRY_POINTS[name] for name in NAMES]
     assert {Path(place).is_relative_to(installed.parent) for place in places.values()} == {True}
 
     home.must("audit")
@@ -93,12 +96,12 @@ def test_each_job_runs_as_a_runner_calls_it(installed: Path, new_home: Callable[
     assert home.sql(version) == [["1"]]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *OPERATIONS])
 def test_each_entry_point_says_what_it_takes_and_refuses_the_rest(
     installed: Path, new_home: Callable[..., Home], name: str
 ) -> None:
     home = new_home()
-    program = installed / f"millrace-{name}"
+    program = installed / ENTRY_POINTS[name]
     told = call(home, program, "--help")
     assert told.returncode == 0
     assert "--events_topic" in told.stdout

@@ -20,7 +20,7 @@ from kit.records import NOON
 from kit.spark import settle_in
 from kit.warehouse_builder import append_rows
 from lakehouse import maintenance_job
-from lakehouse.compaction import FEW
+from lakehouse.compaction import FEW, Compacted
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.contracts.silver import EVENTS, SESSIONS
@@ -124,7 +124,7 @@ def test_a_process_looks_for_what_is_to_be_removed_28_times_in_the_time_that_it_
     clock, removed = [1000.0], list[str]()
     monkeypatch.setattr(maintenance_job, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     monkeypatch.setattr(maintenance_job, "keep_replaced", lambda *_: None)
-    monkeypatch.setattr(maintenance_job, "compact", lambda *_: None)
+    monkeypatch.setattr(maintenance_job, "compact", lambda *_: Compacted(1, 1))
     monkeypatch.setattr(maintenance_job, "remove_replaced", lambda _spark, name: removed.append(name))
     monkeypatch.setattr(maintenance_job, "retention", lambda *_: kept)
     monkeypatch.setattr(maintenance_job, "Ledger", lambda _lake: SimpleNamespace(positions=dict))
