@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from lakehouse.settings import FROM_ENVIRONMENT_ALONE, Settings
 
@@ -66,8 +66,15 @@ def parse_parameters(job: str, does: str, argv: Sequence[str], own: Sequence[Par
     )
 
 
+class _OneLineParser(argparse.ArgumentParser):
+    """Says in one line what is wrong with a parameter: the usage of a job fills a screen."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}. See {self.prog} --help\n")
+
+
 def _parser(job: str, does: str, own: Sequence[Parameter]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"millrace-{job}", description=does, allow_abbrev=False)
+    parser = _OneLineParser(prog=f"millrace-{job}", description=does, allow_abbrev=False)
     for parameter in own:
         parser.add_argument(f"--{parameter.name}", metavar="VALUE", help=parameter.description)
     parser.add_argument(

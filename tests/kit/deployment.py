@@ -13,6 +13,8 @@ from millrace.workspace.bundle_tree import Tree, read_tree
 KEPT = ("schemas", "volumes", "registered_models", "secret_scopes")
 """Kinds of resources that hold what a deployment can't make again."""
 
+_DUPLICATE_KEYS = "spark.sql.variant.allowDuplicateKeys"
+
 _NAMES = {
     "apps": "name",
     "secret_scopes": "name",
@@ -131,6 +133,25 @@ def check_operations(root: Path) -> None:
             assert not {"continuous", "schedule"} & job.keys(), f"{target}: {name} starts by itself"
 
 
+def check_operators(root: Path) -> None:
+    """In production those who are named may open a closed gate; the others may look."""
+    team = [{"level": "CAN_MANAGE_RUN", "group_name": "data-team"}]
+    for given, wanted in (({}, {"CAN_VIEW"}), ({"operation_permissions": team}, {"CAN_MANAGE_RUN"})):
+        jobs = tree_of(root, "prod", **given)["resources"]["jobs"]
+        for name in OPERATIONS:
+            levels = {entry["level"] for entry in jobs[name]["permissions"]}
+            assert levels == wanted, f"prod: {name} gives {levels}"
+        assert not any(each["level"] != "CAN_VIEW" for each in jobs["publish"]["permissions"])
+
+
+def check_clusters(root: Path) -> None:
+    """A cluster reads JSON as this machine does."""
+    for target, name, job in _jobs(root):
+        for cluster in job["job_clusters"]:
+            conf = cluster["new_cluster"].get("spark_conf") or {}
+            assert conf.get(_DUPLICATE_KEYS) == "true", f"{target}: {name} refuses events with a key twice"
+
+
 def check_watched(root: Path) -> None:
     """A job that fails, hangs or falls behind is noticed, and so are old and held gold."""
     for target, name, job in _jobs(root):
@@ -207,6 +228,8 @@ CHECKS = {
     "copies": check_copies,
     "one production": check_one_production,
     "operations": check_operations,
+    "operators": check_operators,
+    "clusters": check_clusters,
     "watched": check_watched,
     "app access": check_app_access,
     "upload": check_upload,
