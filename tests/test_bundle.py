@@ -83,7 +83,7 @@ def test_the_bundle_is_right(name: str) -> None:
         ),
         ("operations", "resources/operations.yml", "- name: reason", "- name: why"),
         ("operators", "resources/prod.yml", "release: *operation", "release: *job"),
-        ("clusters", "bundle.yml", "allowDuplicateKeys: \"true\"", "allowDuplicateKeys: \"false\""),
+        ("clusters", "bundle.yml", 'allowDuplicateKeys: "true"', 'allowDuplicateKeys: "false"'),
         ("watched", "resources/ingest.job.yml", "STREAMING_BACKLOG_SECONDS", "RUN_DURATION_SECONDS"),
         ("watched", "resources/alerts.yml", "ops.gates", "ops.ledger"),
         ("app access", "resources/dashboard.app.yml", "value_from: sql-warehouse", "value: abc"),
