@@ -1,8 +1,8 @@
-"""Runs jobs of an installed wheel in a Spark application that is there: `given_spark.py HOME …`.
+"""Runs jobs of an installed wheel in a Spark application that is there: `given_spark.py HOME CALLS CONF`.
 
-`CALLS` is a JSON list of lists: an entry point and its parameters; `CONF` is a JSON object: settings of Spark.
-The application is made as Delta's own documentation says, and has databases of the layers' names, as a workspace
-has, with the tables that the home has. Prints how many rows some of them have.
+`CALLS` is a JSON list of lists: an entry point and its parameters; `CONF` is a JSON object: settings of
+Spark. The application is made as Delta's own documentation says, and has databases of the layers' names, as a
+workspace has, with the tables that the home has. Prints how many rows some of them have.
 """
 
 import json
