@@ -88,6 +88,8 @@ def test_the_bundle_is_right(name: str) -> None:
         ("watched", "resources/alerts.yml", "ops.gates", "ops.ledger"),
         ("app access", "resources/dashboard.app.yml", "value_from: sql-warehouse", "value: abc"),
         ("app access", "resources/schemas.yml", "[USE_SCHEMA, SELECT]", "[USE_SCHEMA]"),
+        ("paid for", "resources/quality.job.yml", "      budget_policy_id: ${var.budget_policy_id}\n", ""),
+        ("paid for", "resources/prod.yml", "started: true", "started: false"),
         ("upload", "bundle.yml", "    - dashboards", "    - ."),
         ("default target", "bundle.yml", "    default: true\n", ""),
         ("default target", "bundle.yml", '      home: ""\n', '      home: ""\n      catalog: main\n'),

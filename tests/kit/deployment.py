@@ -179,6 +179,16 @@ def check_app_access(root: Path) -> None:
             assert "SELECT" in grants["apps/dashboard/service_principal_client_id"], f"{target}: {name}"
 
 
+def check_paid_for(root: Path) -> None:
+    """Jobs and the app go by the budget policy that is named; the app of production is started."""
+    for target in WORKSPACES:
+        resources = tree_of(root, target, budget_policy_id="policy")["resources"]
+        for name, resource in {**resources["jobs"], **resources["apps"]}.items():
+            assert resource.get("budget_policy_id") == "policy", f"{target}: {name} has no budget"
+    app = tree_of(root, "prod")["resources"]["apps"]["dashboard"]
+    assert (app.get("lifecycle") or {}).get("started"), "prod: the app has to be started by hand"
+
+
 def check_upload(root: Path) -> None:
     """Only what a workspace runs goes there; the command line is one that knows all of it."""
     tree = tree_of(root, "prod")
@@ -232,6 +242,7 @@ CHECKS = {
     "clusters": check_clusters,
     "watched": check_watched,
     "app access": check_app_access,
+    "paid for": check_paid_for,
     "upload": check_upload,
     "default target": check_default_target,
 }
