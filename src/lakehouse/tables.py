@@ -50,7 +50,7 @@ class Lakehouse:
         self.standing: Callable[[str], DataFrame | None] = lambda _: None
         self.in_one_file = False
         self._telling = Telling(spark)
-        self._swap = CompareAndSwap(self.commits) if settings.catalog else None
+        self._swap = CompareAndSwap(self.commits, job) if settings.catalog else None
         self._layer = ""
         self._declared = DeclaredTables(spark, settings)
         if settings.catalog:  # by SQL: the API would load the catalog under whichever session is active
@@ -174,10 +174,12 @@ class Lakehouse:
         """What this job wrote of its last commit to a table; empty if it made none."""
         self._declared.ensure(name)
         self._note(name)
-        if name in self._declared.is_empty:
-            return {}
-        mine = (told for _, told in self.commits(name) if told.get("job") == self.job)
-        return next(mine, {})
+        last: Mapping[str, Any] = {}
+        if name not in self._declared.is_empty:
+            last = next((told for _, told in self.commits(name) if told.get("job") == self.job), {})
+        if self._swap and TABLES[name].layer in LOCKS:
+            self._swap.rely_on(name, last)
+        return last
 
     def commits(self, name: str) -> Iterator[Commit]:
         """Version of each commit to a table, and what it says of itself; the latest first."""

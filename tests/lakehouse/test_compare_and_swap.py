@@ -142,6 +142,24 @@ def test_what_a_job_keeps_in_memory_is_stale_after_another_has_written(
     assert one.lake.rewrites(SESSIONS) != before
 
 
+def test_a_job_that_another_application_runs_as_well_is_refused_in_later_micro_batches(
+    spark: SparkSession, both: tuple[Application, Application]
+) -> None:
+    settings = both[0].lake.settings
+    one, other = (Application(spark, settings, "publish") for _ in range(2))
+    assert one.lake.filled_upto(SESSIONS) is None  # asked once, when the job starts
+    one.read()
+    one.merge(a=2)
+    both[0].read()
+    both[0].merge(a=3)
+    one.read()
+    one.merge(a=4)
+    other.read()
+    other.merge(a=5)
+    with pytest.raises(ConcurrentChangeError):
+        one.read()
+
+
 def test_a_job_begins_again_a_bounded_number_of_times(
     spark: SparkSession, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,7 +60,9 @@ class World:
         return sorted(map(tuple, self.spark.table(f"{CATALOG}.{table}").select(*columns).collect()))
 
 
-def test_a_closed_gate_is_explained_and_released(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_closed_gate_is_explained_replayed_in_vain_and_released(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(MillraceError, match="gold is held"):
         world.publish()
     assert world.count("gold.conversions") == world.published > 0
@@ -71,10 +73,15 @@ def test_a_closed_gate_is_explained_and_released(world: World, capsys: pytest.Ca
     assert "silver.events: orders have a number" in shown
     assert "Order Completed" in shown, "the rows that are not as expected"
 
+    with pytest.raises(MillraceError, match="still not as expected"):
+        world.run(operations.replay, by="Ada", reason="perhaps a rule was wrong")
+    assert world.count("gold.conversions") == world.published
+
     world.run(operations.release, by="Ada", reason="a test")
     world.publish()
     assert world.count("gold.conversions") > world.published
-    assert [state for (state,) in world.rows("ops.gates", "state")] == ["closed", "released"]
+    states = [state for (_, state) in world.rows("ops.gates", "sequence", "state")]
+    assert states == ["closed", "replayed", "closed", "replayed", "released"]
 
 
 def test_a_rebuilt_table_is_equal(world: World) -> None:
