@@ -5,13 +5,25 @@ from collections.abc import Callable, Iterator, Mapping
 from time import sleep
 from uuid import uuid4
 
-from delta.exceptions import DeltaConcurrentModificationException
+from delta import exceptions
 
 from lakehouse.commits import Commit
 from lakehouse.errors import ConcurrentChangeError
 
 _ATTEMPTS = 5
 _PAUSE_SECONDS = 0.2  # before the second attempt; twice as long before each later one
+
+COLLISIONS = (
+    exceptions.ConcurrentAppendException,
+    exceptions.ConcurrentDeleteDeleteException,
+    exceptions.ConcurrentDeleteReadException,
+    exceptions.ConcurrentTransactionException,
+    exceptions.ConcurrentWriteException,
+    exceptions.DeltaConcurrentModificationException,
+    exceptions.MetadataChangedException,
+    exceptions.ProtocolChangedException,
+)
+"""What Delta raises of two commits that collide; in Python none of these is a subclass of another."""
 
 Transaction = Mapping[str, str | int]
 """`txnAppId` and `txnVersion` of a commit, as writer options."""
@@ -100,7 +112,7 @@ class CompareAndSwap:
         for attempt in range(_ATTEMPTS):
             try:
                 write(transaction, {"txn": version, "writer": self._writer})
-            except DeltaConcurrentModificationException:
+            except COLLISIONS:
                 sleep(random.uniform(0, _PAUSE_SECONDS * 2**attempt))
                 continue
             if not self._is_mine(name, version):

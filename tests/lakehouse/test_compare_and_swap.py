@@ -1,15 +1,18 @@
 """Two applications on one catalog: of two that have read the same state of a table, one commits."""
 
+import inspect
 from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from typing import Any
 
 import pytest
+from delta import exceptions
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from kit.frames import frame_of
 from kit.spark import settle_in
+from lakehouse.compare_and_swap import CompareAndSwap
 from lakehouse.contracts.silver import LOCK
 from lakehouse.entry_point import Job
 from lakehouse.errors import ConcurrentChangeError
@@ -128,6 +131,33 @@ def test_compaction_and_properties_refuse_nobody(both: tuple[Application, Applic
     other.spark.sql(f"ALTER TABLE {SESSIONS} SET TBLPROPERTIES ('delta.checkpointInterval' = '50')")
     one.merge(a=2)
     assert one.read() == {"a": 2, "b": 1}
+
+
+@pytest.mark.parametrize(
+    "collision",
+    [
+        each
+        for name, each in vars(exceptions).items()
+        if inspect.isclass(each) and name.endswith("Exception") and "Spark" not in name
+    ],
+    ids=lambda collision: collision.__name__,
+)
+def test_a_commit_that_collides_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, collision: type[Exception]
+) -> None:
+    monkeypatch.setattr("lakehouse.compare_and_swap._PAUSE_SECONDS", 0)
+    commits: list[tuple[int, dict[str, object]]] = []
+    attempts = []
+
+    def write(transaction: object, more: object) -> None:
+        attempts.append(transaction)
+        if len(attempts) == 1:
+            raise collision("another has committed")
+        commits.insert(0, (len(commits), dict(more)))
+
+    CompareAndSwap(lambda _: iter(commits), "refine").commit(SESSIONS, write)
+    assert len(attempts) == 2
+    assert len(commits) == 1
 
 
 def test_what_a_job_keeps_in_memory_is_stale_after_another_has_written(
