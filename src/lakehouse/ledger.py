@@ -24,7 +24,10 @@ _RECENT = 500  # rows looked through before all are
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of the ledger. Counts are rows; `position` and `heard` are ingest stamps."""
+    """A row of the ledger. Counts are rows; `position` and `heard` are ingest stamps.
+
+    The last four are those of `lakehouse.counters.Counts`.
+    """
 
     job: str
     batch_id: int
@@ -40,6 +43,10 @@ class Entry:
     late: int = 0
     watermark: datetime | None = None
     heard: datetime | None = None
+    spark_jobs: int | None = None
+    shuffles: int | None = None
+    commits: int | None = None
+    table_reads: int | None = None
 
 
 class Ledger:
