@@ -30,7 +30,7 @@ def write_events(spark: SparkSession, home: Path) -> None:
     """Parse bronze, correct clocks, and drop copies."""
     value = F.from_json(F.col("value").cast("string"), _MESSAGE)
     properties = F.from_json("m.properties", ", ".join(f"{name} string" for name in _PROPERTIES))
-    records = stream(spark, home, "bronze/kafka_records").withColumn("m", value)
+    records = _stream(spark, home, "bronze/kafka_records").withColumn("m", value)
     events = (
         records.where(F.col("m.messageId").isNotNull() & F.col("m.type").isNotNull())
         .withColumn("p", properties)
@@ -56,12 +56,12 @@ def write_events(spark: SparkSession, home: Path) -> None:
         )
         .withWatermark("event_time", _DELAY)
     )
-    write(events.dropDuplicatesWithinWatermark(["event_id"]), home, "events")
+    _write(events.dropDuplicatesWithinWatermark(["event_id"]), home, "events")
 
 
 def write_rejected(spark: SparkSession, home: Path) -> None:
     """Keep what is no event, and why."""
-    read = stream(spark, home, "bronze/kafka_records").withColumn(
+    read = _stream(spark, home, "bronze/kafka_records").withColumn(
         "m", F.from_json(F.col("value").cast("string"), _MESSAGE)
     )
     reason = (
@@ -73,12 +73,12 @@ def write_rejected(spark: SparkSession, home: Path) -> None:
         .when(F.coalesce("m.anonymousId", "m.userId").isNull(), "no_identity")
     )
     told = read.withColumn("reason", reason).where(F.col("reason").isNotNull())
-    write(told.select("reason", "value", "topic", "partition", "offset"), home, "rejected_events")
+    _write(told.select("reason", "value", "topic", "partition", "offset"), home, "rejected_events")
 
 
 def write_sessions(spark: SparkSession, home: Path) -> None:
     """Close a session after 30 minutes without an event."""
-    events = stream(spark, home, "guide/events").withWatermark("event_time", _DELAY)
+    events = _stream(spark, home, "guide/events").withWatermark("event_time", _DELAY)
     visits = events.where(F.col("type").isin("page", "screen", "track"))
     first, last = (
         (lambda column: F.min_by(column, "event_time")),
@@ -96,7 +96,7 @@ def write_sessions(spark: SparkSession, home: Path) -> None:
             for name in ("referrer", "campaign_source", "campaign_medium", "campaign_name")
         ),
     )
-    write(sessions.drop("session_window"), home, "sessions")
+    _write(sessions.drop("session_window"), home, "sessions")
 
 
 def write_impressions(spark: SparkSession, home: Path) -> None:
@@ -121,26 +121,26 @@ def write_searches(spark: SparkSession, home: Path) -> None:
 
 def write_identities(spark: SparkSession, home: Path) -> None:
     """Keep each visitor's latest user."""
-    said = stream(spark, home, "guide/events").where(F.col("user_id").isNotNull())
+    said = _stream(spark, home, "guide/events").where(F.col("user_id").isNotNull())
     latest = said.groupBy("visitor_id").agg(
         F.max_by("user_id", "event_time").alias("user_id"), F.max("event_time").alias("identified_at")
     )
-    write(latest, home, "identities", "complete")
+    _write(latest, home, "identities", "complete")
 
 
 def write_named_bots(spark: SparkSession, home: Path) -> None:
     """Keep each visitor whose user agent is on the list."""
     pattern = load_bot_rules(load_settings().conf).pattern
-    named = stream(spark, home, "guide/events").where(F.col("user_agent").rlike(pattern))
+    named = _stream(spark, home, "guide/events").where(F.col("user_agent").rlike(pattern))
     since = named.groupBy("visitor_id").agg(F.min("event_time").alias("since"))
-    write(since, home, "named_bots", "complete")
+    _write(since, home, "named_bots", "complete")
 
 
 def write_quick_bots(spark: SparkSession, home: Path) -> None:
     """Keep each visitor with more than 100 events in a minute."""
-    events = stream(spark, home, "guide/events").withWatermark("event_time", _DELAY)
+    events = _stream(spark, home, "guide/events").withWatermark("event_time", _DELAY)
     minutes = events.groupBy("visitor_id", F.window("event_time", "60 seconds", "10 seconds")).count()
-    write(minutes.where(F.col("count") > MOST_EVENTS), home, "quick_bots")
+    _write(minutes.where(F.col("count") > MOST_EVENTS), home, "quick_bots")
 
 
 STEPS: dict[str, Callable[[SparkSession, Path], None]] = {
@@ -159,7 +159,7 @@ def _join(
     spark: SparkSession, home: Path, name: str, names: tuple[str, str], told: str, same: Column, within: str
 ) -> None:
     offers, clicks = (
-        stream(spark, home, "guide/events").where(F.col("name") == each).withWatermark("event_time", _DELAY)
+        _stream(spark, home, "guide/events").where(F.col("name") == each).withWatermark("event_time", _DELAY)
         for each in names
     )
     offers = offers.select("event_id", "visitor_id", "promotion_id", "query", "event_time").alias("i")
@@ -173,17 +173,15 @@ def _join(
         "i.visitor_id = c.c_visitor_id AND c.clicked_at >= i.event_time "
         f"AND c.clicked_at < i.event_time + INTERVAL {within}"
     )
-    write(offers.join(clicks, soon & same, "left_outer"), home, name)
+    _write(offers.join(clicks, soon & same, "left_outer"), home, name)
 
 
-def stream(spark: SparkSession, home: Path, table: str) -> DataFrame:
-    """A table of the home, or of the guide's own, as a stream."""
+def _stream(spark: SparkSession, home: Path, table: str) -> DataFrame:
     folder = home / ("warehouse" if table.startswith("bronze") else "") / table
     return spark.readStream.format("delta").load(str(folder))
 
 
-def write(rows: DataFrame, home: Path, name: str, mode: str = "append") -> None:
-    """Write what there is, then stop."""
+def _write(rows: DataFrame, home: Path, name: str, mode: str = "append") -> None:
     writer = rows.writeStream.format("delta").outputMode(mode).trigger(availableNow=True)
     checkpoint = str(home / "guide" / "checkpoints" / name)
     query = writer.option("checkpointLocation", checkpoint).start(str(home / "guide" / name))

@@ -4,9 +4,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import folds
-from folds.persons.models import ModelNumbers
-from folds.rule_numbers import load_rule_numbers
 from gold.credit_chart import draw_credits
 from gold.rules.computed import Computed
 from gold.runs import experiment, quiet_mlflow
@@ -39,8 +36,7 @@ def record_run(settings: Settings, computed: Computed) -> str:
                 mlflow.log_metrics(named, step=step)
             _keep_files(mlflow, computed)
             name, hashes = settings.mlflow_model, computed.hashes
-            numbers = ModelNumbers.of(load_rule_numbers(settings.conf))
-            registered = _last_version(mlflow, name, hashes) or _register(mlflow, name, hashes, numbers)
+            registered = _last_version(mlflow, name, hashes) or _register(mlflow, name, hashes)
             mlflow.set_tag("model_version", registered)
             return registered
 
@@ -66,13 +62,12 @@ def _last_version(mlflow: Any, name: str, hashes: dict[str, str]) -> str | None:
     return str(last.version) if hashes.items() <= dict(last.tags).items() else None
 
 
-def _register(mlflow: Any, name: str, hashes: dict[str, str], numbers: ModelNumbers) -> str:
+def _register(mlflow: Any, name: str, hashes: dict[str, str]) -> str:
     """Keep the model with the code it runs on, and register it: by the client, which prints nothing."""
     model = mlflow.pyfunc.log_model(
         name="model",
         python_model=str(_CODE / "path_model.py"),
-        code_paths=[str(_CODE), *folds.__path__],
-        model_config=numbers._asdict(),
+        code_paths=[str(_CODE)],
         signature=_signature(),
         pip_requirements=[*requirements(_NEEDED)],
     )

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-COUNTS = ("events", "page_views", "sessions", "impressions", "clicks", "searches", "conversions")
+from gold.minutes import COUNTS
+
 _ADDING = (*COUNTS, "value")
 _SUMS = ("visitors", *_ADDING)
 _KEY = ("window_kind", "window_start", "window_end", "channel")

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from lakehouse.counters import BatchCounter
 from lakehouse.instants import EPOCH
 from lakehouse.job import Run
 from lakehouse.ledger import Entry, Ledger, now
@@ -202,20 +201,16 @@ def _with_news(batch: Batch | None, last: Entry | None, other: Entry | None) -> 
 
 def _run_batch(run: Run, ledger: Ledger, batch: Batch, process: Callable[[Batch], Outcome]) -> Entry:
     started_at, clock = now(), time.monotonic()
-    run.record_rules()
-    counter = BatchCounter(run.spark, run.lake.counter)
     outcome = process(batch)
-    run.record_rules()  # of what was changed before `process` read it
     read = batch.rows if outcome.input_rows is None else outcome.input_rows
-    seconds = time.monotonic() - clock
     entry = Entry(
         job=run.job,
         batch_id=batch.id,
         position=batch.upto,
         started_at=started_at,
-        seconds=seconds,
+        seconds=time.monotonic() - clock,
         heard=batch.heard_upto if batch.heard_upto > EPOCH else None,
-        **{**vars(outcome), **vars(counter.counts()), "input_rows": read},
+        **{**vars(outcome), "input_rows": read},
     )
     ledger.record(entry)
     run.advance(batch.rows, entry.seconds)

@@ -24,10 +24,7 @@ _RECENT = 500  # rows looked through before all are
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of the ledger. Counts are rows; `position` and `heard` are ingest stamps.
-
-    The last four are those of `lakehouse.counters.Counts`.
-    """
+    """A row of the ledger. Counts are rows; `position` and `heard` are ingest stamps."""
 
     job: str
     batch_id: int
@@ -43,10 +40,6 @@ class Entry:
     late: int = 0
     watermark: datetime | None = None
     heard: datetime | None = None
-    spark_jobs: int | None = None
-    shuffles: int | None = None
-    commits: int | None = None
-    table_reads: int | None = None
 
 
 class Ledger:

@@ -30,27 +30,14 @@ class Standing:
         self._upto = (to_micros(upto), math.inf if heard is None else to_micros(heard))
         self._filled_by = filled_by
         self._frames: dict[str, DataFrame] = {}
-        self._versions: dict[str, int] = {}
 
     def __call__(self, name: str) -> DataFrame | None:
         """The table, the same at each call; None if it is none of those to be held back."""
         if name in self._filled_by and name not in self._frames:
             commits = self._lake.commits(name)
             version = version_upto(commits, self._upto, self._filled_by[name])
-            self._versions[name] = version
             self._frames[name] = self._lake.spark.read.option("versionAsOf", version).table(name)
         return self._frames.get(name)
-
-    def version(self, name: str) -> int | None:
-        """The version that it gives; None if it gives none."""
-        self(name)
-        return self._versions.get(name)
-
-
-def version_read(lake: Lakehouse, name: str) -> int:
-    """The version of a table that a job reads: as it stands, or the latest."""
-    found = lake.standing.version(name) if isinstance(lake.standing, Standing) else None
-    return next(lake.commits(name))[0] if found is None else found
 
 
 def version_upto(commits: Iterable[Commit], upto: tuple[int, float], filled_by: str) -> int:

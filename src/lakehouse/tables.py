@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 from lakehouse.commits import Commit, read_commits
 from lakehouse.compare_and_swap import CompareAndSwap, Transaction
 from lakehouse.contracts import LOCKS, TABLES
-from lakehouse.counters import TableCounter
 from lakehouse.declaring import DeclaredTables, place_of
 from lakehouse.frames import ROWS_OF_A_FILE, ROWS_OF_A_SWAPPED_FILE, in_stretches, settle
 from lakehouse.instants import from_micros, to_micros
@@ -41,7 +40,6 @@ class Lakehouse:
 
     Attributes:
         standing: what is read instead of a table, if not None.
-        counter: commits made and tables looked up.
         in_one_file: whether rows that are added are few: each file costs whoever reads the table.
     """
 
@@ -50,7 +48,6 @@ class Lakehouse:
         self.settings = settings
         self.job = job
         self.standing: Callable[[str], DataFrame | None] = lambda _: None
-        self.counter = TableCounter()
         self.in_one_file = False
         self._telling = Telling(spark)
         self._swap = CompareAndSwap(self.commits, job) if settings.catalog else None
@@ -65,7 +62,6 @@ class Lakehouse:
         """The table as it is now, or as `standing` has it; created empty if it wasn't there."""
         self._declared.ensure(name)
         self._note(name)
-        self.counter.add("table_reads")
         stood = self.standing(name)
         return self.spark.table(name) if stood is None else stood
 
@@ -242,11 +238,11 @@ class Lakehouse:
 
     def _commit(self, name: str, write: Callable[[Transaction, Mapping[str, object]], None]) -> None:
         """Commit; to what jobs rewrite in a catalog only if no other application has changed it."""
-        self.counter.add("commits")
         if self._swap and TABLES[name].layer in LOCKS:
             self._swap.commit(name, write)
         else:
             write({}, {})
 
     def _metadata(self, upto: datetime | None, **more: object) -> dict[str, object]:
-        return {"job": self.job, **({} if upto is None else {"upto": to_micros(upto)}), **more}
+        reached = {} if upto is None else {"upto": to_micros(upto)}
+        return {"job": self.job, **reached, **more}

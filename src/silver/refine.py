@@ -7,25 +7,21 @@ from functools import partial
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
-from folds.records.parse_rules import ParseRules
-from folds.rule_numbers import load_rule_numbers
-from folds.visitors.events import Event
-from folds.visitors.rules import VisitorRules
 from lakehouse.batches import Batch, Outcome
 from lakehouse.beside import side_by_side
 from lakehouse.contracts.bronze import KAFKA_RECORDS
-from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, EXCHANGE_RATES, FOLDED, REJECTED_EVENTS
+from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, EXCHANGE_RATES, REJECTED_EVENTS
 from lakehouse.frames import settle
 from lakehouse.instants import EPOCH, as_utc
 from lakehouse.job import Run
 from lakehouse.tuning import MANY
 from silver.copies import PLACE, contest, find_copies
+from silver.growing import GROWING, Growing
+from silver.parse import Rules
 from silver.rates import keep_rates
-from silver.record_parser import RecordParser
+from silver.reading import Reader
 from silver.seen import Seen
 from silver.verdicts import DUPLICATE, EVENT, HEARTBEAT, RATE, REJECTED, give_verdicts
-from silver.visitor_fold import TAKES, TableChanges, fold_changes, fold_events
-from silver.visitor_history import open_rows
 
 _OUTPUTS = ((EVENTS.name, EVENT), (REJECTED_EVENTS.name, REJECTED), (DUPLICATE_EVENTS.name, DUPLICATE))
 
@@ -34,7 +30,7 @@ def judge(candidates: DataFrame, copies: DataFrame, watermark: Column) -> DataFr
     """Everything silver knows of a micro-batch's records, one row each.
 
     Args:
-        candidates: as `silver.record_parser.RecordParser` gives them.
+        candidates: as `silver.reading.Reader` gives them.
         copies: as `silver.copies.find_copies` gives them.
         watermark: before a record's micro-batch; null before the first.
 
@@ -62,10 +58,10 @@ class Refine:
             follow it.
     """
 
-    def __init__(self, run: Run, rules: Callable[[], ParseRules]) -> None:
+    def __init__(self, run: Run, rules: Callable[[], Rules]) -> None:
         self._run = run
         self._rules = rules
-        self._parser: RecordParser | None = None
+        self._reader: Reader | None = None
         side_by_side([self._ask_rules, self._remember, self._ask_tables])
 
     @property
@@ -77,7 +73,7 @@ class Refine:
         """Write one micro-batch; what a crash let through before is not written again."""
         lake = self._run.lake
         records = lake.read(KAFKA_RECORDS.name).where(batch.covers())
-        candidates = self._ask_rules().read(records, on_driver=batch.rows < MANY)
+        candidates = self._ask_rules().read(records, batch.rows)
         copies = settle(self._find_copies(candidates.where("rate IS NULL"), batch.after))
         judged = judge(candidates, F.broadcast(copies), F.lit(batch.watermark))
         if batch.rows < MANY:  # each table that is written looks at them
@@ -90,16 +86,16 @@ class Refine:
         self._write(judged, counts, batch, outcome.watermark)
         return outcome
 
-    def _ask_rules(self) -> RecordParser:
-        """The parser by the rules of now."""
+    def _ask_rules(self) -> Reader:
+        """The reader by the rules of now."""
         rules = self._rules()
-        if self._parser is None or rules != self._parser.rules:
-            self._parser = RecordParser(rules, self._run.settings.exchange_rates_topic)
-        return self._parser
+        if self._reader is None or rules != self._reader.rules:
+            self._reader = Reader(rules, self._run.settings.exchange_rates_topic)
+        return self._reader
 
     def _ask_tables(self) -> None:
         """How far each has been filled; created if it wasn't there."""
-        names = (*(name for name, _ in _OUTPUTS), *(table.name for table in FOLDED), EXCHANGE_RATES.name)
+        names = (*(name for name, _ in _OUTPUTS), *(table.name for table in GROWING), EXCHANGE_RATES.name)
         self._filled = {name: self._run.lake.filled_upto(name) or EPOCH for name in names}
 
     def _find_copies(self, candidates: DataFrame, after: datetime) -> DataFrame:
@@ -113,7 +109,7 @@ class Refine:
         self._seen = Seen(self._run.lake.read(EVENTS.name))
 
     def _count(self, judged: DataFrame) -> Row:
-        """Rows by verdict, late ones, those of the events' topic; the latest time."""
+        """Rows by verdict, by table that grows, late ones, those of the events' topic; the latest time."""
         of_events = F.col("topic") != self._run.settings.exchange_rates_topic
         clock = F.when(F.col("verdict") == EVENT, F.col("event_time")).otherwise(F.col("heartbeat_at"))
         return judged.agg(
@@ -121,6 +117,7 @@ class Refine:
                 F.count_if(F.col("verdict") == verdict).alias(verdict)
                 for verdict in (EVENT, DUPLICATE, REJECTED, HEARTBEAT, RATE)
             ),
+            *(F.count_if(_on_time() & F.expr(table.takes)).alias(table.name) for table in GROWING),
             F.count_if(of_events).alias("read"),
             F.count_if(of_events & (F.col("verdict") == REJECTED)).alias("refused"),
             F.count_if((F.col("verdict") == EVENT) & F.col("is_late")).alias("late"),
@@ -143,27 +140,30 @@ class Refine:
         outputs = [(name, verdict) for name, verdict in _OUTPUTS if counts[verdict]]
         writes = [partial(self._append, judged, name, verdict, batch) for name, verdict in outputs]
         if watermark is not None:
-            writes.append(partial(self._fold, judged, batch, watermark))
+            on_time = judged.where(_on_time())
+            writes += [
+                partial(self._grow, table, on_time, counts[table.name], batch, watermark) for table in GROWING
+            ]
         side_by_side(writes)
 
     def _append(self, judged: DataFrame, name: str, verdict: str, batch: Batch) -> None:
         rows = self._unwritten(name, take_verdict(judged, verdict))
         self._run.lake.append(name, rows, upto=batch.upto)
 
-    def _fold(self, judged: DataFrame, batch: Batch, watermark: datetime) -> None:
-        """Let on-time events change open rows, and the watermark those that are due."""
-        filled = {table.name: self._filled[table.name] for table in FOLDED}
-        on_time = judged.where(_on_time() & F.expr(" OR ".join(TAKES.values())))
-        on_time = on_time.where(F.col("ingested_at") > F.lit(min(filled.values())))
-        on_time = settle(on_time.select(*Event._fields, "ingested_at"))
-        rules = VisitorRules.of(load_rule_numbers(self._run.settings.conf))
-        history = open_rows(self._run.lake, on_time, watermark)
-        few = batch.rows < MANY
-        changes = fold_changes(fold_events(on_time, history, rules, watermark, filled, on_driver=few))
-        side_by_side([partial(self._apply, name, each, batch) for name, each in changes.items()])
-
-    def _apply(self, table: str, changes: TableChanges, batch: Batch) -> None:
-        self._run.lake.apply(table, changes.rows, batch.upto, F.col("t.is_open"))
+    def _grow(
+        self, table: Growing, on_time: DataFrame, taken: int, batch: Batch, watermark: datetime
+    ) -> None:
+        """Let the open rows grow by the events on time, and close those the watermark has passed."""
+        lake = self._run.lake
+        open_rows = lake.read(table.name).where("is_open")
+        if not taken and open_rows.isEmpty():
+            return
+        pieces = table.to_pieces(self._unwritten(table.name, on_time))
+        if batch.rows < MANY:
+            rows = table.advance(open_rows, settle(pieces), watermark)
+        else:
+            rows = table.grow(open_rows, pieces, watermark)
+        lake.replace_where(table.name, "is_open = true", rows, upto=batch.upto)
 
     def _unwritten(self, name: str, rows: DataFrame) -> DataFrame:
         return rows.where(F.col("ingested_at") > F.lit(self._filled[name]))

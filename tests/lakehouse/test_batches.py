@@ -11,7 +11,6 @@ import pytest
 from kit.records import NOON
 from lakehouse import batches
 from lakehouse.batches import Batch, Outcome, follow
-from lakehouse.counters import TableCounter
 from lakehouse.ledger import Entry
 
 MINUTE = timedelta(minutes=1)
@@ -57,15 +56,13 @@ def a_run(stop: threading.Event, waiting: Turn) -> Any:
     return SimpleNamespace(
         prepared=prepared,
         job="refine",
-        spark=None,
-        lake=SimpleNamespace(counter=TableCounter()),
+        lake=None,
         stop=stop,
         once=True,
         turn=waiting,
         settings=SimpleNamespace(max_batch_rows=10),
         expect=lambda _rows: None,
         prepare_for=lambda rows, behind: prepared.append((rows, behind)),
-        record_rules=lambda: None,
         advance=lambda _rows, _seconds: None,
     )
 

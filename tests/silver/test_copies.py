@@ -9,7 +9,6 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from folds.records.parse_rules import load_parse_rules
 from kit.records import Bronze, message, record
 from kit.spark import settle_in
 from lakehouse.batches import Batch
@@ -17,6 +16,7 @@ from lakehouse.instants import EPOCH
 from lakehouse.job import Run
 from lakehouse.tables import Lakehouse
 from silver.copies import contest, find_copies
+from silver.parse import load_rules
 from silver.refine import Refine
 from silver.seen import Seen
 
@@ -142,9 +142,7 @@ def test_the_history_is_read_in_slices(spark: SparkSession, monkeypatch: pytest.
 
 def test_a_job_that_goes_on_knows_of_events_rewritten_meanwhile(spark: SparkSession, tmp_path: Path) -> None:
     settings = settle_in(spark, tmp_path / "home")
-    refine = Refine(
-        Run("refine", spark.newSession(), settings, once=True), lambda: load_parse_rules(settings.conf)
-    )
+    refine = Refine(Run("refine", spark.newSession(), settings, once=True), lambda: load_rules(settings.conf))
     bronze = Bronze(spark, settings)
     bronze.commit([record(message("a", "v"))])
     first = bronze.stored[0].ingested_at

@@ -20,13 +20,13 @@ from kit.spark import settle_in
 from lakehouse.batches import follow
 from lakehouse.bundle_file import BUNDLE_FILE, bundle_root
 from lakehouse.contracts import TABLES
-from lakehouse.contracts.silver import LOCK
 from lakehouse.job import Run
 from lakehouse.rebuilding import rebuild_job
 from lakehouse.rules import rules_version
 from lakehouse.settings import Settings
 from lakehouse.tables import Lakehouse
 from silver.definitions import DEFINITIONS
+from silver.growing import LOCK
 from silver.repair import Repair
 from silver.repair_job import repair
 

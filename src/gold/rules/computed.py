@@ -8,8 +8,7 @@ from datetime import datetime
 from hashlib import sha256
 from zoneinfo import ZoneInfo
 
-from folds.persons import models
-from gold.rules import markov, paths
+from gold.rules import markov, models, paths
 from gold.rules.paths import Credit, to_money, total_value
 from gold.rules.period_paths import LAST_DAYS, MODELS, PeriodPaths
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
+from functools import partial
 from typing import NamedTuple
 
-from folds.persons.models import MODELS, ModelInput, ModelNumbers
-from folds.persons.models import credits as credits_of
+from gold.rules import models
 from gold.rules.markov import removal_shares
 
 _UNIT = Decimal("0.0001")
@@ -37,20 +37,17 @@ class Credit:
     value: float = 0.0
 
 
-def credit_channels(model: str, paths: Sequence[Path], numbers: ModelNumbers) -> dict[str, Credit]:
+def credit_channels(model: str, paths: Sequence[Path]) -> dict[str, Credit]:
     """Share the conversions of all paths, and their value, among the channels.
 
     Args:
         model: a name of `PATH_MODELS`. Paths have no times: to time_decay all touches are equally old.
         paths: any number; the same channels may stand there twice.
-        numbers: of the rule-based models.
 
     Returns:
         A credit for each channel of any path, by name; none is negative, and both parts sum to the paths'.
     """
-    if model in DATA_DRIVEN:
-        return DATA_DRIVEN[model](paths)
-    return _by_rule(model, paths, numbers)
+    return PATH_MODELS[model](paths)
 
 
 def to_money(shares: Mapping[str, Credit], total: Decimal) -> dict[str, Decimal | None]:
@@ -78,10 +75,10 @@ def _rounded(value: float) -> Decimal:
     return Decimal(repr(float(value))).quantize(_UNIT, ROUND_HALF_UP)
 
 
-def _by_rule(model: str, paths: Sequence[Path], numbers: ModelNumbers) -> dict[str, Credit]:
+def _by_rule(model: str, paths: Sequence[Path]) -> dict[str, Credit]:
     def shares(path: Path) -> list[tuple[str, float]]:
-        given = ModelInput(path.channels, [0] * len(path.channels), numbers)
-        return list(zip(path.channels, credits_of(model, given), strict=True))
+        touches = [models.Touch(channel) for channel in path.channels]
+        return list(zip(path.channels, models.credits(model, touches), strict=True))
 
     return _sum_up(paths, shares)
 
@@ -116,8 +113,8 @@ def _sum_up(paths: Iterable[Path], shares: Callable[[Path], list[tuple[str, floa
     return {channel: Credit(*found[channel]) for channel in sorted(found)}
 
 
-DATA_DRIVEN: dict[str, Callable[[Sequence[Path]], dict[str, Credit]]] = {
+PATH_MODELS: dict[str, Callable[[Sequence[Path]], dict[str, Credit]]] = {
+    **{model: partial(_by_rule, model) for model in models.MODELS},
     "markov": _markov,
     "shapley": _shapley,
 }
-PATH_MODELS = (*MODELS, *DATA_DRIVEN)

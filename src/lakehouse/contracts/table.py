@@ -52,11 +52,6 @@ class Table:
         return self.name.split(".")[0]
 
     @property
-    def short_name(self) -> str:
-        """The part of the name behind the dot."""
-        return self.name.split(".")[1]
-
-    @property
     def column_names(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
         return tuple(column.name for column in self.columns)

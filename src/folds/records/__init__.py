@@ -1,1 +1,0 @@
-"""A Kafka record's bytes to an event, a rejection, a heartbeat or an exchange rate."""

@@ -1,1 +1,0 @@
-"""One visitor's story: events to sessions, exposures, touches, goals, minutes; times in microseconds."""

@@ -1,0 +1,97 @@
+"""Records made up by a generator, through the real parser: field by field as the oracle reads them."""
+
+import json
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kit.hostile import make_up
+from kit.oracle import read_record
+from kit.oracle_wire import Number, text
+from kit.parser import CHANNELS, FIELDS, parse
+from kit.records import SENT, Record, Stored
+from silver.rules.channels import Visit
+
+
+def expect(record: Record) -> dict[str, Any]:
+    read = read_record(Stored(record, 0, SENT))
+    if read.reason or read.heartbeat is not None:
+        return {"reason": read.reason, "heartbeat_at": read.heartbeat}
+    visit = (read.fields[name] or "" for name in ("campaign_source", "campaign_medium", "campaign_name"))
+    channel, _ = CHANNELS.classify(Visit(*visit, read.fields["url"] or "", read.fields["referrer"] or ""))
+    return {
+        "reason": None,
+        "heartbeat_at": None,
+        **{n: read.fields.get(n) for n in FIELDS},
+        "channel": channel,
+    }
+
+
+def differences(record: Record, row: dict[str, Any]) -> list[str]:
+    """What the parser made otherwise of a record than the oracle did."""
+    told = [
+        f"{name}: {row[name]!r} instead of {wanted!r}"
+        for name, wanted in expect(record).items()
+        if not same(row[name], wanted)
+    ]
+    if row["reason"] and row["raw"] != record.value:
+        told.append("bytes not kept")
+    return told
+
+
+def same(found: Any, wanted: Any) -> bool:
+    """Whether two values are the same: of JSON text, how it is spaced and escaped does not count."""
+    if found == wanted:
+        return True
+    texts = isinstance(found, str) and isinstance(wanted, str)
+    return texts and wanted[:1] in ("{", "[") and _read(found) == _read(wanted)
+
+
+def _read(value: str) -> Any:
+    """JSON; a surrogate without its other half is a question mark."""
+    try:
+        return _paired(json.loads(value, parse_int=Number, parse_float=Number))
+    except ValueError:
+        return None
+
+
+def _paired(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {text(key): _paired(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_paired(item) for item in value]
+    return text(value) if type(value) is str else value
+
+
+def check(spark: SparkSession, records: list[Record], count: int = 1) -> None:
+    """All as the oracle says, else the shortest of those that are not."""
+    wrong = []
+    for record, row in zip(records, parse(spark, records, count), strict=True):
+        if told := differences(record, row):
+            wrong.append((len(record.value or b""), record, told))
+    wrong.sort(key=lambda each: each[0])
+    listed = "\n".join(
+        f"{record.value!r} {record.headers}\n    " + "\n    ".join(told) for _, record, told in wrong[:8]
+    )
+    if wrong:
+        pytest.fail(f"{len(wrong)} of {len(records)} records read otherwise:\n{listed}", pytrace=False)
+
+
+@pytest.mark.parametrize("count", [1, 1_000_000], ids=["few", "many"])
+def test_made_up_records(spark: SparkSession, count: int) -> None:
+    """As a small micro-batch reads them, and as a large one does."""
+    check(spark, make_up(500), count)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", range(1, 21))
+def test_many_made_up_records(spark: SparkSession, number: int) -> None:
+    check(spark, make_up(500, number))
+
+
+def test_what_is_made_up_is_of_many_kinds() -> None:
+    expected = [expect(record) for record in make_up(500)]
+    assert len({each["reason"] for each in expected if each["reason"]}) >= 5
+    assert len({each["role"] for each in expected if "role" in each}) >= 5
+    assert sum(each["reason"] is None for each in expected) > 100
