@@ -59,7 +59,7 @@ def compact(spark: SparkSession, name: str) -> Compacted:
     event time find them by the new files' statistics.
 
     Raises:
-        DeltaConcurrentModificationException: another commit came in between, and nothing was done.
+        one of `COLLISIONS`: another commit came in between, and nothing was done.
     """
     table = DeltaTable.forName(spark, name)
     before = _files(table)

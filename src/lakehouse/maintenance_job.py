@@ -5,9 +5,8 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
-from delta.exceptions import DeltaConcurrentModificationException
-
 from lakehouse.compaction import compact, fit, keep_replaced, prepare, remove_replaced
+from lakehouse.compare_and_swap import COLLISIONS
 from lakehouse.contracts import LOCKS, TABLES
 from lakehouse.job import Run
 from lakehouse.layout import lay_out_again
@@ -40,7 +39,7 @@ def _maintain(run: Run, name: str, kept: timedelta) -> None:
     try:
         with run.turn, run.lake.exclusive(LOCKS.get(layer, name)):
             _compact(run, name, kept)
-    except DeltaConcurrentModificationException:  # by another application
+    except COLLISIONS:  # by another application
         run.say(f"{name}: in use, left for the next time")
     table = (run.settings.warehouse, name)
     if clock - _LOOKED.get(table, -math.inf) >= kept.total_seconds() * _LATER:

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from delta.exceptions import ConcurrentDeleteReadException
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
@@ -148,6 +149,19 @@ def test_a_process_looks_for_what_is_to_be_removed_28_times_in_the_time_that_it_
         maintain(run)
         clock[0] += timedelta(hours=2).total_seconds()
     assert removed == [CONVERSIONS.name] * looks
+
+
+def test_a_table_that_another_application_rewrites_is_left_for_the_next_time(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def collide(*_: object) -> None:
+        raise ConcurrentDeleteReadException("DELTA_CONCURRENT_DELETE_READ")
+
+    settings = settle_in(spark, tmp_path)
+    fill(tmp_path, 1)
+    monkeypatch.setattr(maintenance_job, "compact", collide)
+    tidy(spark, settings)
+    assert len(table(tmp_path, CONVERSIONS.name).file_uris()) == 1
 
 
 def test_the_log_of_before_yesterday_goes_when_a_checkpoint_is_written(
