@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 from benchmarks.attribution_peer import StreamJoin
 from benchmarks.attribution_traffic import BATCH, END, LATEST, Month, sessions_of, stamp_of
 from benchmarks.bench import application, print_table, progress
+from folds.persons.refunds import load_refunds
 from gold.definitions import DEFINITIONS
 from gold.publish import Publish
-from gold.rules.refunds import load_refunds
 from lakehouse.batches import Batch
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS, VISITOR_MINUTES
 from lakehouse.contracts.silver import EVENTS, SESSIONS

@@ -9,8 +9,11 @@ from datetime import datetime, timedelta, timezone
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from folds.rule_numbers import RuleNumbers
+from folds.visitors.rules import VisitorRules
 from lakehouse.contracts.silver import EVENTS, SESSIONS
-from silver.sessions import join_fragments, to_fragments
+from lakehouse.instants import EPOCH
+from silver.visitor_fold import fold_rows
 
 END = datetime(2026, 11, 1, tzinfo=timezone.utc)
 MONTH = timedelta(days=30)
@@ -91,8 +94,8 @@ _ORDER = ("type", "role", "goal", "order_id", "value", "currency", "channel")
 
 def sessions_of(events: DataFrame, is_open: bool) -> DataFrame:
     """silver.sessions that events make up by themselves."""
-    joined = join_fragments(to_fragments(events)).withColumn("is_open", F.lit(is_open))
-    return joined.select(*SESSIONS.column_names)
+    watermark = EPOCH if is_open else END + timedelta(days=10_000)
+    return fold_rows(events, SESSIONS, VisitorRules.of(RuleNumbers()), watermark)
 
 
 def _uid(kind: str, number: Column) -> Column:

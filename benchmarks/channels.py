@@ -10,13 +10,15 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from folds.records.campaigns import campaign_of
+from folds.records.channels import Visit, load_channel_rules
+from folds.rule_numbers import RuleNumbers
 from lakehouse.settings import load_settings
 from millrace.clients.access_log import UnreadableLineError, page_event
 from millrace.clients.lines import SAMPLE_LINES
 from millrace.clients.site import infer_site
-from silver.rules.campaigns import campaign_of
-from silver.rules.channels import Visit, load_channel_rules
-from silver.rules.sessions import GAP
+
+_GAP = RuleNumbers().session_gap
 
 _NAMED = 8
 
@@ -54,7 +56,7 @@ def first_views(views: Iterable[View]) -> Iterator[View]:
     for theirs in by_visitor.values():
         theirs.sort(key=lambda view: (view.at, view.uid))
         yield theirs[0]
-        yield from (view for before, view in pairwise(theirs) if view.at - before.at >= GAP)
+        yield from (view for before, view in pairwise(theirs) if view.at - before.at >= _GAP)
 
 
 def tabulate(views: list[View]) -> list[str]:

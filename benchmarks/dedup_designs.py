@@ -11,10 +11,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from benchmarks.dedup_traffic import Planned, stamp_of
+from lakehouse.arrow_frames import to_frame
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.frames import settle
+from lakehouse.rows import on_driver
 from lakehouse.tables import Lakehouse
-from silver.copies import PLACE, contest, find_copies
+from silver.copies import ENTRY, PLACE, find_copies
 from silver.seen import Seen
 
 Copies = dict[int, int]  # offset of each copy, and of the record that stays
@@ -29,8 +31,10 @@ class Indexed:
     def __init__(self, lake: Lakehouse, stamps: int) -> None:
         self._lake = lake
         self._stamps = stamps
-        before = F.col("ingested_at") < F.lit(stamp_of(stamps - 1))
-        self._seen = Seen(lake.read(EVENTS.name).where(before))
+        before = lake.read(EVENTS.name).where(F.col("ingested_at") < F.lit(stamp_of(stamps - 1)))
+        rows = before.groupBy(F.unix_micros("ingested_at").alias("stamp")).count().collect()
+        by_stamp = sorted((row.stamp, row["count"]) for row in rows)
+        self._seen = Seen(lambda wanted: lake.find(EVENTS.name, wanted), by_stamp)
 
     def prepare(self) -> None:
         """Forget the micro-batch before, which is taken back."""
@@ -39,8 +43,9 @@ class Indexed:
     def __call__(self, candidates: DataFrame, batch: Planned) -> Copies:
         """Find the copies and append the rest."""
         after = stamp_of(self._stamps - 1)
-        narrowed = self._next.narrow(contest(candidates), self._lake.read(EVENTS.name), after)
-        return _append_rest(self._lake, candidates, settle(find_copies(*narrowed)), batch.stamp)
+        narrowed = self._next.narrow(on_driver(candidates.select(*ENTRY)), after)
+        copies = to_frame(self._lake.spark, find_copies(*narrowed))
+        return _append_rest(self._lake, candidates, settle(copies), batch.stamp)
 
 
 class Scanned:
@@ -54,7 +59,7 @@ class Scanned:
 
     def __call__(self, candidates: DataFrame, batch: Planned) -> Copies:
         """Find the copies and append the rest."""
-        records, known = contest(candidates), self._lake.read(EVENTS.name)
+        records, known = candidates.select(*ENTRY), self._lake.read(EVENTS.name)
         batch_hashes = F.broadcast(records.select("event_hash"))
         hits = settle(known.select("event_hash", "ingested_at").join(batch_hashes, "event_hash", "left_semi"))
         stamps = [row.ingested_at for row in hits.select("ingested_at").distinct().collect()]
@@ -64,7 +69,9 @@ class Scanned:
         narrowed = (
             rows.join(F.broadcast(few), "event_hash", "left_semi") for rows in (records, known.where(near))
         )
-        return _append_rest(self._lake, candidates, settle(find_copies(*narrowed)), batch.stamp)
+        near_ones, earlier = (on_driver(rows.select(*ENTRY)) for rows in narrowed)
+        copies = to_frame(self._lake.spark, find_copies(near_ones, earlier))
+        return _append_rest(self._lake, candidates, settle(copies), batch.stamp)
 
 
 class Merged:

@@ -1,60 +1,80 @@
-"""What parsing costs, a stage at a time or operator by operator: few new records, and many of the same."""
+"""What parsing costs: the pure function alone, and by Spark's Python workers, for few records and many."""
 
 import argparse
 import sys
+import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from itertools import islice
 from statistics import median
 
 import psutil
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from benchmarks.bench import application, print_table, progress
 from benchmarks.bronze_traffic import fill_bronze
+from folds.records.outcomes import Record
+from folds.records.parse import parse
+from folds.records.parse_rules import ParseRules, load_parse_rules
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.frames import settle
 from lakehouse.tables import Lakehouse
-from lakehouse.tuning import unfused
-from silver.parse import load_rules
-from silver.reading import Reader
+from millrace.clients.traffic.stream import DEFAULT_SEED, generate
+from silver.record_parser import RecordParser
 
-FEW, MANY = 5_000, 100_000
-_WARM_UP, _MEASURED = 3, 7
+FEW, MANY = 5_000, 300_000
+_WARM_UP, _MEASURED = 2, 3
 
 
 def main() -> int:
-    """Print processor seconds, the median of some rounds, once Java is warm."""
+    """Print processor and wall seconds: of the first round, and the median once all is warm."""
     argparse.ArgumentParser(prog="python -m benchmarks.parsing", description=__doc__).parse_args()
     with application() as (spark, settings):
         lake = Lakehouse(spark, settings, "refine")
         fill_bronze(lake, MANY, MANY)
-        reader = Reader(load_rules(settings.conf), settings.exchange_rates_topic)
+        rules = load_parse_rules(settings.conf)
+        parser = RecordParser(rules, settings.exchange_rates_topic)
         everything = settle(lake.read(KAFKA_RECORDS.name))
-        rows = []
-        for name, fused in (("a stage at a time", True), ("operator by operator", False)):
-            few = _rounds(spark, reader, lambda at: _part(everything, at), fused)
-            many = _rounds(spark, reader, lambda _: everything, fused)
-            rows.append([name, f"{few:.2f}", f"{many:.2f}"])
-    columns = ["", f"{FEW:,} records, each time others", f"{MANY:,} records, each time the same"]
-    print_table("processor seconds to parse", columns, rows)
+
+        def read_few(number: int) -> None:
+            parser.read(everything.where(F.col("offset").between(number * FEW, (number + 1) * FEW - 1)))
+
+        rows = [
+            [f"{FEW:,} records, each time others", *_rounds(spark, read_few)],
+            [f"{MANY:,} records, each time the same", *_rounds(spark, lambda _: parser.read(everything))],
+        ]
+        rows.append([f"{MANY:,} records, the function alone, one process", *_alone(rules)])
+    columns = ["", "first, processor s", "first, wall s", "warm, processor s", "warm, wall s"]
+    print_table("seconds to parse", columns, rows)
     return 0
 
 
-def _part(everything: DataFrame, at: int) -> DataFrame:
-    return everything.where(F.col("offset").between(at * FEW, (at + 1) * FEW - 1))
+def _alone(rules: ParseRules) -> list[str]:
+    sent = list(islice(generate(DEFAULT_SEED, MANY), MANY))
+    records = [Record(each.value, 1_790_000_000_000_000) for each in sent]
+    return _measure(lambda _: [parse(record, rules) for record in records], psutil.Process())
 
 
-def _rounds(spark: SparkSession, reader: Reader, records: Callable[[int], DataFrame], fused: bool) -> float:
+def _rounds(spark: SparkSession, read: Callable[[int], object]) -> list[str]:
     java = psutil.Process(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())  # noqa: SLF001
+    return _measure(read, java)
+
+
+def _measure(run: Callable[[int], object], process: psutil.Process) -> list[str]:
+    """Seconds of a process with those that it has started."""
     took = []
     for number in range(_WARM_UP + _MEASURED):
-        before = sum(java.cpu_times()[:2])
-        with nullcontext() if fused else unfused(spark):
-            settle(reader.read_quickly(records(number)))
-        took.append(sum(java.cpu_times()[:2]) - before)
-        progress(f"{took[-1]:.2f} s")
-    return median(took[_WARM_UP:])
+        before, start = _processor_seconds(process), time.perf_counter()
+        run(number)
+        took.append((_processor_seconds(process) - before, time.perf_counter() - start))
+        progress(f"{took[-1][0]:.2f} s, wall {took[-1][1]:.2f} s")
+    warm = [median(column) for column in zip(*took[_WARM_UP:], strict=True)]
+    return [f"{seconds:.2f}" for seconds in (*took[0], *warm)]
+
+
+def _processor_seconds(process: psutil.Process) -> float:
+    own = process.children(recursive=True)
+    return sum(sum(each.cpu_times()[:2]) for each in (process, *own))
 
 
 if __name__ == "__main__":

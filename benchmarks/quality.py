@@ -15,9 +15,9 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from benchmarks.bench import application, print_table, progress
+from folds.persons.refunds import load_refunds
 from gold import gate
 from gold.publish import Publish
-from gold.rules.refunds import load_refunds
 from lakehouse.batches import follow
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.job import Run

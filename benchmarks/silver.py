@@ -29,7 +29,7 @@ WANTED = 2.5
 EVENTS = 2_000_000
 _OURS, _GUIDE = "silver", "guide"
 # For long catching up, as docs/decisions/0002 has it: both compilers, the second for the hottest code alone.
-_JAVA = (
+JAVA = (
     "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=80000 -XX:Tier4MinInvocationThreshold=9600 "
     "-XX:Tier4CompileThreshold=240000 -XX:Tier4BackEdgeThreshold=640000"
 )
@@ -57,7 +57,7 @@ class _Spoken(Watcher):
         progress(f"{job}: {self._done:,} ({rows / seconds:,.0f} events/s)")
 
 
-def _default_session(settings: Settings) -> SparkSession:
+def default_session(settings: Settings) -> SparkSession:
     """Spark with its own defaults, but for what Delta and this machine need."""
     builder = SparkSession.builder.master("local[*]")
     needed = {
@@ -83,15 +83,15 @@ def _run_ours(settings: Settings) -> dict[str, tuple[float, float]]:
         job.__name__: partial(job, Run(job.__name__, spark, settings, once=True, watcher=_Spoken()))
         for job in (refine, repair)
     }
-    return _time(spark, steps)
+    return time_steps(spark, steps)
 
 
 def _run_guide(settings: Settings) -> dict[str, tuple[float, float]]:
-    spark = _default_session(settings)
-    return _time(spark, {name: partial(step, spark, settings.home) for name, step in STEPS.items()})
+    spark = default_session(settings)
+    return time_steps(spark, {name: partial(step, spark, settings.home) for name, step in STEPS.items()})
 
 
-def _time(spark: SparkSession, steps: dict[str, Callable[[], None]]) -> dict[str, tuple[float, float]]:
+def time_steps(spark: SparkSession, steps: dict[str, Callable[[], None]]) -> dict[str, tuple[float, float]]:
     """Seconds and processor seconds of each step, Java's and Python's."""
     java = psutil.Process(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())  # noqa: SLF001
     figures = {}
@@ -153,7 +153,7 @@ def main() -> int:
     if options.events > SAMPLE and options.events % SAMPLE:
         parser.error(f"--events above {SAMPLE:,} must be a multiple of it: the sample is taken whole")
     if options.role:
-        settings = load_settings(home=options.home, spark_java_options=_JAVA, max_batch_rows=_BATCH)
+        settings = load_settings(home=options.home, spark_java_options=JAVA, max_batch_rows=_BATCH)
         if options.role == "fill":
             _fill(settings, options.events)
             figures = {}

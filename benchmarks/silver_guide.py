@@ -12,8 +12,8 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from folds.visitors.bots import load_bot_rules
 from lakehouse.settings import load_settings
-from silver.rules.bots import MOST_EVENTS, load_bot_rules
 
 _PAGE = "struct<url: string, referrer: string>"
 _CAMPAIGN = "struct<source: string, medium: string, name: string>"
@@ -30,7 +30,7 @@ def write_events(spark: SparkSession, home: Path) -> None:
     """Parse bronze, correct clocks, and drop copies."""
     value = F.from_json(F.col("value").cast("string"), _MESSAGE)
     properties = F.from_json("m.properties", ", ".join(f"{name} string" for name in _PROPERTIES))
-    records = _stream(spark, home, "bronze/kafka_records").withColumn("m", value)
+    records = stream(spark, home, "bronze/kafka_records").withColumn("m", value)
     events = (
         records.where(F.col("m.messageId").isNotNull() & F.col("m.type").isNotNull())
         .withColumn("p", properties)
@@ -56,12 +56,12 @@ def write_events(spark: SparkSession, home: Path) -> None:
         )
         .withWatermark("event_time", _DELAY)
     )
-    _write(events.dropDuplicatesWithinWatermark(["event_id"]), home, "events")
+    write(events.dropDuplicatesWithinWatermark(["event_id"]), home, "events")
 
 
 def write_rejected(spark: SparkSession, home: Path) -> None:
     """Keep what is no event, and why."""
-    read = _stream(spark, home, "bronze/kafka_records").withColumn(
+    read = stream(spark, home, "bronze/kafka_records").withColumn(
         "m", F.from_json(F.col("value").cast("string"), _MESSAGE)
     )
     reason = (
@@ -73,12 +73,12 @@ def write_rejected(spark: SparkSession, home: Path) -> None:
         .when(F.coalesce("m.anonymousId", "m.userId").isNull(), "no_identity")
     )
     told = read.withColumn("reason", reason).where(F.col("reason").isNotNull())
-    _write(told.select("reason", "value", "topic", "partition", "offset"), home, "rejected_events")
+    write(told.select("reason", "value", "topic", "partition", "offset"), home, "rejected_events")
 
 
 def write_sessions(spark: SparkSession, home: Path) -> None:
     """Close a session after 30 minutes without an event."""
-    events = _stream(spark, home, "guide/events").withWatermark("event_time", _DELAY)
+    events = stream(spark, home, "guide/events").withWatermark("event_time", _DELAY)
     visits = events.where(F.col("type").isin("page", "screen", "track"))
     first, last = (
         (lambda column: F.min_by(column, "event_time")),
@@ -96,7 +96,7 @@ def write_sessions(spark: SparkSession, home: Path) -> None:
             for name in ("referrer", "campaign_source", "campaign_medium", "campaign_name")
         ),
     )
-    _write(sessions.drop("session_window"), home, "sessions")
+    write(sessions.drop("session_window"), home, "sessions")
 
 
 def write_impressions(spark: SparkSession, home: Path) -> None:
@@ -121,26 +121,28 @@ def write_searches(spark: SparkSession, home: Path) -> None:
 
 def write_identities(spark: SparkSession, home: Path) -> None:
     """Keep each visitor's latest user."""
-    said = _stream(spark, home, "guide/events").where(F.col("user_id").isNotNull())
+    said = stream(spark, home, "guide/events").where(F.col("user_id").isNotNull())
     latest = said.groupBy("visitor_id").agg(
         F.max_by("user_id", "event_time").alias("user_id"), F.max("event_time").alias("identified_at")
     )
-    _write(latest, home, "identities", "complete")
+    write(latest, home, "identities", "complete")
 
 
 def write_named_bots(spark: SparkSession, home: Path) -> None:
     """Keep each visitor whose user agent is on the list."""
     pattern = load_bot_rules(load_settings().conf).pattern
-    named = _stream(spark, home, "guide/events").where(F.col("user_agent").rlike(pattern))
+    named = stream(spark, home, "guide/events").where(F.col("user_agent").rlike(pattern))
     since = named.groupBy("visitor_id").agg(F.min("event_time").alias("since"))
-    _write(since, home, "named_bots", "complete")
+    write(since, home, "named_bots", "complete")
 
 
 def write_quick_bots(spark: SparkSession, home: Path) -> None:
     """Keep each visitor with more than 100 events in a minute."""
-    events = _stream(spark, home, "guide/events").withWatermark("event_time", _DELAY)
+    events = stream(spark, home, "guide/events").withWatermark("event_time", _DELAY)
     minutes = events.groupBy("visitor_id", F.window("event_time", "60 seconds", "10 seconds")).count()
-    _write(minutes.where(F.col("count") > MOST_EVENTS), home, "quick_bots")
+    write(
+        minutes.where(F.col("count") > load_bot_rules(load_settings().conf).most_events), home, "quick_bots"
+    )
 
 
 STEPS: dict[str, Callable[[SparkSession, Path], None]] = {
@@ -159,7 +161,7 @@ def _join(
     spark: SparkSession, home: Path, name: str, names: tuple[str, str], told: str, same: Column, within: str
 ) -> None:
     offers, clicks = (
-        _stream(spark, home, "guide/events").where(F.col("name") == each).withWatermark("event_time", _DELAY)
+        stream(spark, home, "guide/events").where(F.col("name") == each).withWatermark("event_time", _DELAY)
         for each in names
     )
     offers = offers.select("event_id", "visitor_id", "promotion_id", "query", "event_time").alias("i")
@@ -173,15 +175,17 @@ def _join(
         "i.visitor_id = c.c_visitor_id AND c.clicked_at >= i.event_time "
         f"AND c.clicked_at < i.event_time + INTERVAL {within}"
     )
-    _write(offers.join(clicks, soon & same, "left_outer"), home, name)
+    write(offers.join(clicks, soon & same, "left_outer"), home, name)
 
 
-def _stream(spark: SparkSession, home: Path, table: str) -> DataFrame:
+def stream(spark: SparkSession, home: Path, table: str) -> DataFrame:
+    """A table of the home, or of the guide's own, as a stream."""
     folder = home / ("warehouse" if table.startswith("bronze") else "") / table
     return spark.readStream.format("delta").load(str(folder))
 
 
-def _write(rows: DataFrame, home: Path, name: str, mode: str = "append") -> None:
+def write(rows: DataFrame, home: Path, name: str, mode: str = "append") -> None:
+    """Write what there is, then stop."""
     writer = rows.writeStream.format("delta").outputMode(mode).trigger(availableNow=True)
     checkpoint = str(home / "guide" / "checkpoints" / name)
     query = writer.option("checkpointLocation", checkpoint).start(str(home / "guide" / name))

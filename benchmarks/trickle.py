@@ -16,6 +16,7 @@ from benchmarks.bench import application, print_table, progress
 from benchmarks.bronze_traffic import trickle_in
 from gold.job import publish
 from lakehouse.contracts import TABLES
+from lakehouse.declaring import exists
 from lakehouse.entry_point import Body
 from lakehouse.instants import EPOCH
 from lakehouse.job import Run
@@ -142,7 +143,9 @@ def _tidy_up(pipeline: Pipeline, day: Day, number: int) -> None:
 
 def _count(pipeline: Pipeline) -> dict[str, int]:
     lake = Lakehouse(pipeline.spark.newSession(), pipeline.settings, "bench")
-    return {name: len(lake.read(name).inputFiles()) for name in TABLES if lake.is_there(name)}
+    return {
+        name: len(lake.read(name).inputFiles()) for name in TABLES if exists(lake.spark, lake.settings, name)
+    }
 
 
 def main() -> None:

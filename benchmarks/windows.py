@@ -10,8 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from benchmarks.bench import application, print_table, progress
-from gold.minutes import COUNTS
-from gold.windows import change_windows
+from gold.windows import COUNTS, change_windows
 from lakehouse.frames import settle
 from lakehouse.tuning import MANY, Tuning
 

@@ -10,6 +10,7 @@ import pytest
 import typer
 from pydantic import TypeAdapter
 
+from folds.rule_numbers import RuleNumbers
 from kit.warehouse_builder import build_warehouse
 from lakehouse.contracts import TABLES
 from lakehouse.settings import Settings, load_settings
@@ -82,6 +83,13 @@ def test_the_readme_has_each_setting_with_its_default(name: str) -> None:
     assert row, f"README.md: MILLRACE_{name.upper()} is not in the table of settings"
     default = written(Settings.model_fields[name].default)
     assert row.split(" | ")[1] == default, f"README.md: the default of MILLRACE_{name.upper()} is {default}"
+
+
+@pytest.mark.parametrize("name", RuleNumbers.model_fields)
+def test_the_rules_have_each_number_with_its_default(name: str) -> None:
+    rules = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
+    default = written(RuleNumbers.model_fields[name].default)
+    assert f"\n| `{name}` | {default} |" in rules, f"docs/rules.md: {name} with its default, {default}"
 
 
 def test_the_readme_has_each_variable_that_set_up_reads() -> None:

@@ -18,8 +18,8 @@ DAY = timedelta(days=1)
 LONGEST = timedelta(days=2)
 """Hours further back than this are not compared: who catches up with months looks at the last days."""
 
-_RECORDS = (EVENTS.name, REJECTED_EVENTS.name, DUPLICATE_EVENTS.name)
-TABLES = (*_RECORDS, IMPRESSIONS.name)
+RECORDS = (EVENTS.name, REJECTED_EVENTS.name, DUPLICATE_EVENTS.name)
+TABLES = (*RECORDS, IMPRESSIONS.name)
 
 
 def take_records(lake: Lakehouse, after: datetime, upto: datetime, suites: Mapping[str, Suite]) -> DataFrame:
@@ -40,7 +40,7 @@ def take_records(lake: Lakehouse, after: datetime, upto: datetime, suites: Mappi
         _stamped(lake.read(table), after, upto).withColumns(
             {**computed(suites.get(table)), SOURCE: F.lit(table)}
         )
-        for table in _RECORDS
+        for table in RECORDS
     ]
     events, rejected, copies = named
     frame = events.unionByName(rejected.drop("value"), allowMissingColumns=True)  # which is bytes there
@@ -103,7 +103,13 @@ def compare_hours(lake: Lakehouse, before: datetime, now: datetime) -> DataFrame
 
 def columns_of(lake: Lakehouse, tables: Iterable[str]) -> dict[str, list[str]]:
     """The columns that tables have."""
-    return {table: lake.read(table).columns for table in tables}
+    return {table: _columns_of(lake, table) for table in tables}
+
+
+def _columns_of(lake: Lakehouse, table: str) -> list[str]:
+    lake.version(table)  # it exists from now on
+    local = lake.local.of(table)
+    return lake.read(table).columns if local is None else local.column_names(CONTRACTS[table])
 
 
 def _hour_of(at: datetime) -> datetime:

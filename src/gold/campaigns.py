@@ -3,8 +3,8 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from folds.persons.models import MODELS
 from gold.days import Days
-from gold.rules.models import MODELS
 
 _CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
 _KEY = ("day", *_CAMPAIGN)

@@ -2,26 +2,25 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from gold.attribution import credit_touches
-from gold.conversions import anchor_refunds, keep_first, mark_final, read_goals
+from folds.persons.fold import PersonRules
+from folds.persons.refunds import load_refunds
+from folds.rule_numbers import load_rule_numbers
+from folds.visitors.rules import VisitorRules
+from gold.credit.credit_history import all_credit, with_person
+from gold.credit.dimensions import DimensionLoader, Dimensions
+from gold.credit.minute_fold import all_minute_changes
+from gold.credit.visit_fold import GOAL, MINUTE, all_visits
 from gold.daily import Daily
 from gold.days import Days
-from gold.journeys import count_touches, trace_journeys
-from gold.minutes import add_up, minutes_of_conversions, minutes_of_events, take_back
 from gold.passed import pass_rest, show_passed
-from gold.persons import name_persons
-from gold.rates import report_values
-from gold.rules.refunds import load_refunds
-from gold.touches import find_touches
 from gold.traffic import Traffic
-from gold.trails import follow_trails
-from gold.view import View, view_all
 from gold.windows import change_windows
+from lakehouse.contracts import Table
 from lakehouse.contracts.gold import (
     ATTRIBUTION,
     CAMPAIGN_PERFORMANCE,
@@ -34,9 +33,10 @@ from lakehouse.contracts.gold import (
     TRAILS,
     VISITOR_MINUTES,
 )
-from lakehouse.contracts.silver import EVENTS, SESSIONS
+from lakehouse.contracts.silver import IDENTITIES
 from lakehouse.frames import settle
-from lakehouse.instants import EPOCH
+from lakehouse.grouped import Computed, Groups
+from lakehouse.instants import EPOCH, to_micros
 from lakehouse.job import Run
 from lakehouse.ledger import Ledger
 from lakehouse.rebuilding import Definition
@@ -58,33 +58,41 @@ class History:
         show_passed(self._lake, pass_rest(run))
         last = Ledger(run.lake).last("publish")
         self._upto: datetime = last.position if last else EPOCH
-        self._view: View = view_all(self._lake, (last.watermark if last else None) or EPOCH)
+        self._watermark: datetime = (last.watermark if last else None) or EPOCH
+        loader = DimensionLoader(self._lake, run.settings.reporting_currency)
+        self._dimensions: Dimensions = loader.load_all(self._watermark)
         self._refunds = load_refunds(run.settings.conf)
+        numbers = load_rule_numbers(run.settings.conf)
+        self._visitor_rules = VisitorRules.of(numbers)
+        self._person_rules = PersonRules.of(numbers, self._dimensions.rates, self._refunds)
+
+    @cached_property
+    def _visits(self) -> Computed:
+        return self._compute(all_visits(self._lake, self._dimensions, self._visitor_rules))
+
+    @cached_property
+    def _credit(self) -> Computed:
+        identities = self._lake.read(IDENTITIES.name)
+        goals = with_person(self._visits.frame(GOAL).drop("person_id"), identities)
+        touches = with_person(self.touches(), identities)
+        watermark = to_micros(self._watermark)
+        return self._compute(all_credit(goals, touches, watermark, self._person_rules))
 
     def touches(self) -> DataFrame:
         """gold.touches."""
-        return find_touches(self._people(EVENTS.name), self._people(SESSIONS.name))
+        return self._visits.frame(TOUCHES.short_name).select(*TOUCHES.column_names)
 
-    def conversions(self) -> DataFrame:
-        """gold.conversions."""
-        journeys = self._journeys()
-        counted = count_touches(journeys)
-        return mark_final(self._anchored().join(counted, "conversion_id"), self._view.watermark)
+    def credit(self, table: Table) -> DataFrame:
+        """gold.conversions, attribution or trails."""
+        return self._credit.frame(table.short_name)
 
-    def attribution(self) -> DataFrame:
-        """gold.attribution."""
-        return credit_touches(self._journeys())
-
-    def trails(self) -> DataFrame:
-        """gold.trails."""
-        return follow_trails(self._journeys())
+    def _compute(self, groups: Groups) -> Computed:
+        return Computed(groups, self._lake.spark, is_small=False)
 
     def minutes(self) -> DataFrame:
         """What is to be added to gold.visitor_minutes for it to be what silver says."""
-        events, sessions = self._people(EVENTS.name), self._people(SESSIONS.name)
-        of_events = minutes_of_events(events, sessions, find_touches(events, sessions))
-        standing = take_back(self._lake.read(VISITOR_MINUTES.name))
-        return add_up(of_events, minutes_of_conversions(self._anchored()), standing)
+        groups = all_minute_changes(self._lake, self._visits.frame(MINUTE), self.credit(CONVERSIONS))
+        return groups.spread(self._lake.spark)
 
     def put_minutes(self, rows: DataFrame) -> None:
         """Add them, and fold them into traffic."""
@@ -92,7 +100,7 @@ class History:
         stamped = settle(rows.withColumn("sequence", F.lit(sequence).cast("bigint")))
         if not stamped.isEmpty():
             self._lake.append(VISITOR_MINUTES.name, stamped, self._upto, sequence=sequence)
-        self._traffic().take_in(self._upto, self._view.watermark)
+        self._traffic().take_in(self._upto, self._watermark)
 
     def windows(self) -> DataFrame:
         """The windows of gold.traffic, of the minutes that there are."""
@@ -101,26 +109,14 @@ class History:
 
     def put_windows(self, windows: DataFrame) -> None:
         """Swap them in, by changes that lead from what was to what is."""
-        self._traffic().make_anew(windows, self._upto, self._view.watermark)
+        self._traffic().make_anew(windows, self._upto, self._watermark)
 
     def daily(self, table: str) -> DataFrame:
         """A table that goes by day."""
         zone = self._settings.business_time_zone
-        return Daily(self._lake, zone).measure(Days(None, zone), self._view, self._refunds.values())[table]
-
-    def _people(self, table: str) -> DataFrame:
-        return self._view.people(self._lake.read(table))
-
-    def _anchored(self) -> DataFrame:
-        goals = read_goals(self._people(EVENTS.name), self._people(SESSIONS.name))
-        first = keep_first(goals.withColumn("_published", F.lit(False)))
-        named = name_persons(settle(first), self._view.identities)
-        valued = report_values(named, self._view.rates, self._settings.reporting_currency)
-        return settle(anchor_refunds(valued, self._refunds))
-
-    def _journeys(self) -> DataFrame:
-        touches = name_persons(settle(self.touches()), self._view.identities)
-        return settle(trace_journeys(self._anchored(), touches))
+        return Daily(self._lake, zone).measure(Days(None, zone), self._dimensions, self._refunds.values())[
+            table
+        ]
 
     def _traffic(self) -> Traffic:
         return Traffic(self._lake, self._settings.business_time_zone)
@@ -128,6 +124,10 @@ class History:
 
 def _computed(part: Callable[[History], DataFrame]) -> Callable[[Run], DataFrame]:
     return lambda run: part(History(run))
+
+
+def _credit(table: Table) -> Callable[[Run], DataFrame]:
+    return _computed(partial(History.credit, table=table))
 
 
 def _daily(table: str) -> Definition:
@@ -140,9 +140,11 @@ DEFINITIONS = {
         LOCK,
         (CONVERSIONS.name, ATTRIBUTION.name, TRAILS.name, CAMPAIGN_PERFORMANCE.name, FUNNEL.name),
     ),
-    ATTRIBUTION.name: Definition(_computed(History.attribution), LOCK, (CAMPAIGN_PERFORMANCE.name,)),
-    TRAILS.name: Definition(_computed(History.trails), LOCK),
-    CONVERSIONS.name: Definition(_computed(History.conversions), LOCK, (VISITOR_MINUTES.name, FUNNEL.name)),
+    ATTRIBUTION.name: Definition(
+        _computed(partial(History.credit, table=ATTRIBUTION)), LOCK, (CAMPAIGN_PERFORMANCE.name,)
+    ),
+    TRAILS.name: Definition(_credit(TRAILS), LOCK),
+    CONVERSIONS.name: Definition(_credit(CONVERSIONS), LOCK, (VISITOR_MINUTES.name, FUNNEL.name)),
     VISITOR_MINUTES.name: Definition(
         _computed(History.minutes), LOCK, put=lambda run, rows: History(run).put_minutes(rows)
     ),

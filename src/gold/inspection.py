@@ -2,12 +2,11 @@
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from functools import reduce
-from operator import or_
 
 from pyspark.sql import functions as F
 
 from gold.audited import TABLES, columns_of, compare_hours, take_records, take_rows
+from gold.inspected_rows import InspectedRows
 from lakehouse.beside import side_by_side
 from lakehouse.contracts.silver import IMPRESSIONS
 from lakehouse.errors import MillraceError
@@ -18,6 +17,7 @@ from lakehouse.expectations.verdicts import Counts, Judge, Result
 from lakehouse.instants import EPOCH
 from lakehouse.job import Run
 from lakehouse.ledger import Entry, Ledger
+from lakehouse.tuning import MANY
 
 Refined = tuple[Entry | None, list[Entry]]
 """Refine's last row of the ledger before those looked at, and these."""
@@ -86,18 +86,31 @@ class Inspection:
         done = [entry for entry in known if entry.position <= upto]
         marks = [entry.watermark for entry in done if entry.watermark]
         before = (last.watermark if last else None) or EPOCH
+        arrived = {"records": sum(entry.input_rows - entry.heartbeats - entry.erased for entry in done)}
+        few = lake.local.is_possible and sum(entry.input_rows for entry in done) < MANY
+        count = self._count_few if few else self._count_many
+        hours = self._of_hours(before, max(marks)) if marks else {}
+        return {**self._of_schemas(), **count(after, upto, before, arrived), **hours}
+
+    def _count_few(
+        self, after: datetime, upto: datetime, before: datetime, arrived: Mapping[str, int]
+    ) -> Counts:
+        rows = InspectedRows(self._run.lake, self._suites)
+        records = self._records.count_in(rows.connection, rows.records(after, upto), arrived)
+        return {**records, **self._impressions.count_in(rows.connection, rows.impressions(before))}
+
+    def _count_many(
+        self, after: datetime, upto: datetime, before: datetime, arrived: Mapping[str, int]
+    ) -> Counts:
+        lake, seen, suite = self._run.lake, IMPRESSIONS.name, self._suites.get(IMPRESSIONS.name)
         records = take_records(lake, after, upto, self._suites)
-        arrived = sum(entry.input_rows - entry.heartbeats - entry.erased for entry in done)
-        seen, suite = IMPRESSIONS.name, self._suites.get(IMPRESSIONS.name)
         impressions = take_rows(lake, seen, after, upto, before, suite).withColumn(SOURCE, F.lit(seen))
-        counts = side_by_side(
-            [
-                lambda: self._records.count(records, {"records": arrived}),
-                lambda: self._impressions.count(impressions),
-                lambda: self._of_hours(before, max(marks)) if marks else {},
-            ]
-        )
-        return {**self._of_schemas(), **reduce(or_, counts)}
+        tasks = [
+            lambda: self._records.count(records, arrived),
+            lambda: self._impressions.count(impressions),
+        ]
+        of_records, of_impressions = side_by_side(tasks)
+        return {**of_records, **of_impressions}
 
     def _of_hours(self, after: datetime, upto: datetime) -> Counts:
         hours = compare_hours(self._run.lake, after, upto)

@@ -1,8 +1,9 @@
 """The publish job: silver to gold."""
 
+from folds.persons.refunds import load_refunds
+from folds.rule_numbers import load_rule_numbers
 from gold.gate import Gate
-from gold.publish import Publish
-from gold.rules.refunds import load_refunds
+from gold.publish import Publish, PublishRules
 from lakehouse.batches import follow
 from lakehouse.contracts.gold import LOCK
 from lakehouse.job import Run
@@ -10,7 +11,8 @@ from lakehouse.job import Run
 
 def publish(run: Run) -> None:
     """Keep conversions, their credit and what all visitors do in step with silver."""
-    process = Publish(run, lambda: load_refunds(run.settings.conf))
+    conf = run.settings.conf
+    process = Publish(run, lambda: PublishRules(load_rule_numbers(conf), load_refunds(conf)))
     gate = Gate(run)
     follow(
         run,

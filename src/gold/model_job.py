@@ -1,21 +1,20 @@
 """The attribution-model job: paths to channels' credit by the data-driven models."""
 
 import time
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from folds.persons.refunds import load_refunds
+from folds.rule_numbers import load_rule_numbers
 from gold.model_runs import record_run
 from gold.passed import show_published
 from gold.paths import find_paths
 from gold.rules.computed import Computed
-from gold.rules.models import LOOK_BACK
 from gold.rules.paths import Path
 from gold.rules.period_paths import MODELS, PeriodPaths, gather
-from gold.rules.refunds import load_refunds
 from lakehouse.contracts.gold import CHANNEL_CREDIT, CONVERSIONS, TOUCHES
 from lakehouse.contracts.silver import IDENTITIES
 from lakehouse.instants import from_micros
@@ -55,11 +54,11 @@ def _compute(run: Run) -> Computed | None:
     if published is None or published.watermark is None:
         return None
     show_published(run.lake, published)
-    refunds = load_refunds(run.settings.conf)
-    periods = _collect(run, refunds, published.watermark)
+    look_back = load_rule_numbers(run.settings.conf).look_back
+    periods = _collect(run, published.watermark, look_back)
     rules = {
         "models": ", ".join(MODELS),
-        "look_back_days": f"{LOOK_BACK / timedelta(days=1):g}",
+        "look_back_days": f"{look_back / timedelta(days=1):g}",
         "business_time_zone": run.settings.business_time_zone,
         "reporting_currency": run.settings.reporting_currency,
         "rules_version": rules_version(run.settings.conf),
@@ -67,8 +66,9 @@ def _compute(run: Run) -> Computed | None:
     return Computed(published.watermark, run.settings.business_time_zone, periods, rules)
 
 
-def _collect(run: Run, refunds: Iterable[str], watermark: datetime) -> tuple[PeriodPaths, ...]:
+def _collect(run: Run, watermark: datetime, look_back: timedelta) -> tuple[PeriodPaths, ...]:
     """The paths of each period, on this machine: few, since people come in few ways."""
+    refunds = load_refunds(run.settings.conf)
     conversions = run.lake.read(CONVERSIONS.name).where(~F.col("goal").isin(*refunds))
     found = find_paths(
         run.lake.read(TOUCHES.name),
@@ -76,6 +76,7 @@ def _collect(run: Run, refunds: Iterable[str], watermark: datetime) -> tuple[Per
         run.lake.read(IDENTITIES.name),
         run.settings.business_time_zone,
         watermark,
+        look_back,
     )
     span = (F.unix_micros(name).alias(name) for name in ("period_start", "period_end"))
     return gather(

@@ -4,6 +4,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+import folds
+from folds.persons.models import ModelNumbers
+from folds.rule_numbers import load_rule_numbers
 from gold.credit_chart import draw_credits
 from gold.rules.computed import Computed
 from gold.runs import experiment, quiet_mlflow
@@ -36,7 +39,8 @@ def record_run(settings: Settings, computed: Computed) -> str:
                 mlflow.log_metrics(named, step=step)
             _keep_files(mlflow, computed)
             name, hashes = settings.mlflow_model, computed.hashes
-            registered = _last_version(mlflow, name, hashes) or _register(mlflow, name, hashes)
+            numbers = ModelNumbers.of(load_rule_numbers(settings.conf))
+            registered = _last_version(mlflow, name, hashes) or _register(mlflow, name, hashes, numbers)
             mlflow.set_tag("model_version", registered)
             return registered
 
@@ -62,12 +66,13 @@ def _last_version(mlflow: Any, name: str, hashes: dict[str, str]) -> str | None:
     return str(last.version) if hashes.items() <= dict(last.tags).items() else None
 
 
-def _register(mlflow: Any, name: str, hashes: dict[str, str]) -> str:
+def _register(mlflow: Any, name: str, hashes: dict[str, str], numbers: ModelNumbers) -> str:
     """Keep the model with the code it runs on, and register it: by the client, which prints nothing."""
     model = mlflow.pyfunc.log_model(
         name="model",
         python_model=str(_CODE / "path_model.py"),
-        code_paths=[str(_CODE)],
+        code_paths=[str(_CODE), *folds.__path__],
+        model_config=numbers._asdict(),
         signature=_signature(),
         pip_requirements=[*requirements(_NEEDED)],
     )

@@ -24,7 +24,7 @@ _FILLED_BY = {
 
 def show_passed(lake: Lakehouse, upto: datetime) -> None:
     """Let a job read silver as far as an ingest stamp, though other jobs are ahead, or broke off."""
-    lake.standing = Standing(lake, upto, _FILLED_BY)
+    lake.pinned = Standing(lake, upto, _FILLED_BY)
 
 
 def show_published(lake: Lakehouse, published: Entry) -> None:
@@ -37,12 +37,12 @@ def show_published(lake: Lakehouse, published: Entry) -> None:
     silver = Standing(lake, published.position, _FILLED_BY)
     filled_by = {table.name: published.job for table in (TOUCHES, CONVERSIONS)}
     gold = Standing(lake, published.position, filled_by, published.heard)
-    lake.standing = lambda name: gold(name) if name in filled_by else silver(name)
+    lake.pinned = lambda name: gold(name) if name in filled_by else silver(name)
 
 
 def show_all(lake: Lakehouse) -> None:
     """Let a job read silver as it is."""
-    lake.standing = lambda _: None
+    lake.pinned = lambda _: None
 
 
 def pass_rest(run: Run) -> datetime:

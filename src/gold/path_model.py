@@ -7,7 +7,7 @@ import pandas as pd
 from mlflow.models import set_model
 from mlflow.pyfunc.model import PythonModel
 
-from gold.rules.models import DIRECT
+from folds.persons.models import DIRECT, ModelNumbers
 from gold.rules.paths import PATH_MODELS, Path, credit_channels
 from gold.rules.period_paths import MODELS
 
@@ -19,7 +19,7 @@ class PathModel(PythonModel):
         """Share the conversions of paths, and their value, among the channels.
 
         Args:
-            context: not used: what is credited hangs on the paths alone.
+            context: its `model_config` has the rule numbers that the model was registered with.
             model_input: path, as `a > b > c`, empty for Direct alone; and, as floats, each 0 where it is
                 missing, conversions, value and nulls.
             params: `model`, a name; all data-driven ones without.
@@ -30,11 +30,12 @@ class PathModel(PythonModel):
         name = (params or {}).get("model")
         if name and name not in PATH_MODELS:
             raise ValueError(f"there is no model {name!r}; the models are {', '.join(PATH_MODELS)}")
+        numbers = ModelNumbers(**context.model_config)
         paths = [_path(row) for row in model_input.to_dict("records")]
         rows = [
             (model, channel, credit.conversions, credit.value)
             for model in ([name] if name else MODELS)
-            for channel, credit in (credit_channels(model, paths) if paths else {}).items()
+            for channel, credit in (credit_channels(model, paths, numbers) if paths else {}).items()
         ]
         return pd.DataFrame(rows, columns=["model", "channel", "conversions", "value"])
 

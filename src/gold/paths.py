@@ -1,19 +1,24 @@
 """Paths: the channels people came through, up to a conversion or to none, counted by period."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from folds.persons.models import DIRECT
 from gold.periods import holds, periods_of
-from gold.rules.models import DIRECT, LOOK_BACK
 from lakehouse.frames import settle
 
 _MONEY = "decimal(18,4)"
 
 
 def find_paths(
-    touches: DataFrame, conversions: DataFrame, identities: DataFrame, zone: str, watermark: datetime
+    touches: DataFrame,
+    conversions: DataFrame,
+    identities: DataFrame,
+    zone: str,
+    watermark: datetime,
+    look_back: timedelta,
 ) -> DataFrame:
     """Count the paths of each period.
 
@@ -27,12 +32,13 @@ def find_paths(
         identities: silver.identities.
         zone: the time zone that months go by.
         watermark: how far gold is complete.
+        look_back: a conversion's path has no touches longer before it than this.
 
     Returns:
         One row a period and path: period_start, period_end, channels (in order, one at least), conversions,
         value (decimal, of these conversions), nulls.
     """
-    steps = settle(_name_next_goals(_line_up(touches, conversions, identities)))
+    steps = settle(_mark_paths(_name_next_goals(_line_up(touches, conversions, identities)), look_back))
     step = F.struct("at", "id", "channel")
     taken = F.transform(
         F.sort_array(F.collect_list(F.when(~F.col("is_goal"), step))), lambda each: each["channel"]
@@ -85,14 +91,15 @@ def _name_next_goals(steps: DataFrame) -> DataFrame:
     return steps.withColumn("goal", F.last(goal, ignorenulls=True).over(seen))
 
 
-def _on_the_path() -> Column:
-    """Whether a step is a conversion, or a touch on the path to the next."""
-    return F.coalesce(F.col("at") >= F.col("goal.at") - F.lit(LOOK_BACK), F.lit(False))
+def _mark_paths(steps: DataFrame, look_back: timedelta) -> DataFrame:
+    """Add `is_on_path`: whether a step is a conversion, or a touch on the path to the next."""
+    within = F.col("at") >= F.col("goal.at") - F.lit(look_back)
+    return steps.withColumn("is_on_path", F.coalesce(within, F.lit(False)))
 
 
 def _count_converted(steps: DataFrame, taken: Column) -> DataFrame:
     """One row a conversion: goal, channels, and counts. Without a touch it is Direct's."""
-    led = steps.where(_on_the_path()).groupBy("goal")
+    led = steps.where(F.col("is_on_path")).groupBy("goal")
     one = led.agg(taken.alias("taken"), F.max("value").alias("value"))
     channels = F.when(F.size("taken") > 0, F.col("taken")).otherwise(F.array(F.lit(DIRECT)))
     return one.withColumns({"channels": channels, "conversions": F.lit(1), "nulls": F.lit(0)})
@@ -101,7 +108,7 @@ def _count_converted(steps: DataFrame, taken: Column) -> DataFrame:
 def _count_lost(steps: DataFrame, taken: Column) -> DataFrame:
     """One row a null path: period, channels, and counts."""
     in_period = holds(F.col("period"), F.col("goal.at"))
-    left = steps.where(~F.col("is_goal") & ~(in_period & _on_the_path()))
+    left = steps.where(~F.col("is_goal") & ~(in_period & F.col("is_on_path")))
     gaps = left.groupBy("person_id", "period", F.when(in_period, F.col("goal.id")).alias("gap"))
     lost = gaps.agg(taken.alias("channels"))
     return lost.withColumns({"conversions": F.lit(0), "value": F.lit(0).cast(_MONEY), "nulls": F.lit(1)})

@@ -1,80 +1,80 @@
 """The publish job's micro-batch: what it changes in gold, and nothing else."""
 
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
-from gold.attribution import credit_touches
-from gold.converted import Converted, convert_again
-from gold.minutes import (
-    add_up,
-    mark_quarters,
-    minutes_of_conversions,
-    minutes_of_events,
-    only_conversions,
-    take_back,
+from folds.persons.fold import PersonRules
+from folds.persons.records import Touch
+from folds.rule_numbers import RuleNumbers
+from folds.visitors.rules import VisitorRules
+from gold.credit.affected_conversions import (
+    AffectedConversions,
+    Changes,
+    changed_conversions,
+    find_affected,
 )
-from gold.near import Near, look_near
-from gold.spans import MINUTE, Stretch, inside, minute_of
+from gold.credit.area import Area, load_area, new_moments
+from gold.credit.credit_fold import CreditInput, credit_changes
+from gold.credit.dimensions import DimensionLoader, Dimensions
+from gold.credit.minute_fold import minute_changes, quarter_marks
+from gold.credit.minute_input import minute_input
+from gold.credit.visit_fold import GOAL, MINUTE, goals_of, touch_changes, visit_changes
 from gold.summaries import Summaries
-from gold.touched import Touched, touch_again
-from gold.trails import follow_trails
-from gold.view import View, take_view
 from lakehouse.batches import Batch, Outcome
-from lakehouse.beside import side_by_side
+from lakehouse.changed_rows import write_changes
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS, VISITOR_MINUTES
-from lakehouse.contracts.silver import EVENTS
-from lakehouse.frames import settle
+from lakehouse.grouped import Computed, Groups
 from lakehouse.instants import EPOCH, to_micros
 from lakehouse.job import Run
 from lakehouse.ledger import Ledger
-from lakehouse.restating import restate
+from lakehouse.rows import Source, is_empty, union, with_number
+from lakehouse.tuning import MANY
+
+
+@dataclass(frozen=True)
+class PublishRules:
+    """What publish goes by.
+
+    Args:
+        numbers: of conf/rules.yml.
+        refunds: goal of a refund -> goal of the order it takes back.
+    """
+
+    numbers: RuleNumbers
+    refunds: Mapping[str, str]
 
 
 class Publish:
     """Brings gold up to date with silver.
 
     Everything is computed anew for the spans and conversions that a micro-batch touches, and what has
-    changed is swapped in. What is due follows from the batch and from gold.touches, which is written last:
+    changed is written. What is affected follows from the batch and from gold.touches, which is written last:
     so a batch that is done again, in whole or in part, comes to the same tables. Bots are left out, and
     what they had goes when they are found. What is summed up by window and by day follows at its own pace.
 
     Args:
         run: the job's run.
-        refunds: gives the goal of a refund -> goal of the order it takes back; asked for each micro-batch.
+        rules: asked for each micro-batch.
     """
 
-    def __init__(self, run: Run, refunds: Callable[[], Mapping[str, str]]) -> None:
+    def __init__(self, run: Run, rules: Callable[[], PublishRules]) -> None:
         self._run = run
-        self._refunds = refunds
+        self._rules = rules
+        self._dimensions = DimensionLoader(run.lake, run.settings.reporting_currency)
         self._summaries = Summaries(run)
+        self._may_be_broken_off = True
         if last := Ledger(run.lake).last(run.job):
             self._summaries.expect(last.position, last.watermark or EPOCH)
 
     def __call__(self, batch: Batch) -> Outcome:
         """Publish what the events, bots and rates of one micro-batch touch, late ones included."""
-        lake = self._run.lake
-        view, refunds = take_view(lake, batch), self._refunds()
-        near = look_near(lake, self._moments(view, batch), view)
-        touched = touch_again(lake, near, view)
-        currency = self._run.settings.reporting_currency
-        converted = convert_again(self._read(CONVERSIONS.name), near, touched, view, refunds, currency)
-        when = Stretch(converted.times, "converted_at")
-        done = side_by_side(
-            [
-                lambda: self._credit(
-                    ATTRIBUTION.name, credit_touches(converted.journeys), when, converted, batch
-                ),
-                lambda: self._count(near, touched, converted, view, batch),
-                lambda: self._credit(TRAILS.name, follow_trails(converted.journeys), when, converted, batch),
-            ]
+        round_ = _Round(
+            self._run, batch, self._dimensions.load(batch), self._rules(), self._may_be_broken_off
         )
-        rows = sum(changed or 0 for changed in done)
-        heard = to_micros(batch.heard_upto)
-        rows += restate(lake, CONVERSIONS.name, converted.before, converted.now, batch.upto, heard=heard)
-        rows += restate(lake, TOUCHES.name, touched.before, touched.now, batch.upto, heard=heard)
-        self._summaries.expect(batch.upto, view.watermark)
+        rows = round_.publish(self._summaries.done)
+        self._may_be_broken_off = False
+        self._summaries.expect(batch.upto, batch.upstream_watermark or EPOCH)
         if not self._run.once:  # else when all else is done
             self._summaries.take_in(sparing=True)
         return Outcome(output_rows=rows, watermark=batch.upstream_watermark)
@@ -83,64 +83,91 @@ class Publish:
         """Bring the summaries up to date; called when nothing else is to be done."""
         self._summaries.take_in(now=self._run.once)
 
-    def _moments(self, view: View, batch: Batch) -> DataFrame:
-        """When something new happened to whom, and when else bots' orders were told of."""
-        events = self._read(EVENTS.name)
-        at = ("visitor_id", F.col("event_time").alias("at"))
-        news = batch.covers() | (F.col("is_late") & batch.hears())
-        fresh = events.where(news).select(*at)
-        if "new_bots" in view.news:
-            published = self._read(CONVERSIONS.name).where(F.col("order_id").isNotNull())
-            orders = published.join(F.broadcast(view.new_bots), "visitor_id", "left_semi").select("order_id")
-            goals = events.where(F.col("goal").isNotNull())
-            shared = goals.join(F.broadcast(orders.distinct()), "order_id", "left_semi")
-            fresh = fresh.unionByName(shared.select(*at))
-        return settle(view.people(fresh).distinct())
 
-    def _credit(self, table: str, after: DataFrame, when: Stretch, converted: Converted, batch: Batch) -> int:
-        """Restate attribution or trails."""
-        inside_them = self._read(table).where(when.holds("converted_at"))
-        before = inside_them.join(F.broadcast(converted.ids), "conversion_id", "left_semi")
-        heard = to_micros(batch.heard_upto)
-        return restate(self._run.lake, table, before, after, batch.upto, heard=heard)
+class _Round:
+    """One micro-batch at work.
 
-    def _count(self, near: Near, touched: Touched, converted: Converted, view: View, batch: Batch) -> None:
-        """Add to the visitors' minutes what has changed in them."""
-        lake = self._run.lake
-        table = self._read(VISITOR_MINUTES.name)
-        stood = inside(table.where(near.stretch.holds("minute")), "minute", near.spans)
-        if "new_bots" in view.news:
-            stood = stood.unionByName(table.join(F.broadcast(view.new_bots), "visitor_id", "left_semi"))
-        changed = add_up(
-            minutes_of_events(near.events, near.sessions, touched.now),
-            minutes_of_conversions(converted.now),
-            take_back(stood),
-            *self._elsewhere(table, near, converted, view),
+    Args:
+        run: the job's run.
+        batch: what is new.
+        dimensions: of the batch.
+        rules: in force.
+        may_be_broken_off: whether a part of the batch may be in the tables already.
+    """
+
+    def __init__(
+        self, run: Run, batch: Batch, dimensions: Dimensions, rules: PublishRules, may_be_broken_off: bool
+    ) -> None:
+        self._lake = run.lake
+        self._source = Source(run.lake, on_driver=batch.rows < MANY)
+        self._batch = batch
+        self._dimensions = dimensions
+        self._visitor_rules = VisitorRules.of(rules.numbers)
+        self._person_rules = PersonRules.of(rules.numbers, dimensions.rates, rules.refunds)
+        self._may_be_broken_off = may_be_broken_off
+
+    def publish(self, summarized: int) -> int:
+        """Write what the micro-batch changes; return how many rows."""
+        area = load_area(self._lake, new_moments(self._lake, self._batch, self._dimensions))
+        visits = self._compute(visit_changes(self._source, area, self._dimensions, self._visitor_rules))
+        touched = touch_changes(visits.table(TOUCHES.short_name))
+        changes = Changes(
+            area=area,
+            goals=goals_of(visits.table(GOAL)),
+            touched=_times_by_visitor(touched),
+            dimensions=self._dimensions,
+            look_back=self._person_rules.look_back,
         )
-        marks = mark_quarters(near.events.select("event_time"), converted.times.select("converted_at"))
-        sequence = int(str(lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0))) + 1
-        rows = settle(changed.unionByName(marks).withColumn("sequence", F.lit(sequence).cast("bigint")))
-        if not rows.isEmpty():
-            told = {"sequence": sequence, "summarized": self._summaries.done}
-            told["heard"] = to_micros(batch.heard_upto)
-            lake.append(VISITOR_MINUTES.name, rows, batch.upto, **told)
+        affected = find_affected(self._lake, changes)
+        credit = self._credit(affected, touched)
+        rows = self._write(credit, ATTRIBUTION.name) + self._write(credit, TRAILS.name)
+        self._write_minutes(area, visits, affected, credit, summarized)
+        return rows + self._write(credit, CONVERSIONS.name) + self._write(visits, TOUCHES.name)
 
-    def _elsewhere(self, table: DataFrame, near: Near, converted: Converted, view: View) -> list[DataFrame]:
-        """Minutes of conversions outside the spans, of which nothing but conversions may be others.
+    def _compute(self, groups: Groups) -> Computed:
+        return Computed(groups, self._lake.spark, self._source.on_driver)
 
-        What they have now besides those of this batch, and what stood, taken back.
-        """
-        moments = converted.times.select("visitor_id", minute_of("converted_at").alias("low")).distinct()
-        spots = inside(view.people(moments), "low", near.spans, "left_anti")
-        spots = settle(spots.withColumn("high", F.col("low") + F.lit(MINUTE)))
-        if spots.isEmpty():
-            return []
-        where = Stretch(spots, "low")
-        published = self._read(CONVERSIONS.name).where(where.holds("converted_at"))
-        undue = inside(published, "converted_at", spots)
-        undue = undue.join(F.broadcast(converted.ids), "conversion_id", "left_anti")
-        stood = inside(table.where(where.holds("minute")), "minute", spots)
-        return [minutes_of_conversions(undue), take_back(only_conversions(stood))]
+    def _credit(self, affected: AffectedConversions, touched: list[tuple[Touch, bool]]) -> Computed | None:
+        stored: dict[str, list[int]] = defaultdict(list)
+        for row in affected.before:
+            stored[row.conversion_id].append(row.converted_at)
+        for goal in affected.goals:
+            if self._may_be_broken_off or goal.conversion_id in stored:
+                stored[goal.conversion_id].append(goal.converted_at)
+        given = CreditInput(affected, touched, stored)
+        changes = credit_changes(self._source, given, self._dimensions, self._person_rules)
+        return None if changes is None else self._compute(changes)
 
-    def _read(self, name: str) -> DataFrame:
-        return self._run.lake.read(name)
+    def _write(self, computed: Computed | None, name: str) -> int:
+        if computed is None:
+            return 0
+        heard = to_micros(self._batch.heard_upto)
+        return write_changes(self._lake, name, computed, self._batch.upto, heard=heard)
+
+    def _write_minutes(
+        self,
+        area: Area,
+        visits: Computed,
+        affected: AffectedConversions,
+        credit: Computed | None,
+        summarized: int,
+    ) -> None:
+        """Add what has changed to the visitors' minutes."""
+        changed = [] if credit is None else changed_conversions(credit.table(CONVERSIONS.short_name))
+        minutes = visits.rows(MINUTE)
+        given = minute_input(self._lake, area, affected.before, changed, minutes, self._dimensions)
+        rows = self._compute(minute_changes(self._source, given)).all_rows()
+        if given.quarters or not is_empty(rows):
+            sequence = int(str(self._lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0))) + 1
+            together = union(rows, quarter_marks(given.quarters))
+            stamped = with_number(together, "sequence", sequence)
+            heard = to_micros(self._batch.heard_upto)
+            numbers = {"sequence": sequence, "summarized": summarized, "heard": heard}
+            self._lake.append(VISITOR_MINUTES.name, stamped, self._batch.upto, **numbers)
+
+
+def _times_by_visitor(touched: Iterable[tuple[Touch, bool]]) -> dict[str, list[int]]:
+    times: dict[str, list[int]] = defaultdict(list)
+    for touch, _ in touched:
+        times[touch.visitor_id].append(touch.touched_at)
+    return dict(times)

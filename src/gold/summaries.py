@@ -10,12 +10,11 @@ from datetime import datetime
 
 from pyspark.sql import functions as F
 
-from gold.conversions import mark_final
+from folds.persons.refunds import load_refunds
+from gold.credit.dimensions import DimensionLoader
 from gold.daily import Daily
 from gold.days import collect_days
-from gold.rules.refunds import load_refunds
 from gold.traffic import Traffic
-from gold.view import view_all
 from lakehouse.beside import side_by_side
 from lakehouse.contracts.gold import CONVERSIONS, VISITOR_MINUTES
 from lakehouse.frames import settle
@@ -35,6 +34,7 @@ class Summaries:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._traffic = Traffic(run.lake, run.settings.business_time_zone)
+        self._dimensions = DimensionLoader(run.lake, run.settings.reporting_currency)
         self._daily = Daily(run.lake, run.settings.business_time_zone)
         pause = run.settings.summary_interval.total_seconds()
         self._parts = (_Part(self._traffic.take_in, pause, _WINDOWS), _Part(self._sum_days, pause, _DAYS))
@@ -66,15 +66,15 @@ class Summaries:
         """Say of conversions that the watermark has passed them."""
         passed = ~F.col("is_final") & (F.col("converted_at") <= F.lit(watermark))
         before = settle(self._run.lake.read(CONVERSIONS.name).where(passed))
-        restate(self._run.lake, CONVERSIONS.name, before, mark_final(before, watermark), upto)
+        restate(self._run.lake, CONVERSIONS.name, before, before.withColumn("is_final", F.lit(True)), upto)
 
     def _take_days(self, upto: datetime, watermark: datetime) -> None:
         minutes = self._run.lake.read(VISITOR_MINUTES.name)
         new = minutes.where(F.col("sequence") > self.done).select("minute")
         if days := collect_days(new, self._run.settings.business_time_zone):
-            view = view_all(self._run.lake, watermark)
+            dimensions = self._dimensions.load_all(watermark)
             orders = load_refunds(self._run.settings.conf).values()
-            self._daily.take_in(days, view, orders, upto)
+            self._daily.take_in(days, dimensions, orders, upto)
 
 
 @dataclass

@@ -5,12 +5,12 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from gold.spans import Stretch
 from gold.windows import LONGEST, change_windows, revise_windows, subtract_windows
 from lakehouse.contracts.gold import TRAFFIC, TRAFFIC_CHANGES, VISITOR_MINUTES
 from lakehouse.frames import settle
 from lakehouse.restating import restate
 from lakehouse.tables import Lakehouse
+from lakehouse.time_pruner import TimePruner
 
 RETRACT, REPLACE = "retract", "replace"
 
@@ -73,7 +73,7 @@ class Traffic:
         minutes = self._lake.read(VISITOR_MINUTES.name)
         new = F.col("sequence") > done
         fresh = settle(minutes.where(new & F.col("visitor_id").isNotNull()))
-        near = minutes.where(Stretch(fresh, "minute", margin=LONGEST).holds("minute"))
+        near = minutes.where(TimePruner.of_rows(fresh, "minute", LONGEST).contains("minute"))
         theirs = near.join(F.broadcast(fresh.select("visitor_id").distinct()), "visitor_id", "left_semi")
         differences = settle(change_windows(settle(theirs.withColumn("is_new", new)), self._zone))
         return revise_windows(self._standing(differences, watermark), differences, watermark)
@@ -86,7 +86,9 @@ class Traffic:
             F.col(f"t.{name}").eqNullSafe(F.col(f"d.{name}"))
             for name in ("window_kind", "window_start", "channel")
         ]
-        concerned = traffic.where(Stretch(differences, "window_start").holds("window_start") & ~passed)
+        concerned = traffic.where(
+            TimePruner.of_rows(differences, "window_start").contains("window_start") & ~passed
+        )
         differing = concerned.alias("t").join(F.broadcast(differences).alias("d"), same, "left_semi")
         return settle(traffic.where(passed).unionByName(differing))
 

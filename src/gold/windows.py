@@ -5,8 +5,7 @@ from datetime import datetime, timedelta
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from gold.minutes import COUNTS
-
+COUNTS = ("events", "page_views", "sessions", "impressions", "clicks", "searches", "conversions")
 _ADDING = (*COUNTS, "value")
 _SUMS = ("visitors", *_ADDING)
 _KEY = ("window_kind", "window_start", "window_end", "channel")

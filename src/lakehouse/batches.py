@@ -6,9 +6,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
+from lakehouse.counters import BatchCounter
 from lakehouse.instants import EPOCH
 from lakehouse.job import Run
 from lakehouse.ledger import Entry, Ledger, now
@@ -39,14 +37,6 @@ class Batch:
     upstream_watermark: datetime | None = None
     heard_after: datetime = EPOCH
     heard_upto: datetime = EPOCH
-
-    def covers(self, stamp: str = "ingested_at") -> Column:
-        """The condition that a row is this batch's."""
-        return (F.col(stamp) > F.lit(self.after)) & (F.col(stamp) <= F.lit(self.upto))
-
-    def hears(self, stamp: str = "ingested_at") -> Column:
-        """The condition that the job that is heard of besides has done a row since the last batch."""
-        return (F.col(stamp) > F.lit(self.heard_after)) & (F.col(stamp) <= F.lit(self.heard_upto))
 
     @property
     def hears_anything(self) -> bool:
@@ -201,16 +191,20 @@ def _with_news(batch: Batch | None, last: Entry | None, other: Entry | None) -> 
 
 def _run_batch(run: Run, ledger: Ledger, batch: Batch, process: Callable[[Batch], Outcome]) -> Entry:
     started_at, clock = now(), time.monotonic()
+    run.record_rules()
+    counter = BatchCounter(run.spark, run.lake.counter)
     outcome = process(batch)
+    run.record_rules()  # of what was changed before `process` read it
     read = batch.rows if outcome.input_rows is None else outcome.input_rows
+    seconds = time.monotonic() - clock
     entry = Entry(
         job=run.job,
         batch_id=batch.id,
         position=batch.upto,
         started_at=started_at,
-        seconds=time.monotonic() - clock,
+        seconds=seconds,
         heard=batch.heard_upto if batch.heard_upto > EPOCH else None,
-        **{**vars(outcome), "input_rows": read},
+        **{**vars(outcome), **vars(counter.counts()), "input_rows": read},
     )
     ledger.record(entry)
     run.advance(batch.rows, entry.seconds)

@@ -28,11 +28,20 @@ def read_yaml(path: Path) -> dict[str, Any]:
     Raises:
         MillraceError: if it isn't valid.
     """
+    return parse_yaml(path.read_text(encoding="utf-8"), str(path)) or {}
+
+
+def parse_yaml(text: str, name: str) -> Any:
+    """What a YAML text says; None if it says nothing.
+
+    Raises:
+        MillraceError: if it isn't valid; it names the file.
+    """
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        return yaml.safe_load(text)
     except yaml.YAMLError as error:
         where = " ".join(str(error).split())
-        raise MillraceError(f"{path} is not valid YAML: {where}", "Correct it and try again") from error
+        raise MillraceError(f"{name} is not valid YAML: {where}", "Correct it and try again") from error
 
 
 def choose_target(bundle: dict[str, Any], target: str | None) -> str | None:

@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 _RECENT = 100  # asked of a catalog's table before all are
 _COMMIT = re.compile(r"\d{20}\.json")
 
+_LATEST: dict[Path, int] = {}
+
 Commit = tuple[int, Mapping[str, Any]]
 """Version, and what the commit says; empty if it says nothing."""
 
@@ -24,14 +26,28 @@ def read_commits(spark: SparkSession, name: str, folder: Path | None) -> Iterato
         name: the table.
         folder: where it is, if that can be read here: a look at some files takes no job of Spark.
     """
-    return _read(folder / "_delta_log") if folder else _ask(spark, name)
+    return _read(folder) if folder else _ask(spark, name)
 
 
-def _read(log: Path) -> Iterator[Commit]:
-    for name in sorted((file.name for file in log.iterdir() if _COMMIT.fullmatch(file.name)), reverse=True):
-        with (log / name).open(encoding="utf-8") as lines:
+def commit_file(folder: Path, version: int) -> Path:
+    """Where a table's log has a commit."""
+    return folder / "_delta_log" / f"{version:020}.json"
+
+
+def _read(folder: Path) -> Iterator[Commit]:
+    """From the last version that this process knows of: a log has too many files to be listed each time."""
+    version = _LATEST.get(folder, -1)
+    if not commit_file(folder, version).exists():
+        names = (file.name for file in (folder / "_delta_log").iterdir())
+        version = max((int(name[:20]) for name in names if _COMMIT.fullmatch(name)), default=-1)
+    while commit_file(folder, version + 1).exists():
+        version += 1
+    _LATEST[folder] = version
+    while (file := commit_file(folder, version)).exists():
+        with file.open(encoding="utf-8") as lines:
             told = next((line for line in lines if line.startswith('{"commitInfo"')), "{}")
-        yield int(name[:20]), _parse(json.loads(told).get("commitInfo", {}).get("userMetadata"))
+        yield version, _parse(json.loads(told).get("commitInfo", {}).get("userMetadata"))
+        version -= 1
 
 
 def _ask(spark: SparkSession, name: str) -> Iterator[Commit]:

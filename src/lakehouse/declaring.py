@@ -32,6 +32,11 @@ def place_of(spark: SparkSession, settings: Settings, name: str) -> tuple[bool, 
     return is_new, Place(f" LOCATION '{location.parent}'", f" LOCATION '{location}'")
 
 
+def exists(spark: SparkSession, settings: Settings, name: str) -> bool:
+    """Whether a table has been made yet."""
+    return not place_of(spark, settings, name)[0]
+
+
 def declare(table: Table) -> tuple[str, str]:
     """The columns, and what else is to be said of a table that is made."""
     more = f"PARTITIONED BY ({', '.join(table.partitioned_by)})" if table.partitioned_by else ""

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta, timezone
 
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+LAST = datetime.max.replace(tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
 
 

@@ -9,11 +9,12 @@ from operator import or_
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from lakehouse.instants import as_utc
+from lakehouse.instants import from_micros, to_micros
 
 HOUR = timedelta(hours=1)
 _MOST = 24  # intervals: each is a condition that every file is held against
-_FIRST = datetime.min.replace(tzinfo=timezone.utc)
+_MICROSECOND = timedelta(microseconds=1)
+_FIRST = to_micros(datetime.min.replace(tzinfo=timezone.utc))
 Interval = tuple[datetime, datetime]
 
 
@@ -31,17 +32,34 @@ def intervals(
         length: of a slot.
         most: intervals.
     """
-    starts = sorted(map(as_utc, slots))
-    spans = [(max(start, _FIRST + margin) - margin, start + length + margin) for start in starts]
-    gaps = sorted((after[0] - before[1] for before, after in pairwise(spans)), reverse=True)
-    smallest = max([timedelta(0), *gaps[most - 1 : most]])
-    joined = spans[:1]
-    for low, high in spans[1:]:
-        if low - joined[-1][1] > smallest:
-            joined.append((low, high))
-        else:
+    around, long = margin // _MICROSECOND, length // _MICROSECOND
+    starts = [to_micros(slot) for slot in slots]
+    joined = join_spans(((max(start - around, _FIRST), start + long + around) for start in starts), most)
+    return [(from_micros(low), from_micros(high)) for low, high in joined]
+
+
+def join_spans(spans: Iterable[tuple[int, int]], most: int = _MOST) -> list[tuple[int, int]]:
+    """Spans of time in few intervals: those that meet as one, and the smallest gaps read over.
+
+    Args:
+        spans: start and end, in microseconds.
+        most: intervals.
+    """
+    joined: list[tuple[int, int]] = []
+    for low, high in sorted(spans):
+        if joined and low <= joined[-1][1]:
             joined[-1] = (joined[-1][0], max(high, joined[-1][1]))
-    return joined
+        else:
+            joined.append((low, high))
+    gaps = sorted((after[0] - before[1] for before, after in pairwise(joined)), reverse=True)
+    smallest = gaps[most - 1] if len(gaps) >= most else 0
+    found = joined[:1]
+    for low, high in joined[1:]:
+        if low - found[-1][1] > smallest:
+            found.append((low, high))
+        else:
+            found[-1] = (found[-1][0], high)
+    return found
 
 
 def slots_of(start: Column, end: Column | None = None, length: timedelta = HOUR) -> Column:

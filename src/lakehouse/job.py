@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
+from lakehouse.rules_history import RulesHistory
 from lakehouse.settings import Settings
 from lakehouse.tables import Lakehouse
 from lakehouse.tuning import MANY, Tuning
@@ -52,6 +53,7 @@ class Run:
     def __post_init__(self) -> None:
         self.lake = Lakehouse(self.spark, self.settings, self.job)
         self._tuning = Tuning(self.spark)
+        self._rules = RulesHistory(self.lake, self.settings.conf)
 
     def expect(self, rows: int) -> None:
         """Tell how many rows are waiting, those of the batch at hand included."""
@@ -64,6 +66,10 @@ class Run:
     def say(self, line: str) -> None:
         """Say what the job is at, in a line."""
         self.watcher.say(self.job, line)
+
+    def record_rules(self) -> None:
+        """Keep the text of the rules that are in force, if they are new; see `RulesHistory`."""
+        self._rules.record()
 
     def prepare_for(self, rows: int, behind: int = 0) -> None:
         """Get ready for a micro-batch of so many rows, with so many behind it."""

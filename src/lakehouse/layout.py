@@ -12,8 +12,8 @@ def lay_out_again(lake: Lakehouse, name: str, most: int = ROWS_OF_A_SWAPPED_FILE
     """Write rows anew, from the first on of a file that holds more than twice as many as it should.
 
     A swap writes all files that it touches to one, with what is new. Of a table whose last rows are touched
-    each time that one would grow for good, and each swap take longer. Open rows are left: refine writes all
-    of them each time.
+    each time that one would grow for good, and each swap take longer. Open rows are left: they
+    leave their files within the hour.
 
     Args:
         lake: the tables.

@@ -5,26 +5,33 @@ done, so the next job in line follows the rows of the one before it.
 """
 
 import threading
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from pyspark.sql import Row
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from lakehouse.arrow_frames import rows_of
 from lakehouse.contracts import TABLES
-from lakehouse.instants import as_utc
+from lakehouse.contracts.arrow import arrow_schema
+from lakehouse.instants import LAST, from_micros, to_micros
+from lakehouse.lookup import Lookup
 from lakehouse.recall import Recall, recall_of
 from lakehouse.tables import Lakehouse
+from lakehouse.time_pruner import TimePruner
 
 NAME = "ops.ledger"
 _RECENT = 500  # rows looked through before all are
+_TIMES = {column.name for column in TABLES[NAME].columns if column.type == "timestamp"}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of the ledger. Counts are rows; `position` and `heard` are ingest stamps."""
+    """A row of the ledger. Counts are rows; `position` and `heard` are ingest stamps.
+
+    The last four are those of `lakehouse.counters.Counts`.
+    """
 
     job: str
     batch_id: int
@@ -40,6 +47,10 @@ class Entry:
     late: int = 0
     watermark: datetime | None = None
     heard: datetime | None = None
+    spark_jobs: int | None = None
+    shuffles: int | None = None
+    commits: int | None = None
+    table_reads: int | None = None
 
 
 class Ledger:
@@ -61,8 +72,7 @@ class Ledger:
             known = self._recall.after(job, position, self._read_last)
             if known is not None:
                 return known
-        rows = self._lake.read(NAME).where((F.col("job") == job) & (F.col("position") > F.lit(position)))
-        return sorted(_entries(rows.collect()), key=lambda entry: (entry.position, entry.batch_id))
+        return _in_order(self._rows(job, TimePruner([(to_micros(position) + 1, to_micros(LAST))])))
 
     @property
     def told(self) -> int:
@@ -78,14 +88,17 @@ class Ledger:
 
     def positions(self) -> dict[str, datetime]:
         """By job, the ingest stamp that it is done up to."""
-        rows = self._lake.read(NAME).groupBy("job").agg(F.max("position").alias("position")).collect()
-        return {row.job: as_utc(row.position) for row in rows if row.position is not None}
+        rows = self._lake.find(NAME, Lookup(("job", "position")))
+        latest = rows.group_by("job").aggregate([("position", "max")])
+        return {
+            job: from_micros(at) for job, at in rows_of(latest, ("job", "position_max")) if at is not None
+        }
 
     def since(self, job: str, position: datetime) -> tuple[Entry | None, list[Entry]]:
         """The job's last row up to a position, if there is one, and those after it, in order."""
-        ours = self._lake.read(NAME).where(F.col("job") == job).orderBy(F.desc("batch_id"))
-        for rows in (ours.limit(_RECENT), ours):
-            entries = sorted(_entries(rows.collect()), key=lambda entry: (entry.position, entry.batch_id))
+        rows = self._rows(job).sort_by([("batch_id", "descending")])
+        for some in (rows.slice(0, _RECENT), rows):
+            entries = _in_order(some)
             before = [entry for entry in entries if entry.position <= position]
             if before or len(entries) < _RECENT:
                 break
@@ -93,9 +106,9 @@ class Ledger:
 
     def latest(self, job: str, rows: int) -> list[Entry]:
         """The job's latest rows that read so many rows together, or all, in order."""
-        found = self._lake.read(NAME).where(F.col("job") == job).orderBy(F.desc("batch_id")).limit(_RECENT)
+        found = self._rows(job).sort_by([("batch_id", "descending")]).slice(0, _RECENT)
         taken: list[Entry] = []
-        for entry in sorted(_entries(found.collect()), key=lambda entry: -entry.batch_id):
+        for entry in _entries(found):
             taken.insert(0, entry)
             if sum(each.input_rows for each in taken) >= rows:
                 break
@@ -103,23 +116,22 @@ class Ledger:
 
     def rows_read(self, job: str) -> int:
         """Rows that the job has read so far, all told."""
-        found = self._lake.read(NAME).where(F.col("job") == job).agg(F.sum("input_rows").alias("rows"))
-        return found.collect()[0].rows or 0
+        return pc.sum(self._rows(job)["input_rows"]).as_py() or 0
 
     def record(self, entry: Entry) -> None:
         """Write a row."""
-        # literals, since rows that Python hands over are read by a Python process that has to start first
-        values = [
-            F.lit(getattr(entry, column.name)).cast(column.type).alias(column.name)
-            for column in TABLES[NAME].columns
-        ]
-        self._lake.append(NAME, self._lake.spark.range(1).coalesce(1).select(*values))
+        self._lake.append(NAME, pa.Table.from_pylist([vars(entry)], arrow_schema(TABLES[NAME])))
         if self._recall is not None:
             self._recall.add(entry)
 
     def _read_last(self, job: str) -> Entry | None:
-        rows = self._lake.read(NAME).where(F.col("job") == job).orderBy(F.desc("batch_id")).limit(1)
-        return next(iter(_entries(rows.collect())), None)
+        rows = self._rows(job)
+        last = rows.filter(pc.equal(rows["batch_id"], pc.max(rows["batch_id"])))
+        return next(iter(_entries(last)), None)
+
+    def _rows(self, job: str, near: TimePruner | None = None) -> pa.Table:
+        wanted = Lookup(TABLES[NAME].column_names, near, "position", key=("job", [job]))
+        return self._lake.find(NAME, wanted)
 
 
 def now() -> datetime:
@@ -127,9 +139,13 @@ def now() -> datetime:
     return datetime.now(timezone.utc)
 
 
-def _entries(rows: Iterable[Row]) -> list[Entry]:
-    return [Entry(**{name: _read(value) for name, value in row.asDict().items()}) for row in rows]
+def _in_order(rows: pa.Table) -> list[Entry]:
+    return sorted(_entries(rows), key=lambda entry: (entry.position, entry.batch_id))
 
 
-def _read(value: Any) -> Any:
-    return as_utc(value) if isinstance(value, datetime) else value
+def _entries(rows: pa.Table) -> list[Entry]:
+    return [Entry(**{name: _read(name, value) for name, value in row.items()}) for row in rows.to_pylist()]
+
+
+def _read(name: str, value: Any) -> Any:
+    return from_micros(value) if name in _TIMES and value is not None else value

@@ -8,6 +8,7 @@ from pathlib import Path
 from lakehouse.compaction import compact, fit, keep_replaced, prepare, remove_replaced
 from lakehouse.compare_and_swap import COLLISIONS
 from lakehouse.contracts import LOCKS, TABLES
+from lakehouse.declaring import exists
 from lakehouse.job import Run
 from lakehouse.layout import lay_out_again
 from lakehouse.ledger import Ledger
@@ -23,7 +24,7 @@ def maintain(run: Run) -> None:
     if not run.settings.catalog:
         prepare(run.spark)
     kept = retention(run.settings.vacuum_retention, Ledger(run.lake).positions())
-    there = [name for name in TABLES if run.lake.is_there(name)]
+    there = [name for name in TABLES if exists(run.spark, run.settings, name)]
     run.expect(len(there))
     for name in there:
         if run.stop.is_set():

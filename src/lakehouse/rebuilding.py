@@ -79,6 +79,7 @@ def _rebuild(run: Run, name: str, definition: Definition) -> None:
             return
         started_at = now()
         run.say(f"{name}: computing")
+        run.record_rules()
         run.lake.read(name)  # so that its commit is refused if another application changes the table first
         rows = definition.compute(run)
         if definition.put:

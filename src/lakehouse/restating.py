@@ -1,13 +1,15 @@
 """Rows put in the place of others, and no more written than has changed."""
 
-from datetime import datetime
+from datetime import date, datetime
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakehouse.contracts import TABLES, Table
+from lakehouse.contracts.table import GONE
 from lakehouse.frames import settle
-from lakehouse.merging import GONE
+from lakehouse.instants import to_micros
+from lakehouse.merging import Scope
 from lakehouse.tables import Lakehouse
 
 
@@ -35,7 +37,7 @@ def restate(
         F.count("_stood_at").alias("in_place"),
     ).collect()[0]
     if row.in_place:
-        scope = F.col(f"t.{time}").between(F.lit(row.low), F.lit(row.high))
+        scope = Scope(time=time, low=_end(row.low), high=_end(row.high))
         lake.apply(name, changes.drop("_stood_at"), upto, scope, **told)
     elif row.rows:
         lake.append(name, changes, upto, **told)
@@ -63,3 +65,7 @@ def _changes(old: DataFrame, new: DataFrame, table: Table) -> DataFrame:
         F.col(f"_old.{table.event_time}").alias("_stood_at"),
         F.col("_new").isNull().alias(GONE),
     ).select("_row.*", "_stood_at", GONE)
+
+
+def _end(at: date) -> int | date:
+    return to_micros(at) if isinstance(at, datetime) else at

@@ -2,9 +2,10 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
-import yaml
+from lakehouse.bundle_file import parse_yaml
 
 LENGTH = 12
 
@@ -17,6 +18,24 @@ def rules_version(conf: Path) -> str:
 
     Returns:
         12 hexadecimal digits.
+
+    Raises:
+        MillraceError: if a file isn't valid YAML.
     """
-    said = {file.stem: yaml.safe_load(file.read_text()) for file in sorted(conf.glob("*.yml"))}
+    return version_of_texts(read_rule_texts(conf))
+
+
+def rule_files(conf: Path) -> list[Path]:
+    """The files that the version is derived from, in order."""
+    return sorted(conf.glob("*.yml"))
+
+
+def read_rule_texts(conf: Path) -> dict[str, str]:
+    """By name of the file, what stands in it, comments and all."""
+    return {file.name: file.read_text(encoding="utf-8") for file in rule_files(conf)}
+
+
+def version_of_texts(texts: Mapping[str, str]) -> str:
+    """The version of these files; see `rules_version`."""
+    said = {name.removesuffix(".yml"): parse_yaml(text, name) for name, text in texts.items()}
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:LENGTH]

@@ -1,6 +1,7 @@
 """The Spark session of a local or stand-alone application."""
 
 import os
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,7 +29,6 @@ _SESSION = {
     "spark.buffer.pageSize": "2m",
     "spark.sql.codegen.cache.maxEntries": "5000",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
-    "spark.sql.variant.allowDuplicateKeys": "true",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.ui.enabled": "false",
@@ -72,6 +72,7 @@ def build_session(
     """
     os.environ["TZ"] = "UTC"
     time.tzset()  # else this process goes on in the machine's zone, and times collected are off by it
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers take the first python3 of the path
     cores = cores or os.cpu_count() or 2
     scratch = settings.home / "spark"
     scratch.mkdir(parents=True, exist_ok=True)

@@ -1,10 +1,8 @@
-"""Tables as they stood before rows that nobody is to see yet: their commits tell which versions those are."""
+"""Versions of tables before rows that nobody is to see yet: their commits tell which those are."""
 
 import math
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-
-from pyspark.sql import DataFrame
 
 from lakehouse.commits import Commit
 from lakehouse.instants import to_micros
@@ -12,9 +10,9 @@ from lakehouse.tables import Lakehouse
 
 
 class Standing:
-    """Tables without what was written for rows after an ingest stamp, whatever is written meanwhile.
+    """Tables without what was written for rows after an ingest stamp, whatever is written since.
 
-    To be what a job reads: `lake.standing = Standing(lake, …)`.
+    To be what a job reads: `lake.pinned = Standing(lake, …)`.
 
     Args:
         lake: the tables.
@@ -29,15 +27,14 @@ class Standing:
         self._lake = lake
         self._upto = (to_micros(upto), math.inf if heard is None else to_micros(heard))
         self._filled_by = filled_by
-        self._frames: dict[str, DataFrame] = {}
+        self._versions: dict[str, int] = {}
 
-    def __call__(self, name: str) -> DataFrame | None:
-        """The table, the same at each call; None if it is none of those to be held back."""
-        if name in self._filled_by and name not in self._frames:
+    def __call__(self, name: str) -> int | None:
+        """The table's version, the same at each call; None if it is none of those to be held back."""
+        if name in self._filled_by and name not in self._versions:
             commits = self._lake.commits(name)
-            version = version_upto(commits, self._upto, self._filled_by[name])
-            self._frames[name] = self._lake.spark.read.option("versionAsOf", version).table(name)
-        return self._frames.get(name)
+            self._versions[name] = version_upto(commits, self._upto, self._filled_by[name])
+        return self._versions.get(name)
 
 
 def version_upto(commits: Iterable[Commit], upto: tuple[int, float], filled_by: str) -> int:

@@ -1,26 +1,30 @@
 """Reading and writing the published tables; but for compaction, nothing else in the house touches Delta."""
 
-import json
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
-from delta.exceptions import MetadataChangedException
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
+from lakehouse.arrow_frames import to_frame
+from lakehouse.arrow_times import in_micros
 from lakehouse.commits import Commit, read_commits
 from lakehouse.compare_and_swap import CompareAndSwap, Transaction
 from lakehouse.contracts import LOCKS, TABLES
-from lakehouse.declaring import DeclaredTables, place_of
-from lakehouse.frames import ROWS_OF_A_FILE, ROWS_OF_A_SWAPPED_FILE, in_stretches, settle
+from lakehouse.contracts.arrow import typed
+from lakehouse.counters import TableCounter
+from lakehouse.declaring import DeclaredTables
 from lakehouse.instants import from_micros, to_micros
-from lakehouse.merging import GONE, all_of, merge_changes
+from lakehouse.local_access import LocalAccess, LocalTables
+from lakehouse.lookup import Lookup
+from lakehouse.merging import Scope
 from lakehouse.settings import Settings
-from lakehouse.telling import Telling
+from lakehouse.spark_tables import SparkTables, settled_columns
 
 _LOCKS: dict[str, threading.RLock] = defaultdict(threading.RLock)
 _REWRITES: Counter[str] = Counter()
@@ -33,13 +37,17 @@ class Lakehouse:
     went. So a table knows by itself how far it has been filled, and a job that starts again after a
     crash asks the table, not a file beside it.
 
+    Rows that are given as an Arrow table are few: in a warehouse of its own they are written without Spark.
+
     Args:
         spark: a session of the job's own, since some settings of a commit belong to the session.
         settings: the settings in force.
         job: the job's name, written into its commits.
 
     Attributes:
-        standing: what is read instead of a table, if not None.
+        pinned: by name of a table, the version that is read instead of the latest, if there is one.
+        counter: commits made and tables looked up.
+        local: what reads and writes tables without Spark, if they can be.
         in_one_file: whether rows that are added are few: each file costs whoever reads the table.
     """
 
@@ -47,29 +55,39 @@ class Lakehouse:
         self.spark = spark
         self.settings = settings
         self.job = job
-        self.standing: Callable[[str], DataFrame | None] = lambda _: None
+        self.pinned: Callable[[str], int | None] = lambda _: None
+        self.counter = TableCounter()
         self.in_one_file = False
-        self._telling = Telling(spark)
         self._swap = CompareAndSwap(self.commits, job) if settings.catalog else None
         self._layer = ""
         self._declared = DeclaredTables(spark, settings)
         if settings.catalog:  # by SQL: the API would load the catalog under whichever session is active
             spark.sql(f"SET CATALOG `{settings.catalog}`")
-        spark.conf.set("spark.databricks.delta.replaceWhere.constraintCheck.enabled", "false")
-        spark.conf.set("spark.databricks.delta.merge.materializeSource", "none")  # `swap` settles it
+        self._tables = SparkTables(spark)
+        self.local = LocalAccess(settings)
 
     def read(self, name: str) -> DataFrame:
-        """The table as it is now, or as `standing` has it; created empty if it wasn't there."""
+        """The table as it is now, or as `pinned` has it; created empty if it wasn't there."""
+        self._look_up(name)
+        return self._tables.read(TABLES[name], self.pinned(name))
+
+    def find(self, name: str, wanted: Lookup) -> pa.Table:
+        """Rows of the table as `read` has it, on the driver, times in microseconds."""
         self._declared.ensure(name)
-        self._note(name)
-        stood = self.standing(name)
-        return self.spark.table(name) if stood is None else stood
+        local = self.local.of(name)
+        if local is None:
+            return in_micros(wanted.of_frame(self.read(name)).toArrow())
+        self._look_up(name)
+        return local.find(TABLES[name], wanted, self.pinned(name))
 
-    def is_there(self, name: str) -> bool:
-        """Whether a table has been made yet."""
-        return not place_of(self.spark, self.settings, name)[0]
+    def version(self, name: str) -> int:
+        """The version of the table that `read` and `find` have."""
+        pinned = self.pinned(name)
+        return next(self.commits(name))[0] if pinned is None else pinned
 
-    def append(self, name: str, rows: DataFrame, upto: datetime | None = None, **told: int) -> None:
+    def append(
+        self, name: str, rows: DataFrame | pa.Table, upto: datetime | None = None, **told: int
+    ) -> None:
         """Add rows in one commit.
 
         Args:
@@ -82,68 +100,30 @@ class Lakehouse:
 
     def append_once(self, name: str, rows: DataFrame, app: str, version: int) -> None:
         """Add rows in one commit, unless `app` has committed `version` or a later one already."""
-        metadata = self._metadata(None, app=app, version=version)
-        self._write(name, rows, "append", metadata, txnAppId=app, txnVersion=version)
+        known = self._metadata(None, app=app, version=version)
+        self._write(name, rows, "append", known, txnAppId=app, txnVersion=version)
 
-    def replace_where(self, name: str, condition: str, rows: DataFrame, upto: datetime | None = None) -> None:
-        """Swap the rows that meet a condition for others, and add the rest, in one commit.
-
-        Args:
-            name: the table.
-            condition: SQL: what goes.
-            rows: what comes, whether it meets the condition or not.
-            upto: ingest stamp that the table's input is done up to with this commit.
-        """
-        self._write(name, rows, "overwrite", self._metadata(upto), replaceWhere=condition)
+    def replace_where(self, name: str, condition: str, rows: DataFrame) -> None:
+        """Put rows in the place of those that meet a condition, in SQL, in one commit."""
+        self._write(name, rows, "overwrite", self._metadata(None), replaceWhere=condition)
+        _REWRITES[self._key(name)] += 1
 
     def overwrite(self, name: str, rows: DataFrame, **told: int) -> None:
-        """Swap all rows for others, in one commit. What other jobs wrote of theirs stays to be found.
-
-        Files hold stretches of time, as they do where rows come in bit by bit: so they can be left out.
-        """
-        self._declared.ensure(name)
+        """Swap all rows for others, in one commit. What other jobs wrote of theirs stays to be found."""
         table = TABLES[name]
-        laid_out = settle(rows.select(*table.column_names))
-        most = ROWS_OF_A_SWAPPED_FILE if table.is_swapped else ROWS_OF_A_FILE
-        if table.event_time:
-            laid_out = in_stretches(laid_out, table.event_time, most)
+        self._declared.ensure(name)
+        laid_out = settled_columns(table, rows)
 
         def write(transaction: Transaction, more: Mapping[str, object]) -> None:
-            metadata = json.dumps({**self._metadata(None, **told), **more})
-            writer = laid_out.write.format("delta").mode("overwrite").options(**transaction)
-            writer = writer.option("userMetadata", metadata)
-            if self.settings.catalog:
-                writer.saveAsTable(name)
-            else:
-                layer, short = name.split(".")
-                writer.save(str(self.settings.warehouse / layer / short))
+            metadata = {**self._metadata(None, **told), **more}
+            self._tables.overwrite(table, laid_out, metadata, transaction, self._folder(name))
 
         self._commit(name, write)
         _REWRITES[self._key(name)] += 1
-        self._declared.is_empty.discard(name)
 
-    def swap(
-        self, name: str, gone: DataFrame | None, rows: DataFrame, upto: datetime, scope: Column, **told: int
+    def apply(
+        self, name: str, changes: DataFrame | pa.Table, upto: datetime, scope: Scope, **told: int
     ) -> None:
-        """Take rows out and put rows in, in one commit. Doing it again changes nothing.
-
-        Args:
-            name: the table.
-            gone: key columns of what goes; a key that is in `rows` too is replaced. None: nothing else goes.
-            rows: what comes.
-            upto: ingest stamp that the table's input is done up to with this commit.
-            scope: a condition on the table, as `t`, that every key concerned meets: it prunes files.
-            told: what else the commit says.
-        """
-        table = TABLES[name]
-        changes = rows.select(*table.column_names, F.lit(False).alias(GONE))
-        if gone is not None:
-            same = [F.col(f"a.{key}").eqNullSafe(F.col(f"b.{key}")) for key in table.key]
-            leaving = gone.select(*table.key).alias("a").join(rows.alias("b"), all_of(same), "left_anti")
-            changes = changes.unionByName(leaving.withColumn(GONE, F.lit(True)), allowMissingColumns=True)
-        self.apply(name, settle(changes), upto, scope, **told)
-
-    def apply(self, name: str, changes: DataFrame, upto: datetime, scope: Column, **told: int) -> None:
         """Make changes to rows, in one commit. Doing it again changes nothing.
 
         Args:
@@ -151,18 +131,20 @@ class Lakehouse:
             changes: its columns and `GONE`: whether the row with that key goes; else it comes, or replaces
                 the one with its key. Settled, each key once.
             upto: ingest stamp that the table's input is done up to with this commit.
-            scope: as of `swap`.
+            scope: what every key concerned meets in the table: it prunes files.
             told: what else the commit says.
         """
-        self._declared.ensure(name)
+        table, local = TABLES[name], self._local_for(name, changes)
 
         def write(transaction: Transaction, more: Mapping[str, object]) -> None:
-            metadata = json.dumps({**self._metadata(upto, **told), **more})
-            with self._telling.say(metadata, transaction):
-                merge_changes(self.spark, TABLES[name], changes, scope)
+            metadata = {**self._metadata(upto, **told), **more}
+            if local is not None:
+                with self._apart_from_compaction(name):
+                    local.merge(table, changes, scope, metadata)
+            else:
+                self._tables.merge(table, self._frame(name, changes), scope, metadata, transaction)
 
         self._commit(name, write)
-        self._declared.is_empty.discard(name)
         _REWRITES[self._key(name)] += 1
 
     def filled_upto(self, name: str) -> datetime | None:
@@ -174,9 +156,8 @@ class Lakehouse:
         """What this job wrote of its last commit to a table; empty if it made none."""
         self._declared.ensure(name)
         self._note(name)
-        last: Mapping[str, Any] = {}
-        if name not in self._declared.is_empty:
-            last = next((told for _, told in self.commits(name) if told.get("job") == self.job), {})
+        commits = () if name in self._declared.is_empty else self.commits(name)
+        last: Mapping[str, Any] = next((told for _, told in commits if told.get("job") == self.job), {})
         if self._swap and TABLES[name].layer in LOCKS:
             self._swap.rely_on(name, last)
         return last
@@ -184,9 +165,7 @@ class Lakehouse:
     def commits(self, name: str) -> Iterator[Commit]:
         """Version of each commit to a table, and what it says of itself; the latest first."""
         self._declared.ensure(name)
-        layer, short = name.split(".")
-        folder = None if self.settings.catalog else self.settings.warehouse / layer / short
-        return read_commits(self.spark, name, folder)
+        return read_commits(self.spark, name, self._folder(name))
 
     @contextmanager
     def exclusive(self, name: str) -> Iterator[None]:
@@ -210,27 +189,48 @@ class Lakehouse:
         return _REWRITES[self._key(name)]
 
     def _write(
-        self, name: str, rows: DataFrame, mode: str, metadata: Mapping[str, object], **options: str | int
+        self,
+        name: str,
+        rows: DataFrame | pa.Table,
+        mode: str,
+        metadata: Mapping[str, object],
+        **options: str | int,
     ) -> None:
-        self._declared.ensure(name)
-        rows = rows.select(*TABLES[name].column_names)
-        writer = (rows.coalesce(1) if self.in_one_file else rows).write.format("delta").mode(mode)
+        table, local = TABLES[name], self._local_for(name, rows)
 
         def write(transaction: Transaction, more: Mapping[str, object]) -> None:
-            described = writer.options(userMetadata=json.dumps({**metadata, **more}))
-            described = described.options(**options, **transaction)
-            try:
-                described.saveAsTable(name)
-            except MetadataChangedException:  # by another job; nothing was committed
-                described.saveAsTable(name)
+            said = {**metadata, **more}
+            if local is not None:
+                with self._apart_from_compaction(name):
+                    local.append(table, rows, said)
+            else:
+                frame = self._frame(name, rows)
+                few = frame.coalesce(1) if self.in_one_file else frame
+                self._tables.write(table, few, mode, said, {**options, **transaction})
 
         self._commit(name, write)
-        self._declared.is_empty.discard(name)
-        if mode != "append":
-            _REWRITES[self._key(name)] += 1
+
+    def _apart_from_compaction(self, name: str) -> AbstractContextManager[object]:
+        """Spark overwrites a commit made at the same moment; who rewrites a layer has locked it."""
+        return nullcontext() if TABLES[name].layer in LOCKS else _LOCKS[self._key(name)]
+
+    def _local_for(self, name: str, rows: DataFrame | pa.Table) -> LocalTables | None:
+        self._declared.ensure(name)
+        return None if isinstance(rows, DataFrame) else self.local.of(name)
+
+    def _frame(self, name: str, rows: DataFrame | pa.Table) -> DataFrame:
+        return rows if isinstance(rows, DataFrame) else to_frame(self.spark, typed(TABLES[name], rows))
+
+    def _look_up(self, name: str) -> None:
+        self._declared.ensure(name)
+        self._note(name)
+        self.counter.add("table_reads")
 
     def _key(self, name: str) -> str:
         return f"{self.settings.warehouse}:{name}"
+
+    def _folder(self, name: str) -> Path | None:
+        return None if self.settings.catalog else self.settings.warehouse.joinpath(*name.split("."))
 
     def _note(self, name: str) -> None:
         if self._swap and TABLES[name].layer == self._layer:
@@ -238,11 +238,13 @@ class Lakehouse:
 
     def _commit(self, name: str, write: Callable[[Transaction, Mapping[str, object]], None]) -> None:
         """Commit; to what jobs rewrite in a catalog only if no other application has changed it."""
+        self._declared.ensure(name)
+        self.counter.add("commits")
         if self._swap and TABLES[name].layer in LOCKS:
             self._swap.commit(name, write)
         else:
             write({}, {})
+        self._declared.is_empty.discard(name)
 
     def _metadata(self, upto: datetime | None, **more: object) -> dict[str, object]:
-        reached = {} if upto is None else {"upto": to_micros(upto)}
-        return {"job": self.job, **reached, **more}
+        return {"job": self.job, **({} if upto is None else {"upto": to_micros(upto)}), **more}

@@ -1,12 +1,10 @@
 """How a session works through queries, by how much there is to do. Nothing but time and files hangs on it."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-_FUSING = "spark.sql.codegen.wholeStage"
 _FOR_FEW = {
     # Stamps stand in the code that Spark generates, so that of a micro-batch has never been seen before: it
     # is compiled for this micro-batch alone, and again by Java. That pays by the row.
@@ -46,25 +44,6 @@ class Tuning:
         few = rows < MANY and behind < LONG
         for name, value in (_FOR_FEW if few else self._usual).items():
             _try_to_set(self._spark, name, value)
-
-
-@contextmanager
-def unfused(spark: SparkSession) -> Iterator[None]:
-    """Let frames that are settled meanwhile be computed operator by operator.
-
-    Spark makes one method of a whole stage. Java compiles none of more than 8,000 bytes: one that works out
-    many columns has 30,000, and is interpreted for every row. An operator by itself is split into small
-    methods. They take longer to make, so it pays for many rows.
-
-    Args:
-        spark: a session that nobody else uses meanwhile.
-    """
-    before = _try_to_get(spark, _FUSING)
-    _try_to_set(spark, _FUSING, "false")
-    try:
-        yield
-    finally:
-        _try_to_set(spark, _FUSING, before)
 
 
 def _try_to_get(spark: SparkSession, name: str) -> str | None:

@@ -4,23 +4,31 @@ from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
 
-from gold.rules.models import DIRECT, ENDS, HALF_LIFE, Touch
+from folds.persons.models import DIRECT
+from folds.rule_numbers import RuleNumbers
+
+Touch = tuple[str, timedelta]  # channel, and how long before the conversion
 
 _DAY = timedelta(days=1)
 
 
-def work_out(model: str, touches: Sequence[Touch]) -> list[str]:
+def work_out(model: str, touches: Sequence[Touch], numbers: RuleNumbers) -> list[str]:
     """How each touch comes to its credit.
 
     Args:
-        model: a name of `gold.rules.models.MODELS`.
+        model: a name of `folds.persons.models.MODELS`.
         touches: of one conversion, earliest first; none at all is Direct's.
+        numbers: of the rules.
 
     Returns:
         As many lines as there are touches; one if there are none.
     """
     if not touches:
         return ["no touch in the look-back: all of it is Direct's"]
+    if model == "position_based":
+        return _position_based(touches, numbers.position_ends)
+    if model == "time_decay":
+        return _time_decay(touches, numbers.half_life)
     return _WORK[model](touches)
 
 
@@ -55,14 +63,14 @@ def _last(touches: Sequence[Touch]) -> list[str]:
 
 
 def _last_non_direct(touches: Sequence[Touch]) -> list[str]:
-    others = [number for number, touch in enumerate(touches) if touch.channel != DIRECT]
+    others = [number for number, touch in enumerate(touches) if touch[0] != DIRECT]
     if not others:
         return [f"{line}, and all are Direct" for line in _last(touches)]
 
     def say(number: int, touch: Touch) -> str:
         if number == others[-1]:
             return "the last that is not Direct"
-        return "Direct" if touch.channel == DIRECT else "not the last that is not Direct"
+        return "Direct" if touch[0] == DIRECT else "not the last that is not Direct"
 
     return [say(number, touch) for number, touch in enumerate(touches)]
 
@@ -71,19 +79,19 @@ def _linear(touches: Sequence[Touch]) -> list[str]:
     return [f"1 / {len(touches)}"] * len(touches)
 
 
-def _position_based(touches: Sequence[Touch]) -> list[str]:
+def _position_based(touches: Sequence[Touch], ends: float) -> list[str]:
     between = len(touches) - 2
     if between <= 0:
         return _linear(touches)
-    middle = f"{1 - 2 * ENDS:.2g} / {between}, between"
-    return [f"{ENDS}, the first", *[middle] * between, f"{ENDS}, the last"]
+    middle = f"{1 - 2 * ends:.2g} / {between}, between"
+    return [f"{ends}, the first", *[middle] * between, f"{ends}, the last"]
 
 
-def _time_decay(touches: Sequence[Touch]) -> list[str]:
-    weights = [2.0 ** -(touch.age / HALF_LIFE) for touch in touches]
+def _time_decay(touches: Sequence[Touch], half_life: timedelta) -> list[str]:
+    weights = [2.0 ** -(age / half_life) for _, age in touches]
     return [
-        f"2^-({touch.age / _DAY:.4g} d / {HALF_LIFE / _DAY:g} d) = {weight:.6g}, of {sum(weights):.6g}"
-        for touch, weight in zip(touches, weights, strict=True)
+        f"2^-({age / _DAY:.4g} d / {half_life / _DAY:g} d) = {weight:.6g}, of {sum(weights):.6g}"
+        for (_, age), weight in zip(touches, weights, strict=True)
     ]
 
 
@@ -92,6 +100,4 @@ _WORK = {
     "last": _last,
     "last_non_direct": _last_non_direct,
     "linear": _linear,
-    "position_based": _position_based,
-    "time_decay": _time_decay,
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from silver.rules.channels import Rule, Visit, host_of, load_channel_rules
+from folds.records.channels import Rule, Visit, host_of, load_channel_rules
 
 
 @dataclass(frozen=True)

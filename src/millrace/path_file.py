@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path as File
 
-from gold.rules.models import DIRECT
+from folds.persons.models import DIRECT
 from gold.rules.paths import Path
 from lakehouse.errors import MillraceError
 

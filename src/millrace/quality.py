@@ -5,6 +5,7 @@ from datetime import datetime
 
 import narwhals as nw
 
+from lakehouse.duckdb_sql import requoted
 from lakehouse.errors import MillraceError
 from lakehouse.expectations.conditions import ROW_COUNT, counted, is_about_values, unexpected
 from lakehouse.expectations.declared import HOURS, Expectation, Suite, load_suites
@@ -132,7 +133,7 @@ def _query(suite: Suite, expectation: Expectation, after: datetime, upto: dateti
         new = f"event_id IN (SELECT event_id FROM silver.events WHERE {new})"
     computed = "".join(f", {sql} AS {name}" for name, sql in suite.columns.items())
     source = f"SELECT *{computed}, '{table}' AS _table FROM {table} WHERE {new}"
-    return (
+    return requoted(
         f"SELECT {_columns(expectation)} FROM ({source}) WHERE ({counted(expectation)})"
         f" AND {unexpected(expectation)} LIMIT {_SHOWN}"
     )

@@ -4,15 +4,10 @@ import duckdb
 import polars as pl
 
 from lakehouse.contracts import TABLES
+from lakehouse.duckdb_sql import connect
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.reader import open_table
-
-_OF_SPARK = (
-    "unix_micros(instant) AS epoch_us(instant)",
-    "regexp_like(text, pattern) AS regexp_matches(text, pattern)",
-)
-"""Functions of Spark that expectations use, so that their conditions can be asked here."""
 
 
 def run_query(settings: Settings, query: str) -> pl.DataFrame:
@@ -21,9 +16,7 @@ def run_query(settings: Settings, query: str) -> pl.DataFrame:
     Raises:
         MillraceError: if the query is not valid, or names a table that isn't there.
     """
-    connection = duckdb.connect()
-    for macro in _OF_SPARK:
-        connection.execute(f"CREATE MACRO {macro}")
+    connection = connect()
     for name in TABLES:
         table = open_table(settings, name)
         if table is None:

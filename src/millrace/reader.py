@@ -79,7 +79,7 @@ def tables_of_other_rules(settings: Settings) -> list[str]:
     return [
         name
         for name, table in TABLES.items()
-        if _RULES in table.column_names and not _all_by(settings, name, now)
+        if _RULES in table.column_names and table.layer != "ops" and not _all_by(settings, name, now)
     ]
 
 

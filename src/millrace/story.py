@@ -5,8 +5,9 @@ from datetime import datetime
 
 import narwhals as nw
 
-from gold.rules.models import MODELS
-from gold.rules.refunds import load_refunds
+from folds.persons.models import MODELS
+from folds.persons.refunds import load_refunds
+from folds.rule_numbers import RuleNumbers, load_rule_numbers
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.table_scan import Row, rows_of, scan
@@ -20,6 +21,7 @@ class Story:
         conversion: its row of gold.conversions.
         anchor: the row whose touches count: its own, or that of the order which it takes back.
         trail: rows of gold.trails, in order.
+        numbers: of the rules in force.
         credits: by model, rows of gold.attribution, in order of position.
         touches: by touch_id, rows of gold.touches.
         rate: the row of silver.exchange_rates that the reporting value is at, if one was needed and known.
@@ -28,6 +30,7 @@ class Story:
     conversion: Row
     anchor: Row
     trail: list[Row]
+    numbers: RuleNumbers
     credits: dict[str, list[Row]]
     touches: dict[str, Row] = field(default_factory=dict)
     rate: Row | None = None
@@ -52,6 +55,7 @@ def tell_conversion(settings: Settings, wanted: str) -> Story:
         conversion=conversion,
         anchor=_anchor(settings, conversion),
         trail=_rows(settings, "gold.trails", mine, "step"),
+        numbers=load_rule_numbers(settings.conf),
         credits={model: [row for row in credits_ if row["model"] == model] for model in MODELS},
         touches={row["touch_id"]: row for row in touches},
         rate=_rate(settings, conversion),

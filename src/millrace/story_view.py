@@ -8,7 +8,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from gold.rules.models import Touch
 from millrace.arithmetic import share_out, work_out
 from millrace.story import Story
 from millrace.table_scan import Row
@@ -91,7 +90,7 @@ def _touches(story: Story) -> RenderableType:
     """The touches of the look-back; the same for every model."""
     rows = next((rows for rows in story.credits.values() if rows), [])
     if not any(row["touch_id"] for row in rows):
-        return Text("None in the 30 days before.")
+        return Text(f"None in the {story.numbers.look_back / timedelta(days=1):g} days before.")
     table = _table("", "when", "by", "channel", "campaign or promotion", "before")
     for row in rows:
         kind = story.touches.get(row["touch_id"], {}).get("kind", "")
@@ -110,10 +109,10 @@ def _models(story: Story) -> Iterator[RenderableType]:
 def _model(story: Story, model: str, rows: list[Row]) -> RenderableType:
     table = _table("", "channel", "why", "credit × value")
     at = story.anchor["converted_at"]
-    touches = [Touch(row["channel"], at - row["touched_at"]) for row in rows if row["touch_id"]]
+    touches = [(row["channel"], at - row["touched_at"]) for row in rows if row["touch_id"]]
     values = [row["credited_value"] for row in rows]
     parts = share_out(story.conversion["value"], [row["credit"] for row in rows], values)
-    for row, why, part in zip(rows, work_out(model, touches), parts, strict=True):
+    for row, why, part in zip(rows, work_out(model, touches, story.numbers), parts, strict=True):
         table.add_row(str(row["position"]), row["channel"], why, part)
     return table
 

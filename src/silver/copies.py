@@ -1,35 +1,51 @@
 """Copies by UID: the first record stays, whatever else differs."""
 
+from typing import Any
+
+import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from lakehouse.arrow_frames import rows_of
+from lakehouse.rows import local_rows
+
 PLACE = ("ingested_at", "topic", "partition", "offset")
-_ENTRY = ("event_id", "event_hash", *PLACE)
-_FIRST = ("first_topic", "first_partition", "first_offset")
+FIRST = ("first_topic", "first_partition", "first_offset")
+ENTRY = ("event_id", "event_hash", *PLACE)
+_COPY = [
+    pa.field("ingested_at", pa.timestamp("us", "UTC")),
+    pa.field("topic", pa.string()),
+    pa.field("partition", pa.int32()),
+    pa.field("offset", pa.int64()),
+    pa.field("first_topic", pa.string()),
+    pa.field("first_partition", pa.int32()),
+    pa.field("first_offset", pa.int64()),
+]
 
 
-def contest(candidates: DataFrame) -> DataFrame:
-    """The records that may become events, by UID and place: no rejects, no heartbeats."""
-    accepted = F.col("reason").isNull() & F.col("heartbeat_at").isNull()
-    return candidates.where(accepted).select(*_ENTRY)
-
-
-def find_copies(records: DataFrame, known: DataFrame) -> DataFrame:
+def find_copies(records: pa.Table, known: pa.Table) -> pa.Table:
     """Find the records that are copies, and whose.
 
     A record never counts as a copy of itself, so a micro-batch that runs again after its events were
     written comes to the same verdicts.
 
     Args:
-        records: of one micro-batch, as `contest` gives them.
-        known: silver.events of all time. Either may lack what has no UID in common with the rest: see
-            `silver.seen`.
+        records: `ENTRY` of one micro-batch's records that may become events; times in microseconds.
+        known: `ENTRY` of silver.events of all time. Either may lack what has no UID in common with the rest:
+            see `silver.seen`.
 
     Returns:
         One row a copy: ingested_at and coordinates, and `first_topic`, `first_partition`,
         `first_offset`: the record that stays.
     """
-    return tell_copies(records.unionByName(known.select(*records.columns)).distinct())
+    first: dict[str, tuple[Any, ...]] = {}
+    places = rows_of(records, ("event_id", *PLACE))
+    for event_id, *place in (*places, *rows_of(known, ("event_id", *PLACE))):
+        first[event_id] = min(first.get(event_id, tuple(place)), tuple(place))
+    copies = [
+        (*place, *first[event_id][1:]) for event_id, *place in places if tuple(place) != first[event_id]
+    ]
+    return local_rows(_COPY, copies)
 
 
 def tell_copies(everyone: DataFrame) -> DataFrame:
@@ -37,5 +53,5 @@ def tell_copies(everyone: DataFrame) -> DataFrame:
     first = F.min(F.struct(*PLACE)).over(Window.partitionBy("event_id"))
     copies = everyone.withColumn("first", first).where(F.struct(*PLACE) != F.col("first"))
     return copies.select(
-        *PLACE, *(F.col(f"first.{name.removeprefix('first_')}").alias(name) for name in _FIRST)
+        *PLACE, *(F.col(f"first.{name.removeprefix('first_')}").alias(name) for name in FIRST)
     )

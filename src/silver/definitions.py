@@ -6,6 +6,10 @@ from datetime import datetime
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from folds.records.parse_rules import load_parse_rules
+from folds.rule_numbers import load_rule_numbers
+from folds.visitors.bots import load_bot_rules
+from folds.visitors.rules import VisitorRules
 from lakehouse.contracts import TABLES, gold
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.silver import (
@@ -13,9 +17,12 @@ from lakehouse.contracts.silver import (
     DUPLICATE_EVENTS,
     EVENTS,
     EXCHANGE_RATES,
+    FOLDED,
     IDENTITIES,
+    LOCK,
     REJECTED_EVENTS,
 )
+from lakehouse.contracts.table import Table
 from lakehouse.frames import settle
 from lakehouse.instants import EPOCH
 from lakehouse.job import Run
@@ -23,29 +30,25 @@ from lakehouse.ledger import NAME as LEDGER
 from lakehouse.ledger import Ledger
 from lakehouse.rebuilding import Definition, reached
 from lakehouse.rules import rules_version
-from silver.bots import merge_bots, named_bots, quick_bots
-from silver.copies import contest, tell_copies
-from silver.growing import GROWING, LOCK, Growing
-from silver.identities import identify_visitors
-from silver.parse import load_rules
+from silver.copies import tell_copies
+from silver.judged import contest, judge_frame, take_verdict
 from silver.rates import merge_rates
-from silver.reading import Reader
-from silver.refine import judge, take_verdict
-from silver.rules.bots import load_bot_rules
+from silver.record_parser import RecordParser
 from silver.verdicts import DUPLICATE, EVENT, RATE, REJECTED
+from silver.visitor_fold import fold_rows
+from silver.visitors import COLUMNS, all_bots, all_identities
 
-_OF_VISITORS = ("visitor_id", "user_id", "user_agent", "event_time", "event_id")
 _GOLD = tuple(table.name for table in gold.TABLES)
 
 
 def judge_history(run: Run, upto: datetime) -> DataFrame:
     """All records up to an ingest stamp, as `silver.refine.judge` gives them, by the rules of now."""
     records = run.lake.read(KAFKA_RECORDS.name).where(F.col("ingested_at") <= F.lit(upto))
-    reader = Reader(load_rules(run.settings.conf), run.settings.exchange_rates_topic)
-    candidates = reader.read_carefully(records)
+    parser = RecordParser(load_parse_rules(run.settings.conf), run.settings.exchange_rates_topic)
+    candidates = parser.plan(records)
     clock = F.broadcast(settle(watermarks_before(run.lake.read(LEDGER))))
-    copies = settle(tell_copies(contest(candidates.where("rate IS NULL"))))
-    return judge(candidates.join(clock, "ingested_at", "left"), copies, F.col("watermark_before"))
+    copies = settle(tell_copies(contest(candidates)))
+    return judge_frame(candidates.join(clock, "ingested_at", "left"), copies, F.col("watermark_before"))
 
 
 def watermarks_before(ledger: DataFrame) -> DataFrame:
@@ -78,24 +81,25 @@ def _records_of(table: str, verdict: str) -> Callable[[Run], DataFrame]:
     return lambda run: take_verdict(judge_history(run, reached(run, "refine", table)), verdict)
 
 
-def _rows_of(table: Growing) -> Callable[[Run], DataFrame]:
-    return lambda run: _grown(run, table)
+def _rows_of(table: Table) -> Callable[[Run], DataFrame]:
+    return lambda run: _folded(run, table)
 
 
-def _grown(run: Run, table: Growing) -> DataFrame:
+def _folded(run: Run, table: Table) -> DataFrame:
     """Events on time as far as refine has brought them in, late ones as far as repair has."""
     repaired = F.lit(reached(run, "repair", table.name))
     events = take_verdict(judge_history(run, reached(run, "refine", table.name)), EVENT)
     known = events.where(~F.col("is_late") | (F.col("ingested_at") <= repaired))
     refined = Ledger(run.lake).last("refine")
     watermark = (refined.watermark if refined else None) or EPOCH
-    return table.mark_open(table.join(table.to_pieces(known)), watermark)
+    rules = VisitorRules.of(load_rule_numbers(run.settings.conf))
+    return fold_rows(known, table, rules, watermark)
 
 
 def _known_by(run: Run, table: str, compute: Callable[[DataFrame], DataFrame]) -> DataFrame:
     """What repair knows of visitors; rows that are as they were keep the ingest stamp that they have."""
     upto = reached(run, "repair", table)
-    events = settle(take_verdict(judge_history(run, upto), EVENT).select(*_OF_VISITORS))
+    events = settle(take_verdict(judge_history(run, upto), EVENT).select(*COLUMNS))
     standing = run.lake.read(table)
     facts = TABLES[table].facts
     stamps = {name: standing[name] for name in TABLES[table].column_names if name not in facts}
@@ -108,12 +112,12 @@ def _known_by(run: Run, table: str, compute: Callable[[DataFrame], DataFrame]) -
 
 
 def _identities(run: Run) -> DataFrame:
-    return _known_by(run, IDENTITIES.name, identify_visitors)
+    return _known_by(run, IDENTITIES.name, all_identities)
 
 
 def _bots(run: Run) -> DataFrame:
     rules = load_bot_rules(run.settings.conf)
-    return _known_by(run, BOTS.name, lambda events: merge_bots(named_bots(events, rules), quick_bots(events)))
+    return _known_by(run, BOTS.name, lambda events: all_bots(events, rules))
 
 
 def _rates(run: Run) -> DataFrame:
@@ -124,11 +128,11 @@ def _rates(run: Run) -> DataFrame:
 
 DEFINITIONS = {
     EVENTS.name: Definition(
-        _records_of(EVENTS.name, EVENT), LOCK, (*(table.name for table in GROWING), *_GOLD)
+        _records_of(EVENTS.name, EVENT), LOCK, (*(table.name for table in FOLDED), *_GOLD)
     ),
     REJECTED_EVENTS.name: Definition(_records_of(REJECTED_EVENTS.name, REJECTED), LOCK),
     DUPLICATE_EVENTS.name: Definition(_records_of(DUPLICATE_EVENTS.name, DUPLICATE), LOCK),
-    **{table.name: Definition(_rows_of(table), LOCK, _GOLD) for table in GROWING},
+    **{table.name: Definition(_rows_of(table), LOCK, _GOLD) for table in FOLDED},
     IDENTITIES.name: Definition(_identities, LOCK, _GOLD),
     BOTS.name: Definition(_bots, LOCK, _GOLD),
     EXCHANGE_RATES.name: Definition(_rates, LOCK, _GOLD),

@@ -2,49 +2,19 @@
 
 from datetime import datetime
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from lakehouse.arrow_frames import to_frame
+from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.silver import EXCHANGE_RATES
+from lakehouse.contracts.table import GONE
 from lakehouse.frames import settle
+from lakehouse.merging import Scope
+from lakehouse.rows import Rows
 from lakehouse.tables import Lakehouse
-from silver.clock import parse_instant
-from silver.money import parse_number
-from silver.steps import Steps
-from silver.wire import decode_object
-
-RATE = "decimal(19,10)"
-_FIELDS = "currency: string, rate: string, valid_from: string"
-_CODE = r"^[A-Za-z]{3}\z"
-_PLACE = ("ingested_at", "topic", "partition", "offset")
-
-
-def parse_rates() -> Steps:
-    """Read records of the topic of exchange rates.
-
-    Returns:
-        From the columns of bronze.kafka_records, `value` being `raw`, to `arrival_time`; `currency`, `rate`
-        and `valid_from`; `reason`, why it can't be used. Either that or the rate is null.
-    """
-    code, rate = F.col("message.currency"), parse_number(F.col("message.rate"), RATE)
-    read = {
-        "currency": F.when(code.rlike(_CODE), F.upper(code)),
-        "rate": F.when(rate > 0, rate),
-        "valid_from": F.timestamp_micros(parse_instant(F.col("message.valid_from"))),
-        "arrival_time": F.col("timestamp"),
-    }
-    whole = F.col("currency").isNotNull() & F.col("rate").isNotNull() & F.col("valid_from").isNotNull()
-    reason = (
-        F.when(F.col("raw").isNull() | (F.octet_length("raw") == 0), "empty")
-        .when(F.col("message").isNull(), "not_json")
-        .when(~whole, "bad_rate")
-    )
-    return [
-        *decode_object(_FIELDS),
-        read,
-        {"reason": reason},
-        {"rate": F.when(F.col("reason").isNull(), F.col("rate"))},
-    ]
+from silver.copies import PLACE
 
 
 def merge_rates(known: DataFrame, accepted: DataFrame) -> DataFrame:
@@ -54,33 +24,43 @@ def merge_rates(known: DataFrame, accepted: DataFrame) -> DataFrame:
 
     Args:
         known: silver.exchange_rates, every row of the currencies concerned at least.
-        accepted: records as `parse_rates` reads them, none that `known` has counted.
+        accepted: records as `silver.record_parser` gives them, none that `known` has counted.
 
     Returns:
         silver.exchange_rates.
     """
     new = accepted.withColumn("records", F.lit(1).cast("bigint"))
-    columns = ("currency", "valid_from", "records", "rate", *_PLACE)
+    columns = ("currency", "valid_from", "records", "rate", *PLACE)
     both = known.select(*columns).unionByName(new.select(*columns))
-    last = F.max(F.struct(*_PLACE, "rate"))
+    last = F.max(F.struct(*PLACE, "rate"))
     merged = both.groupBy("currency", "valid_from").agg(last.alias("last"), F.sum("records").alias("records"))
     following = F.lead("valid_from").over(Window.partitionBy("currency").orderBy("valid_from"))
     rates = merged.select("currency", "valid_from", "records", "last.*", following.alias("valid_to"))
     return rates.select(*EXCHANGE_RATES.column_names)
 
 
-def keep_rates(lake: Lakehouse, accepted: DataFrame, upto: datetime) -> None:
+def keep_rates(lake: Lakehouse, accepted: Rows, upto: datetime) -> None:
     """Bring accepted records into silver.exchange_rates.
 
     Args:
         lake: the tables.
-        accepted: records as `parse_rates` reads them, none that the table has counted.
+        accepted: records as `silver.record_parser` gives them, none that the table has counted.
         upto: ingest stamp that the table's input is done up to with this.
     """
-    new = settle(accepted)
+    new = _in_spark(lake, accepted)
     if new.isEmpty():
         return
     theirs = F.broadcast(new.select("currency").distinct())
     known = settle(lake.read(EXCHANGE_RATES.name).join(theirs, "currency", "left_semi"))
-    changed = settle(merge_rates(known, new).subtract(known.select(*EXCHANGE_RATES.column_names)))
-    lake.swap(EXCHANGE_RATES.name, None, changed, upto, F.lit(True))
+    changed = merge_rates(known, new).subtract(known.select(*EXCHANGE_RATES.column_names))
+    lake.apply(EXCHANGE_RATES.name, settle(changed.withColumn(GONE, F.lit(False))), upto, Scope())
+
+
+def _in_spark(lake: Lakehouse, accepted: Rows) -> DataFrame:
+    """The records as a frame: there are few rates, and what they come to is left to Spark."""
+    if isinstance(accepted, DataFrame):
+        return settle(accepted)
+    schema = arrow_schema(EXCHANGE_RATES)
+    fields = [schema.field(name) for name in ("currency", "valid_from", "rate", *PLACE)]
+    rows = accepted.select([field.name for field in fields]).cast(pa.schema(fields))
+    return to_frame(lake.spark, rows)

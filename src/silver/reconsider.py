@@ -2,21 +2,21 @@
 
 from pyspark.sql import functions as F
 
+from folds.records.parse_rules import load_parse_rules
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.silver import REJECTED_EVENTS
 from lakehouse.entry_point import Job
 from lakehouse.job import Run
 from silver.copies import PLACE
-from silver.parse import load_rules
-from silver.reading import Reader
+from silver.record_parser import RecordParser
 
 
 def reconsider(run: Run) -> None:
     """Say of each reason how many records were refused for it, and how many would not be refused now."""
     refused = run.lake.read(REJECTED_EVENTS.name).select(*PLACE, F.col("reason").alias("was"))
     records = run.lake.read(KAFKA_RECORDS.name).join(refused.select(*PLACE), list(PLACE), "left_semi")
-    reader = Reader(load_rules(run.settings.conf), run.settings.exchange_rates_topic)
-    now = reader.read_carefully(records).select(*PLACE, "reason")
+    parser = RecordParser(load_parse_rules(run.settings.conf), run.settings.exchange_rates_topic)
+    now = parser.plan(records).select(*PLACE, "reason")
     either = (
         refused.join(now, list(PLACE), "left")
         .groupBy("was")

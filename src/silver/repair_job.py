@@ -1,8 +1,8 @@
 """The repair job: late rows into what was written without them."""
 
 from lakehouse.batches import follow
+from lakehouse.contracts.silver import LOCK
 from lakehouse.job import Run
-from silver.growing import LOCK
 from silver.repair import Repair
 
 

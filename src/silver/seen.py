@@ -1,17 +1,23 @@
 """The UIDs seen so far, by hash: an index in memory over silver.events."""
 
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+import pyarrow.compute as pc
 
-from lakehouse.instants import EPOCH, from_micros, to_micros
-from silver.runs import Matches, Runs
+from lakehouse.instants import EPOCH, to_micros
+from lakehouse.lookup import Lookup
+from lakehouse.time_pruner import TimePruner
+from silver.copies import ENTRY
+from silver.runs import Runs
 
-_SLICE = 4_000_000  # rows collected at a time
+_SLICE = 4_000_000  # rows taken in at a time
 _MOST_SPANS = 64  # spans of stamps that a look-up names
+
+Find = Callable[[Lookup], pa.Table]
+"""Looks up silver.events."""
 
 
 class Seen:
@@ -23,57 +29,46 @@ class Seen:
     how the job before ended. Once the table was rewritten, it has to be made anew.
 
     Args:
-        known: silver.events, as it is when the job starts.
+        find: looks up silver.events.
+        rows_by_stamp: how many events it has by ingest stamp, in microseconds, in order.
     """
 
-    def __init__(self, known: DataFrame) -> None:
+    def __init__(self, find: Find, rows_by_stamp: Collection[tuple[int, int]] = ()) -> None:
+        self._find = find
         self._runs = Runs()
-        self._upto = EPOCH
+        self._upto = to_micros(EPOCH)
         rows = 0
-        stamps = known.groupBy("ingested_at").count().orderBy("ingested_at").collect()
-        for row in stamps:
-            rows += row["count"]
-            if rows >= _SLICE or row is stamps[-1]:
-                self.follow(known, from_micros(to_micros(row.ingested_at)))
+        for number, (stamp, count) in enumerate(rows_by_stamp, start=1):
+            rows += count
+            if rows >= _SLICE or number == len(rows_by_stamp):
+                self._follow(stamp)
                 rows = 0
 
-    def follow(self, known: DataFrame, upto: datetime) -> None:
-        """Take in the events that were written since, up to an ingest stamp."""
-        if upto <= self._upto:
-            return
-        stamp = F.col("ingested_at")
-        new = known.where((stamp > F.lit(self._upto)) & (stamp <= F.lit(upto)))
-        columns = new.select("event_hash", F.unix_micros(stamp).alias("stamp")).toArrow()
-        self._runs.add(columns["event_hash"].to_numpy(), columns["stamp"].to_numpy())
-        self._upto = upto
-
-    def narrow(self, records: DataFrame, known: DataFrame, after: datetime) -> tuple[DataFrame, DataFrame]:
+    def narrow(self, records: pa.Table, after: datetime) -> tuple[pa.Table, pa.Table]:
         """Leave out what can't be a copy, and what no record of a micro-batch can be a copy of.
 
         Args:
-            records: of one micro-batch, with `event_hash`.
-            known: silver.events.
+            records: `silver.copies.ENTRY` of one micro-batch.
             after: ingest stamp done before the micro-batch. Events behind it are its own, written before it
                 was broken off; they are among its records.
 
         Returns:
-            The records whose hash stands in the micro-batch twice or was seen before, and the events before
-            it with such a hash.
+            The records whose hash is in the micro-batch twice or was seen before, and `ENTRY` of the events
+            before it with such a hash.
         """
-        self.follow(known, after)
-        hashes = records.select("event_hash").toArrow()["event_hash"].to_numpy()
-        unique, counts = np.unique(hashes, return_counts=True)
+        self._follow(to_micros(after))
+        unique, counts = np.unique(records["event_hash"].to_numpy(), return_counts=True)
         before = self._runs.find(unique).upto(to_micros(after))
         suspects = np.union1d(unique[counts > 1], before.hashes)
-        table = pa.table({"event_hash": suspects})
-        few = F.broadcast(records.sparkSession.createDataFrame(table))
-        near = known.where(_seen_at(before))
-        return records.join(few, "event_hash", "left_semi"), near.join(few, "event_hash", "left_semi")
+        stamps = TimePruner(before.spans(_MOST_SPANS))
+        known = self._find(Lookup(ENTRY, stamps, "ingested_at", key=("event_hash", suspects.tolist())))
+        return records.filter(pc.is_in(records["event_hash"], pa.array(suspects, pa.int64()))), known
 
-
-def _seen_at(matches: Matches) -> Column:
-    condition = F.lit(False)
-    for first, last in matches.spans(_MOST_SPANS):
-        span = F.col("ingested_at").between(F.lit(from_micros(first)), F.lit(from_micros(last)))
-        condition = condition | span
-    return condition
+    def _follow(self, upto: int) -> None:
+        """Take in the events that were written since, up to an ingest stamp."""
+        if upto <= self._upto:
+            return
+        stamps = TimePruner([(self._upto + 1, upto)])
+        new = self._find(Lookup(("event_hash", "ingested_at"), stamps, "ingested_at"))
+        self._runs.add(new["event_hash"].to_numpy(), new["ingested_at"].to_numpy())
+        self._upto = upto

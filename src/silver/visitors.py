@@ -1,24 +1,31 @@
-"""What a micro-batch's events say of their visitors: who they are, and which are no persons."""
+"""What events say of their visitors: who they are, and which are no persons."""
 
-from collections.abc import Sequence
-from datetime import datetime, timedelta
-from functools import partial
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
+from folds.visitors.bots import Bot, BotRules, find_bot, load_bot_rules
+from folds.visitors.identities import Identity, identify_visitor
+from lakehouse.arrow_frames import rows_of, transpose
 from lakehouse.batches import Batch
-from lakehouse.beside import side_by_side
+from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.silver import BOTS, EVENTS, IDENTITIES
-from lakehouse.frames import settle
-from lakehouse.intervals import covered, intervals, slots_of
+from lakehouse.contracts.table import GONE, Table
+from lakehouse.grouped import GroupedRows, Groups
+from lakehouse.instants import to_micros
 from lakehouse.job import Run
+from lakehouse.lookup import Lookup
+from lakehouse.merging import Scope
+from lakehouse.rows import local_rows, with_key
 from lakehouse.rules import rules_version
-from silver.bots import merge_bots, named_bots, quick_bots
-from silver.identities import identify_visitors, merge_identities
-from silver.rules.bots import SPAN, load_bot_rules
+from lakehouse.time_pruner import TimePruner
 
-_SLOT = timedelta(minutes=1)
+COLUMNS = ("visitor_id", "user_id", "user_agent", "event_time", "event_id")
+"""Columns of silver.events that say it."""
 
 
 class Visitors:
@@ -36,38 +43,124 @@ class Visitors:
 
     def __call__(self, batch: Batch) -> None:
         """Take in the events of one micro-batch, late ones included."""
-        events = self._run.lake.read(EVENTS.name).where(batch.covers())
-        fresh = settle(events.select("visitor_id", "user_id", "user_agent", "event_time", "event_id"))
-        said = F.count("user_id").alias("said")
-        found = fresh.agg(said, slots_of(F.col("event_time"), length=_SLOT).alias("slots")).collect()[0]
-        tasks = [partial(self._identify, fresh, batch)] if found.said else []
-        tasks += [partial(self._tell_bots, fresh, found.slots, batch)] if found.slots else []
-        side_by_side(tasks)
+        stamps = TimePruner([(to_micros(batch.after) + 1, to_micros(batch.upto))])
+        events = self._run.lake.find(EVENTS.name, Lookup(COLUMNS, stamps, "ingested_at"))
+        if events.num_rows:
+            self._identify(events, batch)
+            self._find_bots(events, batch)
 
-    def _identify(self, fresh: DataFrame, batch: Batch) -> None:
-        identities = self._known(IDENTITIES.name, fresh.where(F.col("user_id").isNotNull()))
-        merged = merge_identities(identities, identify_visitors(fresh))
-        self._keep(IDENTITIES.name, merged.subtract(identities), batch)
+    def _identify(self, events: pa.Table, batch: Batch) -> None:
+        said = _said(rows_of(events, ("visitor_id", "event_time", "event_id", "user_id")))
+        known = self._known(IDENTITIES, Identity, said)
+        found = (identify_visitor(visitor, theirs, known.get(visitor)) for visitor, theirs in said.items())
+        self._keep(IDENTITIES, [each for each in found if each and each != known.get(each.visitor_id)], batch)
 
-    def _tell_bots(self, fresh: DataFrame, slots: Sequence[datetime], batch: Batch) -> None:
-        bots, rules = self._known(BOTS.name, fresh), load_bot_rules(self._run.settings.conf)
-        suspects = named_bots(fresh, rules).unionByName(self._quick(fresh, slots))
-        self._keep(BOTS.name, merge_bots(bots, suspects).subtract(bots), batch)
+    def _find_bots(self, events: pa.Table, batch: Batch) -> None:
+        rules = load_bot_rules(self._run.settings.conf)
+        agents = _agents(rows_of(events, ("visitor_id", "user_agent", "event_time")))
+        times = self._times(agents, rules)
+        known = self._known(BOTS, Bot, agents)
+        found = (
+            find_bot(visitor, theirs, times.get(visitor, ()), known.get(visitor), rules)
+            for visitor, theirs in agents.items()
+        )
+        self._keep(BOTS, [each for each in found if each and each != known.get(each.visitor_id)], batch)
 
-    def _quick(self, fresh: DataFrame, slots: Sequence[datetime]) -> DataFrame:
-        within = covered("event_time", intervals(slots, SPAN, _SLOT))
-        near = self._run.lake.read(EVENTS.name).where(within).select("visitor_id", "event_time")
-        theirs = F.broadcast(fresh.select("visitor_id").distinct())
-        return quick_bots(settle(near.join(theirs, "visitor_id", "left_semi")))
+    def _times(
+        self, agents: dict[str, list[tuple[str | None, int]]], rules: BotRules
+    ) -> dict[str, list[int]]:
+        """Of each visitor, the times of events less than the span away from a new one, and of some others."""
+        spans = ((at, at) for theirs in agents.values() for _, at in theirs)
+        near = TimePruner.of_spans(spans, margin=timedelta(microseconds=rules.span))
+        wanted = Lookup(("visitor_id", "event_time"), near, "event_time", key=("visitor_id", agents))
+        times: dict[str, list[int]] = defaultdict(list)
+        for visitor, at in rows_of(self._run.lake.find(EVENTS.name, wanted), wanted.columns):
+            times[visitor].append(at)
+        return times
 
-    def _known(self, name: str, fresh: DataFrame) -> DataFrame:
-        theirs = F.broadcast(fresh.select("visitor_id").distinct())
-        rows = self._run.lake.read(name).drop("ingested_at", "rules_version")
-        return rows.join(theirs, "visitor_id", "left_semi")
+    def _known(self, table: Table, make: Any, visitors: dict[str, Any]) -> dict[str, Any]:
+        wanted = Lookup(table.facts, key=("visitor_id", visitors))
+        rows = rows_of(self._run.lake.find(table.name, wanted), table.facts) if visitors else []
+        return {row[0]: make(*row) for row in rows}
 
-    def _keep(self, name: str, changed: DataFrame, batch: Batch) -> None:
-        version = rules_version(self._run.settings.conf)
-        stamps = {"ingested_at": F.lit(batch.upto), "rules_version": F.lit(version)}
-        rows = settle(changed.withColumns(stamps))
-        if not rows.isEmpty():
-            self._run.lake.swap(name, None, rows, batch.upto, F.lit(True))
+    def _keep(self, table: Table, rows: list[Any], batch: Batch) -> None:
+        if not rows:
+            return
+        schema = arrow_schema(table)
+        stamps = {
+            "ingested_at": to_micros(batch.upto),
+            "rules_version": rules_version(self._run.settings.conf),
+        }
+        others = [name for name in table.column_names if name not in table.facts]
+        fields = [schema.field(name) for name in (*table.facts, *others)] + [pa.field(GONE, pa.bool_())]
+        more = (*(stamps[name] for name in others), False)
+        self._run.lake.apply(
+            table.name, local_rows(fields, [(*row, *more) for row in rows]), batch.upto, Scope()
+        )
+
+
+def all_identities(events: DataFrame) -> DataFrame:
+    """The facts of silver.identities, by all events.
+
+    Args:
+        events: `COLUMNS` of silver.events.
+    """
+
+    def fold(groups: GroupedRows) -> Iterator[pa.RecordBatch]:
+        rows = [
+            identify_visitor(visitor, _said(theirs)[visitor], None)
+            for visitor, theirs in groups.rows("event", _fields).items()
+            if visitor in _said(theirs)
+        ]
+        yield _batch(IDENTITIES, [row for row in rows if row])
+
+    columns = ("visitor_id", "event_time", "event_id", "user_id")
+    return _spread(events.where("user_id IS NOT NULL"), columns, fold, IDENTITIES)
+
+
+def all_bots(events: DataFrame, rules: BotRules) -> DataFrame:
+    """The facts of silver.bots, by all events.
+
+    Args:
+        events: `COLUMNS` of silver.events.
+        rules: in force.
+    """
+
+    def fold(groups: GroupedRows) -> Iterator[pa.RecordBatch]:
+        rows = []
+        for visitor, theirs in groups.rows("event", _fields).items():
+            agents = _agents(theirs)[visitor]
+            rows.append(find_bot(visitor, agents, [at for _, at in agents], None, rules))
+        yield _batch(BOTS, [row for row in rows if row])
+
+    return _spread(events, ("visitor_id", "user_agent", "event_time"), fold, BOTS)
+
+
+def _spread(events: DataFrame, columns: tuple[str, ...], fold: Any, table: Table) -> DataFrame:
+    schema = pa.schema([arrow_schema(table).field(name) for name in table.facts])
+    kinds = {"event": with_key(events, "visitor_id", columns)}
+    return Groups(kinds, fold, schema).spread(events.sparkSession)
+
+
+def _batch(table: Table, rows: list[Any]) -> pa.RecordBatch:
+    schema = pa.schema([arrow_schema(table).field(name) for name in table.facts])
+    return pa.RecordBatch.from_arrays(transpose(rows, list(schema)), schema=schema)
+
+
+def _said(rows: Iterable[tuple[Any, ...]]) -> dict[str, list[tuple[int, str, str]]]:
+    found: dict[str, list[tuple[int, str, str]]] = defaultdict(list)
+    for visitor, at, event_id, user_id in rows:
+        if user_id is not None:
+            found[visitor].append((at, event_id, user_id))
+    return dict(found)
+
+
+def _agents(rows: Iterable[tuple[Any, ...]]) -> dict[str, list[tuple[str | None, int]]]:
+    found: dict[str, list[tuple[str | None, int]]] = defaultdict(list)
+    for visitor, agent, at in rows:
+        found[visitor].append((agent, at))
+    return dict(found)
+
+
+def _fields(*fields: Any) -> tuple[Any, ...]:
+    return fields

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scope import MODELS
 
-from gold.rules import models
+from folds.persons import models
+from folds.rule_numbers import RuleNumbers
 from millrace import arithmetic as told
 
 TOUCHES = st.lists(
@@ -19,18 +20,18 @@ TOUCHES = st.lists(
 
 def test_the_pages_know_the_models_of_gold() -> None:
     assert tuple(models.MODELS) == MODELS
-    assert (arithmetic.HALF_LIFE, arithmetic.ENDS, arithmetic.DIRECT) == (
-        models.HALF_LIFE,
-        models.ENDS,
+    assert (
+        RuleNumbers().half_life,
+        RuleNumbers().position_ends,
         models.DIRECT,
-    )
+    ) == (arithmetic.HALF_LIFE, arithmetic.ENDS, arithmetic.DIRECT)
 
 
 @pytest.mark.parametrize("model", MODELS)
 @given(touches=TOUCHES)
 def test_the_words_are_the_command_lines(model: str, touches: list[tuple[str, int]]) -> None:
     ages = [(channel, timedelta(seconds=age)) for channel, age in sorted(touches, key=lambda each: -each[1])]
-    theirs = told.work_out(model, [models.Touch(*each) for each in ages])
+    theirs = told.work_out(model, ages, RuleNumbers())
     assert arithmetic.work_out(model, ages) == theirs
 
 

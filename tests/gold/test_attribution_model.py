@@ -164,6 +164,10 @@ def assert_model(client: Any, world: World) -> None:
         ("first", "a", 3, 0),
         ("first", "b", 0, 0),
     ]
+    ends = model.predict(
+        pd.DataFrame({"path": ["a > b > c"], "conversions": [10.0]}), params={"model": "position_based"}
+    )
+    assert list(ends.conversions) == pytest.approx([4, 2, 4])
     for name, credit in (("markov", markov), ("shapley", shapley)):
         of = credited[credited.model == name]
         found = {row.channel: (row.conversions, row.value) for row in of.itertuples()}

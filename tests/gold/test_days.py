@@ -6,8 +6,11 @@ from zoneinfo import ZoneInfo
 import pytest
 from pyspark.sql import SparkSession
 
+from gold.credit.minute_fold import quarter_marks
+from gold.credit.minute_input import quarter_of
 from gold.days import collect_days
-from gold.minutes import mark_quarters
+from kit.oracle_wire import micros
+from lakehouse.arrow_frames import to_frame
 
 # In India; in Nepal it is a quarter of an hour before, in Newfoundland nine hours after.
 MIDNIGHT = datetime(2026, 3, 1, 18, 30, tzinfo=timezone.utc)
@@ -19,5 +22,5 @@ def test_a_mark_lies_in_the_day_of_what_it_marks(spark: SparkSession, zone: str)
     for at in (
         MIDNIGHT + n * quarter + off for n in (-1, 0, 1, 36) for off in (-tick, timedelta(0), quarter / 2)
     ):
-        marks = mark_quarters(spark.createDataFrame([(at,)], "at timestamp").coalesce(1))
+        marks = to_frame(spark, quarter_marks({quarter_of(micros(at))}))
         assert collect_days(marks.select("minute"), zone) == [at.astimezone(ZoneInfo(zone)).date()], at

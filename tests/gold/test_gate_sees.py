@@ -55,14 +55,14 @@ def test_what_refine_is_at_meanwhile_is_not_seen(
     bronze.commit([sale("bad", 0.1)])
     with dying_at("silver.sessions"):
         run_jobs(spark, settings, "refine")
-    look_near = gold.publish.look_near
+    load_area = gold.publish.load_area
 
     def meanwhile(*args: Any) -> Any:
         if any(row["event_id"] == "bad" for row in read_rows(settings, "silver.events", ("event_id",))):
             run_jobs(spark, settings, "refine", "repair")
-        return look_near(*args)
+        return load_area(*args)
 
-    monkeypatch.setattr(gold.publish, "look_near", meanwhile)
+    monkeypatch.setattr(gold.publish, "load_area", meanwhile)
     publish_is_held(spark, settings)
     assert read_rows(settings, "ops.ledger", ("job",)).count({"job": "publish"}) == 1
     assert facts_of_gold(settings) == facts_wanted(good)

@@ -22,7 +22,8 @@ Found = dict[tuple[datetime, datetime], dict[tuple[str, ...], Ends]]
 def found_in(spark: SparkSession, world: World, zone: str = "UTC", watermark: datetime = WATERMARK) -> Found:
     frames = frames_of(spark, world)
     conversions = frames["gold.conversions"].where(F.col("goal") != REFUND)
-    paths = find_paths(frames["gold.touches"], conversions, frames["silver.identities"], zone, watermark)
+    touches, identities = frames["gold.touches"], frames["silver.identities"]
+    paths = find_paths(touches, conversions, identities, zone, watermark, 30 * DAY)
     found: Found = {}
     for row in paths.collect():
         start, end = (at.replace(tzinfo=timezone.utc) for at in (row.period_start, row.period_end))

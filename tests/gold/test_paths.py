@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from folds.persons.models import ModelNumbers
+from folds.rule_numbers import RuleNumbers
 from gold.rules.markov import Chain, removal_shares
 from gold.rules.paths import PATH_MODELS, Credit, Path, credit_channels, to_money, total_value
 from kit.oracle_paths import walk
@@ -21,6 +23,7 @@ PAPER = [
     Path(("b",), 0, 0, 3),
     Path(("a", "a", "b"), 1, 6),
 ]
+NUMBERS = ModelNumbers.of(RuleNumbers())
 _COUNTS = st.integers(0, 20)
 _CHANNELS = st.lists(st.sampled_from("abcde"), min_size=1, max_size=6).map(tuple)
 PATHS = st.lists(st.builds(Path, _CHANNELS, _COUNTS, _COUNTS, _COUNTS), min_size=1, max_size=8)
@@ -40,7 +43,7 @@ def test_markov_on_paper() -> None:
     wanted = {
         name: Credit(4 * part / 154, 36 * part / 154) for name, part in zip("abc", (59, 35, 60), strict=True)
     }
-    assert close(credit_channels("markov", PAPER), wanted)
+    assert close(credit_channels("markov", PAPER, NUMBERS), wanted)
 
 
 def test_shapley_on_paper() -> None:
@@ -49,24 +52,24 @@ def test_shapley_on_paper() -> None:
         "b": Credit(1 / 3 + 1 / 2, 10 / 3 + 6 / 2),
         "c": Credit(1 / 3 + 2 / 2, 10 / 3 + 20 / 2),
     }
-    assert close(credit_channels("shapley", PAPER), wanted)
+    assert close(credit_channels("shapley", PAPER, NUMBERS), wanted)
 
 
 def test_a_single_channel_has_it_all() -> None:
     for model in PATH_MODELS:
-        assert close(credit_channels(model, [Path(("a",), 3, 7, 9)]), {"a": Credit(3, 7)})
+        assert close(credit_channels(model, [Path(("a",), 3, 7, 9)], NUMBERS), {"a": Credit(3, 7)})
 
 
 def test_a_channel_that_led_nowhere_has_nothing() -> None:
     for model in PATH_MODELS:
-        found = credit_channels(model, [Path(("a", "b"), 3), Path(("a", "z"), 0, 0, 5)])
+        found = credit_channels(model, [Path(("a", "b"), 3), Path(("a", "z"), 0, 0, 5)], NUMBERS)
         assert found["z"] == Credit(0, 0)
 
 
 @pytest.mark.parametrize("model", PATH_MODELS)
 @given(PATHS)
 def test_credits_sum_to_the_conversions_and_none_is_negative(model: str, paths: list[Path]) -> None:
-    found = credit_channels(model, paths)
+    found = credit_channels(model, paths, NUMBERS)
     assert set(found) == {channel for path in paths for channel in path.channels}
     assert min(min(credit.conversions, credit.value) for credit in found.values()) >= 0
     assert sum(credit.conversions for credit in found.values()) == pytest.approx(
@@ -82,14 +85,14 @@ def test_names_and_order_change_nothing(model: str, paths: list[Path], names: li
     new = dict(zip("abcde", names, strict=True))
     renamed = [path._replace(channels=tuple(new[channel] for channel in path.channels)) for path in paths]
     chance.shuffle(renamed)
-    wanted = {new[channel]: credit for channel, credit in credit_channels(model, paths).items()}
-    assert close(credit_channels(model, renamed), wanted)
+    wanted = {new[channel]: credit for channel, credit in credit_channels(model, paths, NUMBERS).items()}
+    assert close(credit_channels(model, renamed, NUMBERS), wanted)
 
 
 @given(PATHS)
 def test_self_loops_change_nothing(paths: list[Path]) -> None:
     once = [path._replace(channels=tuple(channel for channel, _ in groupby(path.channels))) for path in paths]
-    assert close(credit_channels("markov", paths), credit_channels("markov", once))
+    assert close(credit_channels("markov", paths, NUMBERS), credit_channels("markov", once, NUMBERS))
 
 
 @given(PATHS)
@@ -118,7 +121,7 @@ def test_shapley_is_the_mean_of_what_a_channel_adds(paths: list[Path]) -> None:
     def worth(coalition: set[str]) -> float:
         return sum(path.conversions for path in paths if coalition.issuperset(path.channels))
 
-    found = credit_channels("shapley", paths)
+    found = credit_channels("shapley", paths, NUMBERS)
     for channel in channels:
         others = [other for other in channels if other != channel]
         mean = 0.0
@@ -131,7 +134,7 @@ def test_shapley_is_the_mean_of_what_a_channel_adds(paths: list[Path]) -> None:
 
 def test_rounding_leaves_nothing_over() -> None:
     paths = [Path(("a", "b", "c"), 1, 0.0001), Path(("c", "d"), 1, 10.0001)]
-    found = credit_channels("shapley", paths)
+    found = credit_channels("shapley", paths, NUMBERS)
     wanted = {"a": "0.0000", "b": "0.0000", "c": "5.0001", "d": "5.0001"}
     assert to_money(found, total_value(paths)) == {name: Decimal(text) for name, text in wanted.items()}
     alone = {name: Credit(1, value) for name, value in (("a", 0.00005), ("b", 0.00005), ("c", 0.0))}
@@ -148,5 +151,5 @@ def test_what_is_more_than_money_holds_is_not_said() -> None:
 @given(PATHS, st.sampled_from(sorted(PATH_MODELS)))
 def test_money_of_channels_sums_to_that_of_the_paths(paths: list[Path], model: str) -> None:
     cents = [path._replace(value=path.value / 10_000) for path in paths]
-    shared = to_money(credit_channels(model, cents), total_value(cents))
+    shared = to_money(credit_channels(model, cents, NUMBERS), total_value(cents))
     assert sum(value or 0 for value in shared.values()) == Decimal(sum(path.value for path in paths)) / 10_000

@@ -43,7 +43,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch, days: bool = False) -> Summaries:
     """Summaries of which windows, or days, take so long, and the others no time."""
     lake = SimpleNamespace(last_commit=lambda _table: {})
-    settings = SimpleNamespace(business_time_zone="UTC", summary_interval=timedelta(seconds=INTERVAL))
+    settings = SimpleNamespace(
+        business_time_zone="UTC", reporting_currency="EUR", summary_interval=timedelta(seconds=INTERVAL)
+    )
     run: Any = SimpleNamespace(lake=lake, settings=settings, prepare_to_sum_up=clock.prepare)
     parts = [(summaries.Traffic, "take_in"), (Summaries, "_sum_days")]
     for of_days, (of, name) in enumerate(parts):

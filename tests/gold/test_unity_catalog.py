@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
+from folds.persons.models import ModelNumbers
+from folds.rule_numbers import RuleNumbers
 from gold import model_runs
 from kit.unity_catalog import ModelRegistry, model_registry
 
 NAME = "main.gold.attribution_model"
+NUMBERS = ModelNumbers.of(RuleNumbers())
 HASHES = {"paths_sha256": "a1", "rules_sha256": "b2"}
 
 
@@ -39,7 +42,7 @@ def mlflow(registry: ModelRegistry, tmp_path: Path) -> Iterator[Any]:
 
 def test_a_model_is_registered_with_its_files_and_tags(mlflow: Any, registry: ModelRegistry) -> None:
     assert model_runs._last_version(mlflow, NAME, HASHES) is None
-    assert model_runs._register(mlflow, NAME, HASHES) == "1"
+    assert model_runs._register(mlflow, NAME, HASHES, NUMBERS) == "1"
     (version,) = registry.models[NAME]
     assert version["status"] == "READY"
     assert {tag["key"]: tag["value"] for tag in version["tags"]} == HASHES
@@ -47,7 +50,7 @@ def test_a_model_is_registered_with_its_files_and_tags(mlflow: Any, registry: Mo
 
 
 def test_the_last_version_is_found_by_its_own_tags(mlflow: Any) -> None:
-    model_runs._register(mlflow, NAME, {**HASHES, "paths_sha256": "older"})
+    model_runs._register(mlflow, NAME, {**HASHES, "paths_sha256": "older"}, NUMBERS)
     assert model_runs._last_version(mlflow, NAME, HASHES) is None
-    model_runs._register(mlflow, NAME, HASHES)
+    model_runs._register(mlflow, NAME, HASHES, NUMBERS)
     assert model_runs._last_version(mlflow, NAME, HASHES) == "2"

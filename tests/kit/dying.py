@@ -8,7 +8,7 @@ import pytest
 
 from lakehouse.tables import Lakehouse
 
-_WRITES = ("append", "replace_where", "swap", "apply", "overwrite")
+_WRITES = ("append", "replace_where", "apply", "overwrite")
 
 
 class DiedError(Exception):

@@ -116,6 +116,7 @@ class Oracle:
             "entry_referrer": first["referrer"],
             **{name: first[name] for name in _ENTRY},
             "is_open": self.watermark < last["event_time"] + GAP,
+            "due_at": last["event_time"] + GAP if self.watermark < last["event_time"] + GAP else None,
             "first_event_id": first["event_id"],
             "last_event_id": last["event_id"],
         }

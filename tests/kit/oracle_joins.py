@@ -97,6 +97,7 @@ def _row(
         outcome = "clicked"
     else:
         outcome = "unclicked" if at + within <= watermark else "open"
+    turns = [at + within] * (outcome == "open") + [at + within + pause]
     return {
         "event_id": event["event_id"],
         "event_time": at,
@@ -104,6 +105,7 @@ def _row(
         "first_click_at": clicked[0]["event_time"] if clicked else None,
         "clicks": len(clicked),
         "is_open": watermark < at + within + pause,
+        "due_at": next((turn for turn in turns if watermark < turn), None),
         "_offer": offer,
         "_clicked": clicked,
         "_events": [*([offer] if offer else []), *clicks],

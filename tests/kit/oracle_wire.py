@@ -109,7 +109,7 @@ def money(value: object) -> Decimal | None:
     if not _MONEY.fullmatch(figures):
         return None
     exact = Decimal(figures)
-    if exact.adjusted() < -10:
+    if not exact or exact.adjusted() < -10:
         return Decimal("0.0000")
     if exact.adjusted() > 13:
         return None

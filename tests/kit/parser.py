@@ -1,31 +1,36 @@
-"""Records through the real parser, without tables."""
+"""Records through the pure parser, without Spark and without tables."""
 
+from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+import msgspec
 
-from kit.records import SENT, Record, Stored, in_bronze
-from lakehouse.settings import load_settings
-from silver.parse import load_rules
-from silver.reading import Reader
-from silver.rules.channels import load_channel_rules
+from folds.records import outcomes
+from folds.records.parse import parse as parse_record
+from folds.records.parse_rules import load_parse_rules
+from kit.oracle_identities import RATES_TOPIC
+from kit.oracle_wire import micros
+from kit.records import Record
 
-_CONF = load_settings().conf
-CHANNELS = load_channel_rules(_CONF)
+CONF = Path(__file__).parents[2] / "conf"
+RULES = load_parse_rules(CONF)
+CHANNELS = RULES.channels
 TIMES = ("event_time", "arrival_time", "device_time")
 FIELDS = (
     *("event_id", "type", "name", "role", "visitor_id", "user_id", "url", "referrer", "user_agent"),
     *("campaign_source", "campaign_medium", "campaign_name", "promotion_id", "query", "product_id", "goal"),
     *("order_id", "value", "currency", "properties", "channel", *TIMES),
 )
+_EVERY = (*FIELDS, "reason", "heartbeat_at", "rate", "valid_from")
 
 
-def parse(spark: SparkSession, records: list[Record], count: int = 1) -> list[dict[str, Any]]:
-    """One row a record, in order, read as if there were so many; times in microseconds."""
-    stored = [Stored(each, number, SENT) for number, each in enumerate(records)]
-    candidates = Reader(load_rules(_CONF), "exchange_rates").read(in_bronze(spark, stored), count)
-    times = [F.unix_micros(name).alias(name) for name in (*TIMES, "heartbeat_at")]
-    columns = [name for name in FIELDS if name not in TIMES]
-    rows = candidates.select("offset", "reason", "raw", *columns, *times).collect()
-    return [row.asDict() for row in sorted(rows, key=lambda row: row.offset)]
+def parse(records: list[Record]) -> list[dict[str, Any]]:
+    """One row a record, in order; times in microseconds, None for what a record has not."""
+    return [dict.fromkeys(_EVERY) | msgspec.structs.asdict(outcome_of(record)) for record in records]
+
+
+def outcome_of(record: Record) -> outcomes.Outcome:
+    """What becomes of one record."""
+    is_rate = record.topic == RATES_TOPIC
+    sent = outcomes.Record(record.value, micros(record.timestamp), record.headers, is_rate)
+    return parse_record(sent, RULES)

@@ -11,6 +11,7 @@ import pytest
 from kit.records import NOON
 from lakehouse import batches
 from lakehouse.batches import Batch, Outcome, follow
+from lakehouse.counters import TableCounter
 from lakehouse.ledger import Entry
 
 MINUTE = timedelta(minutes=1)
@@ -56,13 +57,15 @@ def a_run(stop: threading.Event, waiting: Turn) -> Any:
     return SimpleNamespace(
         prepared=prepared,
         job="refine",
-        lake=None,
+        spark=None,
+        lake=SimpleNamespace(counter=TableCounter()),
         stop=stop,
         once=True,
         turn=waiting,
         settings=SimpleNamespace(max_batch_rows=10),
         expect=lambda _rows: None,
         prepare_for=lambda rows, behind: prepared.append((rows, behind)),
+        record_rules=lambda: None,
         advance=lambda _rows, _seconds: None,
     )
 

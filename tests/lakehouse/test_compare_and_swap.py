@@ -14,9 +14,11 @@ from kit.frames import frame_of
 from kit.spark import settle_in
 from lakehouse.compare_and_swap import CompareAndSwap
 from lakehouse.contracts.silver import LOCK
+from lakehouse.contracts.table import GONE
 from lakehouse.entry_point import Job
 from lakehouse.errors import ConcurrentChangeError
 from lakehouse.job import Run
+from lakehouse.merging import Scope
 from lakehouse.settings import Settings
 from lakehouse.tables import Lakehouse
 
@@ -38,13 +40,13 @@ class Application:
         return {row.session_id: row.page_views for row in rows}
 
     def merge(self, **pages: int) -> None:
-        self.lake.swap(SESSIONS, None, self._rows(pages), NOON, F.lit(True))
+        self.lake.apply(SESSIONS, self._rows(pages).withColumn(GONE, F.lit(False)), NOON, Scope())
 
     def append(self, **pages: int) -> None:
         self.lake.append(SESSIONS, self._rows(pages), NOON)
 
     def replace(self, **pages: int) -> None:
-        self.lake.replace_where(SESSIONS, "is_open = true", self._rows(pages), NOON)
+        self.lake.replace_where(SESSIONS, "is_open = true", self._rows(pages))
 
     def overwrite(self, **pages: int) -> None:
         self.lake.overwrite(SESSIONS, self._rows(pages))

@@ -129,11 +129,8 @@ def test_a_process_looks_for_what_is_to_be_removed_28_times_in_the_time_that_it_
     monkeypatch.setattr(maintenance_job, "remove_replaced", lambda _spark, name: removed.append(name))
     monkeypatch.setattr(maintenance_job, "retention", lambda *_: kept)
     monkeypatch.setattr(maintenance_job, "Ledger", lambda _lake: SimpleNamespace(positions=dict))
-    lake = SimpleNamespace(
-        is_there=lambda name: name == CONVERSIONS.name,
-        read=lambda _name: None,
-        exclusive=lambda _name: nullcontext(),
-    )
+    monkeypatch.setattr(maintenance_job, "exists", lambda *known: known[-1] == CONVERSIONS.name)
+    lake = SimpleNamespace(read=lambda _name: None, exclusive=lambda _name: nullcontext())
     settings = SimpleNamespace(catalog="main", vacuum_retention=kept, warehouse=tmp_path)
     run: Any = SimpleNamespace(
         lake=lake,

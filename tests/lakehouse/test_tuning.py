@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from lakehouse.job import Run
 from lakehouse.settings import load_settings
-from lakehouse.tuning import LONG, MANY, Tuning, unfused
+from lakehouse.tuning import LONG, MANY, Tuning
 
 MODE, SHUFFLED, READ = (
     "spark.sql.codegen.factoryMode",
@@ -88,6 +88,4 @@ def test_who_sums_up_reads_much_and_writes_little(tmp_path):
 def test_a_runtime_that_refuses_goes_on_as_it_is():
     conf = Conf(refuses=True)
     Tuning(session(conf)).prepare_for(1, 0)
-    with unfused(session(conf)):
-        pass
     assert conf.values == {}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gold.rules.models import MODELS
+from folds.persons.models import MODELS
 from gold.rules.paths import PATH_MODELS
 from lakehouse.errors import MillraceError
 from millrace.cli import app, register_commands

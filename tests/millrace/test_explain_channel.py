@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from folds.records.channels import Visit
 from lakehouse.settings import load_settings
 from millrace.channel_reasons import explain_channel
 from millrace.cli import app, register_commands
-from silver.rules.channels import Visit
 
 SHOP = "https://shop.example/"
 CONF = load_settings().conf

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from gold.rules.models import MODELS, Touch
-from gold.rules.models import credits as credits_of
+from folds.persons.models import MODELS, ModelInput, ModelNumbers
+from folds.persons.models import credits as credits_of
+from folds.rule_numbers import RuleNumbers
 from kit.records import NOON
 from kit.warehouse_builder import build_warehouse
 from lakehouse.errors import MillraceError
@@ -50,17 +51,20 @@ def conversion(conversion_id: str, goal: str, order: str, days: int, value: str)
 
 
 def attribution(conversion_id: str, sign: int) -> list[dict[str, Any]]:
-    touches = [Touch(channel, days * DAY) for _, channel, days in TOUCHES.values()]
+    channels = [channel for _, channel, _ in TOUCHES.values()]
+    ages = [days * DAY for _, _, days in TOUCHES.values()]
+    micros = [age // timedelta(microseconds=1) for age in ages]
+    given = ModelInput(channels, micros, ModelNumbers.of(RuleNumbers()))
     return [
         {
             "conversion_id": conversion_id,
             "model": model,
             "position": place + 1,
             "touch_id": touch_id,
-            "touched_at": NOON - touches[place].age,
-            "channel": touches[place].channel,
+            "touched_at": NOON - ages[place],
+            "channel": channels[place],
             "promotion_id": "spring" if place == 0 else None,
-            "credit": credits_of(model, touches)[place],
+            "credit": credits_of(model, given)[place],
             "credited_value": sign * Decimal(VALUES[model][place]),
         }
         for model in MODELS

@@ -1,30 +1,36 @@
 """Copies across micro-batches, ages, collisions and restarts, against a plain loop over all records."""
 
 import random
+from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import NamedTuple
 
+import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from folds.records.parse_rules import load_parse_rules
 from kit.records import Bronze, message, record
 from kit.spark import settle_in
+from lakehouse.arrow_frames import rows_of
 from lakehouse.batches import Batch
-from lakehouse.instants import EPOCH
+from lakehouse.contracts.table import GONE
+from lakehouse.frames import settle
+from lakehouse.instants import EPOCH, to_micros
 from lakehouse.job import Run
+from lakehouse.lookup import Lookup
+from lakehouse.merging import Scope
+from lakehouse.rows import local_rows
 from lakehouse.tables import Lakehouse
-from silver.copies import contest, find_copies
-from silver.parse import load_rules
+from silver.copies import ENTRY, FIRST, PLACE, find_copies
 from silver.refine import Refine
 from silver.seen import Seen
 
 START = datetime(2025, 3, 1, tzinfo=timezone.utc)
-COLUMNS = (
-    "event_id string, event_hash bigint, ingested_at timestamp, topic string, partition int, offset bigint"
-)
-SHAPE = f"{COLUMNS}, reason string, heartbeat_at timestamp"
+_TYPES = (pa.string(), pa.int64(), pa.int64(), pa.string(), pa.int32(), pa.int64())
 
 
 class Entry(NamedTuple):
@@ -48,15 +54,24 @@ def entry(uid: str, stamp: int, offset: int, key: int | None = None, **more: str
     return Entry(uid, len(uid) if key is None else key, at, "events", offset % 2, offset, **more)
 
 
+def entries(of: Sequence[Entry]) -> pa.Table:
+    """Their places and UIDs, as silver has them on the driver."""
+    rows = [(each.event_id, each.event_hash, to_micros(each.ingested_at), *each[3:6]) for each in of]
+    return local_rows([pa.field(name, type_) for name, type_ in zip(ENTRY, _TYPES, strict=True)], rows)
+
+
 class Story:
     """All of bronze, batch by batch, and what a plain loop makes of it."""
 
-    def __init__(self, spark: SparkSession) -> None:
-        self.spark = spark
+    def __init__(self) -> None:
         self.events: list[Entry] = []
 
-    def table(self) -> DataFrame:
-        return self.spark.createDataFrame([tuple(e)[:6] for e in self.events], COLUMNS).coalesce(1)
+    def seen(self) -> Seen:
+        """An index of the events that there are by now."""
+        return Seen(self.look_up, sorted(Counter(to_micros(e.ingested_at) for e in self.events).items()))
+
+    def look_up(self, wanted: Lookup) -> pa.Table:
+        return wanted.of_table(entries(self.events)).select(list(wanted.columns))
 
     def expect(self, batch: list[Entry]) -> dict[tuple, tuple]:
         """Which are copies, and whose; the others become events."""
@@ -73,18 +88,18 @@ class Story:
         return copies
 
     def find(self, seen: Seen, batch: list[Entry], after: int) -> dict[tuple, tuple]:
-        rows = self.spark.createDataFrame([tuple(e) for e in batch], SHAPE).coalesce(2)
         done = START + timedelta(days=after)
-        found = find_copies(*seen.narrow(contest(rows), self.table(), done)).collect()
+        records = entries([each for each in batch if not each.reason and not each.heartbeat_at])
+        found = rows_of(find_copies(*seen.narrow(records, done)), (*PLACE, *FIRST))
         assert len(found) == len({row[:4] for row in found})
-        return {(row[0].replace(tzinfo=timezone.utc), *row[1:4]): tuple(row[4:]) for row in found}
+        return {row[:4]: row[4:] for row in found}
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_each_batch_finds_what_a_plain_loop_finds(spark: SparkSession, seed: int) -> None:
+def test_each_batch_finds_what_a_plain_loop_finds(seed: int) -> None:
     """Ids of few lengths, so of few hashes; some batches are done again, by the same job or a new one."""
     chance = random.Random(seed)
-    story, seen = Story(spark), None
+    story, seen = Story(), None
     for number in range(5):
         after, stamps = 2 * number, (2 * number + 1, 2 * number + 2)
         batch = [
@@ -93,56 +108,58 @@ def test_each_batch_finds_what_a_plain_loop_finds(spark: SparkSession, seed: int
         ]
         batch[0] = batch[0]._replace(reason="no_type")
         batch[1] = batch[1]._replace(heartbeat_at=START)
-        seen = seen or Seen(story.table())
+        seen = seen or story.seen()
         before = list(story.events)
         first_time = story.find(seen, batch, after)
         assert first_time == story.expect(batch)
         written = story.events
         if chance.random() < 0.5:
-            seen = Seen(story.table())
+            seen = story.seen()
         assert story.find(seen, batch, after) == first_time  # its own events are in the table by now
         story.events = before + chance.sample(written[len(before) :], len(written) - len(before))
 
 
-def test_copies_are_found_at_every_age(spark: SparkSession) -> None:
-    story = Story(spark)
+def test_copies_are_found_at_every_age() -> None:
+    story = Story()
     story.events = [entry(f"u{stamp}", stamp, stamp, key=stamp) for stamp in range(200)]
     copies = [entry(f"u{stamp}", 200, 1000 + stamp, key=stamp) for stamp in range(200)]
     fresh = [entry(f"v{stamp}", 200, 2000 + stamp, key=-1 - stamp) for stamp in range(200)]
-    found = story.find(Seen(story.table()), copies + fresh, after=199)
+    found = story.find(story.seen(), copies + fresh, after=199)
     assert found == story.expect(copies + fresh)
     assert len(found) == 200
 
 
-def test_the_same_hash_is_not_the_same_uid(spark: SparkSession) -> None:
-    story = Story(spark)
+def test_the_same_hash_is_not_the_same_uid() -> None:
+    story = Story()
     story.events = [entry("a", 1, 1, key=7), entry("b", 2, 2, key=7)]
     batch = [entry("c", 3, 3, key=7), entry("b", 3, 4, key=7), entry("c", 3, 5, key=7)]
-    found = story.find(Seen(story.table()), batch, after=2)
+    found = story.find(story.seen(), batch, after=2)
     assert {place[3]: first[2] for place, first in found.items()} == {4: 2, 5: 3}
 
 
-def test_events_of_a_batch_that_was_broken_off_are_no_originals(spark: SparkSession) -> None:
-    story = Story(spark)
+def test_events_of_a_batch_that_was_broken_off_are_no_originals() -> None:
+    story = Story()
     story.events = [entry("a", 1, 1), entry("b", 2, 2)]  # stamp 2 was written; the ledger says 1
     batch = [entry("b", 2, 2), entry("a", 2, 3)]
-    found = story.find(Seen(story.table()), batch, after=1)
+    found = story.find(story.seen(), batch, after=1)
     assert {place[3]: first[2] for place, first in found.items()} == {3: 1}
     following = [entry("b", 3, 4)]
-    assert [first[2] for first in story.find(Seen(story.table()), following, after=2).values()] == [2]
+    assert [first[2] for first in story.find(story.seen(), following, after=2).values()] == [2]
 
 
-def test_the_history_is_read_in_slices(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_history_is_read_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("silver.seen._SLICE", 3)
-    story = Story(spark)
+    story = Story()
     story.events = [entry(f"u{n}", n // 2, n, key=n) for n in range(14)]
     batch = [entry(f"u{n}", 20, 100 + n, key=n) for n in range(14)]
-    assert story.find(Seen(story.table()), batch, after=6) == story.expect(batch)
+    assert story.find(story.seen(), batch, after=6) == story.expect(batch)
 
 
 def test_a_job_that_goes_on_knows_of_events_rewritten_meanwhile(spark: SparkSession, tmp_path: Path) -> None:
     settings = settle_in(spark, tmp_path / "home")
-    refine = Refine(Run("refine", spark.newSession(), settings, once=True), lambda: load_rules(settings.conf))
+    refine = Refine(
+        Run("refine", spark.newSession(), settings, once=True), lambda: load_parse_rules(settings.conf)
+    )
     bronze = Bronze(spark, settings)
     bronze.commit([record(message("a", "v"))])
     first = bronze.stored[0].ingested_at
@@ -151,7 +168,7 @@ def test_a_job_that_goes_on_knows_of_events_rewritten_meanwhile(spark: SparkSess
     lake = Lakehouse(spark.newSession(), settings, "another")
     table = lake.read("silver.events")
     other = table.withColumns({"event_id": F.lit("z"), "event_hash": F.xxhash64(F.lit("z"))})
-    lake.swap("silver.events", table.limit(0), other, first, scope=F.col("t.ingested_at") == F.lit(first))
+    lake.apply("silver.events", settle(other.withColumn(GONE, F.lit(False))), first, Scope())
 
     bronze.commit([record(message("z", "w")), record(message("a", "w")), record(message("b", "w"))])
     outcome = refine(Batch(1, first, bronze.stored[1].ingested_at, 3))

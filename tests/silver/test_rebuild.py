@@ -20,13 +20,13 @@ from kit.spark import settle_in
 from lakehouse.batches import follow
 from lakehouse.bundle_file import BUNDLE_FILE, bundle_root
 from lakehouse.contracts import TABLES
+from lakehouse.contracts.silver import LOCK
 from lakehouse.job import Run
 from lakehouse.rebuilding import rebuild_job
 from lakehouse.rules import rules_version
 from lakehouse.settings import Settings
 from lakehouse.tables import Lakehouse
 from silver.definitions import DEFINITIONS
-from silver.growing import LOCK
 from silver.repair import Repair
 from silver.repair_job import repair
 
@@ -175,7 +175,7 @@ def test_a_rebuild_over_a_batch_that_was_broken_off(
     if job == "repair":
         run_jobs(spark, settings, "refine")
     with monkeypatch.context() as patched:
-        for name in ("append", "replace_where", "swap"):
+        for name in ("append", "replace_where", "apply"):
             patched.setattr(Lakehouse, name, dying(getattr(Lakehouse, name), dies_at))
         with pytest.raises(DiedError):
             run_jobs(spark, settings, job)

@@ -14,6 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from bronze.job import ingest
+from folds.records.parse_rules import load_parse_rules
+from folds.rule_numbers import load_rule_numbers
+from folds.visitors.bots import load_bot_rules
+from folds.visitors.rules import VisitorRules
 from kit.deliveries import Delivery, cut, deliver, retell
 from kit.home import Home
 from kit.oracle import Oracle
@@ -21,21 +25,18 @@ from kit.pipeline import assert_as_the_oracle, assert_same, plain, run_jobs
 from kit.records import Bronze, Stored, in_bronze
 from kit.spark import settle_in
 from kit.topics import open_topic, stored_in
-from lakehouse.contracts.silver import EXCHANGE_RATES
+from lakehouse.contracts.silver import EXCHANGE_RATES, FOLDED
 from lakehouse.frames import settle
 from lakehouse.instants import as_utc
 from lakehouse.job import Run
 from lakehouse.settings import Settings
-from silver.bots import merge_bots, named_bots, quick_bots
-from silver.copies import contest, tell_copies
-from silver.growing import GROWING
-from silver.identities import identify_visitors
-from silver.parse import load_rules
+from silver.copies import tell_copies
+from silver.judged import contest, judge_frame, take_verdict
 from silver.rates import merge_rates
-from silver.reading import Reader
-from silver.refine import judge, take_verdict
-from silver.rules.bots import load_bot_rules
+from silver.record_parser import RecordParser
 from silver.verdicts import DUPLICATE, EVENT, RATE, REJECTED
+from silver.visitor_fold import fold_rows
+from silver.visitors import all_bots, all_identities
 
 
 @contextmanager
@@ -49,19 +50,20 @@ def retelling(deliveries: list[Delivery]) -> Any:
 
 def compute_silver(records: DataFrame, settings: Settings) -> dict[str, DataFrame]:
     """Silver by its own functions, in one go."""
-    candidates = Reader(load_rules(settings.conf), settings.exchange_rates_topic).read(records, 0)
-    copies = settle(tell_copies(contest(candidates.where("rate IS NULL"))))
-    judged = settle(judge(candidates, copies, F.lit(None).cast("timestamp")))
+    candidates = RecordParser(load_parse_rules(settings.conf), settings.exchange_rates_topic).read(records)
+    copies = settle(tell_copies(contest(candidates)))
+    judged = settle(judge_frame(candidates, copies, F.lit(None).cast("timestamp")))
     events = take_verdict(judged, EVENT)
     watermark = as_utc(events.agg(F.max("event_time")).collect()[0][0]) - settings.watermark_delay
+    rules = VisitorRules.of(load_rule_numbers(settings.conf))
     no_rates = records.sparkSession.createDataFrame([], EXCHANGE_RATES.ddl)
     return {
         "silver.events": events,
         "silver.rejected_events": take_verdict(judged, REJECTED),
         "silver.duplicate_events": take_verdict(judged, DUPLICATE),
-        **{table.name: table.mark_open(table.join(table.to_pieces(events)), watermark) for table in GROWING},
-        "silver.identities": identify_visitors(events),
-        "silver.bots": merge_bots(named_bots(events, load_bot_rules(settings.conf)), quick_bots(events)),
+        **{table.name: fold_rows(events, table, rules, watermark) for table in FOLDED},
+        "silver.identities": all_identities(events),
+        "silver.bots": all_bots(events, load_bot_rules(settings.conf)),
         "silver.exchange_rates": merge_rates(no_rates, take_verdict(judged, RATE)),
     }
 

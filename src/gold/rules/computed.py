@@ -8,7 +8,8 @@ from datetime import datetime
 from hashlib import sha256
 from zoneinfo import ZoneInfo
 
-from gold.rules import markov, models, paths
+from folds.persons import models
+from gold.rules import markov, paths
 from gold.rules.paths import Credit, to_money, total_value
 from gold.rules.period_paths import LAST_DAYS, MODELS, PeriodPaths
 

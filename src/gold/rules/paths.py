@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
-from functools import partial
 from typing import NamedTuple
 
-from gold.rules import models
+from folds.persons.models import MODELS, ModelInput, ModelNumbers
+from folds.persons.models import credits as credits_of
 from gold.rules.markov import removal_shares
 
 _UNIT = Decimal("0.0001")
@@ -37,17 +37,20 @@ class Credit:
     value: float = 0.0
 
 
-def credit_channels(model: str, paths: Sequence[Path]) -> dict[str, Credit]:
+def credit_channels(model: str, paths: Sequence[Path], numbers: ModelNumbers) -> dict[str, Credit]:
     """Share the conversions of all paths, and their value, among the channels.
 
     Args:
         model: a name of `PATH_MODELS`. Paths have no times: to time_decay all touches are equally old.
         paths: any number; the same channels may stand there twice.
+        numbers: of the rule-based models.
 
     Returns:
         A credit for each channel of any path, by name; none is negative, and both parts sum to the paths'.
     """
-    return PATH_MODELS[model](paths)
+    if model in DATA_DRIVEN:
+        return DATA_DRIVEN[model](paths)
+    return _by_rule(model, paths, numbers)
 
 
 def to_money(shares: Mapping[str, Credit], total: Decimal) -> dict[str, Decimal | None]:
@@ -75,10 +78,10 @@ def _rounded(value: float) -> Decimal:
     return Decimal(repr(float(value))).quantize(_UNIT, ROUND_HALF_UP)
 
 
-def _by_rule(model: str, paths: Sequence[Path]) -> dict[str, Credit]:
+def _by_rule(model: str, paths: Sequence[Path], numbers: ModelNumbers) -> dict[str, Credit]:
     def shares(path: Path) -> list[tuple[str, float]]:
-        touches = [models.Touch(channel) for channel in path.channels]
-        return list(zip(path.channels, models.credits(model, touches), strict=True))
+        given = ModelInput(path.channels, [0] * len(path.channels), numbers)
+        return list(zip(path.channels, credits_of(model, given), strict=True))
 
     return _sum_up(paths, shares)
 
@@ -113,8 +116,8 @@ def _sum_up(paths: Iterable[Path], shares: Callable[[Path], list[tuple[str, floa
     return {channel: Credit(*found[channel]) for channel in sorted(found)}
 
 
-PATH_MODELS: dict[str, Callable[[Sequence[Path]], dict[str, Credit]]] = {
-    **{model: partial(_by_rule, model) for model in models.MODELS},
+DATA_DRIVEN: dict[str, Callable[[Sequence[Path]], dict[str, Credit]]] = {
     "markov": _markov,
     "shapley": _shapley,
 }
+PATH_MODELS = (*MODELS, *DATA_DRIVEN)

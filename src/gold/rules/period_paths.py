@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from itertools import groupby
 
 from gold.rules.markov import Chain
-from gold.rules.paths import Credit, Path, credit_channels
+from gold.rules.paths import DATA_DRIVEN, Credit, Path
 
-MODELS = ("markov", "shapley")
+MODELS = tuple(DATA_DRIVEN)
 LAST_DAYS = timedelta(days=30)
 
 
@@ -30,7 +30,7 @@ class PeriodPaths:
 
     def credits(self) -> dict[str, dict[str, Credit]]:
         """By model and channel."""
-        return {model: credit_channels(model, self.paths) for model in MODELS}
+        return {model: compute(self.paths) for model, compute in DATA_DRIVEN.items()}
 
     def figures(self) -> dict[str, float]:
         """How many ways there are, how they ended, and how probable it is to convert on their chain."""

@@ -21,6 +21,10 @@ LEDGER = Table(
         Column("watermark", "timestamp", "reached by the end of the micro-batch"),
         Column("position", "timestamp", "ingest stamp up to which (included) input is done"),
         Column("heard", "timestamp", "the same of the job that this one hears of besides"),
+        Column("spark_jobs", "bigint", "Spark jobs; null where the runtime does not say"),
+        Column("shuffles", "bigint", "stages of theirs that read shuffled rows; null where it does not say"),
+        Column("commits", "bigint", "commits to tables, but for that of this row"),
+        Column("table_reads", "bigint", "look-ups of tables"),
     ),
 )
 
@@ -63,4 +67,16 @@ GATES = Table(
     ),
 )
 
-TABLES = (LEDGER, EXPECTATIONS, GATES)
+RULES = Table(
+    name="ops.rules",
+    grain="file of a rules version",
+    key=("rules_version", "file"),
+    columns=(
+        Column("rules_version", "string", "version that the file is part of, as in the rows made by it"),
+        Column("file", "string", "name of the file in conf/"),
+        Column("text", "string", "what stands in it, comments included, when the version was first used"),
+        Column("first_seen_at", "timestamp", "when a job first used the version", provenance=True),
+    ),
+)
+
+TABLES = (LEDGER, EXPECTATIONS, GATES, RULES)

@@ -114,6 +114,7 @@ SESSIONS = Table(
         Column("channel", "string", "channel of the first event"),
         _RULES_VERSION,
         Column("is_open", "boolean", "the watermark has not passed its end by the gap"),
+        Column("due_at", "timestamp", "watermark that closes it; null once it has"),
         Column("first_event_id", "string", "UID of the first event (time, then UID)"),
         Column("last_event_id", "string", "UID of the last event (time, then UID)"),
     ),
@@ -128,7 +129,10 @@ _OUTCOME = (
     Column("first_click_at", "timestamp", "time of the first counted click"),
     Column("clicks", "bigint", "counted clicks"),
 )
-_STILL_OPEN = Column("is_open", "boolean", "an event on time may still change the row")
+_STILL_OPEN = (
+    Column("is_open", "boolean", "an event on time may still change the row"),
+    Column("due_at", "timestamp", "watermark that changes it next, without any event; null if none will"),
+)
 _PIECE = "at: bigint, is_click: boolean, event_id: string"
 
 IMPRESSIONS = Table(
@@ -141,7 +145,7 @@ IMPRESSIONS = Table(
         Column("promotion_id", "string", "promotion seen or clicked"),
         Column("event_time", "timestamp", "time of that event"),
         *_OUTCOME,
-        _STILL_OPEN,
+        *_STILL_OPEN,
         Column(
             "made_of", f"array<struct<{_PIECE}>>", "its events, uncounted clicks too; `at` in microseconds"
         ),
@@ -163,7 +167,7 @@ SEARCHES = Table(
         Column("event_time", "timestamp", "time of that event"),
         *_OUTCOME,
         Column("clicked_products", "array<string>", "products of its clicks, in order of the clicks"),
-        _STILL_OPEN,
+        *_STILL_OPEN,
         Column(
             "made_of",
             f"array<struct<{_PIECE}, query: string, product_id: string>>",
@@ -221,7 +225,9 @@ EXCHANGE_RATES = Table(
     event_time="valid_from",
 )
 
-LOCK = SESSIONS.name  # held while sessions, impressions and searches are rewritten, and what goes with them
+FOLDED = (SESSIONS, IMPRESSIONS, SEARCHES)  # what one pass over a visitor's events gives
+
+LOCK = SESSIONS.name  # held while these are rewritten, and what goes with them
 
 TABLES = (
     EVENTS,

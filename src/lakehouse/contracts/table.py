@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass, field
 
+GONE = "_gone"
+"""The column of changes to a table that says which rows go."""
+
 
 @dataclass(frozen=True)
 class Column:
@@ -50,6 +53,11 @@ class Table:
     def layer(self) -> str:
         """The part of the name before the dot."""
         return self.name.split(".")[0]
+
+    @property
+    def short_name(self) -> str:
+        """The part of the name behind the dot."""
+        return self.name.split(".")[1]
 
     @property
     def column_names(self) -> tuple[str, ...]:

@@ -75,4 +75,4 @@ _CONDITIONS: dict[str, Callable[[str, dict[str, Any]], str]] = {
 
 
 def _column(expectation: Expectation) -> str:
-    return f"{expectation.column}"
+    return f"`{expectation.column}`"

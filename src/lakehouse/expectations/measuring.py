@@ -1,10 +1,12 @@
 """Counting what expectations ask for: one aggregate over one frame, however many they are."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from lakehouse.duckdb_sql import requoted
 from lakehouse.expectations.conditions import ROW_COUNT, counted, unexpected
 from lakehouse.expectations.declared import RECORDS, ROWS, Expectation
 from lakehouse.expectations.verdicts import Counts
@@ -25,7 +27,8 @@ class Measure:
 
     def __init__(self, expectations: Sequence[Expectation]) -> None:
         self._expectations = expectations
-        self._columns = [column for each in expectations for column in _counts(each)]
+        self._sql = [count for each in expectations for count in _counts(each)]
+        self._columns = [F.expr(count) for count in self._sql]
 
     def count(self, frame: DataFrame, parameters: Mapping[str, int] | None = None) -> Counts:
         """Count the rows of a frame.
@@ -34,9 +37,23 @@ class Measure:
             frame: with `_table` and `_is_record`, unless it is of hours.
             parameters: numbers that are known only now, which expectations name as `$PARAMETER`.
         """
-        if not self._expectations:
+        return self._by_expectation(frame.agg(*self._columns).collect()[0], parameters) if self._sql else {}
+
+    def count_in(self, connection: Any, rows: str, parameters: Mapping[str, int] | None = None) -> Counts:
+        """Count rows in DuckDB.
+
+        Args:
+            connection: of `lakehouse.duckdb_sql.connect`.
+            rows: a query of them, with the columns that `count` wants.
+            parameters: as of `count`.
+        """
+        if not self._sql:
             return {}
-        found = frame.agg(*self._columns).collect()[0]
+        query = f"SELECT {', '.join(map(requoted, self._sql))} FROM ({rows})"
+        found = [count or 0 for count in connection.execute(query).fetchall()[0]]  # null where no row is
+        return self._by_expectation(found, parameters)
+
+    def _by_expectation(self, found: Sequence[int], parameters: Mapping[str, int] | None) -> Counts:
         return {
             each.id: _of_number(each, found[2 * place], parameters or {})
             if each.kind == ROW_COUNT
@@ -52,11 +69,11 @@ def _of_number(expectation: Expectation, rows: int, parameters: Mapping[str, int
     return max(rows, wanted), abs(rows - wanted)
 
 
-def _counts(expectation: Expectation) -> tuple[Column, Column]:
+def _counts(expectation: Expectation) -> tuple[str, str]:
     about = scope_of(expectation)
     if expectation.kind == ROW_COUNT:
-        return F.count_if(F.expr(about)), F.lit(0)
-    return F.count_if(F.expr(about)), F.count_if(F.expr(f"{about} AND {unexpected(expectation)}"))
+        return f"count_if({about})", "0"
+    return f"count_if({about})", f"count_if({about} AND {unexpected(expectation)})"
 
 
 def scope_of(expectation: Expectation) -> str:

@@ -57,4 +57,4 @@ def rows_of(job: str, after: datetime, upto: datetime, results: Iterable[Result]
 def write_results(lake: Lakehouse, rows: Sequence[dict[str, Any]]) -> None:
     """Add rows in one commit."""
     schema = pa.schema([(column.name, _TYPES[column.type]) for column in TABLES[NAME].columns])
-    lake.append(NAME, lake.spark.createDataFrame(pa.Table.from_pylist(list(rows), schema)).coalesce(1))
+    lake.append(NAME, pa.Table.from_pylist(list(rows), schema))

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lakehouse.errors import MillraceError
+from lakehouse.settings import load_settings
 
 
 def register(app: typer.Typer) -> None:
@@ -27,13 +28,15 @@ def attribute(
     ] = False,
 ) -> None:
     """Say what a model, or each of them, credits to the channels of a file of paths."""
+    from folds.persons.models import ModelNumbers
+    from folds.rule_numbers import load_rule_numbers
     from gold.rules.paths import PATH_MODELS, credit_channels
     from millrace.path_file import read_paths
 
     if model and model not in PATH_MODELS:
         raise MillraceError(f"there is no model {model!r}", f"The models are {', '.join(PATH_MODELS)}")
-    read = read_paths(paths)
-    found = {name: credit_channels(name, read) for name in ([model] if model else PATH_MODELS)}
+    read, numbers = read_paths(paths), ModelNumbers.of(load_rule_numbers(load_settings().conf))
+    found = {name: credit_channels(name, read, numbers) for name in ([model] if model else PATH_MODELS)}
     if "time_decay" in found:
         typer.echo("A file of paths has no times: to time_decay all touches are equally old.", err=True)
     if as_json:

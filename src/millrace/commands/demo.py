@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from folds.rule_numbers import load_rule_numbers
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
 
@@ -38,6 +39,7 @@ def demo(
     if not 0 < rate < float("inf"):
         raise MillraceError(f"a rate of {rate} events a second can't be kept", "Give one above 0")
     settings = load_settings()
+    load_rule_numbers(settings.conf)  # refused here, not by a job later
     if once:
         _once(settings, events or _ONCE, as_json)
     else:

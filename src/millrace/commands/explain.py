@@ -35,9 +35,9 @@ def channel(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Say through which channel a visit came, by which rule of conf/channels.yml, and why."""
+    from folds.records.campaigns import campaign_of
+    from folds.records.channels import Visit
     from millrace.channel_reasons import explain_channel
-    from silver.rules.campaigns import campaign_of
-    from silver.rules.channels import Visit
 
     sent = {"source": source, "medium": medium, "name": campaign}
     fields = campaign_of(url) | {field: value for field, value in sent.items() if value}

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from folds.rule_numbers import load_rule_numbers
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
 
@@ -25,6 +26,7 @@ def run(
     from millrace.workspace.bundle import select_jobs
 
     settings = load_settings()
+    load_rule_numbers(settings.conf)  # refused here, not by a job later
     if not once and any(job.is_continuous for job in select_jobs(jobs)):
         _run_on(settings, jobs)
     elif not _run_beside(settings, jobs):

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from folds.rule_numbers import load_rule_numbers
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
 
@@ -31,6 +32,8 @@ def up(
             f"no local broker is needed: MILLRACE_KAFKA_BOOTSTRAP is {settings.kafka_bootstrap}",
             "Unset it to use one of this machine",
         )
+    if not broker:
+        load_rule_numbers(settings.conf)  # refused here, not by a job later
     java_executable()
     fetch_jars()
     if not broker:

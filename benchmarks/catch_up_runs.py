@@ -1,0 +1,56 @@
+"""The jobs of a checkout, over a home that holds bronze alone: how long they take, and their batches."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+
+from benchmarks.bench import print_table
+
+JOBS = ("refine", "repair", "publish")
+MOST = 1.2  # times as long as the first, by the row
+
+
+def copy_of(full: Path, home: Path) -> Path:
+    """A home with the same bronze, and the ledger of ingest."""
+    for layer in ("bronze", "ops"):
+        shutil.copytree(full / "warehouse" / layer, home / "warehouse" / layer)
+    return home
+
+
+def time_jobs(checkout: Path, home: Path, batch: int) -> float:
+    """Seconds of `millrace run refine repair publish --once`, the start of Spark included.
+
+    Args:
+        checkout: with a .venv of its own; its code, rules and settings count.
+        home: the home.
+        batch: records of a micro-batch.
+    """
+    command = [str(checkout / ".venv" / "bin" / "millrace"), "run", *JOBS, "--once"]
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("MILLRACE_")}
+    more = {"MILLRACE_HOME": str(home), "MILLRACE_MAX_BATCH_ROWS": str(batch)}
+    ours.pop("PYTHONPATH", None)
+    started = time.monotonic()
+    subprocess.run(command, check=True, cwd=checkout, env={**ours, **more}, stdout=sys.stderr)
+    return time.monotonic() - started
+
+
+def print_batches(name: str, home: Path) -> None:
+    """Print each micro-batch of each job, and how long it took beside the first of its job, by the row."""
+    ledger = pl.scan_delta(home / "warehouse" / "ops" / "ledger").filter(pl.col("job").is_in(JOBS)).collect()
+    rows = []
+    for job in JOBS:
+        first = None
+        for batch in ledger.filter(pl.col("job") == job).sort("batch_id").to_dicts():
+            by_row = batch["seconds"] / max(batch["input_rows"], 1)
+            first = first or by_row
+            times = by_row / first
+            shown = f"{times:.2f}{' !' if times > MOST else ''}"
+            figures = [f"{batch['input_rows']:,}", f"{batch['late']:,}", f"{batch['seconds']:.1f}"]
+            rows.append([f"{job} {batch['batch_id']}", *figures, shown])
+    columns = ["", "rows", "late", "s", "times the first, by the row"]
+    print_table(f"{name}: micro-batches; ! is more than {MOST} times the first", columns, rows)

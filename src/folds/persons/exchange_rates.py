@@ -1,0 +1,79 @@
+"""Exchange rates: what a value is worth in the reporting currency, at the rate as of its time."""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import NamedTuple
+
+_UNITS = 10**4  # of money, four decimals
+_RATE_DIGITS = 10  # after the point: decimal(19,10)
+_RATE_UNITS = 10**_RATE_DIGITS
+_LIMIT = 10**18  # units: decimal(18,4)
+
+
+class Rate(NamedTuple):
+    """Row of silver.exchange_rates.
+
+    Args:
+        currency: its code in capitals.
+        rate: what one unit is worth in the reporting currency.
+        valid_from: microseconds since 1970, included.
+        valid_to: the same, excluded; None for the last.
+    """
+
+    currency: str
+    rate: Decimal
+    valid_from: int
+    valid_to: int | None
+
+
+class ExchangeRates:
+    """Rates by currency and time.
+
+    Args:
+        rates: in any order; no two of a currency are valid at one time.
+        reporting_currency: is worth itself, whatever rates say.
+    """
+
+    def __init__(self, rates: Iterable[Rate], reporting_currency: str) -> None:
+        self._own = reporting_currency.upper()
+        self._rates: dict[str, list[Rate]] = defaultdict(list)
+        for rate in sorted(rates, key=lambda each: each.valid_from):
+            self._rates[rate.currency].append(rate)
+        self._starts = {code: [rate.valid_from for rate in rates] for code, rates in self._rates.items()}
+
+    def rate_at(self, currency: str | None, at: int) -> Rate | None:
+        """Find the rate of a currency, whose case does not count, as of a time in microseconds."""
+        code = (currency or "").upper()
+        number = bisect_right(self._starts.get(code, ()), at)
+        if not number:
+            return None
+        rate = self._rates[code][number - 1]
+        return rate if rate.valid_to is None or at < rate.valid_to else None
+
+    def reporting_value(self, value: Decimal | None, currency: str | None, at: int) -> Decimal | None:
+        """Convert a value, half up to four decimals.
+
+        Args:
+            value: with four decimals at most.
+            currency: ISO 4217 code in any case.
+            at: time of the conversion, microseconds since 1970.
+
+        Returns:
+            None without a value, a currency or a rate, and where it has more than 14 digits before the point.
+        """
+        if value is None or currency is None:
+            return None
+        if currency.upper() == self._own:
+            return value
+        rate = self.rate_at(currency, at)
+        return None if rate is None else _converted(value, rate.rate)
+
+
+def _converted(value: Decimal, rate: Decimal) -> Decimal | None:
+    exact = int(value * _UNITS) * int(rate.scaleb(_RATE_DIGITS))
+    rounded = (abs(exact) + _RATE_UNITS // 2) // _RATE_UNITS
+    if rounded >= _LIMIT:
+        return None
+    return Decimal(-rounded if exact < 0 else rounded).scaleb(-4)

@@ -1,0 +1,62 @@
+"""Journeys: the touches that a conversion's credit is shared among."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
+from typing import NamedTuple
+
+from folds.persons.records import Goal, Touch
+
+_BY_TIME = attrgetter("touched_at", "touch_id")
+
+
+class Journey(NamedTuple):
+    """A conversion and what led to it.
+
+    Args:
+        conversion: whose credit is shared.
+        anchor: whose person's touches they are: the conversion, or the order that it takes back.
+        touches: in order of time, then id; position 1 first.
+    """
+
+    conversion: Goal
+    anchor: Goal
+    touches: Sequence[Touch]
+
+
+class PersonTouches:
+    """A person's touches in order, found by time.
+
+    Args:
+        touches: of one person, in any order.
+    """
+
+    __slots__ = ("_times", "_touches")
+
+    def __init__(self, touches: Iterable[Touch]) -> None:
+        self._touches = sorted(touches, key=_BY_TIME)
+        self._times = [touch.touched_at for touch in self._touches]
+
+    def within(self, low: int, high: int) -> list[Touch]:
+        """Touches from one time to another in microseconds, both included."""
+        return self._touches[bisect_left(self._times, low) : bisect_right(self._times, high)]
+
+
+def build_journeys(
+    anchored: Iterable[tuple[Goal, Goal]], touches: Mapping[str, Iterable[Touch]], look_back: int
+) -> list[Journey]:
+    """Find the touches of the look-back before each conversion.
+
+    Args:
+        anchored: conversions, each with its anchor.
+        touches: by person_id, in any order; none of who has none.
+        look_back: microseconds before the anchor, included.
+    """
+    ordered: dict[str, PersonTouches] = {}
+    journeys = []
+    for conversion, anchor in anchored:
+        person, at = anchor.person_id, anchor.converted_at
+        if person not in ordered:
+            ordered[person] = PersonTouches(touches.get(person, ()))
+        journeys.append(Journey(conversion, anchor, ordered[person].within(at - look_back, at)))
+    return journeys

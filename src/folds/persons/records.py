@@ -1,0 +1,127 @@
+"""Rows that the fold over a person takes and gives, with the columns of the tables in their order.
+
+Times are microseconds since 1970; money is a `Decimal` with four decimals. A row is a tuple, so that rows
+turned into columns are what Arrow takes, structs among them.
+"""
+
+from decimal import Decimal
+from typing import NamedTuple
+
+
+class Impression(NamedTuple):
+    """Column `impression` of gold.touches: the impression that a click is on."""
+
+    event_id: str
+    at: int
+    url: str | None
+    referrer: str | None
+
+
+class Touch(NamedTuple):
+    """Row of gold.touches: a counted click, or the start of a session."""
+
+    touch_id: str
+    visitor_id: str
+    touched_at: int
+    kind: str
+    event_id: str
+    channel: str | None
+    campaign_source: str | None
+    campaign_medium: str | None
+    campaign_name: str | None
+    promotion_id: str | None
+    url: str | None
+    referrer: str | None
+    impression: Impression | None
+    rules_version: str | None
+
+
+class Visit(NamedTuple):
+    """Column `visit` of gold.conversions: the session that a goal was reached in, by its first event."""
+
+    session_id: str
+    event_id: str
+    at: int
+    url: str | None
+    referrer: str | None
+    channel: str | None
+
+
+class Goal(NamedTuple):
+    """A goal event as a conversion of its own, of silver.events or of a published row.
+
+    Args:
+        conversion_id: the same for all goal events of one conversion.
+        is_published: read from gold.conversions, and not from the event and its session.
+    """
+
+    conversion_id: str
+    event_id: str
+    visitor_id: str
+    person_id: str
+    goal: str
+    order_id: str | None
+    converted_at: int
+    value: Decimal | None
+    currency: str | None
+    url: str | None
+    referrer: str | None
+    visit: Visit | None
+    rules_version: str | None
+    is_published: bool = False
+
+
+class ConversionRow(NamedTuple):
+    """Row of gold.conversions."""
+
+    conversion_id: str
+    event_id: str
+    visitor_id: str
+    person_id: str
+    goal: str
+    order_id: str | None
+    converted_at: int
+    value: Decimal | None
+    currency: str | None
+    reporting_value: Decimal | None
+    touches: int
+    is_final: bool
+    url: str | None
+    referrer: str | None
+    visit: Visit | None
+    rules_version: str | None
+
+
+class AttributionRow(NamedTuple):
+    """Row of gold.attribution."""
+
+    conversion_id: str
+    model: str
+    touch_id: str | None
+    position: int
+    touched_at: int | None
+    converted_at: int
+    channel: str
+    campaign_source: str | None
+    campaign_medium: str | None
+    campaign_name: str | None
+    promotion_id: str | None
+    credit: float
+    credited_value: Decimal | None
+    credited_reporting_value: Decimal | None
+    rules_version: str | None
+
+
+class TrailRow(NamedTuple):
+    """Row of gold.trails."""
+
+    conversion_id: str
+    step: int
+    kind: str
+    event_id: str
+    at: int
+    converted_at: int
+    url: str | None
+    referrer: str | None
+    promotion_id: str | None
+    matched_on: str | None

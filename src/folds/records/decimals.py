@@ -1,0 +1,43 @@
+"""Numbers as clients write them: as a number, or as text."""
+
+import re
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from typing import NamedTuple
+
+_BLANKS = " \t\n\v\f\r"
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE]([+-]?)\d+)?", re.ASCII)
+
+
+class DecimalType(NamedTuple):
+    """A decimal type.
+
+    Args:
+        precision: digits in all.
+        scale: digits behind the point.
+    """
+
+    precision: int
+    scale: int
+
+
+MONEY = DecimalType(18, 4)
+RATE = DecimalType(19, 10)
+
+
+def parse_decimal(text: str | None, of: DecimalType) -> Decimal | None:
+    """The number, half up to a type's last digit; None for what is no number or does not fit."""
+    figures = (text or "").strip(_BLANKS)
+    found = _NUMBER.fullmatch(figures)
+    if found is None:
+        return None
+    zero = Decimal(0).scaleb(-of.scale)
+    try:
+        exact = Decimal(figures)
+    except InvalidOperation:  # an exponent of more digits than the library counts
+        return zero if found[1] == "-" else None
+    if not exact or exact.adjusted() < -of.scale - 1:
+        return zero
+    if exact.adjusted() >= of.precision - of.scale:  # written out, it might fill the memory
+        return None
+    rounded = exact.quantize(zero, ROUND_HALF_UP)
+    return rounded + 0 if rounded.adjusted() < of.precision - of.scale else None  # + 0: no negative zero

@@ -1,0 +1,34 @@
+"""The size limits of a JSON value, checked before it is decoded: the decoder recurses on the C stack."""
+
+import re
+import sys
+
+MAX_DEPTH = 1_000  # arrays and objects within each other
+MAX_KEY = 50_000  # characters, as they are written
+MAX_TEXT = 20_000_000  # the same
+
+_TOKEN = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[\[{]|[\]}]', re.DOTALL)
+
+
+def is_within_limits(value: bytes) -> bool:
+    """Whether a value can be decoded: not nested too deep, no text too long.
+
+    A value that is no JSON may be found to be too deep; one that is JSON never wrongly.
+
+    Args:
+        value: UTF-8.
+    """
+    if len(value) <= MAX_KEY and value.count(b"{") + value.count(b"[") <= MAX_DEPTH // 2:
+        return True
+    # the decoder counts its levels against Python's own limit, on top of those of its caller
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), 3 * MAX_DEPTH))
+    depth = 0
+    for token in _TOKEN.finditer(value.decode()):
+        text = token[1]
+        if text is None:
+            depth += 1 if token[0] in "[{" else -1
+            if depth > MAX_DEPTH:
+                return False
+        elif len(text) > (MAX_KEY if token[2] else MAX_TEXT):
+            return False
+    return True

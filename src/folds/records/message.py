@@ -1,0 +1,105 @@
+"""The wire format: a record's bytes to the raw fields of a Segment message."""
+
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from folds.records.json_limits import is_within_limits
+from folds.records.json_text import NOTHING
+
+Part = TypeVar("Part")
+
+# Pairs of surrogates, then one without its other half, then any other escape.
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+
+
+class Message(msgspec.Struct, rename="camel", gc=False):
+    """The fields of a message that are read, as they were sent."""
+
+    message_id: Raw = NOTHING
+    type: Raw = NOTHING
+    event: Raw = NOTHING
+    anonymous_id: Raw = NOTHING
+    user_id: Raw = NOTHING
+    original_timestamp: Raw = NOTHING
+    sent_at: Raw = NOTHING
+    received_at: Raw = NOTHING
+    timestamp: Raw = NOTHING
+    context: Raw = NOTHING
+    properties: Raw = NOTHING
+
+
+class Context(msgspec.Struct, rename="camel", gc=False):
+    """The same of its `context`."""
+
+    page: Raw = NOTHING
+    campaign: Raw = NOTHING
+    user_agent: Raw = NOTHING
+
+
+class Page(msgspec.Struct, gc=False):
+    """The same of its `context.page`."""
+
+    url: Raw = NOTHING
+    referrer: Raw = NOTHING
+
+
+class Campaign(msgspec.Struct, gc=False):
+    """The same of its `context.campaign`."""
+
+    source: Raw = NOTHING
+    medium: Raw = NOTHING
+    name: Raw = NOTHING
+
+
+decode_context = msgspec.json.Decoder(Context).decode
+decode_page = msgspec.json.Decoder(Page).decode
+decode_campaign = msgspec.json.Decoder(Campaign).decode
+decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
+_decode_message = msgspec.json.Decoder(Message).decode
+
+
+def decode_message(value: bytes) -> Message | None:
+    """A record's value as a message; None if it is not one JSON object in UTF-8."""
+    return decode_value(value, _decode_message)
+
+
+def decode_value(value: bytes, decode: Callable[[bytes], Part]) -> Part | None:
+    """A record's value as one JSON object; None if it isn't one.
+
+    UTF-8 is checked of all of it, which the decoder leaves out where it skips.
+
+    Args:
+        value: bytes as they came.
+        decode: of an object, its fields as `Raw`.
+    """
+    try:
+        if not value.isascii():
+            value.decode()
+        if not is_within_limits(value):
+            return None
+        if b"\\u" in value:
+            value = _ESCAPE.sub(_question_mark_for_unpaired, value)
+        return decode(value)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def decode_part(raw: Raw, decode: Callable[[Raw], Part], nothing: Part) -> Part:
+    """What stands in place of an object, decoded; `nothing` if that is no object."""
+    if raw is NOTHING:
+        return nothing
+    try:
+        return decode(raw)
+    except msgspec.ValidationError:
+        return nothing
+
+
+def _question_mark_for_unpaired(escape: re.Match[bytes]) -> bytes:
+    return escape[0] if escape[1] is None else b"?"

@@ -1,0 +1,76 @@
+"""What a record can be: an event, a rejection, a heartbeat or an exchange rate. Times in microseconds."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+import msgspec
+
+
+class Record(msgspec.Struct, frozen=True, gc=False):
+    """A Kafka record.
+
+    Args:
+        value: bytes as they came; None for a record without a value.
+        timestamp: Kafka's.
+        headers: keys and values, in order.
+        is_rate: whether it is of the topic of exchange rates.
+    """
+
+    value: bytes | None
+    timestamp: int
+    headers: Sequence[tuple[str, bytes | None]] = ()
+    is_rate: bool = False
+
+
+class Event(msgspec.Struct, frozen=True, gc=False):
+    """The columns of silver.events that a record gives by itself."""
+
+    event_id: str
+    type: str
+    name: str | None
+    role: str
+    visitor_id: str
+    user_id: str | None
+    event_time: int
+    device_time: int | None
+    arrival_time: int
+    url: str | None
+    referrer: str | None
+    user_agent: str | None
+    campaign_source: str | None
+    campaign_medium: str | None
+    campaign_name: str | None
+    channel: str
+    promotion_id: str | None
+    query: str | None
+    product_id: str | None
+    goal: str | None
+    order_id: str | None
+    value: Decimal | None
+    currency: str | None
+    properties: str | None
+
+
+class Rejection(msgspec.Struct, frozen=True, gc=False):
+    """A record that can't be used, and the first reason that applies."""
+
+    reason: str
+    arrival_time: int
+
+
+class Heartbeat(msgspec.Struct, frozen=True, gc=False):
+    """A record without a value that says what time it is."""
+
+    heartbeat_at: int
+
+
+class ExchangeRate(msgspec.Struct, frozen=True, gc=False):
+    """What a unit of a currency is worth, from when on."""
+
+    currency: str
+    rate: Decimal
+    valid_from: int
+    arrival_time: int
+
+
+Outcome = Event | Rejection | Heartbeat | ExchangeRate

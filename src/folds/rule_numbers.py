@@ -1,0 +1,85 @@
+"""The numbers that rules go by: conf/rules.yml, read and checked against each other."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from lakehouse.bundle_file import read_yaml
+from lakehouse.errors import MillraceError
+
+FILE = "rules.yml"
+MAX_HALF_LIVES = 1000
+
+_LEAST_GAP = timedelta(minutes=2)
+_Span = Annotated[timedelta, Field(gt=timedelta(0))]
+
+
+class RuleNumbers(BaseModel):
+    """Spans, counts and shares; each with the contract's value as its default.
+
+    Args:
+        session_gap: an event this long or longer after the one before it starts a new session.
+        impression_span: a click this long or longer after an impression does not belong to it.
+        click_pause: a click counts if it comes this long or longer after the last counted one.
+        search_span: a result click this long or longer after a search does not belong to it.
+        bot_events: more events than this within `bot_span` make a visitor a bot.
+        bot_span: start included, end not.
+        look_back: a conversion is credited to touches no longer before it than this.
+        half_life: of a touch's weight in `time_decay`.
+        position_ends: share of the first touch, and of the last, in `position_based`, of three or more.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    session_gap: _Span = timedelta(minutes=30)
+    impression_span: _Span = timedelta(minutes=30)
+    click_pause: _Span = timedelta(seconds=10)
+    search_span: _Span = timedelta(minutes=10)
+    bot_events: int = Field(default=100, ge=1)
+    bot_span: _Span = timedelta(seconds=60)
+    look_back: _Span = timedelta(days=30)
+    half_life: _Span = timedelta(days=7)
+    position_ends: float = Field(default=0.4, ge=0, le=0.5)
+
+    @model_validator(mode="after")
+    def _fits_into_a_session(self) -> "RuleNumbers":
+        """Exposures and their clicks lie in one session: what folds read of history rests on that."""
+        for name in ("impression_span", "click_pause", "search_span"):
+            if getattr(self, name) > self.session_gap:
+                raise ValueError(f"{name} is longer than session_gap")
+        if self.session_gap < _LEAST_GAP:
+            raise ValueError("session_gap is shorter than two minutes: two sessions would share one")
+        return self
+
+    @model_validator(mode="after")
+    def _weighs_every_touch(self) -> "RuleNumbers":
+        """The oldest touch of the look-back has a weight above 0: 2^-1074 is the smallest double."""
+        if self.look_back > MAX_HALF_LIVES * self.half_life:
+            raise ValueError(f"look_back is longer than {MAX_HALF_LIVES:,} times half_life")
+        return self
+
+
+def load_rule_numbers(conf: Path) -> RuleNumbers:
+    """Read conf/rules.yml; without one, all numbers have their defaults.
+
+    Raises:
+        MillraceError: for a name that is unknown, or a value that is out of bounds or breaks another rule.
+    """
+    file = conf / FILE
+    given = read_yaml(file) if file.is_file() else {}
+    try:
+        return RuleNumbers.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        said = first["msg"].removeprefix("Value error, ")
+        raise MillraceError(
+            f"{FILE}: {f'{name}: ' if name else ''}{said}", f"Correct {file}, or leave the line out"
+        ) from error
+
+
+def in_micros(span: timedelta) -> int:
+    """A span in microseconds."""
+    return span // timedelta(microseconds=1)

@@ -1,0 +1,93 @@
+"""The bot rule: who is no person, and from when that is known."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from folds.rule_numbers import in_micros, load_rule_numbers
+from lakehouse.bundle_file import read_yaml
+
+USER_AGENT, RATE = "user_agent", "rate"
+REASONS = (USER_AGENT, RATE)  # in the order in which they count at the same time
+
+
+class Bot(NamedTuple):
+    """A visitor that is no person.
+
+    Args:
+        visitor_id: who.
+        reason: one of `REASONS`.
+        since: time of the event that it is known by, in microseconds.
+    """
+
+    visitor_id: str
+    reason: str
+    since: int
+
+
+@dataclass(frozen=True)
+class BotRules:
+    """What programs call themselves, and how quick nobody is.
+
+    Args:
+        pattern: one regular expression, sought anywhere in a user agent.
+        most_events: more events than this within the span, and it is no person.
+        span: in microseconds; start included, end not.
+    """
+
+    pattern: str
+    most_events: int
+    span: int
+
+    def is_bot(self, user_agent: str) -> bool:
+        """Whether it says that it is no person."""
+        return _is_listed(self.pattern, user_agent)
+
+
+def load_bot_rules(conf: Path) -> BotRules:
+    """Read conf/bots.yml and conf/rules.yml."""
+    patterns = read_yaml(conf / "bots.yml")["user_agents"]
+    numbers = load_rule_numbers(conf)
+    pattern = "(?i)" + "|".join(f"(?:{pattern})" for pattern in patterns)
+    return BotRules(pattern, numbers.bot_events, in_micros(numbers.bot_span))
+
+
+def find_bot(
+    visitor: str,
+    agents: Iterable[tuple[str | None, int]],
+    times: Iterable[int],
+    known: Bot | None,
+    rules: BotRules,
+) -> Bot | None:
+    """What makes a visitor a bot: the earliest of what is known and what is found, the list first.
+
+    Args:
+        visitor: whose events they are.
+        agents: user agent and time, in microseconds, of new events.
+        times: of new events, and of all less than the span away from one.
+        known: what was found before.
+        rules: in force.
+    """
+    found = [] if known is None else [known]
+    named = [at for agent, at in agents if agent is not None and rules.is_bot(agent)]
+    if named:
+        found.append(Bot(visitor, USER_AGENT, min(named)))
+    quick = too_quick_since(times, rules)
+    if quick is not None:
+        found.append(Bot(visitor, RATE, quick))
+    return min(found, key=lambda bot: (bot.since, REASONS.index(bot.reason)), default=None)
+
+
+def too_quick_since(times: Iterable[int], rules: BotRules) -> int | None:
+    """The earliest time of an event that is one too many within the span; None if there is none."""
+    in_order = sorted(times)
+    pairs = zip(in_order, in_order[rules.most_events :], strict=False)
+    return next((last for first, last in pairs if last - first < rules.span), None)
+
+
+@lru_cache(maxsize=10_000)
+def _is_listed(pattern: str, user_agent: str) -> bool:
+    return re.search(pattern, user_agent, re.ASCII) is not None

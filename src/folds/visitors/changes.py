@@ -1,0 +1,126 @@
+"""What a fold changes of the rows that a visitor has; long stories are folded in chunks of time."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
+
+from folds.visitors.events import Event
+from folds.visitors.exposures import Impression, Search
+from folds.visitors.fold import Fragments, VisitorRows, fold_visitor
+from folds.visitors.rules import VisitorRules
+from folds.visitors.sessions import Session
+
+Row = TypeVar("Row", Session, Impression, Search)
+
+
+class Changes(NamedTuple):
+    """Rows that come, or replace those with their key; and rows that go."""
+
+    upserts: VisitorRows
+    deletes: VisitorRows
+
+
+@dataclass(slots=True)
+class VisitorStory:
+    """One visitor's new events and the rows that they may change, while they are read.
+
+    Args:
+        visitor: whose they are.
+        fragments: what there is to join.
+        sessions: rows as they are published, by key.
+        impressions: the same.
+        searches: the same.
+        size: events and rows to be joined.
+    """
+
+    visitor: str
+    fragments: Fragments = field(default_factory=Fragments)
+    sessions: dict[str, Session] = field(default_factory=dict)
+    impressions: dict[str, Impression] = field(default_factory=dict)
+    searches: dict[str, Search] = field(default_factory=dict)
+    size: int = 0
+
+    def add_event(self, event: Event, tables: tuple[bool, bool, bool] = (True, True, True)) -> None:
+        """Add a new event to sessions, impressions and searches, or to some of these."""
+        self.fragments.add_event(event, *tables)
+        self.size += 1
+
+    def add_rows(self, rows: VisitorRows) -> None:
+        """Add published rows."""
+        self.fragments.add_rows(rows)
+        self.sessions.update((row.session_id, row) for row in rows.sessions)
+        self.impressions.update((row.event_id, row) for row in rows.impressions)
+        self.searches.update((row.event_id, row) for row in rows.searches)
+        self.size += sum(map(len, rows))
+
+    def fold(self, rules: VisitorRules, watermark: int) -> Changes:
+        """What all that was added changes."""
+        return self._compare(fold_visitor(self.visitor, self.fragments, rules, watermark), VisitorRows())
+
+    def fold_until(self, time: int, rules: VisitorRules, watermark: int) -> Changes:
+        """The same, but for rows that may still grow; these are kept, joined, beside what is to be added.
+
+        Args:
+            time: all that is added from now on is of this time or later.
+            rules: of sessions and exposures.
+            watermark: as of `fold`.
+        """
+        folded = fold_visitor(self.visitor, self.fragments, rules, watermark)
+        done, growing = _split(folded, time, rules)
+        changes = self._compare(done, growing)
+        self.fragments = Fragments()
+        self.fragments.add_rows(growing)
+        self.size = sum(map(len, growing))
+        return changes
+
+    def _compare(self, done: VisitorRows, growing: VisitorRows) -> Changes:
+        """Changes by rows that are done; of published ones, those with a key that still grows are kept."""
+        by_table = (
+            _differences(self.sessions, done.sessions, growing.sessions, lambda row: row.session_id),
+            _differences(self.impressions, done.impressions, growing.impressions, lambda row: row.event_id),
+            _differences(self.searches, done.searches, growing.searches, lambda row: row.event_id),
+        )
+        upserts, deletes = zip(*by_table, strict=True)
+        return Changes(VisitorRows(*upserts), VisitorRows(*deletes))
+
+
+def _differences(
+    known: dict[str, Row], done: Iterable[Row], growing: Iterable[Row], key: Callable[[Row], str]
+) -> tuple[list[Row], list[Row]]:
+    """Rows that are new or other than before, and rows that are no more; both leave `known`."""
+    changed = [row for row in done if known.pop(key(row), None) != row]
+    kept = {key(row) for row in growing}
+    gone = [known.pop(each) for each in list(known) if each not in kept]
+    return changed, gone
+
+
+def _split(rows: VisitorRows, time: int, rules: VisitorRules) -> tuple[VisitorRows, VisitorRows]:
+    """Rows that nothing from some time on can change, and the others."""
+    splits = [
+        _part(rows.sessions, lambda row: row.ended_at + rules.session_gap <= time),
+        _part(rows.impressions, lambda row: row.event_time + rules.impressions.reach <= time),
+        _part(rows.searches, lambda row: row.event_time + rules.searches.reach <= time),
+    ]
+    done, growing = zip(*splits, strict=True)
+    return VisitorRows(*done), VisitorRows(*growing)
+
+
+def _part(rows: Iterable[Row], is_done: Callable[[Row], bool]) -> tuple[list[Row], list[Row]]:
+    done: list[Row] = []
+    growing: list[Row] = []
+    for row in rows:
+        (done if is_done(row) else growing).append(row)
+    return done, growing
+
+
+def all_changes(changes: Sequence[Changes]) -> Changes:
+    """The changes of several visitors together."""
+    return Changes(_chain([each.upserts for each in changes]), _chain([each.deletes for each in changes]))
+
+
+def _chain(parts: Sequence[VisitorRows]) -> VisitorRows:
+    return VisitorRows(
+        [row for part in parts for row in part.sessions],
+        [row for part in parts for row in part.impressions],
+        [row for part in parts for row in part.searches],
+    )

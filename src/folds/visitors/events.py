@@ -1,0 +1,32 @@
+"""Events of one visitor, with the columns of silver.events that rules read."""
+
+from decimal import Decimal
+from typing import NamedTuple
+
+PAGE_VIEWS = frozenset(("page", "screen"))
+SESSION_TYPES = PAGE_VIEWS | {"track"}
+"""Types of the events that make sessions: identify, group and alias are in none."""
+
+
+class Event(NamedTuple):
+    """A row of silver.events. `event_time` is in microseconds, `value` is money in `currency`."""
+
+    event_id: str
+    type: str
+    role: str
+    visitor_id: str
+    event_time: int
+    url: str | None = None
+    referrer: str | None = None
+    campaign_source: str | None = None
+    campaign_medium: str | None = None
+    campaign_name: str | None = None
+    channel: str | None = None
+    promotion_id: str | None = None
+    query: str | None = None
+    product_id: str | None = None
+    goal: str | None = None
+    order_id: str | None = None
+    value: Decimal | None = None
+    currency: str | None = None
+    rules_version: str | None = None

@@ -1,0 +1,52 @@
+"""Minutes: what one visitor did in each minute, by the channel of the session."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Set
+from typing import NamedTuple
+
+from folds.visitors.events import PAGE_VIEWS, SESSION_TYPES, Event
+from folds.visitors.sessions import SessionIndex
+
+MINUTE = 60_000_000
+
+
+class VisitorMinute(NamedTuple):
+    """The first columns of gold.visitor_minutes; conversions and money are not known to a visitor alone."""
+
+    visitor_id: str
+    minute: int
+    channel: str | None
+    events: int
+    page_views: int
+    sessions: int
+    impressions: int
+    clicks: int
+    searches: int
+
+
+def visitor_minutes(
+    visitor: str, events: Iterable[Event], sessions: SessionIndex, clicked: Set[str]
+) -> list[VisitorMinute]:
+    """What a visitor's events come to.
+
+    Args:
+        visitor: whose events they are.
+        events: whole minutes of them.
+        sessions: those that hold them.
+        clicked: UIDs of the counted clicks among them.
+
+    Returns:
+        A row for each minute and channel; channel None is for events of no session.
+    """
+    counts: dict[tuple[int, str | None], list[int]] = defaultdict(lambda: [0] * 6)
+    for event in events:
+        at, role = event.event_time, event.role
+        session = sessions.at(at) if event.type in SESSION_TYPES else None
+        cell = counts[at - at % MINUTE, session.channel if session else None]
+        cell[0] += 1
+        cell[1] += event.type in PAGE_VIEWS
+        cell[2] += session is not None and session.first_event_id == event.event_id
+        cell[3] += role == "impression"
+        cell[4] += event.event_id in clicked
+        cell[5] += role == "search"
+    return [VisitorMinute(visitor, minute, channel, *cell) for (minute, channel), cell in counts.items()]

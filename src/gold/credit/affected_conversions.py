@@ -1,0 +1,174 @@
+"""Affected conversions: those of which a micro-batch may change anything, and what they may be of."""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from folds.persons.exchange_rates import Rate
+from folds.persons.records import ConversionRow, Goal, Visit
+from gold.credit.area import Area
+from gold.credit.dimensions import Dimensions
+from lakehouse.arrow_frames import rows_of
+from lakehouse.arrow_times import in_micros
+from lakehouse.contracts.gold import CONVERSIONS
+from lakehouse.contracts.table import GONE
+from lakehouse.lookup import Lookup
+from lakehouse.tables import Lakehouse
+from lakehouse.time_pruner import TimePruner
+
+_VISIT = CONVERSIONS.column_names.index("visit")
+
+
+@dataclass(frozen=True)
+class AffectedConversions:
+    """Conversions to compute anew.
+
+    Args:
+        before: their published rows.
+        goals: what they may be of now: goal events in the area, and published rows of people; with person_id.
+    """
+
+    before: list[ConversionRow]
+    goals: list[Goal]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a micro-batch changes that conversions depend on.
+
+    Args:
+        area: where it changes anything.
+        goals: goal events there.
+        touched: visitor_id -> times of touches that came, went or are others now.
+        dimensions: of the micro-batch.
+        look_back: microseconds that a touch earns credit for.
+    """
+
+    area: Area
+    goals: Sequence[Goal]
+    touched: dict[str, list[int]]
+    dimensions: Dimensions
+    look_back: int
+
+
+def find_affected(lake: Lakehouse, changes: Changes) -> AffectedConversions:
+    """Find the conversions that may be others now.
+
+    Those whose goal was reached; whose session may be another; whose person has other touches, or is another;
+    of bots; whose rate came; and what shares an order with one of these.
+
+    Args:
+        lake: the tables; of gold.conversions as it was before.
+        changes: of the micro-batch.
+    """
+    dimensions = changes.dimensions
+    visitors = {goal.visitor_id for goal in changes.goals} | changes.touched.keys()
+    persons = dimensions.persons_of(visitors)
+    found = {row.conversion_id: row for row in _directly_affected(lake, changes, persons)}
+    rows: list[Goal | ConversionRow] = [*changes.goals, *found.values()]
+    orders = {row.order_id for row in rows if row.order_id is not None}
+    found |= {row.conversion_id: row for row in _of_orders(lake, orders, found.keys())}
+    people = [row for row in found.values() if row.visitor_id not in dimensions.bots]
+    persons |= dimensions.persons_of({row.visitor_id for row in people} - persons.keys())
+    goals = [*changes.goals, *map(_as_goal, people)]
+    named = [goal._replace(person_id=persons[goal.visitor_id]) for goal in goals]
+    return AffectedConversions(list(found.values()), named)
+
+
+def find_conversions(
+    lake: Lakehouse, near: TimePruner | None = None, key: tuple[str, Collection[str]] | None = None
+) -> list[ConversionRow]:
+    """Published conversions of some times, and with some keys; see `Lookup`."""
+    wanted = Lookup(CONVERSIONS.column_names, near, "converted_at", key=key)
+    return _rows(lake.find(CONVERSIONS.name, wanted))
+
+
+def changed_conversions(changes: pa.Table) -> list[tuple[ConversionRow, bool]]:
+    """Changes of gold.conversions on the driver, each with whether the row goes."""
+    table = in_micros(changes)
+    return list(zip(_rows(table), table[GONE].to_pylist(), strict=True))
+
+
+def _rows(table: pa.Table) -> list[ConversionRow]:
+    columns = [table[name].to_pylist() for name in CONVERSIONS.column_names]
+    columns[_VISIT] = [None if visit is None else Visit(**visit) for visit in columns[_VISIT]]
+    return [ConversionRow(*row) for row in zip(*columns, strict=True)]
+
+
+def _directly_affected(lake: Lakehouse, changes: Changes, persons: dict[str, str]) -> list[ConversionRow]:
+    area, dimensions = changes.area, changes.dimensions
+    touched = _times_by_person(changes.touched, persons)
+    near = find_conversions(lake, area.pruner, ("visitor_id", area.spans)) if area.spans else []
+    found = [row for row in near if area.contains(row.visitor_id, row.converted_at)]
+    if touched:
+        spans = ((at, at + changes.look_back) for times in touched.values() for at in times)
+        found += [
+            row
+            for row in find_conversions(lake, TimePruner.of_spans(spans), ("person_id", touched))
+            if _is_led_to(row.converted_at, touched.get(row.person_id, ()), changes.look_back)
+        ]
+    if dimensions.renamed:
+        ever = {user for users in dimensions.renamed.values() for user in users}
+        found += find_conversions(lake, key=("visitor_id", dimensions.renamed))
+        found += find_conversions(lake, key=("person_id", ever | dimensions.renamed.keys()))
+    if dimensions.new_bots:
+        found += find_conversions(lake, key=("visitor_id", dimensions.new_bots))
+    if dimensions.new_rates:
+        found += _rated_by(lake, dimensions.new_rates)
+    return found
+
+
+def _times_by_person(touched: dict[str, list[int]], persons: dict[str, str]) -> dict[str, list[int]]:
+    times: dict[str, list[int]] = defaultdict(list)
+    for visitor, theirs in touched.items():
+        times[persons[visitor]] += theirs
+    return {person: sorted(theirs) for person, theirs in times.items()}
+
+
+def _is_led_to(converted_at: int, touched: Sequence[int], look_back: int) -> bool:
+    """Whether one of some times, in order, lies in a conversion's look-back."""
+    first = bisect_left(touched, converted_at - look_back)
+    return first < len(touched) and touched[first] <= converted_at
+
+
+def _of_orders(lake: Lakehouse, orders: Collection[str], known: Collection[str]) -> list[ConversionRow]:
+    """The conversions that share an order, but for those known.
+
+    All of history is searched for orders, so few columns of it are read first.
+    """
+    if not orders:
+        return []
+    columns = ("conversion_id", "converted_at")
+    shared = lake.find(CONVERSIONS.name, Lookup(columns, key=("order_id", orders)))
+    missing = {name: at for name, at in rows_of(shared, columns) if name not in known}
+    if not missing:
+        return []
+    then = TimePruner.of_spans((at, at) for at in missing.values())
+    return find_conversions(lake, then, ("conversion_id", missing))
+
+
+def _rated_by(lake: Lakehouse, rates: Sequence[Rate]) -> list[ConversionRow]:
+    """The conversions that one of some rates is valid for."""
+    columns = ("conversion_id", "converted_at", "currency")
+    rows = lake.find(CONVERSIONS.name, Lookup(columns))
+    valid = {
+        conversion: at
+        for conversion, at, currency in rows_of(rows.filter(rows["currency"].is_valid()), columns)
+        if any(_is_valid(rate, currency.upper(), at) for rate in rates)
+    }
+    then = TimePruner.of_spans((at, at) for at in valid.values())
+    return find_conversions(lake, then, ("conversion_id", valid))
+
+
+def _is_valid(rate: Rate, currency: str, at: int) -> bool:
+    return (
+        rate.currency == currency and rate.valid_from <= at and (rate.valid_to is None or at < rate.valid_to)
+    )
+
+
+def _as_goal(row: ConversionRow) -> Goal:
+    fields = {name: getattr(row, name) for name in Goal._fields if name != "is_published"}
+    return Goal(**fields, is_published=True)

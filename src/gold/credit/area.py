@@ -1,0 +1,106 @@
+"""The area of a micro-batch: the spans of visitors' time that its events may change, and sessions there."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from folds.visitors.sessions import Session
+from folds.visitors.spans import Span, is_within, spans_of_all
+from gold.credit.dimensions import Dimensions
+from lakehouse.arrow_frames import rows_of
+from lakehouse.batches import Batch
+from lakehouse.contracts.gold import CONVERSIONS
+from lakehouse.contracts.silver import EVENTS, SESSIONS
+from lakehouse.instants import to_micros
+from lakehouse.lookup import Lookup
+from lakehouse.rows import KEY, local_rows
+from lakehouse.tables import Lakehouse
+from lakehouse.time_pruner import MINUTE, TimePruner
+
+_SPAN = [pa.field(KEY, pa.string()), pa.field("low", pa.int64()), pa.field("high", pa.int64())]
+_MOMENT = ("visitor_id", "event_time")
+
+Moments = Mapping[str, Iterable[int]]
+"""visitor_id -> times in microseconds."""
+
+
+@dataclass(frozen=True)
+class Area:
+    """Spans, and the sessions in them.
+
+    Args:
+        spans: by visitor_id, in order.
+        sessions: rows of silver.sessions that start in them, times in microseconds.
+        pruner: of the spans.
+    """
+
+    spans: Mapping[str, list[Span]]
+    sessions: pa.Table
+    pruner: TimePruner
+
+    def span_rows(self) -> pa.Table:
+        """`KEY`, the visitor, start and end of each span."""
+        rows = [(visitor, *span) for visitor, spans in self.spans.items() for span in spans]
+        return local_rows(_SPAN, rows)
+
+    def lookup(self, columns: Iterable[str], time: str) -> Lookup:
+        """The rows of visitors with spans near these: all that lie in one, and some others."""
+        return Lookup(tuple(columns), near=self.pruner, start=time, key=("visitor_id", self.spans))
+
+    def contains(self, visitor: str, at: int) -> bool:
+        """Whether a time of a visitor lies in one of the spans."""
+        return is_within(at, self.spans.get(visitor, ()))
+
+
+def new_moments(lake: Lakehouse, batch: Batch, dimensions: Dimensions) -> dict[str, list[int]]:
+    """When a micro-batch has something new of whom, late events and what bots leave to others included."""
+    fresh = [_stamped(lake, to_micros(batch.after), to_micros(batch.upto), is_late=False)]
+    if batch.hears_anything:
+        fresh.append(_stamped(lake, to_micros(batch.heard_after), to_micros(batch.heard_upto), is_late=True))
+    if dimensions.new_bots:
+        fresh.append(_orders_shared_with_bots(lake, dimensions))
+    moments: dict[str, list[int]] = defaultdict(list)
+    for visitor, at in rows_of(pa.concat_tables(fresh), _MOMENT):
+        if visitor not in dimensions.bots:
+            moments[visitor].append(at)
+    return dict(moments)
+
+
+def load_area(lake: Lakehouse, moments: Moments) -> Area:
+    """Find the spans around some moments."""
+    near = TimePruner.of_spans(((at, at) for times in moments.values() for at in times), margin=MINUTE)
+    there = ("visitor_id", moments)
+    wanted = Lookup(SESSIONS.column_names, near, "started_at", "ended_at", key=there)
+    rows = lake.find(SESSIONS.name, wanted)
+    for name in set(Session._fields) - set(rows.column_names):
+        rows = rows.append_column(name, pa.nulls(rows.num_rows, pa.int64()))
+    bounds: dict[str, list[Span]] = defaultdict(list)
+    for visitor, start, end in sorted(rows_of(rows, ("visitor_id", "started_at", "ended_at"))):
+        bounds[visitor].append((start, end))
+    spans = spans_of_all(moments, bounds)
+    inside = [
+        is_within(start, spans[visitor]) for visitor, start in rows_of(rows, ("visitor_id", "started_at"))
+    ]
+    edges = ((low, high - 1) for theirs in spans.values() for low, high in theirs)
+    return Area(spans, rows.filter(pa.array(inside, pa.bool_())), TimePruner.of_spans(edges))
+
+
+def _stamped(lake: Lakehouse, after: int, upto: int, *, is_late: bool) -> pa.Table:
+    """Events with an ingest stamp after one and not after another; all of them, or late ones alone."""
+    if upto <= after:
+        return local_rows([pa.field("visitor_id", pa.string()), pa.field("event_time", pa.int64())], [])
+    stamps = TimePruner.of_spans([(after + 1, upto)])
+    rows = lake.find(EVENTS.name, Lookup((*_MOMENT, "is_late"), near=stamps, start="ingested_at"))
+    return (rows.filter(rows["is_late"]) if is_late else rows).select(list(_MOMENT))
+
+
+def _orders_shared_with_bots(lake: Lakehouse, dimensions: Dimensions) -> pa.Table:
+    """Goals of orders that conversions of new bots are of: somebody else's may take their place."""
+    theirs = ("visitor_id", dimensions.new_bots)
+    orders = lake.find(CONVERSIONS.name, Lookup(("order_id",), key=theirs))["order_id"].drop_null()
+    of_orders = Lookup((*_MOMENT, "goal"), key=("order_id", set(orders.to_pylist())))
+    goals = lake.find(EVENTS.name, of_orders)
+    return goals.filter(pc.is_valid(goals["goal"])).select(list(_MOMENT))

@@ -1,0 +1,100 @@
+"""Credit of all history: conversions, attribution and trails as a whole, in two passes over groups."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from folds.persons.fold import PersonRules, anchor_goals, credit_anchored
+from folds.persons.records import Goal, Impression, Touch, Visit
+from lakehouse.contracts.arrow import arrow_schema
+from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS
+from lakehouse.grouped import GroupedRows, Groups, batch_of_kind, map_groups, union_by_kind
+from lakehouse.rows import KEY
+
+TABLES = (CONVERSIONS, ATTRIBUTION, TRAILS)
+_COLUMNS = Goal._fields[:-1]
+_GOAL = pa.struct([arrow_schema(CONVERSIONS).field(name) for name in _COLUMNS])
+_PAIRS = pa.schema([pa.field("pair", pa.struct([pa.field("conversion", _GOAL), pa.field("anchor", _GOAL)]))])
+_ROWS = pa.schema([pa.field(table.short_name, pa.struct(list(arrow_schema(table)))) for table in TABLES])
+
+
+def with_person(rows: DataFrame, identities: DataFrame) -> DataFrame:
+    """Add `person_id`: the visitor's user id, else the visitor.
+
+    Args:
+        rows: with visitor_id.
+        identities: silver.identities.
+    """
+    users = identities.select("visitor_id", F.col("user_id").alias("_user"))
+    named = rows.join(users, "visitor_id", "left")
+    return named.withColumn("person_id", F.coalesce("_user", "visitor_id")).drop("_user")
+
+
+def all_credit(goals: DataFrame, touches: DataFrame, watermark: int, rules: PersonRules) -> Groups:
+    """Compute credit of all goals.
+
+    Args:
+        goals: every goal event, with person_id.
+        touches: every touch, with person_id.
+        watermark: in microseconds.
+        rules: in force.
+
+    Returns:
+        Structs of the rows of `TABLES`, by their short names; not computed yet.
+    """
+    by_order = goals.withColumn(KEY, F.coalesce("order_id", "conversion_id")).select(KEY, *_COLUMNS)
+    pairs = map_groups(union_by_kind({"goal": by_order}), _Anchors(rules), _PAIRS).select("pair.*")
+    kinds = {
+        "pair": pairs.withColumn(KEY, F.col("anchor.person_id")),
+        "touch": touches.select(F.col("person_id").alias(KEY), *TOUCHES.column_names),
+    }
+    return Groups(kinds, _Credit(watermark, rules), _ROWS)
+
+
+class _Anchors:
+    """Pairs of conversion and anchor, of groups of goals that share an order."""
+
+    def __init__(self, rules: PersonRules) -> None:
+        self._rules = rules
+
+    def __call__(self, by_order: GroupedRows) -> Iterator[pa.RecordBatch]:
+        groups = by_order.rows("goal", Goal, visit=Visit).values()
+        rows = [
+            (conversion[:-1], anchor[:-1])
+            for goals in groups
+            for conversion, anchor in anchor_goals(goals, self._rules)
+        ]
+        yield batch_of_kind(_PAIRS, "pair", rows)
+
+
+class _Credit:
+    """Rows of the three tables, of the pairs whose anchors are of one person, and the person's touches."""
+
+    def __init__(self, watermark: int, rules: PersonRules) -> None:
+        self._watermark = watermark
+        self._rules = rules
+
+    def __call__(self, groups: GroupedRows) -> Iterator[pa.RecordBatch]:
+        touches = groups.rows("touch", Touch, impression=Impression)
+        found: list[list[Any]] = [[], [], []]
+        for person, pairs in groups.rows("pair", _pair, conversion=_goal, anchor=_goal).items():
+            mine = {person: touches.get(person, ())}
+            now = credit_anchored(pairs, mine, self._watermark, self._rules)
+            found[0] += now.conversions
+            found[1] += now.attribution
+            found[2] += now.trails
+        for kind, rows in zip(_ROWS.names, found, strict=True):
+            if rows:
+                yield batch_of_kind(_ROWS, kind, rows)
+
+
+def _pair(conversion: Goal, anchor: Goal) -> tuple[Goal, Goal]:
+    return conversion, anchor
+
+
+def _goal(**fields: Any) -> Goal:
+    visit = fields.pop("visit")
+    return Goal(**fields, visit=None if visit is None else Visit(**visit))

@@ -1,0 +1,135 @@
+"""Minutes: what a micro-batch adds to gold.visitor_minutes, so that its sums are what visitors did."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from folds.visitors.minutes import VisitorMinute
+from folds.visitors.spans import is_within, minute_of
+from gold.credit.minute_input import MinuteInput
+from lakehouse.arrow_frames import transpose
+from lakehouse.contracts.arrow import arrow_schema
+from lakehouse.contracts.gold import VISITOR_MINUTES
+from lakehouse.grouped import GroupedRows, Groups
+from lakehouse.lookup import Lookup
+from lakehouse.rows import KEY, Rows, Source, local_rows, union, with_key
+from lakehouse.tables import Lakehouse
+from lakehouse.time_pruner import TimePruner
+
+MEASURES = (*VisitorMinute._fields[3:], "conversions", "value")
+_CELL = VisitorMinute._fields[:3]
+_STORED = (*_CELL, *MEASURES)
+_NONE = Decimal(0)
+RESULT = pa.schema([arrow_schema(VISITOR_MINUTES).field(name) for name in (*_CELL, *MEASURES)])
+_CONVERSION = [
+    pa.field(KEY, pa.string()),
+    pa.field("minute", pa.int64()),
+    pa.field("channel", pa.string()),
+    pa.field("value", pa.decimal128(38, 4)),
+]
+_SPAN = [
+    *(pa.field(KEY, pa.string()), pa.field("low", pa.int64()), pa.field("high", pa.int64())),
+    pa.field("is_area", pa.bool_()),
+]
+
+Cell = tuple[str, int, str | None]
+
+
+def minute_changes(source: Source, given: MinuteInput) -> Groups:
+    """What is to be added to gold.visitor_minutes, without its sequence; not computed yet."""
+    spans = [(visitor, *span, True) for visitor, theirs in given.area.spans.items() for span in theirs]
+    spans += [(visitor, *span, False) for visitor, theirs in given.spots.items() for span in theirs]
+    conversions = [
+        (row.visitor_id, minute_of(row.converted_at), row.visit and row.visit.channel, row.reporting_value)
+        for row in given.conversions
+    ]
+    kinds = {
+        "span": local_rows(_SPAN, spans),
+        "now": with_key(given.minutes, "visitor_id", VisitorMinute._fields),
+        "conversion": local_rows(_CONVERSION, conversions),
+        "stored": with_key(_stored(source, spans, given.new_bots), "visitor_id", _STORED),
+    }
+    return Groups(kinds, _fold_minutes, RESULT)
+
+
+def all_minute_changes(lake: Lakehouse, minutes: DataFrame, conversions: DataFrame) -> Groups:
+    """The same for all history: of what all events come to, and all conversions."""
+    key = F.col("visitor_id").alias(KEY)
+    converted = conversions.select(
+        key,
+        F.date_trunc("minute", "converted_at").alias("minute"),
+        F.col("visit.channel").alias("channel"),
+        F.col("reporting_value").cast("decimal(38,4)").alias("value"),
+    )
+    stored = lake.read(VISITOR_MINUTES.name).where(F.col("visitor_id").isNotNull())
+    kinds = {
+        "now": minutes.select(key, *VisitorMinute._fields),
+        "conversion": converted,
+        "stored": stored.select(key, *_STORED),
+    }
+    return Groups(kinds, _fold_minutes, RESULT)
+
+
+def quarter_marks(quarters: Iterable[int]) -> pa.Table:
+    """A row of nobody and nothing for each quarter of an hour, so that whoever sums up by day knows of it."""
+    rows = [(None, quarter, None, *[0] * (len(MEASURES) - 1), _NONE) for quarter in sorted(quarters)]
+    return pa.Table.from_arrays(transpose(rows, list(RESULT)), schema=RESULT)
+
+
+def _stored(source: Source, spans: Sequence[tuple[str, int, int, bool]], new_bots: Iterable[str]) -> Rows:
+    near = TimePruner.of_spans((low, high - 1) for _, low, high, _ in spans)
+    theirs = ("visitor_id", {visitor for visitor, *_ in spans})
+    rows = source.look_up(VISITOR_MINUTES.name, Lookup(_STORED, near, "minute", key=theirs))
+    bots = list(new_bots)
+    if not bots:
+        return rows
+    return union(rows, source.look_up(VISITOR_MINUTES.name, Lookup(_STORED, key=("visitor_id", bots))))
+
+
+def _fold_minutes(groups: GroupedRows) -> Iterator[pa.RecordBatch]:
+    """The fold as workers run it: what is less what is stored, by cell, where that is anything."""
+    spans = groups.rows("span", _fields)
+    now = groups.rows("now", VisitorMinute)
+    conversions = groups.rows("conversion", _fields)
+    stored = groups.rows("stored", _fields)
+    rows: list[tuple[Any, ...]] = []
+    for visitor in spans.keys() | stored.keys() | now.keys() | conversions.keys():
+        cells: dict[Cell, list[Any]] = defaultdict(lambda: [0] * (len(MEASURES) - 1) + [_NONE])
+        for minute in now.get(visitor, ()):
+            _add(cells[minute[:3]], minute[3:], 1)
+        for at, channel, value in conversions.get(visitor, ()):
+            cell = cells[visitor, at, channel]
+            cell[-2] += 1
+            cell[-1] += value or _NONE
+        _subtract_stored(cells, stored.get(visitor, ()), spans.get(visitor, ()))
+        rows += [(*cell, *counts) for cell, counts in cells.items() if any(counts)]
+    if rows:
+        yield pa.RecordBatch.from_arrays(transpose(rows, list(RESULT)), schema=RESULT)
+
+
+def _subtract_stored(
+    cells: dict[Cell, list[Any]], stored: Iterable[tuple[Any, ...]], spans: Sequence[tuple[int, int, bool]]
+) -> None:
+    """Take off what is stored: all of it in the area, and of a bot; of conversions in spots."""
+    area = sorted((low, high) for low, high, is_area in spans if is_area)
+    spots = sorted((low, high) for low, high, is_area in spans if not is_area)
+    for visitor, minute, channel, *measures in stored:
+        if not spans or is_within(minute, area):
+            _add(cells[visitor, minute, channel], measures, -1)
+        elif is_within(minute, spots):
+            nothing = [0] * (len(MEASURES) - 2)
+            _add(cells[visitor, minute, channel], [*nothing, *measures[-2:]], -1)
+
+
+def _add(counts: list[Any], measures: Sequence[Any], sign: int) -> None:
+    for place, measure in enumerate(measures):
+        counts[place] += sign * measure
+
+
+def _fields(*fields: Any) -> tuple[Any, ...]:
+    return fields

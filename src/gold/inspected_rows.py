@@ -1,0 +1,68 @@
+"""What silver has newly taken in, few rows of it, as DuckDB queries that expectations look at."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from gold.audited import RECORDS
+from lakehouse.contracts import TABLES
+from lakehouse.contracts.silver import IMPRESSIONS, REJECTED_EVENTS
+from lakehouse.duckdb_sql import connect, requoted
+from lakehouse.expectations.declared import Suite
+from lakehouse.expectations.measuring import IS_RECORD, SOURCE
+from lakehouse.instants import LAST, to_micros
+from lakehouse.lookup import Lookup
+from lakehouse.tables import Lakehouse
+from lakehouse.time_pruner import TimePruner
+
+
+class InspectedRows:
+    """Rows of silver in one DuckDB connection.
+
+    Args:
+        lake: the tables.
+        suites: the expectations, for the columns that they want computed.
+    """
+
+    def __init__(self, lake: Lakehouse, suites: Mapping[str, Suite]) -> None:
+        self._lake = lake
+        self._suites = suites
+        self.connection: Any = connect()
+
+    def records(self, after: datetime, upto: datetime) -> str:
+        """The query of `gold.audited.take_records`."""
+        stamps = TimePruner([(to_micros(after) + 1, to_micros(upto))])
+        topic = self._lake.settings.exchange_rates_topic.replace("'", "''")
+        parts = []
+        for name in RECORDS:
+            is_refused = name == REJECTED_EVENTS.name
+            every = "* EXCLUDE (value)" if is_refused else "*"
+            is_record = f"topic <> '{topic}'" if is_refused else "TRUE"
+            rows = self._rows(name, stamps, "ingested_at")
+            parts.append(f"SELECT {every}{self._computed(name)}, {is_record} AS {IS_RECORD} FROM {rows}")
+        return " UNION ALL BY NAME ".join(parts)
+
+    def impressions(self, watermark: datetime) -> str:
+        """The query of those later than a watermark."""
+        later = TimePruner([(to_micros(watermark) + 1, to_micros(LAST))])
+        rows = self._rows(IMPRESSIONS.name, later, "event_time")
+        return f"SELECT *{self._computed(IMPRESSIONS.name)} FROM {rows}"
+
+    def _computed(self, name: str) -> str:
+        suite = self._suites.get(name)
+        columns = {**(suite.columns if suite else {}), SOURCE: f"'{name}'"}
+        return "".join(f", {requoted(sql)} AS {column}" for column, sql in columns.items())
+
+    def _rows(self, name: str, near: TimePruner, time: str) -> str:
+        """Register rows of a table; times without a zone, since DuckDB's come from the network."""
+        contract = TABLES[name]
+        rows = self._lake.find(name, Lookup(contract.column_names, near, time))
+        times = {column.name for column in contract.columns if column.type == "timestamp"}
+        fields = [pa.field(each.name, _PLAIN) if each.name in times else each for each in rows.schema]
+        self.connection.register(contract.short_name, rows.cast(pa.schema(fields)))
+        return contract.short_name
+
+
+_PLAIN = pa.timestamp("us")

@@ -1,0 +1,72 @@
+"""Look-ups: the rows of a table near some times, or with some keys, as Arrow or as a frame."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_type
+
+from lakehouse.time_pruner import TimePruner
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Which rows are wanted. Conditions that are None hold for all rows.
+
+    Args:
+        columns: their names.
+        near: intervals of time.
+        start: the column whose time has to lie in one of them.
+        end: with it, the stretch from start to end has to meet one of them. None: `start` alone.
+        key: a column, and the values of which it has to have one.
+        flag: a column that has to be true.
+    """
+
+    columns: tuple[str, ...]
+    near: TimePruner | None = None
+    start: str = ""
+    end: str | None = None
+    key: tuple[str, Collection[str] | Collection[int]] | None = None
+    flag: str | None = None
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """The columns that the intervals are about."""
+        return () if self.near is None else (self.start, self.end or self.start)
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The columns, and those that conditions are about."""
+        key = () if self.key is None else (self.key[0],)
+        flag = () if self.flag is None else (self.flag,)
+        return tuple(dict.fromkeys((*self.columns, *self.times, *key, *flag)))
+
+    def of_frame(self, rows: DataFrame) -> DataFrame:
+        """The rows wanted, of a frame."""
+        if self.near is not None:
+            rows = rows.where(self.near.overlaps(self.start, self.end or self.start))
+        if self.flag is not None:
+            rows = rows.where(self.flag)
+        if self.key is not None:
+            rows = _with_any(rows, *self.key)
+        return rows.select(*self.columns)
+
+    def of_table(self, rows: pa.Table) -> pa.Table:
+        """The rows wanted, of an Arrow table with times in microseconds."""
+        if self.near is not None:
+            rows = rows.filter(self.near.mask(*(rows[name] for name in self.times)))
+        if self.flag is not None:
+            rows = rows.filter(rows[self.flag])
+        if self.key is not None:
+            name, values = self.key
+            rows = rows.filter(pc.is_in(rows[name], pa.array(list(values), rows[name].type)))
+        return rows.select(list(self.columns))
+
+
+def _with_any(rows: DataFrame, column: str, values: Collection[str] | Collection[int]) -> DataFrame:
+    type_ = to_arrow_type(rows.schema[column].dataType)
+    wanted = rows.sparkSession.createDataFrame(pa.table({column: pa.array(list(values), type_)}))
+    return rows.join(F.broadcast(wanted), column, "left_semi")

@@ -1,0 +1,48 @@
+"""Changes of rows: what is to be written for a table to hold other rows than it does."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from lakehouse.contracts import Table
+
+Row = tuple[Any, ...]
+
+
+class RowChange(NamedTuple):
+    """A row that comes, replaces the one with its key, or goes.
+
+    Args:
+        row: the new row; the old one if it goes.
+        is_deleted: whether it goes.
+        old_time: event time of the row in the table with its key, which may be another; None if none is.
+    """
+
+    row: Row
+    is_deleted: bool
+    old_time: int | None
+
+
+class RowDiff:
+    """Finds what changes between rows of a table, given in the order of its columns.
+
+    Args:
+        table: its contract; it has an event time.
+    """
+
+    def __init__(self, table: Table) -> None:
+        columns = table.column_names
+        self._key = [columns.index(name) for name in table.key]
+        self._time = columns.index(str(table.event_time))
+
+    def compare(self, before: Iterable[Row], after: Iterable[Row]) -> list[RowChange]:
+        """The changes that lead from some rows to others; of those that are equal, none."""
+        old = {self._key_of(row): row for row in before}
+        found = []
+        for row in after:
+            was = old.pop(self._key_of(row), None)
+            if was != row:
+                found.append(RowChange(row, False, None if was is None else was[self._time]))
+        return found + [RowChange(row, True, row[self._time]) for row in old.values()]
+
+    def _key_of(self, row: Row) -> Row:
+        return tuple(row[place] for place in self._key)

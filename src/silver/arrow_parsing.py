@@ -1,0 +1,149 @@
+"""What a Python worker does with bronze records: Arrow batches in, parsed batches out. Needs no Spark."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from xxhash import xxh64_intdigest
+
+from folds.records.outcomes import Event, ExchangeRate, Heartbeat, Outcome, Record, Rejection
+from folds.records.parse import parse
+from folds.records.parse_rules import ParseRules
+from silver.verdicts import EVENT, HEARTBEAT, RATE, REJECTED
+
+UNTOUCHED = ("topic", "partition", "offset", "timestamp", "ingested_at")
+"""Columns that go through as they are."""
+
+_TIME = pa.timestamp("us", "UTC")
+_TYPES = {
+    "event_time": _TIME,
+    "device_time": _TIME,
+    "arrival_time": _TIME,
+    "value": pa.decimal128(18, 4),
+    "heartbeat_at": _TIME,
+    "rate": pa.decimal128(19, 10),
+    "valid_from": _TIME,
+    "raw": pa.binary(),
+}
+_OTHERS = ("reason", "heartbeat_at", "rate", "valid_from", "raw", "verdict")
+PARSED = (*Event.__struct_fields__, *_OTHERS)
+"""Columns that parsing gives."""
+
+COLUMNS = (*UNTOUCHED, *PARSED, "event_hash")
+"""Columns of a candidate."""
+
+_WIDTH = len(PARSED)
+_EVENT = (None,) * (len(_OTHERS) - 1) + (EVENT,)
+_ARRIVAL, _CURRENCY = PARSED.index("arrival_time"), PARSED.index("currency")
+_ID = PARSED.index("event_id")
+_REASON, _HEARTBEAT, _RATE, _VALID_FROM, _RAW, _VERDICT = (PARSED.index(name) for name in _OTHERS)
+_SEED = 42  # of Spark's xxhash64
+
+_log = logging.getLogger(__name__)
+_rules: ParseRules | None = None
+
+
+def arrow_parser(
+    rules: ParseRules, rates_topic: str
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What `mapInArrow` calls on a worker, once a partition.
+
+    Args:
+        rules: roles and channels.
+        rates_topic: the topic of exchange rates.
+    """
+
+    def parse_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        known = _with_cache(rules)
+        for batch in batches:
+            yield parse_batch(batch, known, rates_topic)
+
+    return parse_batches
+
+
+def parse_batch(batch: pa.RecordBatch, rules: ParseRules, rates_topic: str) -> pa.RecordBatch:
+    """A batch of bronze records as candidates, a row a record, in order.
+
+    Args:
+        batch: of bronze.kafka_records; headers are read where there is no value.
+        rules: roles and channels.
+        rates_topic: the topic of exchange rates.
+
+    Returns:
+        Coordinates, `timestamp` and `ingested_at` as they are; the columns of silver.events that a record
+        gives by itself; `reason`, why it can't be used, and `raw`, then its value; `heartbeat_at` of a
+        heartbeat; `currency`, `rate` and `valid_from` of an exchange rate; null where a record has none.
+        `verdict`, and `event_hash` of an event: Spark's xxhash64 of its UID.
+    """
+    values = batch.column("value").to_pylist()
+    rows = [_row(_outcome(record, rules), record) for record in _records(batch, values, rates_topic)]
+    columns = zip(*rows, strict=True) if rows else [()] * _WIDTH
+    untouched = [batch.column(name) for name in UNTOUCHED]
+    parsed = [_array(name, column) for name, column in zip(PARSED, columns, strict=True)]
+    hashes = pa.array([_hash(row[_ID]) for row in rows], pa.int64())
+    return pa.RecordBatch.from_arrays([*untouched, *parsed, hashes], names=list(COLUMNS))
+
+
+def _hash(event_id: str | None) -> int | None:
+    if event_id is None:
+        return None
+    unsigned = xxh64_intdigest(event_id, _SEED)
+    return unsigned - 2**64 if unsigned >= 2**63 else unsigned
+
+
+def _with_cache(rules: ParseRules) -> ParseRules:
+    """The same rules as this process has had before, if it has: they know what they have seen."""
+    global _rules  # noqa: PLW0603
+    if _rules is None or _rules != rules:
+        _rules = rules
+    return _rules
+
+
+def _records(batch: pa.RecordBatch, values: list[bytes | None], rates_topic: str) -> Iterator[Record]:
+    stamps = batch.column("timestamp").cast(pa.int64()).to_pylist()
+    rates = pc.equal(batch.column("topic"), rates_topic).to_pylist()
+    headers = batch.column("headers")
+    for number, (value, stamp, is_rate) in enumerate(zip(values, stamps, rates, strict=True)):
+        yield Record(value, stamp, _headers(headers[number]) if value is None else (), is_rate)
+
+
+def _outcome(record: Record, rules: ParseRules) -> Outcome:
+    """What becomes of a record; one that the parser fails on is rejected, so that it stops nothing else.
+
+    It can be seen, counted and replayed like any other; the trace is in the worker's log.
+    """
+    try:
+        return parse(record, rules)
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - the record is kept, in bronze and as a rejection
+        _log.exception("a record could not be parsed")
+        return Rejection("parser_error", record.timestamp)
+
+
+def _headers(sent: Any) -> list[tuple[str, bytes | None]]:
+    return [(header["key"], header["value"]) for header in sent.as_py() or ()]
+
+
+def _row(outcome: Outcome, record: Record) -> tuple[Any, ...]:
+    """Values in the order of the columns."""
+    if isinstance(outcome, Event):
+        return msgspec.structs.astuple(outcome) + _EVENT
+    row: list[Any] = [None] * _WIDTH
+    match outcome:
+        case Rejection(reason=reason, arrival_time=arrival):
+            row[_REASON], row[_ARRIVAL], row[_RAW] = reason, arrival, record.value
+            row[_VERDICT] = REJECTED
+        case Heartbeat(heartbeat_at=at):
+            row[_HEARTBEAT], row[_VERDICT] = at, HEARTBEAT
+        case ExchangeRate(currency=code, rate=rate, valid_from=start, arrival_time=arrival):
+            row[_CURRENCY], row[_RATE], row[_VALID_FROM], row[_ARRIVAL] = code, rate, start, arrival
+            row[_VERDICT] = RATE
+    return tuple(row)
+
+
+def _array(name: str, column: tuple[Any, ...]) -> pa.Array:
+    return pa.array(column, _TYPES.get(name, pa.string()))

@@ -1,0 +1,90 @@
+"""Records of bronze as candidates: parsed on Spark's Python workers, a whole record in one call."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from folds.records.parse_rules import ParseRules
+from lakehouse.arrow_times import in_micros
+from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.contracts.silver import EVENTS, EXCHANGE_RATES, REJECTED_EVENTS
+from lakehouse.errors import MillraceError
+from lakehouse.frames import settle
+from lakehouse.rows import Rows
+from silver.arrow_parsing import COLUMNS, UNTOUCHED, arrow_parser
+
+_TYPES = {
+    column.name: column.type
+    for table in (KAFKA_RECORDS, REJECTED_EVENTS, EXCHANGE_RATES, EVENTS)
+    for column in table.columns
+} | {"heartbeat_at": "timestamp", "raw": "binary", "verdict": "string"}
+_SCHEMA = ", ".join(f"`{name}` {_TYPES[name]}" for name in COLUMNS)
+_MISSING = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
+
+
+class RecordParser:
+    """Parses records, of events and of rates, and says which can't be used; bytes are kept of those alone.
+
+    Args:
+        rules: roles and channels.
+        rates_topic: the topic of exchange rates.
+    """
+
+    def __init__(self, rules: ParseRules, rates_topic: str) -> None:
+        self.rules = rules
+        self._parse = arrow_parser(rules, rates_topic)
+
+    def read(self, records: Rows) -> Rows:
+        """Parse records now.
+
+        Args:
+            records: bronze.kafka_records.
+
+        Returns:
+            What `plan` gives, computed, where the records are; on the driver with times in microseconds.
+        """
+        if not isinstance(records, DataFrame):
+            batches = records.to_batches() or [pa.RecordBatch.from_pylist([], records.schema)]
+            parsed = pa.Table.from_batches(self._parse(batches))
+            version = pa.repeat(self.rules.version, parsed.num_rows)
+            return in_micros(parsed).append_column("rules_version", version)
+        with naming_missing_packages():
+            return settle(self.plan(records))
+
+    def plan(self, records: DataFrame) -> DataFrame:
+        """Parse records whenever the frame is computed.
+
+        Args:
+            records: bronze.kafka_records.
+
+        Returns:
+            What `silver.arrow_parsing.parse_batch` gives, with `rules_version`.
+        """
+        # headers are read of heartbeats alone, which have no value
+        headers = F.when(F.col("value").isNull(), F.col("headers")).alias("headers")
+        sent = records.select(*UNTOUCHED, "value", headers)
+        return sent.mapInArrow(self._parse, _SCHEMA).withColumn("rules_version", F.lit(self.rules.version))
+
+
+@contextmanager
+def naming_missing_packages() -> Iterator[None]:
+    """Say in one line what a Python worker can't import.
+
+    Raises:
+        MillraceError: if that is why the block failed.
+    """
+    try:
+        yield
+    except PySparkException as error:
+        missing = _MISSING.search(str(error))
+        if missing is None:
+            raise
+        raise MillraceError(
+            f"Spark's Python workers have no package {missing[1]}",
+            "Install Millrace's wheel on every machine of the cluster, and name its Python in PYSPARK_PYTHON",
+        ) from error

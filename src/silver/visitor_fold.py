@@ -1,0 +1,186 @@
+"""Sessions, impressions and searches: new events and the rows that they may change, folded by visitor."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import reduce
+from operator import or_
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from folds.visitors.events import SESSION_TYPES, Event
+from folds.visitors.fold import IMPRESSION_ROLES, SEARCH_ROLES
+from folds.visitors.rules import VisitorRules
+from lakehouse.arrow_times import in_micros
+from lakehouse.contracts.arrow import arrow_type
+from lakehouse.contracts.silver import FOLDED, IMPRESSIONS, SEARCHES, SESSIONS
+from lakehouse.contracts.table import GONE, Table
+from lakehouse.frames import settle
+from lakehouse.instants import as_utc, from_micros, to_micros
+from lakehouse.rows import Rows, union
+from silver.visitor_arrow import EVENT_TYPES
+from silver.visitor_worker import EVENT, FIELDS, FoldPartition
+
+_TAKES = {
+    SESSIONS.name: ("type", SESSION_TYPES),
+    IMPRESSIONS.name: ("role", IMPRESSION_ROLES),
+    SEARCHES.name: ("role", SEARCH_ROLES),
+}
+"""By table, the column of silver.events and its values of the events that it takes."""
+
+
+def _arrow(columns: Mapping[str, str]) -> pa.StructType:
+    return pa.struct([pa.field(name, arrow_type(kind)) for name, kind in columns.items()])
+
+
+_INPUTS = {
+    EVENT: {**{name: EVENT_TYPES[name] for name in Event._fields}, "ingested_at": "timestamp"},
+    **{FIELDS[table.name]: {column.name: column.type for column in table.columns} for table in FOLDED},
+}
+_STRUCTS = {
+    field: f"struct<{', '.join(f'`{name}`: {kind}' for name, kind in columns.items())}>"
+    for field, columns in _INPUTS.items()
+}
+_ON_DRIVER = {
+    field: in_micros(pa.table({"it": pa.array([], _arrow(columns))})).schema.field("it").type
+    for field, columns in _INPUTS.items()
+}
+_OUTPUT = ", ".join(f"`{field}` {_STRUCTS[field]}" for field in FIELDS.values()) + f", `{GONE}` boolean"
+
+
+def takes_event(table: str, kind: str, role: str | None) -> bool:
+    """Whether a table takes an event of a type and role."""
+    column, values = _TAKES[table]
+    return (kind if column == "type" else role) in values
+
+
+def taken(events: Rows, *tables: str) -> Rows:
+    """The events that some tables take; without names, any of the three."""
+    wanted = [_TAKES[table] for table in tables or _TAKES]
+    if isinstance(events, DataFrame):
+        return events.where(reduce(or_, (F.col(column).isin(*values) for column, values in wanted)))
+    masks = (pc.is_in(events[column], pa.array(list(values), pa.string())) for column, values in wanted)
+    return events.filter(reduce(pc.or_, masks))
+
+
+@dataclass(frozen=True)
+class TableChanges:
+    """What a fold changes of a table.
+
+    Args:
+        rows: the table's columns and `GONE`; computed.
+        count: of them.
+        low: event time of the first.
+        high: event time of the last.
+    """
+
+    rows: Rows
+    count: int
+    low: datetime
+    high: datetime
+
+
+def fold_events(
+    events: Rows,
+    history: Mapping[str, Rows],
+    rules: VisitorRules,
+    watermark: datetime,
+    filled: Mapping[str, datetime],
+) -> Rows:
+    """What new events, and the watermark, change of rows: one shuffle by visitor, one pass in Python.
+
+    Where events and history are on the driver, the pass is made there and at once.
+
+    Args:
+        events: silver.events; of those up to `filled` of a table, that table has the change already.
+        history: by table, every row that may change; of one that does not, nothing is emitted.
+        rules: of sessions and exposures.
+        watermark: decides what is open.
+        filled: by table, the ingest stamp of the last events that it has.
+
+    Returns:
+        A struct for each table, of which one is not null, and `GONE`.
+    """
+    inputs = [_tagged(events, [*Event._fields, "ingested_at"], EVENT, "event_time")]
+    inputs += [
+        _tagged(history[table.name], table.column_names, FIELDS[table.name], str(table.event_time))
+        for table in FOLDED
+        if table.name in history
+    ]
+    together = reduce(union, inputs)
+    first, second, third = (to_micros(filled[table.name]) for table in FOLDED)
+    fold = FoldPartition(rules, to_micros(watermark), (first, second, third), GONE)
+    if isinstance(together, DataFrame):
+        by_visitor = together.repartition("visitor_id").sortWithinPartitions("visitor_id", "at")
+        return by_visitor.mapInArrow(fold, _OUTPUT)
+    in_order = together.sort_by([("visitor_id", "ascending"), ("at", "ascending")])
+    batches = list(fold(iter(in_order.combine_chunks().to_batches())))
+    return pa.Table.from_batches(batches) if batches else pa.table({})
+
+
+def fold_changes(folded: Rows) -> dict[str, TableChanges]:
+    """By table, what `fold_events` gives; tables of which nothing changes are left out."""
+    if not isinstance(folded, DataFrame):
+        changed = {table.name: _changes_of(folded, table) for table in FOLDED if folded.num_rows}
+        return {name: each for name, each in changed.items() if each.count}
+    changes = settle(folded)
+    counts = changes.agg(*map(_count, FOLDED)).collect()[0]
+    found = {}
+    for table in FOLDED:
+        count = counts[table.name]
+        if count.rows:
+            rows = rows_of(changes, table)
+            found[table.name] = TableChanges(rows, count.rows, as_utc(count.low), as_utc(count.high))
+    return found
+
+
+def fold_rows(events: DataFrame, table: Table, rules: VisitorRules, watermark: datetime) -> DataFrame:
+    """A table's rows by all events at once."""
+    never = {each.name: datetime.fromtimestamp(0, watermark.tzinfo) for each in FOLDED}
+    takes = taken(events, table.name)
+    folded = fold_events(takes, {}, rules, watermark, never)
+    return rows_of(folded, table).select(*table.column_names)
+
+
+def rows_of(changes: DataFrame, table: Table) -> DataFrame:
+    """The changes of one table, with its columns."""
+    field = FIELDS[table.name]
+    return changes.where(F.col(field).isNotNull()).select(f"{field}.*", GONE)
+
+
+def _changes_of(folded: pa.Table, table: Table) -> TableChanges:
+    structs = folded[FIELDS[table.name]]
+    there = pc.is_valid(structs)
+    values = structs.filter(there).combine_chunks()
+    rows = pa.table([*values.flatten(), folded[GONE].filter(there)], [*table.column_names, GONE])
+    bounds = pc.min_max(rows[str(table.event_time)].cast(pa.int64())).as_py()
+    low, high = (from_micros(bounds[end] or 0) for end in ("min", "max"))
+    return TableChanges(rows, rows.num_rows, low, high)
+
+
+def _tagged(rows: Rows, names: Sequence[str], field: str, time: str) -> Rows:
+    """Visitor, time and the columns as a struct, the structs of other kinds being null."""
+    if isinstance(rows, DataFrame):
+        return _tagged_frame(rows.select(*names), field, time)
+    columns = [rows[name].combine_chunks() for name in names]
+    structs = pa.StructArray.from_arrays(columns, list(names))
+    others = [structs if name == field else pa.nulls(rows.num_rows, _ON_DRIVER[name]) for name in _STRUCTS]
+    return pa.table([rows["visitor_id"], rows[time], *others], ["visitor_id", "at", *_STRUCTS])
+
+
+def _tagged_frame(rows: DataFrame, field: str, time: str) -> DataFrame:
+    structs = [
+        (F.struct(*rows.columns) if name == field else F.lit(None)).cast(kind).alias(name)
+        for name, kind in _STRUCTS.items()
+    ]
+    return rows.select("visitor_id", F.col(time).alias("at"), *structs)
+
+
+def _count(table: Table) -> Column:
+    field = FIELDS[table.name]
+    time = F.col(f"{field}.{table.event_time}")
+    rows = F.count(field).alias("rows")
+    return F.struct(rows, F.min(time).alias("low"), F.max(time).alias("high")).alias(table.name)

@@ -1,0 +1,111 @@
+"""The fold over persons against the oracle, story by story."""
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from folds.persons.exchange_rates import ExchangeRates
+from folds.persons.fold import PersonRows, PersonRules, fold_person
+from folds.persons.records import AttributionRow, ConversionRow, Goal, Impression, Touch, TrailRow, Visit
+from folds.rule_numbers import RuleNumbers
+from kit.oracle_credit import allocate
+from kit.person_stories import PersonStory, person_stories
+from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS
+from lakehouse.contracts.table import Table
+
+REFUNDS = {"Order Refunded": "Order Completed"}
+STORIES = settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def rules_of(story: PersonStory) -> PersonRules:
+    return PersonRules.of(RuleNumbers(), ExchangeRates(story.rates, "EUR"), REFUNDS)
+
+
+def fold(story: PersonStory, chance: random.Random | None = None) -> PersonRows:
+    goals, touches = list(story.goals), {person: list(each) for person, each in story.touches.items()}
+    if chance:
+        for rows in (goals, *touches.values()):
+            chance.shuffle(rows)
+    return fold_person(goals, touches, story.gold.watermark, rules_of(story))
+
+
+def plain(row: Any) -> dict[str, Any]:
+    return {
+        name: plain(value) if hasattr(value, "_fields") else value for name, value in row._asdict().items()
+    }
+
+
+def by_key(rows: list[dict[str, Any]], table: Table) -> dict[tuple[Any, ...], dict[str, Any]]:
+    keyed = {tuple(row[name] for name in table.key): row for row in rows}
+    assert len(keyed) == len(rows)
+    return keyed
+
+
+def without_version(rows: list[Any], table: Table) -> dict[tuple[Any, ...], dict[str, Any]]:
+    told = [plain(row) for row in rows]
+    for row in told:
+        row.pop("rules_version", None)
+    return by_key(told, table)
+
+
+@STORIES
+@given(story=person_stories(), chance=st.randoms(use_true_random=False))
+def test_the_fold_equals_the_oracle_in_any_order(story: PersonStory, chance: random.Random) -> None:
+    rows, gold = fold(story, chance), story.gold
+    assert without_version(rows.conversions, CONVERSIONS) == by_key(gold.conversions, CONVERSIONS)
+    columns = list(TrailRow._fields)
+    trails = [{name: step[name] for name in columns} for step in gold.trails]
+    assert without_version(rows.trails, TRAILS) == by_key(trails, TRAILS)
+    assert_same_attribution(rows, story)
+
+
+def assert_same_attribution(rows: PersonRows, story: PersonStory) -> None:
+    """Credits to 12 digits; values as the oracle allocates them by these credits."""
+    values = {row.conversion_id: (row.value, row.reporting_value) for row in rows.conversions}
+    expected = by_key(story.gold.attribution, ATTRIBUTION)
+    found = without_version(rows.attribution, ATTRIBUTION)
+    credits_: dict[tuple[str, str], list[float]] = {}
+    for key in sorted(found):
+        credits_.setdefault(key[:2], []).append(found[key]["credit"])
+    for key, row in expected.items():
+        shares = credits_[key[:2]]
+        assert sum(shares) == pytest.approx(1, abs=1e-9)
+        assert found[key]["credit"] == pytest.approx(row["credit"], rel=1e-12)
+        row["credit"] = found[key]["credit"]
+        index = max(row["position"] - 1, 0)
+        row["credited_value"], row["credited_reporting_value"] = (
+            allocate(value, shares)[index] for value in values[row["conversion_id"]]
+        )
+    assert found == expected
+
+
+@settings(STORIES, max_examples=300)
+@given(story=person_stories())
+def test_groups_that_share_no_order_may_be_folded_apart(story: PersonStory) -> None:
+    whole, parts = fold(story), PersonRows([], [], [])
+    groups: dict[str, list[Goal]] = {}
+    for goal in story.goals:
+        groups.setdefault(goal.order_id or goal.conversion_id, []).append(goal)
+    for goals in groups.values():
+        for rows, more in zip(
+            parts, fold_person(goals, story.touches, story.gold.watermark, rules_of(story)), strict=True
+        ):
+            rows.extend(more)
+    assert [sorted(rows, key=str) for rows in parts] == [sorted(rows, key=str) for rows in whole]
+
+
+def test_rows_have_the_columns_of_the_tables() -> None:
+    for kind, table in (
+        (Touch, TOUCHES),
+        (ConversionRow, CONVERSIONS),
+        (AttributionRow, ATTRIBUTION),
+        (TrailRow, TRAILS),
+    ):
+        assert kind._fields == table.column_names
+    for struct, column in ((Visit, "visit"), (Impression, "impression")):
+        table = CONVERSIONS if struct is Visit else TOUCHES
+        kind = next(each.type for each in table.columns if each.name == column)
+        assert [part.split(":")[0] for part in kind[len("struct<") : -1].split(", ")] == list(struct._fields)

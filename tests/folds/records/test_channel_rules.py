@@ -1,0 +1,82 @@
+"""Channels: which rule holds first, by what a visit carries."""
+
+import pytest
+
+from folds.records.channels import ChannelRules, Visit, host_of, load_channel_rules
+from lakehouse.settings import load_settings
+
+SHOP = "https://shop.example/"
+CASES = [
+    ("Direct", Visit()),
+    ("Direct", Visit(url=SHOP, referrer="https://WWW.Shop.Example:8443/cart")),
+    ("Direct", Visit(url=SHOP, referrer="not an address")),
+    ("Direct", Visit(url=SHOP + "?gclid=")),
+    ("Paid Search", Visit(url=SHOP + "?gclid=x")),
+    ("Paid Search", Visit(url=SHOP + "?a=b&msclkid=x", source="newsletter", medium="email")),
+    ("Direct", Visit(url=SHOP + "?notgclid=x")),
+    ("Paid Social", Visit(url=SHOP + "?ttclid=x")),
+    ("Paid Search", Visit(source="Google", medium=" CPC ")),
+    ("Paid Search", Visit(source="bing", medium="paid-whatever")),
+    ("Organic Search", Visit(source="google", medium="organic")),
+    ("Organic Search", Visit(source="unheard-of", medium="organic")),
+    ("Organic Search", Visit(source="google.co.uk")),
+    ("Referral", Visit(source="googleish")),
+    ("Paid Social", Visit(source="facebook", medium="ppc")),
+    ("Organic Social", Visit(source="facebook")),
+    ("Organic Social", Visit(source="someone", medium="social-network")),
+    ("Display", Visit(source="someone", medium="banner")),
+    ("Email", Visit(medium="e-mail")),
+    ("Email", Visit(source="newsletter")),
+    ("Affiliates", Visit(source="someone", medium="affiliate")),
+    ("Referral", Visit(source="someone", medium="cpc")),
+    ("Referral", Visit(name="spring")),
+    ("Referral", Visit(name="spring", referrer="https://www.google.com/")),
+    ("Organic Search", Visit(url=SHOP, referrer="https://www.google.com/search?q=x")),
+    ("Organic Search", Visit(url=SHOP, referrer="https://google.co.uk")),
+    ("Organic Search", Visit(url="https://google.com.evil.example/", referrer="https://www.google.de/")),
+    ("Referral", Visit(url=SHOP, referrer="https://google.evil.shop.example/")),
+    ("Organic Social", Visit(url=SHOP, referrer="android-app://t.co/1")),
+    ("Organic Search", Visit(url=SHOP, referrer="http://search.daum.net/search?q=x")),
+    ("Organic Search", Visit(url=SHOP, referrer="https://r.search.yahoo.com/x")),
+    ("Organic Search", Visit(source="daum")),
+    ("Organic Social", Visit(url=SHOP, referrer="https://l.facebook.com/l.php")),
+    ("Organic Social", Visit(url=SHOP, referrer="http://kufli.blogspot.co.uk/2013/07/")),
+    ("Organic Social", Visit(url=SHOP, referrer="https://codebright.wordpress.com/")),
+    ("Organic Social", Visit(url=SHOP, referrer="https://groups.google.com/g/x")),
+    ("Organic Social", Visit(url=SHOP, referrer="https://answers.yahoo.com/question/x")),
+    ("Referral", Visit(url=SHOP, referrer="https://translate.googleusercontent.com/translate_c")),
+    ("Referral", Visit(url=SHOP, referrer="https://en.wikipedia.org/wiki/Shop")),
+    ("Referral", Visit(url=SHOP, referrer="https://notfacebook.com/")),
+    ("Referral", Visit(url=SHOP, referrer="https://blog.example/")),
+    ("Referral", Visit(referrer=SHOP)),
+]
+
+
+@pytest.fixture(scope="module")
+def rules() -> ChannelRules:
+    return load_channel_rules(load_settings().conf)
+
+
+@pytest.mark.parametrize(("channel", "visit"), CASES, ids=lambda value: str(value).replace("Visit", ""))
+def test_channel(rules: ChannelRules, channel: str, visit: Visit) -> None:
+    assert rules.classify(visit)[0] == channel
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("https://Example.COM:443/a?b#c", "example.com"),
+        ("https://www.example.com", "example.com"),
+        ("https://www2.example.com/", "www2.example.com"),
+        ("https://user:secret@example.com/", "example.com"),
+        ("https://example.com?x=@other.com", "example.com"),
+        ("https://example.com#@other.com", "example.com"),
+        ("android-app://com.google/", "com.google"),
+        ("example.com/a", None),
+        ("/a", None),
+        ("", None),
+        ("https:///a", None),
+    ],
+)
+def test_host(address: str, host: str | None) -> None:
+    assert host_of(address) == host

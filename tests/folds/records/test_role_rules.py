@@ -1,0 +1,39 @@
+"""Roles as conf/ has them."""
+
+from folds.records.roles import TrackRule, load_role_rules
+from lakehouse.settings import load_settings
+
+RULES = load_role_rules(load_settings().conf)
+
+
+def test_pages_and_screens_are_page_views() -> None:
+    assert RULES.types == {"page": "page_view", "screen": "page_view", "identify": "identify"}
+
+
+def test_tracks_have_the_roles_of_the_commerce_spec() -> None:
+    assert {name: rule.role for name, rule in RULES.tracks.items()} == {
+        "Promotion Viewed": "impression",
+        "Promotion Clicked": "click",
+        "Products Searched": "search",
+        "Product Clicked": "result_click",
+        "Order Completed": "goal",
+        "Order Refunded": "goal",
+        "Signed Up": "goal",
+    }
+
+
+def test_a_promotion_must_be_named() -> None:
+    assert RULES.tracks["Promotion Clicked"].requires == ("promotion_id",)
+
+
+def test_a_refund_is_an_order_turned_round() -> None:
+    order, refund = RULES.tracks["Order Completed"], RULES.tracks["Order Refunded"]
+    takes = {"order_id": "order_id", "currency": "currency"}
+    assert order == TrackRule("goal", takes=takes, money=("total", "revenue"))
+    assert refund == TrackRule("goal", takes=takes, money=("total", "revenue"), negate=True)
+
+
+def test_every_property_that_is_read_is_known() -> None:
+    assert RULES.properties == tuple(
+        sorted(("promotion_id", "query", "product_id", "order_id", "currency", "total", "revenue"))
+    )

@@ -1,0 +1,162 @@
+"""One record, one trap: what the fields of an event are where JSON or an address can be misread."""
+
+from typing import Any
+
+import pytest
+
+from kit.parser import parse
+from kit.records import Record, message, record
+
+SHOP = "https://shop.example/"
+
+
+def text(uid: str, more: str) -> Record:
+    """A page view with further fields, as JSON text."""
+    return record(f'{{"messageId": "{uid}", "type": "page", "anonymousId": "v", {more}}}')
+
+
+def numbered(uid: str) -> Record:
+    """A page view whose UID is a number."""
+    return record(f'{{"messageId": {uid}, "type": "page", "anonymousId": "v"}}')
+
+
+def order(properties: str) -> Record:
+    return record(
+        '{"messageId": "o", "type": "track", "event": "Order Completed", "anonymousId": "v", '
+        f'"properties": {properties}}}'
+    )
+
+
+def page(url: str, referrer: str | None = None) -> Record:
+    return record(message("p", "v", context={"page": {"url": url, "referrer": referrer}}))
+
+
+CASES: dict[str, tuple[Record, dict[str, Any]]] = {
+    "a number keeps its last nought": (
+        numbered("7.50"),
+        {"event_id": "7.50"},
+    ),
+    "a number keeps its exponent": (
+        numbered("1e5"),
+        {"event_id": "1e5"},
+    ),
+    "minus nought is kept": (text("n", '"userId": -0'), {"user_id": "-0"}),
+    "twenty digits are kept": (
+        text("n", '"userId": 1.2345678901234567890'),
+        {"user_id": "1.2345678901234567890"},
+    ),
+    "numbers in properties are kept": (
+        text("n", '"properties": {"a": 1.10, "b": [1e999, 12345678.5], "c": "1.10"}'),
+        {"properties": '{"a":1.10,"b":[1e999,12345678.5],"c":"1.10"}'},
+    ),
+    "a number of 2,000 digits is one": (
+        text("n", f'"properties": {{"a": {"7" * 2000}}}'),
+        {"properties": f'{{"a":{"7" * 2000}}}', "reason": None},
+    ),
+    "money sent as a number is exact": (
+        order('{"total": 99999999999999.9999}'),
+        {"value": "99999999999999.9999"},
+    ),
+    "an order of a number keeps it": (order('{"order_id": 12345678.50}'), {"order_id": "12345678.50"}),
+    "words that look like numbers in text": (
+        text("n", '"userId": 1.10, "properties": {"a": "x: 1.10, \\" 2.50 ]"}'),
+        {"user_id": "1.10", "properties": '{"a":"x: 1.10, \\" 2.50 ]"}'},
+    ),
+    "a number with two points is no JSON": (text("n", '"n": 1.2.3, "m": 1.0'), {"reason": "not_json"}),
+    "a number that starts with nought is no JSON": (text("n", '"n": 01.0, "m": 1.0'), {"reason": "not_json"}),
+    "a number for a key is no JSON": (text("n", '"m": 1.0, 1.0: 2'), {"reason": "not_json"}),
+    "the last context wins, though no object": (
+        text("c", '"context": {"userAgent": "x", "page": {"url": "u"}}, "context": 5'),
+        {"user_agent": None, "url": None},
+    ),
+    "the last page wins, though no object": (
+        text("c", '"context": {"page": {"url": "u"}, "userAgent": "x", "page" : []}'),
+        {"url": None, "user_agent": "x"},
+    ),
+    "the last campaign wins, though written with escapes": (
+        text("c", '"context": {"campaign": {"source": "x"}, "\\u0063ampaign": "x"}'),
+        {"campaign_source": None},
+    ),
+    "the last context wins, beside an unpaired surrogate": (
+        text("c", '"context": 5, "context": {"page": {"url": "u"}}, "x": "\\ud800"'),
+        {"url": "u"},
+    ),
+    "the last properties win, though text like an object": (
+        text("c", '"properties": {"url": "u"}, "properties": "{}"'),
+        {"properties": "{}", "url": None},
+    ),
+    "an unpaired surrogate is a question mark": (text("s", '"userId": "a\\udc00b"'), {"user_id": "a?b"}),
+    "a campaign behind # is none": (page(f"{SHOP}#?utm_source=x&utm_medium=y"), {"campaign_source": None}),
+    "a campaign before ? is none": (page(f"{SHOP}&utm_source=x?a=b"), {"campaign_source": None}),
+    "a campaign behind a second ? is none": (page(f"{SHOP}?a=b?utm_source=x"), {"campaign_source": None}),
+    "of two campaigns the first counts": (
+        page(f"{SHOP}?utm_source=x&utm_source=y"),
+        {"campaign_source": "x"},
+    ),
+    "an empty first campaign is none": (page(f"{SHOP}?utm_source=&utm_source=y"), {"campaign_source": None}),
+    "a campaign ends at #": (page(f"{SHOP}?a=b&utm_source=x#y"), {"campaign_source": "x"}),
+    "a click id behind # is none": (page(f"{SHOP}#?gclid=x"), {"channel": "Direct"}),
+    "blanks around a campaign do not count": (
+        record(message("b", "v", context={"campaign": {"source": "\tgoogle ", "medium": "\ncpc"}})),
+        {"channel": "Paid Search"},
+    ),
+    "a campaign of blanks is no campaign": (
+        record(message("b", "v", context={"campaign": {"name": " \t"}})),
+        {"channel": "Direct", "campaign_name": None},
+    ),
+    "a field of blanks is that of the address": (
+        record(
+            message(
+                "b",
+                "v",
+                context={
+                    "campaign": {"source": " ", "medium": "\n"},
+                    "page": {"url": f"{SHOP}?utm_source=x&utm_medium=%20&utm_campaign=+%09"},
+                },
+            )
+        ),
+        {"campaign_source": "x", "campaign_medium": None, "campaign_name": None},
+    ),
+    "10,000 deep is no JSON": (text("d", f'"a": {"[" * 10_000}{"]" * 10_000}'), {"reason": "not_json"}),
+    "900 deep is": (text("d", f'"a": {"[" * 900}{"]" * 900}'), {"reason": None}),
+    "a megabyte": (text("m", f'"properties": {{"a": "{"x" * 2**20}"}}'), {"reason": None, "event_id": "m"}),
+    "a key of 50,001 characters is no JSON": (text("k", f'"{"k" * 50_001}": 1'), {"reason": "not_json"}),
+    "control characters by escapes": (text("e", '"userId": "\\u0000\\u001f"'), {"user_id": "\0\x1f"}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_wire(case: str) -> None:
+    sent, wanted = CASES[case]
+    parsed = parse([sent])[0]
+    found = {name: parsed[name] for name in wanted}
+    if wanted.get("value"):
+        found["value"] = f"{found['value']:f}"
+    assert found == wanted
+
+
+JSON_TEXTS = {
+    "white space is left out": ('{ "a" : [ 1.10 ,\t2 ] , "b c": " x " }', '{"a":[1.10,2],"b c":" x "}'),
+    "the last of two keys wins": ('{"a":1,"b":2,"a":3}', '{"a":3,"b":2}'),
+    "the last of two keys wins, deep down": ('{"a":[{"b":1,"b":[2]}]}', '{"a":[{"b":[2]}]}'),
+    "keys are the same however escaped": ('{"a":1,"\\u0061":2}', '{"a":2}'),
+    "escapes have one form": (r'{"a":"\u00e9\/\u000a\u0022"}', r'{"a":"é/\n\""}'),
+    "an unpaired surrogate": (r'{"a":"\ud800 \ud83d\ude00 \\ud800"}', '{"a":"? \U0001f600 \\\\ud800"}'),
+    "a text that begins with a colon": ('{"a":":","b":{"c":":"}}', '{"a":":","b":{"c":":"}}'),
+    "a number beyond all floats, deep down": ('{"a":[{"b":1e999, "b":2e999}]}', '{"a":[{"b":2e999}]}'),
+    "empty ones": ('{"a":{}, "b":[], "":""}', '{"a":{},"b":[],"":""}'),
+}
+
+
+@pytest.mark.parametrize("case", JSON_TEXTS)
+def test_json_text_of_properties(case: str) -> None:
+    sent, wanted = JSON_TEXTS[case]
+    assert parse([text("t", f'"properties": {sent}')])[0]["properties"] == wanted
+    assert parse([text("t", f'"userId": {sent}')])[0]["user_id"] == wanted
+
+
+@pytest.mark.parametrize(("depth", "reason"), [(990, None), (1_000, None), (1_001, "not_json")])
+@pytest.mark.parametrize("twice", ["", '"a": 1, '])
+def test_depth_limit_is_exact(depth: int, reason: str | None, twice: str) -> None:
+    nested = "[" * (depth - 2) + "]" * (depth - 2)
+    assert parse([text("d", f'"properties": {{{twice}"a": {nested}}}')])[0]["reason"] == reason

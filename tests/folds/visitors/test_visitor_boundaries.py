@@ -1,0 +1,150 @@
+"""The visitor's rules on their boundaries: a microsecond before, and exactly at them."""
+
+import pytest
+
+from folds.rule_numbers import RuleNumbers
+from folds.visitors.fold import find_credit_inputs
+from folds.visitors.goals import conversion_id
+from folds.visitors.rules import VisitorRules
+from kit.histories import fold_history
+from kit.oracle_wire import DAY, MINUTE, SECOND, Fields
+from kit.visitor_stories import NOON, event, to_events
+
+RULES = VisitorRules.of(RuleNumbers())
+LATER = NOON + DAY
+KINDS = {
+    "seen": {"type": "track", "role": "impression", "promotion_id": "p"},
+    "click": {"type": "track", "role": "click", "promotion_id": "p"},
+    "search": {"type": "track", "role": "search", "query": "boots"},
+    "open": {"type": "track", "role": "result_click", "product_id": "boot"},
+    "page": {"type": "page", "role": "page_view"},
+    "identify": {"type": "identify", "role": "identify"},
+}
+
+
+def story(*steps: tuple[str, int]) -> list[Fields]:
+    """Events of one visitor: kind, and microseconds after noon; UIDs in the order given."""
+    return [event(NOON + at, uid=f"{kind}{n}", **KINDS[kind]) for n, (kind, at) in enumerate(steps)]
+
+
+def exposures(*steps: tuple[str, int], watermark: int = LATER) -> list[tuple[str, str, int]]:
+    rows = fold_history("a", to_events(story(*steps)), RULES, watermark)
+    return sorted((row.event_id, row.outcome, row.clicks) for row in (*rows.impressions, *rows.searches))
+
+
+def counted(*steps: tuple[str, int]) -> list[str]:
+    events = to_events(story(*steps))
+    sessions = fold_history("a", events, RULES, LATER).sessions
+    touches = find_credit_inputs("a", events, sessions, RULES).touches
+    return sorted(touch.event_id for touch in touches if touch.kind == "click")
+
+
+def test_an_event_a_microsecond_short_of_the_gap_extends_the_session_and_at_it_starts_one() -> None:
+    for step, wanted in ((30 * MINUTE - 1, [2]), (30 * MINUTE, [1, 1])):
+        rows = fold_history("a", to_events(story(("page", 0), ("page", step))), RULES, LATER)
+        assert [session.events for session in rows.sessions] == wanted
+
+
+def test_identify_is_in_no_session_and_bridges_none() -> None:
+    steps = story(("page", 0), ("identify", 20 * MINUTE), ("page", 40 * MINUTE))
+    assert [each.events for each in fold_history("a", to_events(steps), RULES, LATER).sessions] == [1, 1]
+
+
+def test_a_session_is_open_until_the_watermark_has_passed_its_end_by_the_gap() -> None:
+    events, due = to_events(story(("page", 0), ("page", MINUTE))), NOON + 31 * MINUTE
+    for watermark, wanted in ((due - 1, (True, due)), (due, (False, None))):
+        (session,) = fold_history("a", events, RULES, watermark).sessions
+        assert (session.is_open, session.due_at) == wanted
+
+
+def test_of_two_events_at_once_the_smaller_uid_is_first_and_the_larger_last() -> None:
+    events = [event(NOON, uid="b", url="/b"), event(NOON, uid="a", url="/a")]
+    (session,) = fold_history("a", to_events(events), RULES, LATER).sessions
+    assert (session.entry_url, session.exit_url) == ("/a", "/b")
+    assert (session.first_event_id, session.last_event_id) == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "kept"),
+    [
+        ([0], [0]),
+        ([0, 9.999999], [0]),
+        ([0, 10], [0, 1]),
+        ([0, 6, 12, 18, 22], [0, 2, 4]),
+        ([12, 0, 6], [0, 1]),
+        ([0, 0], [0]),
+    ],
+    ids=[
+        "one", "a_tick_too_soon", "exactly_the_pause", "measured_from_the_last_counted", "in_any_order",
+        "two_at_once_the_smaller_uid",
+    ],
+)  # fmt: skip
+def test_counted_clicks(seconds: list[float], kept: list[int]) -> None:
+    assert counted(*(("click", int(second * SECOND)) for second in seconds)) == [f"click{n}" for n in kept]
+
+
+@pytest.mark.parametrize(
+    ("seen", "click", "span"), [("seen", "click", 30 * MINUTE), ("search", "open", 10 * MINUTE)]
+)
+def test_a_click_belongs_up_to_the_end_of_the_span_and_not_at_it(seen: str, click: str, span: int) -> None:
+    assert exposures((seen, 0), (click, span - 1)) == [(f"{seen}0", "clicked", 1)]
+    alone = [(f"{click}1", "orphan", 1), (f"{seen}0", "unclicked", 0)]
+    assert exposures((seen, 0), (click, span)) == sorted(alone)
+    assert exposures((seen, 1), (click, 0)) == sorted(alone)
+
+
+def test_a_click_at_the_time_of_the_impression_belongs_to_it_whatever_the_uids() -> None:
+    assert exposures(("seen", 0), ("click", 0)) == [("seen0", "clicked", 1)]
+    assert exposures(("click", 0), ("seen", 0)) == [("seen1", "clicked", 1)]
+
+
+def test_of_two_impressions_at_once_the_larger_uid_takes_the_click() -> None:
+    found = exposures(("seen", 0), ("seen", 0), ("click", MINUTE))
+    assert found == [("seen0", "unclicked", 0), ("seen1", "clicked", 1)]
+
+
+def test_every_click_on_a_result_counts() -> None:
+    assert exposures(("search", 0), ("open", 1), ("open", 1)) == [("search0", "clicked", 2)]
+
+
+def test_an_uncounted_click_goes_where_the_counted_one_before_it_goes() -> None:
+    steps = (("seen", 0), ("click", 50 * SECOND), ("seen", 52 * SECOND), ("click", 58 * SECOND))
+    rows = fold_history("a", to_events(story(*steps)), RULES, LATER).impressions
+    assert [[piece.event_id for piece in row.made_of] for row in rows] == [
+        ["seen0", "click1", "click3"],
+        ["seen2"],
+    ]
+
+
+@pytest.mark.parametrize(("seen", "span"), [("seen", 30 * MINUTE), ("search", 10 * MINUTE)])
+def test_an_exposure_is_open_until_the_watermark_has_passed_its_span(seen: str, span: int) -> None:
+    assert exposures((seen, 0), watermark=NOON + span - 1) == [(f"{seen}0", "open", 0)]
+    assert exposures((seen, 0), watermark=NOON + span) == [(f"{seen}0", "unclicked", 0)]
+
+
+def test_an_impression_may_change_until_its_span_and_a_pause_are_over() -> None:
+    events, span, reach = to_events(story(("seen", 0))), 30 * MINUTE, 30 * MINUTE + 10 * SECOND
+    for after, wanted in (
+        (span - 1, ("open", True, NOON + span)),
+        (span, ("unclicked", True, NOON + reach)),
+        (reach - 1, ("unclicked", True, NOON + reach)),
+        (reach, ("unclicked", False, None)),
+    ):
+        (row,) = fold_history("a", events, RULES, NOON + after).impressions
+        assert (row.outcome, row.is_open, row.due_at) == wanted
+
+
+def test_a_session_that_starts_with_a_counted_click_is_one_touch() -> None:
+    events = to_events(story(("click", 0), ("page", MINUTE)))
+    sessions = fold_history("a", events, RULES, LATER).sessions
+    found = find_credit_inputs("a", events, sessions, RULES)
+    assert [(touch.kind, touch.channel) for touch in found.touches] == [("click", "Display")]
+    assert [(m.minute - NOON, m.channel, m.events, m.sessions, m.clicks) for m in found.minutes] == [
+        (0, "Direct", 1, 1, 1),
+        (MINUTE, "Direct", 1, 0, 0),
+    ]
+
+
+def test_a_conversion_id_is_the_hash_of_compact_json_with_its_letters_as_they_are() -> None:
+    assert conversion_id("Order Completed", "ø1", "e") == "a163308e66961c127da9aea1117986c2"
+    assert conversion_id("Signed Up", None, "e") != conversion_id("Signed Up", "e", "f")

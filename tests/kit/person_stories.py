@@ -1,0 +1,158 @@
+"""Events of a few visitors on the boundaries of attribution, and what the fold over persons takes of them."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import strategies as st
+
+from folds.persons.exchange_rates import Rate
+from folds.persons.records import Goal, Impression, Touch, Visit
+from kit.oracle import Oracle
+from kit.oracle_gold import Gold, conversion_id
+from kit.oracle_wire import DAY, MINUTE, SECOND, Fields
+
+START = 20_000 * DAY
+_STEPS = (
+    0,
+    0,
+    1,
+    10 * SECOND,
+    5 * MINUTE,
+    30 * MINUTE - 1,
+    30 * MINUTE,
+    DAY,
+    7 * DAY,
+    30 * DAY - 1,
+    30 * DAY,
+)
+_KINDS = (
+    ("page", "page_view", None),
+    ("page", "page_view", None),
+    ("identify", "identify", None),
+    ("track", "impression", None),
+    ("track", "click", None),
+    ("track", "click", None),
+    ("track", "goal", "Order Completed"),
+    ("track", "goal", "Order Completed"),
+    ("track", "goal", "Order Refunded"),
+    ("track", "goal", "Signed Up"),
+)
+_CAMPAIGNS = ((None, None, None), (None, None, None), ("google", "cpc", "spring"), (None, "email", None))
+_CHANNELS = ("Direct", "Direct", "Email", "Paid Search", "Referral")
+_URLS = (None, "https://shop.example/", "https://shop.example/#top", "https://blog.example/", "")
+_VALUES = (None, "0", "0.0001", "-0.0005", "0.0015", "99.9900", "-3.3333", "10", "99999999999999.9999")
+_CURRENCIES = ("EUR", "eur", "USD", "usd", "GBP", "JPY", None)
+_MOMENTS = (-DAY, 0, 1, 10 * SECOND, 5 * MINUTE, DAY, 30 * DAY)
+_WORTH = ("0.9", "1.1523456789", "0.0000000001", "999999999")
+
+_EVENTS = st.lists(
+    st.tuples(
+        *map(st.sampled_from, (_STEPS, "abc", _KINDS, ("u", "w", "b", None), ("p", "q"))),
+        *map(st.sampled_from, (_CAMPAIGNS, _CHANNELS, _URLS, _URLS, ("1", "1", "2", None))),
+        *map(st.sampled_from, (_VALUES, _CURRENCIES)),
+    ),
+    min_size=1,
+    max_size=14,
+)
+_RATES = st.dictionaries(
+    st.tuples(st.sampled_from(["USD", "GBP", "EUR"]), st.sampled_from(_MOMENTS)),
+    st.sampled_from(_WORTH),
+    max_size=6,
+)
+
+
+@dataclass(frozen=True)
+class PersonStory:
+    """What the oracle has computed of some events, and the same as input of the fold."""
+
+    gold: Gold
+    goals: list[Goal]
+    touches: dict[str, list[Touch]]
+    rates: list[Rate]
+
+
+@st.composite
+def person_stories(draw: st.DrawFn) -> PersonStory:
+    """Stories of up to 14 events, UIDs of which do not follow time."""
+    at, events = START, []
+    drawn = draw(_EVENTS)
+    uids = draw(st.permutations(range(len(drawn))))
+    for uid, (step, *rest) in zip(uids, drawn, strict=True):
+        at += step
+        events.append(_event(f"e{uid:02}", at, *rest))
+    told = [
+        {"currency": code, "rate": Decimal(rate).quantize(Decimal("1e-10")), "valid_from": START + since}
+        for (code, since), rate in draw(_RATES).items()
+    ]
+    watermark = at - draw(st.sampled_from((0, 1, 10 * MINUTE, 40 * DAY)))
+    return story_of(Oracle(events=events, told_rates=told, watermark=watermark))
+
+
+def _event(
+    uid: str,
+    at: int,
+    visitor: str,
+    kind: tuple[str, str, str | None],
+    user: str | None,
+    promotion: str,
+    campaign: tuple[str | None, ...],
+    channel: str,
+    url: str | None,
+    referrer: str | None,
+    order: str | None,
+    value: str | None,
+    currency: str | None,
+) -> Fields:
+    has_order = (kind[2] or "").startswith("Order")
+    return {
+        **dict(zip(("type", "role", "goal"), kind, strict=True)),
+        **dict(zip(("campaign_source", "campaign_medium", "campaign_name"), campaign, strict=True)),
+        "event_id": uid,
+        "event_time": at,
+        "visitor_id": visitor,
+        "user_id": user if kind[0] == "identify" else None,
+        "user_agent": None,
+        "channel": channel,
+        "url": url,
+        "referrer": referrer,
+        "promotion_id": promotion if kind[1] in ("impression", "click") else None,
+        "order_id": order if has_order else None,
+        "value": Decimal(value).quantize(Decimal("0.0001")) if has_order and value else None,
+        "currency": currency if has_order else None,
+    }
+
+
+def story_of(oracle: Oracle) -> PersonStory:
+    """The input of the fold that these tables are computed from."""
+    gold = oracle.gold
+    touches = defaultdict(list)
+    for touch in gold.touches:
+        touches[gold.persons[touch["visitor_id"]]].append(_touch(touch))
+    goals = [_goal(gold, event) for event in gold.events if event["goal"]]
+    rates = [_tuple(Rate, rate) for rate in gold.rates]
+    return PersonStory(gold, goals, dict(touches), rates)
+
+
+def _touch(row: Fields) -> Touch:
+    seen = row["impression"]
+    return _tuple(
+        Touch, {**row, "impression": seen and _tuple(Impression, seen), "rules_version": "of touch"}
+    )
+
+
+def _goal(gold: Gold, event: Fields) -> Goal:
+    own = {
+        "conversion_id": conversion_id(event),
+        "person_id": gold.persons[event["visitor_id"]],
+        "converted_at": event["event_time"],
+        "visit": _tuple(Visit, gold._visit(event)),
+        "rules_version": "of goal",
+        "is_published": False,
+    }
+    return _tuple(Goal, {**event, **own})
+
+
+def _tuple(kind: Any, row: Fields) -> Any:
+    return kind(**{name: row[name] for name in kind._fields})

@@ -1,0 +1,94 @@
+"""Stories for the pure visitor fold: events in batches, late by seconds or years."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from folds.visitors.events import Event
+from kit.oracle_wire import DAY, MINUTE, SECOND, Fields
+
+NOON = 20_000 * DAY + 12 * 60 * MINUTE
+DELAY = 10 * MINUTE
+BATCHES = 3
+_STEPS = (
+    0, 0, 1, 9 * SECOND, 10 * SECOND - 1, 10 * SECOND, MINUTE, 5 * MINUTE, 10 * MINUTE - 1, 10 * MINUTE,
+    30 * MINUTE - 1, 30 * MINUTE, 30 * MINUTE + 10 * SECOND, 3 * 60 * MINUTE, 400 * DAY,
+)  # fmt: skip
+_KINDS: tuple[Fields, ...] = (
+    {"type": "page", "role": "page_view"},
+    {"type": "screen", "role": "page_view"},
+    {"type": "identify", "role": "identify", "user_id": "u"},
+    {"type": "track", "role": "other"},
+    *({"type": "track", "role": role, "promotion_id": promotion} for promotion in "pq"
+      for role in ("impression", "click", "click")),
+    {"type": "track", "role": "search", "query": "boots"},
+    {"type": "track", "role": "search"},
+    {"type": "track", "role": "result_click", "product_id": "boot"},
+    {"type": "track", "role": "result_click"},
+    {"type": "track", "role": "goal", "goal": "Order Completed", "order_id": "1"},
+    {"type": "track", "role": "goal", "goal": "Order Completed", "order_id": "ø\n2"},
+    {"type": "track", "role": "goal", "goal": "Signed Up"},
+)  # fmt: skip
+_ORIGINS: tuple[Fields, ...] = (
+    {"channel": "Direct"},
+    {"channel": "Direct", "campaign_medium": "odd", "url": "https://shop.example/?utm_medium=odd"},
+    {"channel": "Paid Search", "campaign_source": "google", "campaign_medium": "cpc", "url": "/a"},
+    {"channel": "Referral", "url": "/b", "referrer": "https://blog.example/"},
+)
+_NOTHING: Fields = dict.fromkeys(
+    ("name", "user_id", "user_agent", "url", "referrer", "campaign_source", "campaign_medium",
+     "campaign_name", "promotion_id", "query", "product_id", "goal", "order_id", "value", "currency")
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Story:
+    """Events of one or two visitors by the batch that they come with, and how far a heartbeat is ahead."""
+
+    batches: tuple[tuple[Fields, ...], ...]
+    ahead: tuple[int, ...]
+
+    @property
+    def events(self) -> list[Fields]:
+        """Those of all batches."""
+        return [event for batch in self.batches for event in batch]
+
+
+_TELLING = st.lists(
+    st.tuples(
+        st.sampled_from(_STEPS),
+        st.sampled_from("aab"),
+        st.sampled_from(_KINDS),
+        st.sampled_from(_ORIGINS),
+        st.integers(0, 9),
+        st.integers(0, BATCHES - 1),
+    ),
+    min_size=1,
+    max_size=12,
+)
+_AHEAD = st.tuples(*[st.sampled_from((0, 0, 30 * MINUTE, 30 * MINUTE + 10 * SECOND, 500 * DAY))] * BATCHES)
+
+
+def _build(told: list[tuple[Any, ...]], ahead: tuple[int, ...]) -> Story:
+    batches: list[list[Fields]] = [[] for _ in range(BATCHES)]
+    at = NOON
+    for number, (step, visitor, kind, origin, uid, batch) in enumerate(told):
+        at += step
+        batches[batch].append(event(at, visitor, f"{uid}{number}", **kind, **origin))
+    return Story(tuple(map(tuple, batches)), ahead)
+
+
+STORIES = st.builds(_build, _TELLING, _AHEAD)
+
+
+def event(at: int, visitor: str = "a", uid: str = "", **fields: Any) -> Fields:
+    """An event with the fields that are given; its UID follows from its time unless it is given."""
+    said = {"type": "page", "role": "page_view", "channel": "Direct", **fields}
+    return {**_NOTHING, "event_id": uid or f"e{at}", "event_time": at, "visitor_id": visitor, **said}
+
+
+def to_events(fields: Iterable[Fields]) -> list[Event]:
+    """The same events as the fold takes them."""
+    return [Event(**{name: each[name] for name in Event._fields if name in each}) for each in fields]

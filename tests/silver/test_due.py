@@ -1,0 +1,76 @@
+"""Rows that time alone changes: each in the batch whose watermark passes its `due_at`, and no other row."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kit.oracle import Oracle
+from kit.pipeline import assert_as_the_oracle, run_jobs
+from kit.records import NOON, Bronze, heartbeat, instant, message, record
+from kit.spark import settle_in
+from silver import refine
+from silver.visitor_fold import fold_changes
+
+MINUTE = timedelta(minutes=1)
+SEEN = "Promotion Viewed"
+
+
+@pytest.fixture
+def changed(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
+    """Of each batch of refine, how many rows of which table it changed."""
+    found: list[dict[str, int]] = []
+
+    def fold(folded: Any) -> Any:
+        changes = fold_changes(folded)
+        found.append({table: each.count for table, each in changes.items()})
+        return changes
+
+    monkeypatch.setattr(refine, "fold_changes", fold)
+    return found
+
+
+def seen(visitor: str, minute: int) -> Any:
+    properties = {"promotion_id": "p"}
+    return record(message(f"{visitor}{minute}", visitor, SEEN, NOON + minute * MINUTE, properties=properties))
+
+
+def test_a_batch_changes_rows_with_news_and_rows_that_are_due_and_no_others(
+    spark: SparkSession, tmp_path: Path, changed: list[dict[str, int]]
+) -> None:
+    settings = settle_in(spark, tmp_path)
+    bronze = Bronze(spark, settings)
+    batches = [
+        ([seen("ann", 0), seen("bob", 5), seen("cid", 8)], {"silver.sessions": 3, "silver.impressions": 3}),
+        ([seen("ann", 9)], {"silver.sessions": 1, "silver.impressions": 1}),
+        ([heartbeat(instant(NOON + 40 * MINUTE))], {"silver.impressions": 1}),  # ann's first is unclicked
+        ([heartbeat(instant(NOON + 45 * MINUTE))], {"silver.sessions": 1, "silver.impressions": 2}),
+        ([heartbeat(instant(NOON + 45 * MINUTE))], {}),
+    ]
+    for records, wanted in batches:
+        bronze.commit(records)
+        run_jobs(spark, settings, "refine")
+        assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
+        assert changed[-1] == wanted
+
+
+def test_rows_of_before_there_was_a_due_time_are_closed(
+    spark: SparkSession, tmp_path: Path, changed: list[dict[str, int]]
+) -> None:
+    settings = settle_in(spark, tmp_path)
+    bronze = Bronze(spark, settings)
+    bronze.commit([seen("ann", 0), seen("bob", 20)])
+    run_jobs(spark, settings, "refine", "repair")
+    for table in ("sessions", "impressions", "searches"):
+        spark.sql(f"ALTER TABLE silver.{table} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+        spark.sql(f"ALTER TABLE silver.{table} DROP COLUMN due_at")
+    bronze.commit([heartbeat(instant(NOON + 45 * MINUTE))])
+    run_jobs(spark, settings, "refine", "repair")
+    assert changed[-1] == {"silver.sessions": 2, "silver.impressions": 2}
+    expected = Oracle.over(bronze.stored)
+    found = spark.table("silver.sessions").select("visitor_id", "is_open", "due_at").collect()
+    wanted = [(each["visitor_id"], each["is_open"]) for each in expected.sessions]
+    assert sorted((row.visitor_id, row.is_open) for row in found) == sorted(wanted)
+    assert [row.visitor_id for row in found if row.due_at is None] == ["ann"]
