@@ -10,7 +10,6 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from folds.records.campaigns import campaign_of
 from folds.records.channels import Visit, load_channel_rules
 from folds.rule_numbers import RuleNumbers
 from lakehouse.settings import load_settings
@@ -42,7 +41,7 @@ def read_views(file: Path) -> Iterator[View]:
         with suppress(UnreadableLineError):
             event = json.loads(page_event(line, number, site))
             page = event["context"]["page"]
-            visit = Visit(**campaign_of(page["url"]), url=page["url"], referrer=page.get("referrer", ""))
+            visit = Visit.of_addresses(page["url"], page.get("referrer", ""))
             at = datetime.fromisoformat(event["originalTimestamp"].replace("Z", "+00:00"))
             channel = rules.classify(visit)[0]
             yield View(event["anonymousId"], at, event["messageId"], channel, _origin(visit))

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from lakehouse.bundle_file import parse_yaml
@@ -37,5 +38,11 @@ def read_rule_texts(conf: Path) -> dict[str, str]:
 
 def version_of_texts(texts: Mapping[str, str]) -> str:
     """The version of these files; see `rules_version`."""
-    said = {name.removesuffix(".yml"): parse_yaml(text, name) for name, text in texts.items()}
+    return _version_of(tuple(texts.items()))
+
+
+@lru_cache(maxsize=4)
+def _version_of(texts: tuple[tuple[str, str], ...]) -> str:
+    """By the texts: jobs ask for each micro-batch, and reading YAML takes longer than the files are large."""
+    said = {name.removesuffix(".yml"): parse_yaml(text, name) for name, text in texts}
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:LENGTH]

@@ -1,6 +1,5 @@
 """Why a visit counts as come through a channel: the rule that decides, and what of the visit meets it."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +7,9 @@ from typing import Any
 
 import yaml
 
-from folds.records.channels import Rule, Visit, host_of, load_channel_rules
+from folds.records.addresses import read_address
+from folds.records.channel_rules import ANY
+from folds.records.channels import ChannelRules, Visit, host_of, load_channel_rules
 
 
 @dataclass(frozen=True)
@@ -49,10 +50,10 @@ def explain_channel(conf: Path, visit: Visit) -> Reason:
     visit = visit.normalized()
     written = _Written(conf / "channels.yml")
     if held is None:
-        return Reason(channel, *written.otherwise(), (_none_holds(len(rules.rules), visit),), visit)
+        return Reason(channel, *written.otherwise(), (_none_holds(rules, visit),), visit)
     number = rules.rules.index(held)
     conditions = written.conditions(number)
-    because = tuple(_WORDS[name](meant, held, visit) for name, meant in conditions.items())
+    because = tuple(_WORDS[name](meant, rules, visit) for name, meant in conditions.items())
     return Reason(channel, *written.rule(number), because, visit)
 
 
@@ -83,33 +84,38 @@ class _Written:
         return line + 1, self._lines[line].strip().removeprefix("- ")
 
 
-def _none_holds(rules: int, visit: Visit) -> str:
+def _none_holds(rules: ChannelRules, visit: Visit) -> str:
     campaign = "campaign fields that none knows" if visit.has_campaign else "no campaign field"
+    return f"none of the {len(rules.rules)} rules holds: {campaign}, and {_no_site(rules, visit)}"
+
+
+def _no_site(rules: ChannelRules, visit: Visit) -> str:
+    if excluded := rules.read_referrer(visit.referrer).excluded:
+        return f"a referrer that counts as none: conf/channels.yml excludes {excluded}"
     host = visit.foreign_host
-    referrer = f"a referrer's host, {host}, of no site they name" if host else "no referrer from another host"
-    return f"none of the {rules} rules holds: {campaign}, and {referrer}"
+    return f"a referrer's host, {host}, of no site they name" if host else "no referrer from another host"
 
 
-def _click_id(_names: Any, rule: Rule, visit: Visit) -> str:
-    found = re.search(rule.click_id or "", visit.url)
-    name = re.split(r"[?&]", found[0])[-1].partition("=")[0] if found else ""
-    return f"the address has the click id {name}"
+def _click_id(_names: Any, _rules: ChannelRules, visit: Visit) -> str:
+    return f"the address has the click id {read_address(visit.url).click_id_kind}"
 
 
-def _campaign(_any: Any, _rule: Rule, visit: Visit) -> str:
-    fields = {"source": visit.source, "medium": visit.medium, "campaign": visit.name}
+def _campaign(_any: Any, _rules: ChannelRules, visit: Visit) -> str:
+    fields = {"source": visit.source, "medium": visit.medium, "campaign": visit.name, "id": visit.id}
     named = ", ".join(f"{name} {value}" for name, value in fields.items() if value)
     return f"it has campaign fields: {named}"
 
 
-def _referrer(site: Any, rule: Rule, visit: Visit) -> str:
+def _referrer(site: str, rules: ChannelRules, visit: Visit) -> str:
     host, own = visit.foreign_host, host_of(visit.url)
-    if rule.referrer_host is not None:
-        return f"the referrer's host, {host}, is of the sites called {site}"
-    return f"the referrer's host, {host}, is not the page's" + (f", {own}" if own else "")
+    match = rules.read_referrer(visit.referrer).site
+    if match is None or site == ANY:
+        return f"the referrer's host, {host}, is not the page's" + (f", {own}" if own else "")
+    by = f", as {match.entry}" if "/" in match.entry or match.entry.endswith(".*") else ""
+    return f"the referrer's host, {host}, is of the sites called {site}{by}"
 
 
-_WORDS: dict[str, Callable[[Any, Rule, Visit], str]] = {
+_WORDS: dict[str, Callable[[Any, ChannelRules, Visit], str]] = {
     "click_id": _click_id,
     "source_site": lambda site, _, visit: f"the source, {visit.source}, is of the sites called {site}",
     "source": lambda pattern, _, visit: f"the source, {visit.source}, matches {pattern}",

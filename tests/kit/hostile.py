@@ -38,6 +38,9 @@ _CAMPAIGN = _part(
         "source": st.sampled_from(["google", " Facebook\t", "newsletter", "x.example", "", " \t"]),
         "medium": st.sampled_from(["cpc", "CPM ", "email", "\tsocial", "other"]),
         "name": TEXTS,
+        "term": TEXTS,
+        "content": TEXTS,
+        "id": TEXTS,
     }
 )
 _CONTEXT = st.one_of(

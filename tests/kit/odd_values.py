@@ -131,6 +131,18 @@ _SITES = st.sampled_from(
         "/a",
         "shop.example",
         "a://b",
+        *(
+            "https://x.com/i/grok",
+            "https://x.com/i/",
+            "https://mail.google.co.uk:443/a",
+            "android-app://com.x/",
+        ),
+        *(
+            "https://docs.google.com",
+            "https://paypal.com/",
+            "https://a@b@ads.example.com/",
+            "https://gmx.de?",
+        ),
     ]
 )
 _QUERY = st.lists(
@@ -156,6 +168,7 @@ _QUERY = st.lists(
                 "xutm_source=a",
                 "utm_source",
             ),
+            *("utm_term=a+b", "utm_content=%20", "utm_id=7", "fbclid=%2B", "wbraid=2"),
         ]
     ),
     max_size=6,

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
-from kit.oracle_channels import channel_of, parameter_of
+from kit.oracle_channels import channel_of, click_id_of, parameter_of
 from kit.records import Stored
 
 Fields = dict[str, Any]
@@ -26,6 +26,7 @@ _UNPAIRED = re.compile("[\ud800-\udfff]")
 _BLANKS = " \t\n\v\f\r"
 _YEAR_1600 = -135_140 * DAY
 _CENT = Decimal("0.0001")
+_UTM = {field: field for field in ("source", "medium", "term", "content", "id")} | {"name": "campaign"}
 
 
 class Number(str):
@@ -130,8 +131,9 @@ def read_fields(body: Fields) -> Fields:
     referrer = some(page.get("referrer")) or some(properties.get("referrer"))
     sent = {
         name: written(text(campaign.get(name))) or written(parameter_of(url, f"utm_{parameter}"))
-        for name, parameter in (("source", "source"), ("medium", "medium"), ("name", "campaign"))
+        for name, parameter in _UTM.items()
     }
+    click_id, click_id_kind = click_id_of(url)
     kind = text(body.get("type"))
     name = text(body.get("event")) if kind == "track" else None
     return {
@@ -145,7 +147,9 @@ def read_fields(body: Fields) -> Fields:
         "user_agent": some(context.get("userAgent")),
         **{f"campaign_{field}": value for field, value in sent.items()},
         "properties": _whole(body.get("properties")),
-        "channel": channel_of(sent["source"], sent["medium"], sent["name"], url, referrer),
+        "click_id": click_id,
+        "click_id_kind": click_id_kind,
+        "channel": channel_of(sent, url, referrer),
         **_read_role(kind, name, properties),
     }
 

@@ -1,23 +1,35 @@
-"""What a page's address gives away: its host and campaign. The same addresses come again and again."""
+"""What a page's address gives away: host, campaign and click id. The same addresses come again and again."""
 
 from functools import lru_cache
 from typing import NamedTuple
 
-from folds.records.campaigns import campaign_of
-from folds.records.channels import host_of
+from folds.records.campaigns import PARAMETERS, click_id_of, read_parameters
+from folds.records.hosts import host_of
 
 _MAX_CACHED = 1_000  # characters
 
 
-class Address(NamedTuple):
-    """Host and campaign fields of an address; None where it has none."""
+class CampaignFields(NamedTuple):
+    """Of an address or an event; None where it has none."""
 
-    host: str | None = None
     source: str | None = None
     medium: str | None = None
     name: str | None = None
+    term: str | None = None
+    content: str | None = None
+    id: str | None = None
 
 
+class Address(NamedTuple):
+    """Host, campaign fields and click id of an address; None where it has none."""
+
+    host: str | None = None
+    campaign: CampaignFields = CampaignFields()
+    click_id: str | None = None
+    click_id_kind: str | None = None
+
+
+NO_CAMPAIGN = CampaignFields()
 _NONE = Address()
 
 
@@ -30,5 +42,8 @@ def read_address(address: str | None) -> Address:
 
 @lru_cache(maxsize=65_536)
 def _read(address: str) -> Address:
-    campaign = campaign_of(address) if "utm_" in address else {}
-    return Address(host_of(address), campaign.get("source"), campaign.get("medium"), campaign.get("name"))
+    host, found = host_of(address), read_parameters(address)
+    if not found:
+        return Address(host)
+    campaign = CampaignFields(*(found.get(parameter) for parameter in PARAMETERS.values()))
+    return Address(host, campaign, *click_id_of(found))

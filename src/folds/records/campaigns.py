@@ -1,29 +1,50 @@
-"""Campaign fields that an address carries, as its `utm_…` parameters."""
+"""What an address's parameters say: campaign fields (`utm_…`) and click ids."""
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from urllib.parse import unquote_plus
 
-from folds.records.channels import BLANKS, IN_QUERY
+PARAMETERS = {
+    "source": "utm_source",
+    "medium": "utm_medium",
+    "name": "utm_campaign",
+    "term": "utm_term",
+    "content": "utm_content",
+    "id": "utm_id",
+}
+CLICK_IDS = ("gclid", "gbraid", "wbraid", "msclkid", "ttclid", "twclid", "li_fat_id", "fbclid")
+"""Parameters that advertising platforms add; of several in an address the first of these counts."""
 
-PARAMETERS = {"source": "utm_source", "medium": "utm_medium", "name": "utm_campaign"}
+BLANKS = " \t\r\n"  # around a campaign's fields, they don't count
+_NAMES = frozenset((*PARAMETERS.values(), *CLICK_IDS))
 _BROKEN = re.compile("%(?![0-9a-fA-F]{2})")
-
-
-def value_pattern(parameter: str) -> str:
-    """A pattern whose first group is the value of an address's first parameter of that name."""
-    return f"{IN_QUERY}{parameter}=([^&#]*)"
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 def campaign_of(address: str) -> dict[str, str]:
-    """The fields of `PARAMETERS` that an address has, decoded; what can't be decoded stays as it is.
+    """The fields of `PARAMETERS` that an address has."""
+    found = read_parameters(address)
+    return {field: found[name] for field, name in PARAMETERS.items() if name in found}
 
-    One of blanks alone is none.
+
+def click_id_of(parameters: Mapping[str, str]) -> tuple[str | None, str | None]:
+    """The click id that counts, and which it is; None twice if there is none."""
+    kind = next((name for name in CLICK_IDS if name in parameters), None)
+    return (parameters[kind], kind) if kind else (None, None)
+
+
+def read_parameters(address: str) -> Mapping[str, str]:
+    """Campaign parameters and click ids of an address, decoded; what can't be decoded stays as it is.
+
+    The first of a name counts. One of blanks alone is none.
     """
-    fields = {}
-    for field, parameter in PARAMETERS.items():
-        found = re.match(value_pattern(parameter), address)
-        value = found[1] if found else ""
-        value = value if _BROKEN.search(value) else unquote_plus(value)
-        if value.strip(BLANKS):
-            fields[field] = value
-    return fields
+    query = address.partition("#")[0].partition("?")[2]
+    if "=" not in query:
+        return _NONE
+    found: dict[str, str] = {}
+    for pair in query.split("&"):
+        name, _, value = pair.partition("=")
+        if name in _NAMES and name not in found:
+            found[name] = value if _BROKEN.search(value) else unquote_plus(value)
+    return {name: value for name, value in found.items() if value.strip(BLANKS)}

@@ -1,140 +1,127 @@
-"""Channels by rules as data: conf/channels.yml, read and applied."""
+"""Channels by rules as data: conf/channels.yml and the hosts of conf/referrers.yml, read and checked."""
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-_HOST = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:@]+)", re.IGNORECASE)
-_ANY = "any"
-BLANKS = " \t\r\n"  # around a campaign's fields, they don't count
-IN_QUERY = r"^[^?#]*\?(?:[^#]*?&)??"  # up to a parameter's name: a query ends at `#`
+from folds.records.campaigns import CLICK_IDS
+from folds.records.channel_rules import ANY, ChannelRules, Rule
+from folds.records.hosts import host_of
+from folds.records.sites import Sites
+from folds.records.visit_traits import Visit
+from lakehouse.bundle_file import parse_yaml
+from lakehouse.errors import MillraceError
 
+__all__ = ["ChannelRules", "Rule", "Visit", "host_of", "load_channel_rules"]
 
-@dataclass(frozen=True)
-class Site:
-    """Sites that belong together: the names a campaign's source gives them, and their hosts.
-
-    Both are patterns that match the whole, in lower case.
-    """
-
-    source: str
-    host: str
+FILE, LIST_FILE = "channels.yml", "referrers.yml"
+_ClickId = Literal[CLICK_IDS]  # type: ignore[valid-type]
+_EXCLUDED = "excluded"
 
 
-@dataclass(frozen=True)
-class Rule:
-    """One rule: a channel, and the conditions that must all hold; None where there is none.
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
 
-    `source`, `medium` and `referrer_host` are patterns for the whole of what they are held against;
-    `referrer` without a host pattern asks for any page on another host.
-    """
 
+class _Site(_Strict):
+    names: list[str] = []
+    hosts: list[str] = []
+    labels: list[str] = []
+
+
+class _Rule(_Strict):
     channel: str
-    click_id: str | None
-    source: str | None
-    medium: str | None
-    campaign: bool
-    referrer: bool
-    referrer_host: str | None
+    click_id: list[_ClickId] | None = None
+    source_site: str | None = None
+    source: str | None = None
+    medium: str | None = None
+    campaign: bool = False
+    referrer: str | None = None
 
-    def holds(self, visit: "Visit") -> bool:
-        """Whether a visit meets every condition."""
-        return (
-            (self.click_id is None or re.search(self.click_id, visit.url) is not None)
-            and _matches(self.source, visit.source)
-            and _matches(self.medium, visit.medium)
-            and (not self.campaign or visit.has_campaign)
-            and (not self.referrer or visit.foreign_host is not None)
-            and _matches(self.referrer_host, visit.foreign_host or "")
-        )
+    def rule(self) -> Rule:
+        told = self.model_dump(exclude={"click_id"})
+        return Rule(**told, click_ids=tuple(self.click_id) if self.click_id else None)
 
 
-@dataclass(frozen=True)
-class Visit:
-    """What a channel is read from. Empty text where something is missing."""
-
-    source: str = ""
-    medium: str = ""
-    name: str = ""
-    url: str = ""
-    referrer: str = ""
-
-    @property
-    def has_campaign(self) -> bool:
-        """Whether any campaign field is there."""
-        return bool(self.source or self.medium or self.name)
-
-    @property
-    def foreign_host(self) -> str | None:
-        """The referrer's host, if it isn't the page's own."""
-        host = host_of(self.referrer)
-        return host if host != host_of(self.url) else None
-
-    def normalized(self) -> "Visit":
-        """The same as rules compare it: source and medium in lower case, no white space around fields."""
-        return Visit(
-            self.source.strip(BLANKS).lower(),
-            self.medium.strip(BLANKS).lower(),
-            self.name.strip(BLANKS),
-            self.url,
-            self.referrer,
-        )
-
-
-@dataclass(frozen=True)
-class ChannelRules:
-    """The rules in order, and the channel where none holds."""
-
-    rules: tuple[Rule, ...]
+class _Document(_Strict):
+    rules: list[_Rule]
     otherwise: str
+    sites: dict[str, _Site] = {}
+    country_endings: list[str] = []
+    excluded_referrers: list[str] = []
+    own_hosts: list[str] = []
 
-    def classify(self, visit: Visit) -> tuple[str, Rule | None]:
-        """The channel of a visit, and the rule that says so."""
-        normal = visit.normalized()
-        held = next((rule for rule in self.rules if rule.holds(normal)), None)
-        return (held.channel if held else self.otherwise), held
+    @model_validator(mode="after")
+    def _names_sites_that_are_there(self) -> "_Document":
+        for rule in self.rules:
+            for site in (rule.source_site, rule.referrer):
+                if site not in (None, ANY, *self.sites):
+                    raise ValueError(f"{rule.channel}: no site is called {site}")
+        return self
+
+    def by_entry(self, of: Callable[[_Site], list[str]]) -> dict[str, str]:
+        """Kind of site by host or name.
+
+        Raises:
+            MillraceError: for one that stands in two.
+        """
+        found: dict[str, str] = {}
+        for kind, site in self.sites.items():
+            for entry in of(site):
+                if found.setdefault(entry, kind) != kind:
+                    raise MillraceError(
+                        f"{FILE}: {entry} is of the sites called {found[entry]}, and of {kind}", "Keep one"
+                    )
+        return found
 
 
-def host_of(address: str) -> str | None:
-    """The host of an address: lower case, without port and `www.`; None if it names none."""
-    found = _HOST.match(address)
-    return found.group(1).lower().removeprefix("www.") if found else None
+class _List(BaseModel):
+    """What is read of the list; it also has its source and date."""
+
+    hosts: Annotated[dict[str, list[str]], Field(default_factory=dict)]
+
+    def by_entry(self) -> dict[str, str]:
+        return {entry: kind for kind, entries in self.hosts.items() for entry in entries}
 
 
 def load_channel_rules(conf: Path) -> ChannelRules:
-    """Read conf/channels.yml."""
-    document = yaml.safe_load((conf / "channels.yml").read_text())
-    sites = {name: _site(site) for name, site in document["sites"].items()}
-    rules = tuple(_rule(rule, sites) for rule in document["rules"])
-    return ChannelRules(rules, document["otherwise"])
+    """Read them as they are in conf/ now; without the list, the hosts of channels.yml are all there are.
+
+    Raises:
+        MillraceError: for a name that is unknown, or a host that is of two kinds.
+    """
+    listed = conf / LIST_FILE
+    texts = [file.read_text(encoding="utf-8") if file.is_file() else "" for file in (conf / FILE, listed)]
+    return _load(*texts)
 
 
-def _rule(rule: Mapping[str, Any], sites: Mapping[str, Site]) -> Rule:
-    referrer = rule.get("referrer")
-    click_ids = rule.get("click_id")
-    return Rule(
-        channel=rule["channel"],
-        click_id=f"{IN_QUERY}(?:{'|'.join(click_ids)})=[^&#]" if click_ids else None,
-        source=sites[rule["source_site"]].source if "source_site" in rule else rule.get("source"),
-        medium=rule.get("medium"),
-        campaign=bool(rule.get("campaign")),
-        referrer=referrer is not None,
-        referrer_host=sites[referrer].host if referrer not in (None, _ANY) else None,
+@lru_cache(maxsize=4)
+def _load(text: str, listed: str) -> ChannelRules:
+    """By the texts of the files: a job asks for each micro-batch, and they rarely change."""
+    document = _validate(_Document, parse_yaml(text, FILE), FILE)
+    hosts = _validate(_List, parse_yaml(listed, LIST_FILE) or {}, LIST_FILE).by_entry()
+    endings = frozenset(document.country_endings)
+    sites = Sites(
+        entries=hosts | document.by_entry(lambda site: site.hosts),
+        labels={kind: "|".join(site.labels) for kind, site in document.sites.items() if site.labels},
+        endings=endings,
+        names=document.by_entry(lambda site: site.names),
     )
+    excluded = dict.fromkeys((*document.excluded_referrers, *document.own_hosts), _EXCLUDED)
+    rules = tuple(rule.rule() for rule in document.rules)
+    return ChannelRules(rules, document.otherwise, sites, Sites(excluded, endings=endings))
 
 
-def _site(site: Mapping[str, list[str]]) -> Site:
-    host = f"(?:.*\\.)?(?:{'|'.join(_host_pattern(host) for host in site['hosts'])})"
-    return Site(source=f"{'|'.join(map(re.escape, site['names']))}|{host}", host=host)
-
-
-def _host_pattern(host: str) -> str:
-    return re.escape(host).replace(r"\*", r"[a-z]+(?:\.[a-z]+)?")
-
-
-def _matches(pattern: str | None, text: str) -> bool:
-    return pattern is None or re.fullmatch(pattern, text) is not None
+def _validate(model: type[Any], told: Any, file: str) -> Any:
+    try:
+        return model.model_validate(told or {})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        said = first["msg"].removeprefix("Value error, ")
+        raise MillraceError(
+            f"{file}: {f'{where}: ' if where else ''}{said}", f"Correct {file} in conf/"
+        ) from error

@@ -56,6 +56,9 @@ class Campaign(msgspec.Struct, gc=False):
     source: Raw = NOTHING
     medium: Raw = NOTHING
     name: Raw = NOTHING
+    term: Raw = NOTHING
+    content: Raw = NOTHING
+    id: Raw = NOTHING
 
 
 decode_context = msgspec.json.Decoder(Context).decode

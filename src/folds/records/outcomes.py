@@ -40,6 +40,11 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     campaign_source: str | None
     campaign_medium: str | None
     campaign_name: str | None
+    campaign_term: str | None
+    campaign_content: str | None
+    campaign_id: str | None
+    click_id: str | None
+    click_id_kind: str | None
     channel: str
     promotion_id: str | None
     query: str | None

@@ -5,8 +5,8 @@ from decimal import Decimal
 
 from msgspec import Raw
 
-from folds.records.addresses import read_address
-from folds.records.channels import BLANKS
+from folds.records.addresses import CampaignFields, read_address
+from folds.records.campaigns import BLANKS
 from folds.records.decimals import MONEY, parse_decimal
 from folds.records.event_time import SECOND, arrival_time, event_time, parse_time
 from folds.records.exchange_rate import parse_rate
@@ -99,7 +99,8 @@ def _fill_in(
     page = decode_part(context.page, decode_page, _PAGE)
     url = text_or_none(page.url) or _member(members, "url")
     referrer = text_or_none(page.referrer) or _member(members, "referrer")
-    source, medium, campaign = _campaign(context, url)
+    address = read_address(url)
+    campaign = _campaign(context, address.campaign)
     role, rule = _role(type_, name, members, rules.roles)
     taken = (
         {column: _member(members, key) for column, key in rule.takes.items()} if rule.takes else _NONE_TAKEN
@@ -115,10 +116,10 @@ def _fill_in(
         url,
         referrer,
         text_or_none(context.user_agent),
-        source,
-        medium,
-        campaign,
-        rules.channel(source, medium, campaign, url, referrer),
+        *campaign,
+        address.click_id,
+        address.click_id_kind,
+        rules.channel(campaign, address, referrer),
         taken.get("promotion_id"),
         taken.get("query"),
         taken.get("product_id"),
@@ -138,16 +139,18 @@ def _member(members: Mapping[str, Raw], name: str) -> str | None:
     return text(members.get(name, NOTHING)) or None
 
 
-def _campaign(context: Context, url: str | None) -> tuple[str | None, str | None, str | None]:
-    """Source, medium and name as sent, else of the address; None where neither has more than blanks."""
+def _campaign(context: Context, of_address: CampaignFields) -> CampaignFields:
+    """Each field as sent, else of the address; None where neither has more than blanks."""
     sent = decode_part(context.campaign, decode_campaign, _CAMPAIGN)
-    address = read_address(url)
     if sent is _CAMPAIGN:
-        return address.source, address.medium, address.name
-    return (
-        _more_than_blanks(sent.source) or address.source,
-        _more_than_blanks(sent.medium) or address.medium,
-        _more_than_blanks(sent.name) or address.name,
+        return of_address
+    return CampaignFields(
+        _more_than_blanks(sent.source) or of_address.source,
+        _more_than_blanks(sent.medium) or of_address.medium,
+        _more_than_blanks(sent.name) or of_address.name,
+        _more_than_blanks(sent.term) or of_address.term,
+        _more_than_blanks(sent.content) or of_address.content,
+        _more_than_blanks(sent.id) or of_address.id,
     )
 
 

@@ -3,16 +3,20 @@
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
-from folds.records.addresses import read_address
-from folds.records.channels import ChannelRules, Visit, load_channel_rules
+from folds.records.addresses import Address, CampaignFields
+from folds.records.channels import ChannelRules, load_channel_rules
 from folds.records.roles import RoleRules, load_role_rules
+from folds.records.visit_traits import NO_REFERRER, Referrer
 from lakehouse.rules import rules_version
 
 _MAX_ENTRIES = 65_536
 _MAX_CACHED = 1_000  # characters
 
-_Seen = tuple[str | None, str | None, str | None, str | None, str | None]
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+_Key = tuple[str | None, str | None, bool, str | None, str | None]
 
 
 @dataclass(frozen=True)
@@ -24,37 +28,54 @@ class ParseRules:
     version: str
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Without the cache: a process that unpickles the rules fills one of its own."""
+        """Without the caches: a process that unpickles the rules fills its own."""
         return ParseRules, (self.roles, self.channels, self.version)
 
-    def channel(
-        self, source: str | None, medium: str | None, name: str | None, url: str | None, referrer: str | None
-    ) -> str:
+    def channel(self, campaign: CampaignFields, page: Address, referrer: str | None) -> str:
         """The channel of a visit, from the cache if one that differs in nothing that counts has been seen.
 
-        Of an address the host counts, and what its query's parameters say.
+        Args:
+            campaign: of the event, else of its page's address.
+            page: where it was.
+            referrer: address of the page before.
         """
-        host = read_address(referrer).host
-        foreign = host if host != read_address(url).host else None
-        seen: _Seen = (source, medium, name, url if url and "=" in url else None, foreign)
-        found = self._channels.get(seen)
+        before = self._read_referrer(referrer) if referrer else NO_REFERRER
+        if before.host == page.host:
+            before = NO_REFERRER
+        named = bool(campaign.name or campaign.id)
+        unknown = None if before.host is None else ""
+        origin = before.site.kind if before.site else unknown
+        key: _Key = (campaign.source, campaign.medium, named, page.click_id_kind, origin)
+        found = self._channels.get(key)
         if found is None:
-            visit = Visit(source or "", medium or "", name or "", url or "", referrer or "")
-            found = self.channels.classify(visit)[0]
-            self._keep(seen, found)
+            found = self.channels.decide(self.channels.traits_of(campaign, page, before))[0]
+            if sum(len(part or "") for part in (campaign.source, campaign.medium)) <= _MAX_CACHED:
+                _keep(self._channels, key, found)
+        return found
+
+    def _read_referrer(self, address: str) -> Referrer:
+        found = self._referrers.get(address)
+        if found is None:
+            found = self.channels.read_referrer(address)
+            if len(address) <= _MAX_CACHED:
+                _keep(self._referrers, address, found)
         return found
 
     @cached_property
-    def _channels(self) -> dict[_Seen, str]:
+    def _channels(self) -> dict[_Key, str]:
         return {}
 
-    def _keep(self, seen: _Seen, channel: str) -> None:
-        if sum(len(part or "") for part in seen) <= _MAX_CACHED:
-            if len(self._channels) >= _MAX_ENTRIES:
-                self._channels.clear()
-            self._channels[seen] = channel
+    @cached_property
+    def _referrers(self) -> dict[str, Referrer]:
+        return {}
 
 
 def load_parse_rules(conf: Path) -> ParseRules:
     """Read them as they are in conf/ now."""
     return ParseRules(load_role_rules(conf), load_channel_rules(conf), rules_version(conf))
+
+
+def _keep(cache: dict[_K, _V], key: _K, found: _V) -> None:
+    if len(cache) >= _MAX_ENTRIES:
+        cache.clear()
+    cache[key] = found

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -35,13 +36,13 @@ def channel(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Say through which channel a visit came, by which rule of conf/channels.yml, and why."""
-    from folds.records.campaigns import campaign_of
     from folds.records.channels import Visit
     from millrace.channel_reasons import explain_channel
 
     sent = {"source": source, "medium": medium, "name": campaign}
-    fields = campaign_of(url) | {field: value for field, value in sent.items() if value}
-    reason = explain_channel(load_settings().conf, Visit(**fields, url=url, referrer=referrer))
+    given = {field: value for field, value in sent.items() if value}
+    visit = replace(Visit.of_addresses(url, referrer), **given)
+    reason = explain_channel(load_settings().conf, visit)
     if as_json:
         typer.echo(json.dumps(reason.as_dict(), ensure_ascii=False))
     else:

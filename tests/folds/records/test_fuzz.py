@@ -8,12 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from folds.records import outcomes
-from folds.records.channels import Visit
 from folds.records.parse import parse as parse_record
 from kit.hostile import make_up
 from kit.oracle import read_record
 from kit.oracle_wire import Number, text
-from kit.parser import CHANNELS, FIELDS, RULES, parse
+from kit.parser import FIELDS, RULES, parse
 from kit.records import SENT, Record, Stored
 
 
@@ -21,14 +20,7 @@ def expect(record: Record) -> dict[str, Any]:
     read = read_record(Stored(record, 0, SENT))
     if read.reason or read.heartbeat is not None:
         return {"reason": read.reason, "heartbeat_at": read.heartbeat}
-    visit = (read.fields[name] or "" for name in ("campaign_source", "campaign_medium", "campaign_name"))
-    channel, _ = CHANNELS.classify(Visit(*visit, read.fields["url"] or "", read.fields["referrer"] or ""))
-    return {
-        "reason": None,
-        "heartbeat_at": None,
-        **{n: read.fields.get(n) for n in FIELDS},
-        "channel": channel,
-    }
+    return {"reason": None, "heartbeat_at": None, **{name: read.fields.get(name) for name in FIELDS}}
 
 
 def differences(record: Record, row: dict[str, Any]) -> list[str]:

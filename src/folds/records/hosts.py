@@ -1,0 +1,34 @@
+"""The host and path of an address, as rules compare them."""
+
+import re
+from collections.abc import Iterator
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?([^/?#:@]+)(?::[^/?#]*)?([^?#]*)", re.IGNORECASE)
+_SUFFIX = re.compile(r"(?:com?|net|org|edu|gov?|gob|ac|ne|or)\.[a-z]{2}")
+
+
+def host_of(address: str) -> str | None:
+    """The host of an address: lower case, without port and `www.`; None if it names none."""
+    return host_and_path(address)[0]
+
+
+def host_and_path(address: str) -> tuple[str | None, str]:
+    """The same, and the path."""
+    found = _ADDRESS.match(address)
+    return (found[1].lower().removeprefix("www."), found[2]) if found else (None, "")
+
+
+def domains_of(host: str) -> Iterator[str]:
+    """A host and the domains that it is in, the longest first: a.b.c, b.c, c."""
+    yield host
+    while (dot := host.find(".")) >= 0:
+        host = host[dot + 1 :]
+        yield host
+
+
+def is_registrable(domain: str) -> bool:
+    """Whether someone may own a domain, or one above it: no `com`, no `co.uk`.
+
+    Of endings with two labels, those that follow the usual pattern are known.
+    """
+    return "." in domain and _SUFFIX.fullmatch(domain) is None

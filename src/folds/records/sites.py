@@ -1,0 +1,92 @@
+"""Sites by kind (search, social, email): which kind a host is of, by the longest entry that matches."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from folds.records.hosts import domains_of, is_registrable
+
+_COUNTRY = ".{}"
+
+
+class Match(NamedTuple):
+    """The kind of a site, and the entry that says so."""
+
+    kind: str
+    entry: str
+
+
+@dataclass(frozen=True)
+class Sites:
+    """Kinds by entry.
+
+    Args:
+        entries: `google.com` is the host and its subdomains, `*.google.com` its subdomains alone,
+            `x.com/i/grok` what is below that path, `google.{}` the host with any ending of a country.
+        labels: kind -> pattern for one label of a host, left of the domain that someone owns.
+        endings: what `{}` stands for: `de`, `co.uk`.
+        names: what a campaign's source may call a site that is no host: `google`.
+    """
+
+    entries: Mapping[str, str]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    endings: frozenset[str] = frozenset()
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Without what is derived of it."""
+        return Sites, (self.entries, self.labels, self.endings, self.names)
+
+    def find(self, host: str, path: str = "") -> Match | None:
+        """The longest entry that matches a host, or a host and path; None if none does."""
+        for domain in domains_of(host):
+            keys = self._keys(self._forms(domain), path, is_whole=domain is host)
+            entry = next((key for key in keys if key in self.entries), None)
+            if entry is not None:
+                return Match(self.entries[entry], entry)
+            if (by_label := self._by_label(domain)) is not None:
+                return by_label
+        return None
+
+    def find_source(self, source: str) -> Match | None:
+        """What a campaign's source names, by name or as a host.
+
+        Args:
+            source: in lower case.
+        """
+        if (kind := self.names.get(source)) is not None:
+            return Match(kind, source)
+        host, _, path = source.removeprefix("www.").partition("/")
+        return self.find(host, f"/{path}") if "." in host else None
+
+    def _forms(self, domain: str) -> list[str]:
+        """A domain as entries may have it: as it is, and with its country's ending as `{}`."""
+        name, _, ending = domain.rpartition(".")
+        before, _, second = name.rpartition(".")
+        if before and f"{second}.{ending}" in self.endings:
+            return [domain, before + _COUNTRY]
+        return [domain, name + _COUNTRY] if name and ending in self.endings else [domain]
+
+    def _keys(self, forms: list[str], path: str, *, is_whole: bool) -> Iterator[str]:
+        """The entries that would match, the longest first."""
+        for form in forms:
+            if form in self._with_paths:
+                parts = path.rstrip("/").split("/")
+                yield from (form + "/".join(parts[:length]) for length in range(len(parts), 1, -1))
+        if not is_whole:
+            yield from (f"*.{form}" for form in forms)
+        yield from forms
+
+    def _by_label(self, domain: str) -> Match | None:
+        label, _, above = domain.partition(".")
+        if is_registrable(above):
+            for kind, pattern in self.labels.items():
+                if re.fullmatch(pattern, label):
+                    return Match(kind, f"{label}.*")
+        return None
+
+    @cached_property
+    def _with_paths(self) -> frozenset[str]:
+        return frozenset(entry.partition("/")[0] for entry in self.entries if "/" in entry)
