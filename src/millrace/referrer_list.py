@@ -64,13 +64,13 @@ def _read(file: Path) -> dict[str, Any]:
 def _urls(document: dict[str, Any]) -> Iterator[str]:
     """Search engines have their addresses under `urls`, other sites are a list of them."""
     for site in document.values():
-        for item in site:
+        for item in site or ():
             yield from item.get("urls", ()) if isinstance(item, dict) else [item]
 
 
 def _entry(url: str, file: str) -> str:
     """An entry of ours: no `www.`, and of a country in front of the host only the host."""
-    entry = url.strip().lower().removeprefix("android-app//").rstrip("/")
+    entry = str(url).strip().lower().removeprefix("android-app//").rstrip("/")
     entry = entry.rpartition(f"{_COUNTRY}.")[2].removeprefix("www.")
     if not _ENTRY.fullmatch(entry):
         raise MillraceError(f"{file}: {url} is no host", "Correct it in the copy, or leave it out")

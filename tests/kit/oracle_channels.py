@@ -1,23 +1,13 @@
-"""Channels once more, naively: every entry of conf/ is held against a referrer, and the longest counts.
-
-Reads the same data as `src/`, and shares no code with it.
-"""
+"""Channels once more, naively: one condition after the other."""
 
 import re
-from collections.abc import Iterator
 from functools import lru_cache
-from pathlib import Path
-from typing import Any
 from urllib.parse import unquote_plus
 
-import yaml
+from kit.oracle_sites import is_excluded, kind_of_name, site_of
 
-_CONF = Path(__file__).parents[2] / "conf"
-_TOLD: dict[str, Any] = yaml.safe_load((_CONF / "channels.yml").read_text(encoding="utf-8"))
-_LIST: dict[str, Any] = yaml.safe_load((_CONF / "referrers.yml").read_text(encoding="utf-8"))
 _PAID = re.compile(".*cp.*|ppc|retargeting|paid.*")
 _BROKEN = re.compile("%(?![0-9a-fA-F]{2})")
-_NOT_OWNED = re.compile(r"[^.]*|(com?|net|org|edu|gov?|gob|ac|ne|or)\.[a-z][a-z]")
 _SEARCH_IDS = ("gclid", "gbraid", "wbraid", "msclkid")
 _SOCIAL_IDS = ("ttclid", "twclid", "li_fat_id")
 _SOCIAL_MEDIA = ("social", "social-network", "social-media", "sm", "social network", "social media")
@@ -52,49 +42,6 @@ def host_of(address: str | None) -> str | None:
     return host.removeprefix("www.") or None if there else None
 
 
-def site_of(host: str, path: str) -> str | None:
-    """The kind of site that a host and path are, by the longest entry."""
-    found = [
-        (*rank, kind)
-        for table in (_TOLD["sites"], _listed())
-        for kind, site in table.items()
-        for entry in site["hosts"]
-        for rank in _ranks(entry, host, path, is_own=table is _TOLD["sites"])
-    ]
-    found += [(*rank, kind) for kind, site in _TOLD["sites"].items() for rank in _label_ranks(site, host)]
-    return max(found)[-1] if found else None
-
-
-def is_excluded(host: str, path: str) -> bool:
-    entries = (*_TOLD["excluded_referrers"], *_TOLD["own_hosts"])
-    return any(rank for entry in entries for rank in _ranks(entry, host, path, is_own=True))
-
-
-def _listed() -> dict[str, Any]:
-    return {kind: {"hosts": hosts} for kind, hosts in _LIST["hosts"].items()}
-
-
-def _ranks(entry: str, host: str, path: str, *, is_own: bool) -> Iterator[tuple[Any, ...]]:
-    """How far an entry matches: labels, then path, then whether it is of subdomains alone."""
-    name, _, below = entry.partition("/")
-    alone = name.startswith("*.")
-    name = name.removeprefix("*.")
-    endings = _TOLD["country_endings"] if "{}" in name else [""]
-    for whole in (name.replace("{}", ending) for ending in endings):
-        in_host = host.endswith("." + whole) or (host == whole and not alone)
-        in_path = not below or (path + "/").startswith("/" + below + "/")
-        if in_host and in_path:
-            yield whole.count("."), len(below), alone, True, "{}" not in name, is_own
-
-
-def _label_ranks(site: dict[str, Any], host: str) -> Iterator[tuple[Any, ...]]:
-    labels = host.split(".")
-    for number, label in enumerate(labels):
-        above = ".".join(labels[number + 1 :])
-        if not _NOT_OWNED.fullmatch(above) and any(re.fullmatch(p, label) for p in site.get("labels", ())):
-            yield above.count(".") + 1, 0, False, False, True, True
-
-
 @lru_cache(maxsize=10_000)
 def _come_from(referrer: str | None) -> tuple[str | None, str | None]:
     """Host and kind of site of a referrer; None twice for one that doesn't count."""
@@ -109,9 +56,8 @@ def _come_from(referrer: str | None) -> tuple[str | None, str | None]:
 @lru_cache(maxsize=10_000)
 def _named(source: str) -> str | None:
     """The kind of site that a source names."""
-    for kind, site in _TOLD["sites"].items():
-        if source in site.get("names", ()):
-            return str(kind)
+    if (kind := kind_of_name(source)) is not None:
+        return kind
     host, _, path = source.removeprefix("www.").partition("/")
     return site_of(host, "/" + path) if "." in host else None
 

@@ -20,7 +20,7 @@ from lakehouse.settings import Settings
 from millrace.query import run_query
 from millrace.reader import tables_of_other_rules
 
-FILES = {"bots.yml", "channels.yml", "roles.yml", "rules.yml"}
+FILES = {"bots.yml", "channels.yml", "referrers.yml", "roles.yml", "rules.yml"}
 
 
 @pytest.fixture

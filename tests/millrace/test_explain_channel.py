@@ -71,7 +71,7 @@ def asked(*arguments: str) -> dict[str, object]:
         (
             Visit(url=SHOP, referrer=SHOP + "cart"),
             "Direct",
-            ["none of the 16 rules holds: no campaign field, and no referrer from another host"],
+            ["none of the 26 rules holds: no campaign field, and no referrer from another host"],
         ),
     ],
 )
@@ -80,6 +80,23 @@ def test_the_reason_is_what_of_the_visit_meets_the_rule(
 ) -> None:
     reason = explain_channel(CONF, visit)
     assert (reason.channel, list(reason.because)) == (channel, because)
+
+
+@pytest.mark.parametrize(
+    ("referrer", "channel", "because"),
+    [
+        ("https://x.com/i/grok", "AI Assistant", "the sites called ai, as x.com/i/grok"),
+        ("https://webmail.shop.example/", "Email", "the sites called email, as webmail.*"),
+        ("https://docs.google.com/", "Referral", "docs.google.com, is not the page's"),
+        ("https://www.paypal.com/", "Direct", "counts as none: conf/channels.yml excludes paypal.com"),
+    ],
+)
+def test_the_reason_names_the_entry_where_the_host_does_not_say_it(
+    referrer: str, channel: str, because: str
+) -> None:
+    reason = explain_channel(CONF, Visit(url=SHOP, referrer=referrer))
+    assert reason.channel == channel
+    assert because in reason.because[0]
 
 
 def test_the_line_named_is_the_one_that_decides() -> None:

@@ -15,7 +15,7 @@ def host_of(address: str) -> str | None:
 def host_and_path(address: str) -> tuple[str | None, str]:
     """The same, and the path."""
     found = _ADDRESS.match(address)
-    return (found[1].lower().removeprefix("www."), found[2]) if found else (None, "")
+    return (found[1].lower().removeprefix("www.") or None, found[2]) if found else (None, "")
 
 
 def domains_of(host: str) -> Iterator[str]:

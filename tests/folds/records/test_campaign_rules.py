@@ -2,7 +2,10 @@
 
 import pytest
 
+from folds.records.addresses import read_address
 from folds.records.campaigns import campaign_of
+from kit.parser import parse
+from kit.records import message, record
 
 SHOP = "https://shop.example/"
 
@@ -23,7 +26,43 @@ SHOP = "https://shop.example/"
         (SHOP + "?not_utm_source=x", {}),
         (SHOP + "?utm_source=a?utm_medium=b", {"source": "a?utm_medium=b"}),
         (SHOP + "utm_source=x", {}),
+        (
+            SHOP + "?utm_term=red+shoes&utm_content=top&utm_id=7",
+            {"term": "red shoes", "content": "top", "id": "7"},
+        ),
     ],
 )
 def test_campaign_of_an_address(address: str, fields: dict[str, str]) -> None:
     assert campaign_of(address) == fields
+
+
+@pytest.mark.parametrize(
+    ("address", "click_id"),
+    [
+        (None, (None, None)),
+        (SHOP, (None, None)),
+        (SHOP + "?gclid=", (None, None)),
+        (SHOP + "?gclid=+", (None, None)),
+        (SHOP + "?xgclid=1", (None, None)),
+        (SHOP + "?GCLID=1", (None, None)),
+        (SHOP + "#?gclid=1", (None, None)),
+        (SHOP + "?a=b&gclid=Cj%2B0", ("Cj+0", "gclid")),
+        (SHOP + "?gclid=1&gclid=2", ("1", "gclid")),
+        (SHOP + "?fbclid=1&msclkid=2", ("2", "msclkid")),
+        (SHOP + "?wbraid=1&gbraid=2", ("2", "gbraid")),
+        (SHOP + "?li_fat_id=1&twclid=2&ttclid=3", ("3", "ttclid")),
+        (SHOP + "?gclid=&fbclid=1", ("1", "fbclid")),
+    ],
+)
+def test_click_id_of_an_address(address: str | None, click_id: tuple[str | None, str | None]) -> None:
+    found = read_address(address)
+    assert (found.click_id, found.click_id_kind) == click_id
+
+
+def test_each_field_is_as_sent_else_of_the_address() -> None:
+    sent = {"source": "mail", "term": "", "content": " ", "id": 7}
+    url = SHOP + "?utm_medium=email&utm_term=a&utm_content=b&utm_id=c&msclkid=d"
+    (row,) = parse([record(message("e", "v", "page", context={"campaign": sent, "page": {"url": url}}))])
+    fields = ("source", "medium", "name", "term", "content", "id")
+    assert [row[f"campaign_{field}"] for field in fields] == ["mail", "email", None, "a", "b", "7"]
+    assert (row["click_id"], row["click_id_kind"], row["channel"]) == ("d", "msclkid", "Paid Search")

@@ -1,0 +1,68 @@
+"""What the rules of channels make of every host that conf/ names, by kind of site, as a table in Markdown."""
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable
+
+import yaml
+
+from folds.records.channels import ChannelRules, Visit, load_channel_rules
+from lakehouse.settings import load_settings
+
+_PAGE, _COUNTRY = "https://shop.example/", "de"
+_KINDS = {
+    "ai": "AI assistants",
+    "social": "social sites",
+    "search": "search engines",
+    "email": "webmail, dereferrers, newsletters",
+    "ads": "ad servers",
+    "affiliates": "affiliate networks",
+    "other": "other hosts of these sites",
+    "excluded": "payment, single sign-on, own hosts",
+}
+
+
+def tabulate() -> list[str]:
+    """One row a kind: hosts of the list, hosts of ours, and the channels of visits that come from them."""
+    conf = load_settings().conf
+    rules = load_channel_rules(conf)
+    document = yaml.safe_load((conf / "channels.yml").read_text(encoding="utf-8"))
+    listed = yaml.safe_load((conf / "referrers.yml").read_text(encoding="utf-8"))["hosts"]
+    ours = {kind: site["hosts"] for kind, site in document["sites"].items()}
+    ours["excluded"] = [*document["excluded_referrers"], *document["own_hosts"]]
+    table = [
+        "| kind | in the list | added | channels of visits from there | of the list, otherwise |",
+        "| --- | ---: | ---: | --- | --- |",
+    ]
+    for kind, name in _KINDS.items():
+        there, added = (
+            listed.get(kind, []),
+            [entry for entry in ours[kind] if entry not in listed.get(kind, [])],
+        )
+        found = {entry: channel_of(entry, rules) for entry in (*there, *added)}
+        counts = Counter(found.values()).most_common()
+        usual = counts[0][0]
+        others = [f"`{entry}` {found[entry]}" for entry in there if found[entry] != usual]
+        channels = ", ".join(f"{channel} {count:,}" for channel, count in counts)
+        table.append(f"| {name} | {_count(there)} | {_count(added)} | {channels} | {', '.join(others)} |")
+    return table
+
+
+def channel_of(entry: str, rules: ChannelRules) -> str:
+    """The channel of a visit from where an entry says; `{}` is taken for Germany, `*` for a subdomain."""
+    host = entry.replace("*.", "sub.").replace("{}", _COUNTRY)
+    return rules.classify(Visit(url=_PAGE, referrer=f"https://{host}"))[0]
+
+
+def _count(entries: Iterable[str]) -> str:
+    return f"{len(list(entries)):,}"
+
+
+def main() -> None:
+    """Print the table."""
+    argparse.ArgumentParser(prog="python -m benchmarks.referrers", description=__doc__).parse_args()
+    print("\n".join(tabulate()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""Which kind of site a host is of: by the longest entry that matches."""
+
+import pickle
+
+import pytest
+
+from folds.records.sites import Match, Sites
+
+SITES = Sites(
+    entries={
+        "engine.com": "search",
+        "engine.{}": "search",
+        "*.engine.com": "other",
+        "news.engine.com": "search",
+        "x.com": "social",
+        "x.com/i/chat": "ai",
+        "x.com/i/chat/old": "other",
+        "list.co.uk": "social",
+    },
+    labels={"email": r"mail\d*", "ads": "ads?"},
+    endings=frozenset({"de", "uk", "co.uk"}),
+    names={"engine": "search"},
+)
+
+
+@pytest.mark.parametrize(
+    ("host", "path", "kind"),
+    [
+        ("engine.com", "", "search"),
+        ("maps.engine.com", "", "other"),
+        ("news.engine.com", "", "search"),
+        ("m.news.engine.com", "", "search"),
+        ("myengine.com", "", None),
+        ("engine.com.evil", "", None),
+        ("engine.de", "", "search"),
+        ("engine.co.uk", "", "search"),
+        ("sub.engine.co.uk", "", "search"),
+        ("engine.evil.de", "", None),
+        ("engine.evil", "", None),
+        ("x.com", "/", "social"),
+        ("x.com", "/i", "social"),
+        ("x.com", "/i/chat", "ai"),
+        ("x.com", "/i/chat/", "ai"),
+        ("x.com", "/i/chat/1", "ai"),
+        ("x.com", "/i/chat/old/1", "other"),
+        ("m.x.com", "/i/chat", "ai"),
+        ("x.com", "/i/chats", "social"),
+        ("x.com", "/a/i/chat", "social"),
+        ("mail.engine.com", "", "email"),
+        ("mail7.engine.de", "", "email"),
+        ("eu.mail.shop.example", "", "email"),
+        ("mail.com", "", None),
+        ("mail.co.uk", "", None),
+        ("mail.list.co.uk", "", "email"),
+        ("mailbox.shop.example", "", None),
+        ("ads.mail.shop.example", "", "ads"),
+        ("ad.example", "", None),
+        ("com", "", None),
+        ("", "", None),
+        ("a..b", "", None),
+    ],
+)
+def test_kind_of_a_host(host: str, path: str, kind: str | None) -> None:
+    found = SITES.find(host, path)
+    assert (found.kind if found else None) == kind
+
+
+def test_the_entry_is_named() -> None:
+    assert SITES.find("m.x.com", "/i/chat/1") == Match("ai", "x.com/i/chat")
+    assert SITES.find("engine.co.uk") == Match("search", "engine.{}")
+    assert SITES.find("mail7.shop.example") == Match("email", "mail7.*")
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("engine", "search"),
+        ("www.engine.de", "search"),
+        ("x.com/i/chat", "ai"),
+        ("engines", None),
+        ("", None),
+    ],
+)
+def test_kind_of_a_source(source: str, kind: str | None) -> None:
+    found = SITES.find_source(source)
+    assert (found.kind if found else None) == kind
+
+
+def test_sites_are_the_same_on_a_worker() -> None:
+    SITES.find("x.com", "/")
+    assert pickle.loads(pickle.dumps(SITES)) == SITES
