@@ -31,8 +31,8 @@ def tabulate() -> list[str]:
     ours = {kind: site["hosts"] for kind, site in document["sites"].items()}
     ours["excluded"] = [*document["excluded_referrers"], *document["own_hosts"]]
     table = [
-        "| kind | in the list | added | channels of visits from there | of the list, otherwise |",
-        "| --- | ---: | ---: | --- | --- |",
+        "| hosts of | channels of visits from there | in the list | added | of the list, otherwise |",
+        "| --- | --- | ---: | ---: | --- |",
     ]
     for kind, name in _KINDS.items():
         there, added = (
@@ -44,7 +44,7 @@ def tabulate() -> list[str]:
         usual = counts[0][0]
         others = [f"`{entry}` {found[entry]}" for entry in there if found[entry] != usual]
         channels = ", ".join(f"{channel} {count:,}" for channel, count in counts)
-        table.append(f"| {name} | {_count(there)} | {_count(added)} | {channels} | {', '.join(others)} |")
+        table.append(f"| {name} | {channels} | {_count(there)} | {_count(added)} | {', '.join(others)} |")
     return table
 
 
