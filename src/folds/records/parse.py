@@ -155,7 +155,7 @@ def _campaign(context: Context, of_address: CampaignFields) -> CampaignFields:
 
 
 def _more_than_blanks(raw: Raw) -> str | None:
-    field = text(raw)
+    field = None if raw is NOTHING else text(raw)
     return field if field and field.strip(BLANKS) else None
 
 

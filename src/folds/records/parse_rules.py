@@ -39,17 +39,18 @@ class ParseRules:
             page: where it was.
             referrer: address of the page before.
         """
+        source, medium, name, _, _, id_ = campaign
         before = self._read_referrer(referrer) if referrer else NO_REFERRER
-        if before.host == page.host:
-            before = NO_REFERRER
-        named = bool(campaign.name or campaign.id)
-        unknown = None if before.host is None else ""
-        origin = before.site.kind if before.site else unknown
-        key: _Key = (campaign.source, campaign.medium, named, page.click_id_kind, origin)
+        host, site, _ = before
+        if host is None or host == page.host:
+            before, origin = NO_REFERRER, None
+        else:
+            origin = site.kind if site else ""
+        key: _Key = (source, medium, name is not None or id_ is not None, page.click_id_kind, origin)
         found = self._channels.get(key)
         if found is None:
             found = self.channels.decide(self.channels.traits_of(campaign, page, before))[0]
-            if sum(len(part or "") for part in (campaign.source, campaign.medium)) <= _MAX_CACHED:
+            if len(source or "") + len(medium or "") <= _MAX_CACHED:
                 _keep(self._channels, key, found)
         return found
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from folds.records.hosts import domains_of, is_registrable
 
 _COUNTRY = ".{}"
+_MAX_HOST = 253  # characters of a name in the DNS
 
 
 class Match(NamedTuple):
@@ -41,6 +42,8 @@ class Sites:
 
     def find(self, host: str, path: str = "") -> Match | None:
         """The longest entry that matches a host, or a host and path; None if none does."""
+        if len(host) > _MAX_HOST:
+            return None
         for domain in domains_of(host):
             keys = self._keys(self._forms(domain), path, is_whole=domain is host)
             entry = next((key for key in keys if key in self.entries), None)
@@ -72,8 +75,8 @@ class Sites:
     def _keys(self, forms: list[str], path: str, *, is_whole: bool) -> Iterator[str]:
         """The entries that would match, the longest first."""
         for form in forms:
-            if form in self._with_paths:
-                parts = path.rstrip("/").split("/")
+            if depth := self._depths.get(form):
+                parts = path.split("/", depth + 1)[: depth + 1]
                 yield from (form + "/".join(parts[:length]) for length in range(len(parts), 1, -1))
         if not is_whole:
             yield from (f"*.{form}" for form in forms)
@@ -88,5 +91,10 @@ class Sites:
         return None
 
     @cached_property
-    def _with_paths(self) -> frozenset[str]:
-        return frozenset(entry.partition("/")[0] for entry in self.entries if "/" in entry)
+    def _depths(self) -> dict[str, int]:
+        """Of hosts with entries for parts of them, how many levels of a path those have at most."""
+        depths: dict[str, int] = {}
+        for host, slash, path in (entry.partition("/") for entry in self.entries):
+            if slash:
+                depths[host] = max(depths.get(host, 0), path.count("/") + 1)
+        return depths

@@ -1,6 +1,7 @@
 """Which kind of site a host is of: by the longest entry that matches."""
 
 import pickle
+import time
 
 import pytest
 
@@ -89,3 +90,19 @@ def test_kind_of_a_source(source: str, kind: str | None) -> None:
 def test_sites_are_the_same_on_a_worker() -> None:
     SITES.find("x.com", "/")
     assert pickle.loads(pickle.dumps(SITES)) == SITES
+
+
+@pytest.mark.parametrize(
+    ("host", "path"),
+    [
+        ("a." * 1_000_000 + "com", ""),
+        ("x.com", "/i" * 1_000_000),
+        ("a-" * 100 + "mail.x.com", ""),
+        ("a" * 254, ""),
+    ],
+)
+def test_long_hosts_and_paths_take_no_time(host: str, path: str) -> None:
+    began = time.process_time()
+    SITES.find(host, path)
+    SITES.find_source(host + path)
+    assert time.process_time() - began < 1
