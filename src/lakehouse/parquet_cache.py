@@ -44,7 +44,8 @@ class ParquetCache:
         return pa.table([found[name] for name in names], names=names)
 
     def _load(self, path: Path, schema: pa.Schema) -> dict[str, pa.ChunkedArray]:
-        with pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
+        checked = {"page_checksum_verification": True, "coerce_int96_timestamp_unit": "us"}
+        with pq.ParquetFile(path, **checked) as file:
             there = set(file.schema_arrow.names)
             rows = in_micros(file.read([name for name in schema.names if name in there]))
             count = file.metadata.num_rows

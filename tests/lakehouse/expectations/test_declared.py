@@ -69,11 +69,11 @@ def test_without_files_nothing_is_expected(tmp_path: Path) -> None:
 
 
 def test_a_quote_in_a_set_stays_a_value() -> None:
-    assert unexpected(one("to_be_in_set", value_set=["it's", 7])) == "NOT (url IN ('it''s', 7))"
+    assert unexpected(one("to_be_in_set", value_set=["it's", 7])) == "NOT (`url` IN ('it''s', 7))"
 
 
 def test_null_counts_only_where_null_is_the_question() -> None:
-    assert counted(one("to_be_in_set", value_set=[1])) == "url IS NOT NULL"
+    assert counted(one("to_be_in_set", value_set=[1])) == "`url` IS NOT NULL"
     assert counted(one("to_not_be_null")) == "TRUE"
 
 
