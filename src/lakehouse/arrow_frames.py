@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 
 
 def to_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
@@ -16,9 +16,12 @@ def to_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
     return spark.createDataFrame(table)
 
 
-def with_any_of(rows: DataFrame, column: str, values: Collection[str], how: str = "left_semi") -> DataFrame:
+def with_any_of(
+    rows: DataFrame, column: str, values: Collection[str] | Collection[int], how: str = "left_semi"
+) -> DataFrame:
     """The rows whose column has one of some values; with `left_anti`, the others."""
-    wanted = to_frame(rows.sparkSession, pa.table({column: pa.array(list(values), pa.string())}))
+    type_ = to_arrow_type(rows.schema[column].dataType)
+    wanted = to_frame(rows.sparkSession, pa.table({column: pa.array(list(values), type_)}))
     return rows.join(F.broadcast(wanted), column, how)
 
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_type
 
+from lakehouse.arrow_frames import with_any_of
 from lakehouse.time_pruner import TimePruner
 
 
@@ -51,7 +50,7 @@ class Lookup:
         if self.flag is not None:
             rows = rows.where(self.flag)
         if self.key is not None:
-            rows = _with_any(rows, *self.key)
+            rows = with_any_of(rows, *self.key)
         return rows.select(*self.columns)
 
     def of_table(self, rows: pa.Table) -> pa.Table:
@@ -64,9 +63,3 @@ class Lookup:
             name, values = self.key
             rows = rows.filter(pc.is_in(rows[name], pa.array(list(values), rows[name].type)))
         return rows.select(list(self.columns))
-
-
-def _with_any(rows: DataFrame, column: str, values: Collection[str] | Collection[int]) -> DataFrame:
-    type_ = to_arrow_type(rows.schema[column].dataType)
-    wanted = rows.sparkSession.createDataFrame(pa.table({column: pa.array(list(values), type_)}))
-    return rows.join(F.broadcast(wanted), column, "left_semi")

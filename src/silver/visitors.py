@@ -107,11 +107,8 @@ def all_identities(events: DataFrame) -> DataFrame:
     """
 
     def fold(groups: GroupedRows) -> Iterator[pa.RecordBatch]:
-        rows = [
-            identify_visitor(visitor, _said(theirs)[visitor], None)
-            for visitor, theirs in groups.rows("event", _fields).items()
-            if visitor in _said(theirs)
-        ]
+        said = groups.rows("event", _fields)
+        rows = [identify_visitor(who, (each[1:] for each in theirs), None) for who, theirs in said.items()]
         yield _batch(IDENTITIES, [row for row in rows if row])
 
     columns = ("visitor_id", "event_time", "event_id", "user_id")
@@ -129,7 +126,7 @@ def all_bots(events: DataFrame, rules: BotRules) -> DataFrame:
     def fold(groups: GroupedRows) -> Iterator[pa.RecordBatch]:
         rows = []
         for visitor, theirs in groups.rows("event", _fields).items():
-            agents = _agents(theirs)[visitor]
+            agents = [each[1:] for each in theirs]
             rows.append(find_bot(visitor, agents, [at for _, at in agents], None, rules))
         yield _batch(BOTS, [row for row in rows if row])
 
