@@ -7,44 +7,10 @@ turned into columns are what Arrow takes, structs among them.
 from decimal import Decimal
 from typing import NamedTuple
 
+from folds.visitors.goals import Visit
+from folds.visitors.touches import Impression, Touch
 
-class Impression(NamedTuple):
-    """Column `impression` of gold.touches: the impression that a click is on."""
-
-    event_id: str
-    at: int
-    url: str | None
-    referrer: str | None
-
-
-class Touch(NamedTuple):
-    """Row of gold.touches: a counted click, or the start of a session."""
-
-    touch_id: str
-    visitor_id: str
-    touched_at: int
-    kind: str
-    event_id: str
-    channel: str | None
-    campaign_source: str | None
-    campaign_medium: str | None
-    campaign_name: str | None
-    promotion_id: str | None
-    url: str | None
-    referrer: str | None
-    impression: Impression | None
-    rules_version: str | None
-
-
-class Visit(NamedTuple):
-    """Column `visit` of gold.conversions: the session that a goal was reached in, by its first event."""
-
-    session_id: str
-    event_id: str
-    at: int
-    url: str | None
-    referrer: str | None
-    channel: str | None
+__all__ = ["AttributionRow", "ConversionRow", "Goal", "Impression", "Touch", "TrailRow", "Visit"]
 
 
 class Goal(NamedTuple):

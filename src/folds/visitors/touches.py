@@ -14,8 +14,8 @@ CLICK, VISIT = "click", "visit"
 _DIRECT, _DISPLAY = "Direct", "Display"
 
 
-class Seen(NamedTuple):
-    """The impression that a click was on: a step of a trail."""
+class Impression(NamedTuple):
+    """Column `impression` of gold.touches: the impression that a click is on."""
 
     event_id: str
     at: int
@@ -24,7 +24,7 @@ class Seen(NamedTuple):
 
 
 class Touch(NamedTuple):
-    """A row of gold.touches."""
+    """Row of gold.touches: a counted click, or the start of a session."""
 
     touch_id: str
     visitor_id: str
@@ -38,7 +38,7 @@ class Touch(NamedTuple):
     promotion_id: str | None
     url: str | None
     referrer: str | None
-    impression: Seen | None
+    impression: Impression | None
     rules_version: str | None
 
 
@@ -91,7 +91,7 @@ def _click_touch(click: Event, seen: Event | None) -> Touch:
         click.promotion_id,
         click.url,
         click.referrer,
-        Seen(seen.event_id, seen.event_time, seen.url, seen.referrer) if seen else None,
+        Impression(seen.event_id, seen.event_time, seen.url, seen.referrer) if seen else None,
         click.rules_version,
     )
 
