@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long chaos bench bench-attribution bench-catch-up bench-freshness bench-round bench-small-commits bench-trickle bench-dashboard bench-dedup bench-quality bench-silver pictures lint format types imports lock app-requirements wheel lock-jars clean
+.PHONY: help setup demo test test-long chaos bench bench-attribution bench-catch-up bench-freshness bench-round bench-windows bench-small-commits bench-trickle bench-dashboard bench-dedup bench-quality bench-silver pictures lint format types imports lock app-requirements wheel lock-jars clean
 MAKEFLAGS += --no-print-directory
 # A build machine's own package settings must not leak into the lock.
 LOCK := env -u UV_FIND_LINKS -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL .venv/bin/uv pip compile
@@ -40,7 +40,7 @@ test-long: setup ## the tests that take minutes
 chaos: setup ## the tests that kill processes in mid-run
 	@exec .venv/bin/pytest -m chaos $(ARGS)
 
-bench: bench-dedup bench-silver bench-catch-up bench-round bench-small-commits bench-attribution bench-quality bench-freshness bench-trickle bench-dashboard ## the benchmarks, one after the other
+bench: bench-dedup bench-silver bench-catch-up bench-round bench-windows bench-small-commits bench-attribution bench-quality bench-freshness bench-trickle bench-dashboard ## the benchmarks, one after the other
 
 bench-attribution: setup ## does publishing cost the same with 16 times the touches behind it?
 	@exec .venv/bin/python -m benchmarks.attribution $(ARGS)
@@ -50,6 +50,9 @@ bench-freshness: setup ## how long does a conversion take from Kafka to gold, at
 
 bench-round: setup ## what does a round of 5,000 events take: Spark jobs, shuffles, commits, look-ups?
 	@exec .venv/bin/python -m benchmarks.round $(ARGS)
+
+bench-windows: setup ## what do windows of 100,000 visitors' minutes take, on the driver and in Spark's workers?
+	@exec .venv/bin/python -m benchmarks.windows $(ARGS)
 
 bench-small-commits: setup ## what do a look-up, an append and a merge of few rows take, through Spark and without a job?
 	@exec .venv/bin/python -m benchmarks.small_commits $(ARGS)

@@ -15,9 +15,10 @@ from pyspark.sql import functions as F
 
 from benchmarks.bench import application, print_table, progress
 from lakehouse.contracts.gold import ATTRIBUTION
+from lakehouse.contracts.table import GONE
 from lakehouse.frames import settle
 from lakehouse.layout import lay_out_again
-from lakehouse.restating import restate
+from lakehouse.merging import Scope
 from lakehouse.settings import Settings
 from lakehouse.tables import Lakehouse
 from lakehouse.tuning import Tuning
@@ -65,9 +66,10 @@ def _swap(
         first = rows + number * _NEW
         last = F.col("converted_at") >= F.lit(_BEGAN + timedelta(seconds=first - among))
         going = settle(lake.read(_NAME).where(last).orderBy(F.rand(number)).limit(_GOING))
-        coming = settle(_rows(spark, first, first + _NEW))
+        coming = _rows(spark, first, first + _NEW).withColumn(GONE, F.lit(False))
+        changes = settle(coming.unionByName(going.withColumn(GONE, F.lit(True))))
         began = time.monotonic()
-        restate(lake, _NAME, going, coming, _BEGAN)
+        lake.apply(_NAME, changes, _BEGAN, Scope())
         swapped = time.monotonic()
         lake.read(_NAME).where("credit > 0.5").count()
         laps.append((swapped - began, time.monotonic() - swapped))

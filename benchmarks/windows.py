@@ -1,55 +1,69 @@
-"""What it takes to count visitors and events by window: queries interpreted, and compiled."""
+"""What it takes to sum visitors' minutes up by window: on the driver, and in Spark's Python workers."""
 
 import argparse
 import sys
 import time
-from datetime import datetime, timedelta, timezone
+from collections.abc import Callable
+from functools import partial
 from statistics import median
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from benchmarks.bench import application, print_table, progress
-from gold.windows import COUNTS, change_windows
+from folds.windows.differences import ADDED
+from gold.window_rows import DIFFERENCES, fold_differences
 from lakehouse.frames import settle
-from lakehouse.tuning import MANY, Tuning
+from lakehouse.grouped import Groups
+from lakehouse.rows import KEY
 
-_VISITORS, _EACH, _NEW = 20_000, 5, 3  # visitors; their minutes, and how many of these are new
-_SPAN = timedelta(minutes=40)  # that all lie in
+_EACH, _NEW = 5, 3  # minutes of a visitor, and how many of these are new
+_SPAN = 40  # minutes that all lie in
+_START, _MINUTE = 1_767_268_800_000_000, 60_000_000
 _TIMES = 4  # each way; the first is not counted
 
 
 def main() -> int:
     """Print seconds, the median."""
-    argparse.ArgumentParser(prog="python -m benchmarks.windows", description=__doc__).parse_args()
-    took: dict[str, list[float]] = {"interpreted": [], "compiled": []}
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.windows", description=__doc__)
+    parser.add_argument("--visitors", type=int, default=20_000)
+    visitors = parser.parse_args().visitors
+    fold = partial(fold_differences, zone="UTC", known=0)
+    groups = Groups({"minute": _minutes(visitors)}, fold, DIFFERENCES)
+    shown = []
     with application() as (spark, _):
-        tuning, minutes = Tuning(spark), settle(_minutes(spark))
-        for number in range(_TIMES):
-            for way, rows in (("interpreted", 1), ("compiled", MANY)):
-                tuning.prepare_for(rows, behind=0)
-                began = time.monotonic()
-                settle(change_windows(minutes, "UTC"))
-                took[way].append(time.monotonic() - began)
-                progress(f"{number + 1}, {way}: {took[way][-1]:.1f} s")
-    rows = [[way, f"{median(seconds[1:]):.1f}"] for way, seconds in took.items()]
-    print_table(f"{_VISITORS * _EACH:,} minutes, {_VISITORS * _NEW:,} of them new", ["", "s"], rows)
+        ways: dict[str, Callable[[], object]] = {
+            "on the driver": groups.collect,
+            "in Spark's workers": lambda: settle(groups.spread(spark)),
+        }
+        for way, work in ways.items():
+            took = [_seconds(work, way) for _ in range(_TIMES)]
+            shown.append([way, f"{median(took[1:]):.1f}"])
+    title = f"{visitors * _EACH:,} minutes of visitors, {visitors * _NEW:,} of them new"
+    print_table(title, ["", "s"], shown)
     return 0
 
 
-def _minutes(spark: SparkSession) -> DataFrame:
-    """What gold.traffic is asked to take in, as visits of some minutes leave it."""
-    number, visitor = F.col("id"), F.col("id") % _VISITORS
-    began = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
-    offset = (visitor * 7 + F.floor(number / _VISITORS)) % (_SPAN // timedelta(minutes=1))
-    return spark.range(_VISITORS * _EACH).select(
-        F.concat(F.lit("visitor-"), visitor).alias("visitor_id"),
-        (F.lit(began) + F.make_dt_interval(mins=offset.cast("int"))).alias("minute"),
-        F.concat(F.lit("channel-"), visitor % 8).alias("channel"),
-        *(F.lit(1).cast("bigint").alias(name) for name in COUNTS),
-        F.lit(0).cast("decimal(38,4)").alias("value"),
-        (number < _VISITORS * _NEW).alias("is_new"),
-    )
+def _seconds(work: Callable[[], object], way: str) -> float:
+    began = time.monotonic()
+    work()
+    took = time.monotonic() - began
+    progress(f"{way}: {took:.1f} s")
+    return took
+
+
+def _minutes(visitors: int) -> pa.Table:
+    """Rows of gold.visitor_minutes as visits of some minutes leave them, by visitor."""
+    rows = [(visitor, number) for visitor in range(visitors) for number in range(_EACH)]
+    minutes = [_START + (visitor * 7 + number) % _SPAN * _MINUTE for visitor, number in rows]
+    columns = {
+        KEY: pa.array([f"visitor-{visitor}" for visitor, _ in rows]),
+        "minute": pa.array(minutes, pa.int64()).cast(pa.timestamp("us", tz="UTC")),
+        "channel": pa.array([f"channel-{visitor % 8}" for visitor, _ in rows]),
+        "sequence": pa.array([int(number < _NEW) for _, number in rows], pa.int64()),
+        **{name: pa.array([1] * len(rows), pa.int64()) for name in ADDED[:-1]},
+        ADDED[-1]: pa.array([1] * len(rows), pa.int64()).cast(pa.decimal128(38, 4)),
+    }
+    return pa.table(columns)
 
 
 if __name__ == "__main__":

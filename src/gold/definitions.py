@@ -15,11 +15,9 @@ from gold.credit.credit_history import all_credit, with_person
 from gold.credit.dimensions import DimensionLoader, Dimensions
 from gold.credit.minute_fold import all_minute_changes
 from gold.credit.visit_fold import GOAL, MINUTE, all_visits
-from gold.daily import Daily
-from gold.days import Days
+from gold.daily.update import Daily
 from gold.passed import pass_rest, show_passed
 from gold.traffic import Traffic
-from gold.windows import change_windows
 from lakehouse.contracts import Table
 from lakehouse.contracts.gold import (
     ATTRIBUTION,
@@ -100,23 +98,20 @@ class History:
         stamped = settle(rows.withColumn("sequence", F.lit(sequence).cast("bigint")))
         if not stamped.isEmpty():
             self._lake.append(VISITOR_MINUTES.name, stamped, self._upto, sequence=sequence)
-        self._traffic().take_in(self._upto, self._watermark)
+        self._traffic().update(self._upto, self._watermark)
 
     def windows(self) -> DataFrame:
         """The windows of gold.traffic, of the minutes that there are."""
-        minutes = self._lake.read(VISITOR_MINUTES.name).withColumn("is_new", F.lit(True))
-        return change_windows(minutes, self._settings.business_time_zone)
+        return self._traffic().differences()
 
     def put_windows(self, windows: DataFrame) -> None:
         """Swap them in, by changes that lead from what was to what is."""
-        self._traffic().make_anew(windows, self._upto, self._watermark)
+        self._traffic().replace(windows, self._upto, self._watermark)
 
     def daily(self, table: str) -> DataFrame:
         """A table that goes by day."""
-        zone = self._settings.business_time_zone
-        return Daily(self._lake, zone).measure(Days(None, zone), self._dimensions, self._refunds.values())[
-            table
-        ]
+        daily = Daily(self._lake, self._settings.business_time_zone)
+        return daily.compute(table, self._dimensions, self._refunds.values())
 
     def _traffic(self) -> Traffic:
         return Traffic(self._lake, self._settings.business_time_zone)

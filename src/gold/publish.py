@@ -23,6 +23,7 @@ from gold.credit.visit_fold import GOAL, MINUTE, goals_of, touch_changes, visit_
 from gold.summaries import Summaries
 from lakehouse.batches import Batch, Outcome
 from lakehouse.changed_rows import write_changes
+from lakehouse.contracts import TABLES
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS, VISITOR_MINUTES
 from lakehouse.grouped import Computed, Groups
 from lakehouse.instants import EPOCH, to_micros
@@ -142,7 +143,8 @@ class _Round:
         if computed is None:
             return 0
         heard = to_micros(self._batch.heard_upto)
-        return write_changes(self._lake, name, computed, self._batch.upto, heard=heard)
+        changes = computed.rows(TABLES[name].short_name)
+        return write_changes(self._lake, name, changes, self._batch.upto, heard=heard)
 
     def _write_minutes(
         self,

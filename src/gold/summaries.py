@@ -8,18 +8,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from pyspark.sql import functions as F
+import pyarrow as pa
+from pyspark.sql import DataFrame
 
 from folds.persons.refunds import load_refunds
 from gold.credit.dimensions import DimensionLoader
-from gold.daily import Daily
-from gold.days import collect_days
+from gold.credit.minute_input import quarter_of
+from gold.daily.days import day_of
+from gold.daily.update import Daily
 from gold.traffic import Traffic
-from lakehouse.beside import side_by_side
+from lakehouse.changed_rows import OLD_TIME, write_changes
 from lakehouse.contracts.gold import CONVERSIONS, VISITOR_MINUTES
-from lakehouse.frames import settle
+from lakehouse.contracts.table import GONE
+from lakehouse.instants import EPOCH, to_micros
 from lakehouse.job import Run
-from lakehouse.restating import restate
+from lakehouse.lookup import Lookup
+from lakehouse.rows import Source, on_driver
+from lakehouse.time_pruner import TimePruner
+from lakehouse.tuning import MANY
 
 _WINDOWS, _DAYS = 20, 40  # one part in so many of publish's time, while batches follow each other
 
@@ -37,7 +43,7 @@ class Summaries:
         self._dimensions = DimensionLoader(run.lake, run.settings.reporting_currency)
         self._daily = Daily(run.lake, run.settings.business_time_zone)
         pause = run.settings.summary_interval.total_seconds()
-        self._parts = (_Part(self._traffic.take_in, pause, _WINDOWS), _Part(self._sum_days, pause, _DAYS))
+        self._parts = (_Part(self._traffic.update, pause, _WINDOWS), _Part(self._sum_days, pause, _DAYS))
         self.done = int(str(run.lake.last_commit(VISITOR_MINUTES.name).get("summarized", 0)))
 
     def expect(self, upto: datetime, watermark: datetime) -> None:
@@ -59,22 +65,28 @@ class Summaries:
 
     def _sum_days(self, upto: datetime, watermark: datetime) -> None:
         known = int(str(self._run.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
-        side_by_side([lambda: self._finish(upto, watermark), lambda: self._take_days(upto, watermark)])
+        self._finalise(upto, watermark)
+        self._update_days(upto, watermark)
         self.done = known
 
-    def _finish(self, upto: datetime, watermark: datetime) -> None:
-        """Say of conversions that the watermark has passed them."""
-        passed = ~F.col("is_final") & (F.col("converted_at") <= F.lit(watermark))
-        before = settle(self._run.lake.read(CONVERSIONS.name).where(passed))
-        restate(self._run.lake, CONVERSIONS.name, before, before.withColumn("is_final", F.lit(True)), upto)
+    def _finalise(self, upto: datetime, watermark: datetime) -> None:
+        """Mark conversions that the watermark has passed as final."""
+        passed = TimePruner.of_spans([(to_micros(EPOCH), to_micros(watermark))])
+        wanted = Lookup(CONVERSIONS.column_names, passed, "due_at")
+        rows = self._run.lake.find(CONVERSIONS.name, wanted)
+        write_changes(self._run.lake, CONVERSIONS.name, _final(rows), upto)
 
-    def _take_days(self, upto: datetime, watermark: datetime) -> None:
-        minutes = self._run.lake.read(VISITOR_MINUTES.name)
-        new = minutes.where(F.col("sequence") > self.done).select("minute")
-        if days := collect_days(new, self._run.settings.business_time_zone):
+    def _update_days(self, upto: datetime, watermark: datetime) -> None:
+        wanted = Lookup(("minute",), above=("sequence", self.done))
+        source = Source.of(self._run.lake, VISITOR_MINUTES.name, wanted, MANY)
+        minutes = source.look_up(VISITOR_MINUTES.name, wanted)
+        distinct = minutes.distinct() if isinstance(minutes, DataFrame) else minutes
+        zone = self._run.settings.business_time_zone
+        quarters = {quarter_of(minute) for minute in on_driver(distinct)["minute"].to_pylist()}
+        if days := {day_of(quarter, zone) for quarter in quarters}:
             dimensions = self._dimensions.load_all(watermark)
             orders = load_refunds(self._run.settings.conf).values()
-            self._daily.take_in(days, dimensions, orders, upto)
+            self._daily.update(days, dimensions, orders, upto)
 
 
 @dataclass
@@ -102,3 +114,13 @@ class _Part:
         self.begun_at = time.monotonic()
         self.work(upto, watermark)
         self.to_do, self.took = None, time.monotonic() - self.begun_at
+
+
+def _final(rows: pa.Table) -> pa.Table:
+    """Rows of gold.conversions as changes that make them final."""
+    due = rows["due_at"]
+    final = rows.drop_columns(["is_final", "due_at"])
+    final = final.append_column("is_final", pa.repeat(pa.scalar(True), rows.num_rows))
+    final = final.append_column("due_at", pa.nulls(rows.num_rows, due.type))
+    final = final.append_column(GONE, pa.repeat(pa.scalar(False), rows.num_rows))
+    return final.append_column(OLD_TIME, rows["converted_at"])

@@ -1,6 +1,7 @@
 """Small tables between the driver and Spark: Arrow to a frame, and a frame to Arrow."""
 
 from collections.abc import Collection, Iterable, Sequence
+from datetime import date
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +18,10 @@ def to_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
 
 
 def with_any_of(
-    rows: DataFrame, column: str, values: Collection[str] | Collection[int], how: str = "left_semi"
+    rows: DataFrame,
+    column: str,
+    values: Collection[str] | Collection[int] | Collection[date],
+    how: str = "left_semi",
 ) -> DataFrame:
     """The rows whose column has one of some values; with `left_anti`, the others."""
     type_ = to_arrow_type(rows.schema[column].dataType)

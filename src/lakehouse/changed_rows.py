@@ -1,7 +1,7 @@
 """Changed rows between a fold and a table: as Arrow structs, and written in one commit."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import date, datetime
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -9,12 +9,12 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from lakehouse.arrow_frames import rows_of, transpose
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.table import GONE, Table
-from lakehouse.grouped import Computed
 from lakehouse.merging import Scope
-from lakehouse.row_changes import RowChange
+from lakehouse.row_changes import RowChange, RowDiff
 from lakehouse.rows import Rows
 from lakehouse.tables import Lakehouse
 
@@ -23,8 +23,9 @@ OLD_TIME = "_old_time"
 
 def change_type(table: Table) -> pa.StructType:
     """A change of a row: the table's columns, whether it goes, and `OLD_TIME`: when the row before was."""
-    fields = [*arrow_schema(table), pa.field(GONE, pa.bool_())]
-    return pa.struct([*fields, pa.field(OLD_TIME, pa.timestamp("us", tz="UTC"))])
+    columns = arrow_schema(table)
+    old_time = pa.field(OLD_TIME, columns.field(str(table.event_time)).type)
+    return pa.struct([*columns, pa.field(GONE, pa.bool_()), old_time])
 
 
 def as_tuples(changes: Iterable[RowChange]) -> list[tuple[object, ...]]:
@@ -32,18 +33,25 @@ def as_tuples(changes: Iterable[RowChange]) -> list[tuple[object, ...]]:
     return [(*change.row, change.is_deleted, change.old_time) for change in changes]
 
 
-def write_changes(lake: Lakehouse, name: str, computed: Computed, upto: datetime, **metadata: int) -> int:
-    """Write the changes of a table, whose kind is its short name; return how many there are.
+def changes_between(table: Table, before: pa.Table, after: pa.Table) -> pa.Table:
+    """Rows of `change_type` that lead from some rows of a table to others, times in microseconds."""
+    columns = table.column_names
+    changes = RowDiff(table).compare(rows_of(before, columns), rows_of(after, columns))
+    fields = list(change_type(table))
+    return pa.Table.from_arrays(transpose(as_tuples(changes), fields), schema=pa.schema(fields))
+
+
+def write_changes(lake: Lakehouse, name: str, changes: Rows, upto: datetime, **metadata: int) -> int:
+    """Write the changes of a table; return how many there are.
 
     Args:
         lake: the tables.
         name: the table.
-        computed: has rows of `change_type` for it.
+        changes: rows with the fields of `change_type`.
         upto: ingest stamp that the table's input is done up to with this commit.
         metadata: what else the commit says.
     """
     contract = TABLES[name]
-    changes = computed.rows(contract.short_name)
     extent = _extent(changes, str(contract.event_time))
     if not extent.rows:
         return 0
@@ -60,15 +68,15 @@ class _Extent(NamedTuple):
     """How many changes there are, the first and last time of them, and how many replace a row."""
 
     rows: int
-    low: int
-    high: int
+    low: int | date
+    high: int | date
     replaced: int
 
 
 def _extent(changes: Rows, time: str) -> _Extent:
     if isinstance(changes, pa.Table):
         times = pa.chunked_array([*changes[time].chunks, *changes[OLD_TIME].chunks], changes[time].type)
-        bounds = pc.min_max(times.cast(pa.int64())).as_py()
+        bounds = pc.min_max(times if pa.types.is_date(times.type) else times.cast(pa.int64())).as_py()
         replaced = changes.num_rows - changes[OLD_TIME].null_count
         return _Extent(changes.num_rows, bounds["min"], bounds["max"], replaced)
     row = changes.agg(

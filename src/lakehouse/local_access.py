@@ -16,6 +16,7 @@ class LocalTables(Protocol):
     """What can be done; see `lakehouse.local_tables.LocalTables`."""
 
     def find(self, table: Table, wanted: Lookup, version: int | None = None) -> pa.Table: ...  # noqa: D102
+    def count_at_most(self, table: Table, wanted: Lookup, version: int | None = None) -> int: ...  # noqa: D102
     def is_plain(self, table: Table) -> bool: ...  # noqa: D102
     def column_names(self, table: Table) -> list[str]: ...  # noqa: D102
     def append(self, table: Table, rows: pa.Table, metadata: Mapping[str, object]) -> None: ...  # noqa: D102

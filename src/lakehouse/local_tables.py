@@ -79,6 +79,11 @@ class LocalTables:
         empty = wanted.of_table(in_micros(columns.empty_table()))
         return pa.concat_tables([empty, *parts])
 
+    def count_at_most(self, table: Table, wanted: Lookup, version: int | None = None) -> int:
+        """How many rows the files have that may have wanted ones; no file is read."""
+        files = self._files(table, version)
+        return sum(int(file["num_records"]) for file in files if _may_have(file, wanted))
+
     def is_plain(self, table: Table) -> bool:
         """Whether a table has no feature but those that it is made with: others are left to Spark."""
         log = self._log(table)
@@ -183,9 +188,9 @@ def _described_files(table: DeltaTable) -> list[dict[str, Any]]:
 
 
 def _decides(column: pa.Field) -> bool:
-    """Whether what the log says of files is asked for: where they are, their rows, partitions and times."""
+    """Whether what the log says of files is asked for: path, rows, partitions, bounds of times and counts."""
     if column.name.startswith(("min.", "max.")):
-        return bool(pa.types.is_timestamp(column.type))
+        return bool(pa.types.is_timestamp(column.type) or pa.types.is_integer(column.type))
     return column.name in ("path", "num_records") or column.name.startswith("partition.")
 
 
@@ -195,6 +200,11 @@ def _may_have(file: Mapping[str, Any], wanted: Lookup) -> bool:
         start, end = wanted.times
         low, high = file.get(f"min.{start}"), file.get(f"max.{end}")
         if low is not None and high is not None and not wanted.near.meets(low, high + _MILLISECOND):
+            return False
+    if wanted.above is not None:
+        name, number = wanted.above
+        highest = file.get(f"max.{name}")
+        if highest is not None and highest <= number:
             return False
     return wanted.flag is None or file.get(f"partition.{wanted.flag}") is not False
 

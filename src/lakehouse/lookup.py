@@ -2,10 +2,12 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import date
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from lakehouse.arrow_frames import with_any_of
 from lakehouse.time_pruner import TimePruner
@@ -22,14 +24,16 @@ class Lookup:
         end: with it, the stretch from start to end has to meet one of them. None: `start` alone.
         key: a column, and the values of which it has to have one.
         flag: a column that has to be true.
+        above: a column of numbers, and a number that it has to exceed.
     """
 
     columns: tuple[str, ...]
     near: TimePruner | None = None
     start: str = ""
     end: str | None = None
-    key: tuple[str, Collection[str] | Collection[int]] | None = None
+    key: tuple[str, Collection[str] | Collection[int] | Collection[date]] | None = None
     flag: str | None = None
+    above: tuple[str, int] | None = None
 
     @property
     def times(self) -> tuple[str, ...]:
@@ -41,7 +45,8 @@ class Lookup:
         """The columns, and those that conditions are about."""
         key = () if self.key is None else (self.key[0],)
         flag = () if self.flag is None else (self.flag,)
-        return tuple(dict.fromkeys((*self.columns, *self.times, *key, *flag)))
+        above = () if self.above is None else (self.above[0],)
+        return tuple(dict.fromkeys((*self.columns, *self.times, *key, *flag, *above)))
 
     def of_frame(self, rows: DataFrame) -> DataFrame:
         """The rows wanted, of a frame."""
@@ -49,6 +54,8 @@ class Lookup:
             rows = rows.where(self.near.overlaps(self.start, self.end or self.start))
         if self.flag is not None:
             rows = rows.where(self.flag)
+        if self.above is not None:
+            rows = rows.where(F.col(self.above[0]) > self.above[1])
         if self.key is not None:
             rows = with_any_of(rows, *self.key)
         return rows.select(*self.columns)
@@ -59,6 +66,8 @@ class Lookup:
             rows = rows.filter(self.near.mask(*(rows[name] for name in self.times)))
         if self.flag is not None:
             rows = rows.filter(rows[self.flag])
+        if self.above is not None:
+            rows = rows.filter(pc.greater(rows[self.above[0]], self.above[1]))
         if self.key is not None:
             name, values = self.key
             rows = rows.filter(pc.is_in(rows[name], pa.array(list(values), rows[name].type)))

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from lakehouse.arrow_frames import to_frame, transpose
 from lakehouse.arrow_times import in_micros
+from lakehouse.contracts import TABLES
 from lakehouse.frames import settle
 from lakehouse.lookup import Lookup
 from lakehouse.tables import Lakehouse
@@ -33,6 +34,15 @@ class Source:
 
     lake: Lakehouse
     on_driver: bool
+
+    @classmethod
+    def of(cls, lake: Lakehouse, name: str, wanted: Lookup, most: int) -> "Source":
+        """On the driver if the log of a table alone shows that a look-up finds at most so many rows."""
+        lake.version(name)  # the table exists
+        local = lake.local.of(name)
+        if local is None:
+            return cls(lake, on_driver=False)
+        return cls(lake, local.count_at_most(TABLES[name], wanted, lake.pinned(name)) <= most)
 
     def look_up(self, name: str, wanted: Lookup) -> Rows:
         """Rows of a table."""

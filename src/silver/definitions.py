@@ -32,7 +32,7 @@ from lakehouse.rebuilding import Definition, reached
 from lakehouse.rules import rules_version
 from silver.copies import tell_copies
 from silver.judged import contest, judge_frame, take_verdict
-from silver.rates import merge_rates
+from silver.rates import all_rates
 from silver.record_parser import RecordParser
 from silver.verdicts import DUPLICATE, EVENT, RATE, REJECTED
 from silver.visitor_fold import fold_rows
@@ -122,8 +122,7 @@ def _bots(run: Run) -> DataFrame:
 
 def _rates(run: Run) -> DataFrame:
     accepted = take_verdict(judge_history(run, reached(run, "refine", EXCHANGE_RATES.name)), RATE)
-    none = run.spark.createDataFrame([], EXCHANGE_RATES.ddl)
-    return merge_rates(none, accepted)
+    return all_rates(run.spark, accepted)
 
 
 DEFINITIONS = {

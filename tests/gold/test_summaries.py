@@ -47,7 +47,7 @@ def taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch, days: 
         business_time_zone="UTC", reporting_currency="EUR", summary_interval=timedelta(seconds=INTERVAL)
     )
     run: Any = SimpleNamespace(lake=lake, settings=settings, prepare_to_sum_up=clock.prepare)
-    parts = [(summaries.Traffic, "take_in"), (Summaries, "_sum_days")]
+    parts = [(summaries.Traffic, "update"), (Summaries, "_sum_days")]
     for of_days, (of, name) in enumerate(parts):
         work = clock.work if of_days == days else lambda _seconds: None
         monkeypatch.setattr(of, name, lambda *_, work=work: work(seconds))

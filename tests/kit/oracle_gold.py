@@ -113,6 +113,7 @@ class Gold:
             "converted_at": event["event_time"],
             "reporting_value": worth(event["value"], event["currency"], event["event_time"], self.rates),
             "is_final": event["event_time"] <= self.watermark,
+            "due_at": event["event_time"] if event["event_time"] > self.watermark else None,
             "url": event["url"],
             "referrer": event["referrer"],
             "visit": self._visit(event),

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from datetime import date, timedelta
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from functools import cached_property
 
 from kit.oracle_gold import Gold, when
@@ -101,7 +101,7 @@ class Windows:
                 **dict(zip(_CAMPAIGN, key[1:], strict=True)),
                 "model": model,
                 **{name: count[name] for name in ("impressions", "clicks", "visits")},
-                "conversions": float(sum(_exact(row["credit"]) for row in earned[(*key, model)])),
+                "conversions": sum(_units(row["credit"]) for row in earned[(*key, model)]) / 1e15,
                 "credited_reporting_value": _fits(
                     sum((row["credited_reporting_value"] or _ZERO for row in earned[(*key, model)]), _ZERO)
                 ),
@@ -181,6 +181,6 @@ def _fits(money: Decimal) -> Decimal | None:
     return money if abs(money) < 10**14 else None
 
 
-def _exact(credit: float) -> Decimal:
-    """To 18 decimals, so that a sum is the same in whatever order."""
-    return Decimal(repr(credit)).quantize(Decimal(1).scaleb(-18), ROUND_HALF_UP)
+def _units(credit: float) -> int:
+    """In whole numbers of 1e-15, as docs/rules.md has it, so that a sum is the same in whatever order."""
+    return int(credit * 1e15 + 0.5)

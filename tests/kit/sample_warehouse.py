@@ -209,6 +209,7 @@ def _convert(sample: Sample, event: Row, touches: list[Row]) -> None:
         "reporting_value": value,
         "touches": len(touches),
         "is_final": event["event_time"] <= sample.watermark,
+        "due_at": event["event_time"] if event["event_time"] > sample.watermark else None,
     }
     sample.tables["gold.conversions"].append(conversion)
     last = len(touches) - 1

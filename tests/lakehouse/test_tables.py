@@ -5,6 +5,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
@@ -17,12 +18,13 @@ from kit.pipeline import read_rows
 from kit.records import NOON
 from kit.spark import settle_in
 from kit.warehouse_builder import append_rows
+from lakehouse.arrow_times import in_micros
+from lakehouse.changed_rows import changes_between, write_changes
 from lakehouse.commits import read_commits
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.contracts.silver import SESSIONS
 from lakehouse.instants import to_micros
-from lakehouse.restating import restate
 from lakehouse.settings import Settings
 from lakehouse.tables import Lakehouse
 
@@ -39,6 +41,11 @@ def worths(settings: Settings) -> dict[str, int]:
     return {
         row["conversion_id"]: int(row["value"]) for row in read_rows(settings, NAME, CONVERSIONS.column_names)
     }
+
+
+def changes(lake: Lakehouse, before: Rows, after: Rows) -> pa.Table:
+    both = (in_micros(frame_of(lake.spark, NAME, rows).toArrow()) for rows in (before, after))
+    return changes_between(CONVERSIONS, *both)
 
 
 def test_a_table_made_before_it_had_a_column_is_given_it(spark: SparkSession, tmp_path: Path) -> None:
@@ -159,8 +166,7 @@ def test_only_what_has_changed_is_written(
     settings = settle_in(spark, tmp_path)
     append_rows(tmp_path, NAME, [conversion(1, 10), conversion(2, 20)])
     lake = Lakehouse(spark.newSession(), settings, "test")
-    frames = [frame_of(lake.spark, NAME, rows) for rows in (before, after)]
-    assert restate(lake, NAME, *frames, NOON) == changed
+    assert write_changes(lake, NAME, changes(lake, before, after), NOON) == changed
     stays = {"1": 10, "2": 20}
     for row in before:
         del stays[row["conversion_id"]]
@@ -177,8 +183,7 @@ def test_a_row_that_moves_in_time_leaves_nothing_where_it_stood(
     lake = Lakehouse(spark.newSession(), settings, "test")
     moved = conversion(1, 10)
     moved["converted_at"] += timedelta(days=days)
-    frames = [frame_of(lake.spark, NAME, [row]) for row in (conversion(1, 10), moved)]
-    assert restate(lake, NAME, *frames, NOON) == 1
+    assert write_changes(lake, NAME, changes(lake, [conversion(1, 10)], [moved]), NOON) == 1
     rows = read_rows(settings, NAME, CONVERSIONS.column_names)
     assert sorted(row["conversion_id"] for row in rows) == ["1", "2"]
     assert to_micros(moved["converted_at"]) in [row["converted_at"] for row in rows]

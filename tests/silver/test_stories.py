@@ -25,14 +25,14 @@ from kit.pipeline import assert_as_the_oracle, assert_same, plain, run_jobs
 from kit.records import Bronze, Stored, in_bronze
 from kit.spark import settle_in
 from kit.topics import open_topic, stored_in
-from lakehouse.contracts.silver import EXCHANGE_RATES, FOLDED
+from lakehouse.contracts.silver import FOLDED
 from lakehouse.frames import settle
 from lakehouse.instants import as_utc
 from lakehouse.job import Run
 from lakehouse.settings import Settings
 from silver.copies import tell_copies
 from silver.judged import contest, judge_frame, take_verdict
-from silver.rates import merge_rates
+from silver.rates import all_rates
 from silver.record_parser import RecordParser
 from silver.verdicts import DUPLICATE, EVENT, RATE, REJECTED
 from silver.visitor_fold import fold_rows
@@ -56,7 +56,6 @@ def compute_silver(records: DataFrame, settings: Settings) -> dict[str, DataFram
     events = take_verdict(judged, EVENT)
     watermark = as_utc(events.agg(F.max("event_time")).collect()[0][0]) - settings.watermark_delay
     rules = VisitorRules.of(load_rule_numbers(settings.conf))
-    no_rates = records.sparkSession.createDataFrame([], EXCHANGE_RATES.ddl)
     return {
         "silver.events": events,
         "silver.rejected_events": take_verdict(judged, REJECTED),
@@ -64,7 +63,7 @@ def compute_silver(records: DataFrame, settings: Settings) -> dict[str, DataFram
         **{table.name: fold_rows(events, table, rules, watermark) for table in FOLDED},
         "silver.identities": all_identities(events),
         "silver.bots": all_bots(events, load_bot_rules(settings.conf)),
-        "silver.exchange_rates": merge_rates(no_rates, take_verdict(judged, RATE)),
+        "silver.exchange_rates": all_rates(records.sparkSession, take_verdict(judged, RATE)),
     }
 
 

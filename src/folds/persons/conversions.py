@@ -55,11 +55,13 @@ def to_row(goal: Goal, reporting_value: Decimal | None, touches: int, watermark:
         touches: how many are in the look-back.
         watermark: microseconds since 1970; a conversion no later is final.
     """
+    is_final = goal.converted_at <= watermark
     return ConversionRow(
         *goal[:9],
         reporting_value,
         touches,
-        goal.converted_at <= watermark,
+        is_final,
+        None if is_final else goal.converted_at,
         goal.url,
         goal.referrer,
         goal.visit,

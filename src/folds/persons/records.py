@@ -38,7 +38,7 @@ class Goal(NamedTuple):
 
 
 class ConversionRow(NamedTuple):
-    """Row of gold.conversions."""
+    """Row of gold.conversions. `due_at`: the watermark that makes it final; None once it is."""
 
     conversion_id: str
     event_id: str
@@ -52,6 +52,7 @@ class ConversionRow(NamedTuple):
     reporting_value: Decimal | None
     touches: int
     is_final: bool
+    due_at: int | None
     url: str | None
     referrer: str | None
     visit: Visit | None

@@ -1,0 +1,87 @@
+"""Time windows: which of them a minute lies in. All times are microseconds since 1970."""
+
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta, timezone
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+_MINUTE = 60_000_000
+_QUARTER, _HOUR, _DAY = 15 * _MINUTE, 60 * _MINUTE, 24 * 60 * _MINUTE
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MICROSECOND = timedelta(microseconds=1)
+
+Span = tuple[int, int]
+"""Start, included, and end, excluded."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindows:
+    """All windows of one kind.
+
+    Args:
+        kind: its name in gold.traffic.
+        size: length of a window; a whole number of slides.
+        slide: from one start to the next; a whole number of minutes.
+    """
+
+    kind: str
+    size: int
+    slide: int
+
+    def bucket_of(self, minute: int) -> int:
+        """Start of the slide that a minute lies in: all its minutes lie in the same windows."""
+        return minute - minute % self.slide
+
+    def spans_of(self, bucket: int) -> tuple[Span, ...]:
+        """The windows that a slide lies in, the latest first."""
+        starts = range(bucket, bucket - self.size, -self.slide)
+        return tuple((start, start + self.size) for start in starts)
+
+
+@dataclass(frozen=True, slots=True)
+class DayWindows:
+    """Days of a time zone.
+
+    Args:
+        zone: its name.
+    """
+
+    zone: str
+    kind: str = "1 day"
+
+    def bucket_of(self, minute: int) -> int:
+        """Start of the day that a minute lies in."""
+        return _day(minute - minute % _QUARTER, self.zone)[0]
+
+    def spans_of(self, bucket: int) -> tuple[Span, ...]:
+        """The day itself."""
+        return (_day(bucket, self.zone),)
+
+
+Windows = TimeWindows | DayWindows
+
+
+def windows_of(zone: str) -> tuple[Windows, ...]:
+    """The windows of gold.traffic, whose days go by a time zone."""
+    return (
+        TimeWindows("1 minute", _MINUTE, _MINUTE),
+        TimeWindows("1 hour", _HOUR, _HOUR),
+        TimeWindows("1 hour every 5 minutes", _HOUR, 5 * _MINUTE),
+        DayWindows(zone),
+    )
+
+
+@lru_cache(maxsize=8192)
+def _day(quarter: int, zone: str) -> Span:
+    """The day that a quarter of an hour lies in: days begin at one in every zone of today."""
+    day = (_EPOCH + quarter * _MICROSECOND).astimezone(ZoneInfo(zone)).date()
+    start = _midnight(datetime.combine(day, time(), ZoneInfo(zone)))
+    try:
+        following = day + timedelta(days=1)
+    except OverflowError:  # the last day of the calendar
+        return start, start + _DAY
+    return start, _midnight(datetime.combine(following, time(), ZoneInfo(zone)))
+
+
+def _midnight(at: datetime) -> int:
+    return (at - _EPOCH) // _MICROSECOND

@@ -1,0 +1,1 @@
+"""Tables by day: queries in SQL over the days that a batch affects."""

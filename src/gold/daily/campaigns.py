@@ -1,0 +1,62 @@
+"""Campaigns by day: what was shown, clicked, visited and earned."""
+
+from folds.persons.models import MODELS
+from lakehouse.sql import Dialect
+
+_NAMES = ("source", "medium", "name")
+
+
+def campaign_performance(_: Dialect) -> str:
+    """The query of gold.campaign_performance, over `events`, `clicks`, `sessions` and `attribution`.
+
+    What no campaign and no promotion stands behind is a row of its own, without a name, so that a day's rows
+    sum to all that was earned on it. Credits are summed as whole numbers of 1e-15: a sum of doubles would
+    depend on the order in which rows are read.
+    """
+    models = ", ".join(f"('{model}')" for model in MODELS)
+    seen = " UNION ALL ".join(
+        f"SELECT day, {_campaign(promotion)}, {_counts(column)} FROM {table}"
+        for column, table, promotion in (
+            ("impressions", "{events} WHERE role = 'impression'", "promotion_id"),
+            ("clicks", "{clicks}", "promotion_id"),
+            ("visits", "{sessions}", "NULL"),
+        )
+    )
+    return f"""
+        WITH seen AS ({seen}),
+        counted AS (
+            SELECT day, campaign_source, campaign_medium, campaign_name, SUM(impressions) AS impressions,
+                SUM(clicks) AS clicks, SUM(visits) AS visits
+            FROM seen GROUP BY day, campaign_source, campaign_medium, campaign_name
+        ),
+        together AS (
+            SELECT day, campaign_source, campaign_medium, campaign_name, model, impressions, clicks, visits,
+                0 AS credit, 0 AS money
+            FROM counted CROSS JOIN (VALUES {models}) AS models(model)
+            UNION ALL
+            SELECT day, {_campaign("promotion_id")}, model, 0, 0, 0,
+                CAST(FLOOR(credit * 1e15 + 0.5) AS BIGINT), credited_reporting_value
+            FROM {{attribution}}
+        )
+        SELECT day, campaign_source, campaign_medium, campaign_name, model,
+            CAST(SUM(impressions) AS BIGINT) AS impressions,
+            CAST(SUM(clicks) AS BIGINT) AS clicks,
+            CAST(SUM(visits) AS BIGINT) AS visits,
+            CAST(SUM(credit) AS BIGINT) / 1e15 AS conversions,
+            TRY_CAST(COALESCE(SUM(money), 0) AS DECIMAL(18, 4)) AS credited_reporting_value
+        FROM together GROUP BY day, campaign_source, campaign_medium, campaign_name, model
+    """
+
+
+def _campaign(promotion: str) -> str:
+    """The columns that name a row's campaign: its own, else its promotion."""
+    own = "COALESCE(campaign_source, campaign_medium, campaign_name) IS NOT NULL"
+    other = {"name": promotion}
+    return ", ".join(
+        f"CASE WHEN {own} THEN campaign_{name} ELSE {other.get(name, 'NULL')} END AS campaign_{name}"
+        for name in _NAMES
+    )
+
+
+def _counts(column: str) -> str:
+    return ", ".join(f"{int(name == column)} AS {name}" for name in ("impressions", "clicks", "visits"))

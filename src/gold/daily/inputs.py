@@ -1,0 +1,104 @@
+"""Inputs of the queries by day: rows of silver and gold, each with the day that it lies on."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from gold.credit.dimensions import Dimensions
+from gold.daily.days import Days, with_day
+from lakehouse.contracts import Table
+from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES
+from lakehouse.contracts.silver import EVENTS, SEARCHES, SESSIONS
+from lakehouse.lookup import Lookup
+from lakehouse.rows import Rows, Source
+from lakehouse.tables import Lakehouse
+from lakehouse.time_pruner import TimePruner
+
+_CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
+_FEW = 2_000_000
+"""Events of some days that are read on the driver."""
+
+
+@dataclass(frozen=True)
+class _Input:
+    """Rows of a table that queries read.
+
+    Args:
+        table: its contract; bots are left out where it has a visitor_id.
+        columns: those that queries read; the event time, as `event_time`, and `day` are there as well.
+        where: a column, and the values of which it has one; None: all rows.
+    """
+
+    table: Table
+    columns: tuple[str, ...]
+    where: tuple[str, tuple[str, ...]] | None = None
+
+    @property
+    def time(self) -> str:
+        return str(self.table.event_time)
+
+    def lookup(self, near: TimePruner) -> Lookup:
+        return Lookup((*self.columns, self.time), near, self.time, key=self.where)
+
+
+def _inputs(orders: tuple[str, ...]) -> dict[str, _Input]:
+    """By the name that queries have for it."""
+    who = ("visitor_id", "event_id")
+    credit = ("promotion_id", "model", "credit", "credited_reporting_value")
+    roles = ("impression", "page_view", "search")
+    return {
+        "events": _Input(EVENTS, (*who, "role", *_CAMPAIGN, "promotion_id"), ("role", roles)),
+        "clicks": _Input(TOUCHES, (*who, *_CAMPAIGN, "promotion_id"), ("kind", ("click",))),
+        "sessions": _Input(SESSIONS, ("visitor_id", *_CAMPAIGN)),
+        "searches": _Input(SEARCHES, ("visitor_id", "query", "outcome", "clicks", "clicked_products")),
+        "attribution": _Input(ATTRIBUTION, (*_CAMPAIGN, *credit)),
+        "orders": _Input(CONVERSIONS, who, ("goal", orders)),
+    }
+
+
+class DayInputs:
+    """Reads the inputs of the queries by day.
+
+    Args:
+        lake: the tables.
+        zone: the time zone that days go by.
+        dimensions: who is a bot.
+        orders: goals that are orders.
+    """
+
+    def __init__(self, lake: Lakehouse, zone: str, dimensions: Dimensions, orders: Iterable[str]) -> None:
+        self._lake = lake
+        self._zone = zone
+        self._dimensions = dimensions
+        self._inputs = _inputs(tuple(orders))
+
+    def of_days(self, days: Days) -> Mapping[str, Rows]:
+        """Rows of some days: on the driver if they are few, else as frames."""
+        source = Source.of(self._lake, EVENTS.name, self._inputs["events"].lookup(days.near), _FEW)
+        if source.on_driver:
+            return {name: self._find(each, days) for name, each in self._inputs.items()}
+        is_one = F.col("day").isin(*days.days)
+        return {name: self._frame(each, days.near).where(is_one) for name, each in self._inputs.items()}
+
+    def of_all(self) -> Mapping[str, Rows]:
+        """All rows, as frames."""
+        return {name: self._frame(each) for name, each in self._inputs.items()}
+
+    def _find(self, wanted: _Input, days: Days) -> pa.Table:
+        rows = self._lake.find(wanted.table.name, wanted.lookup(days.near))
+        if "visitor_id" in rows.column_names:
+            bots = pa.array(list(self._dimensions.bots), pa.string())
+            rows = rows.filter(pc.invert(pc.is_in(rows["visitor_id"], bots)))
+        return days.with_day(rows, wanted.time)
+
+    def _frame(self, wanted: _Input, near: TimePruner | None = None) -> DataFrame:
+        rows = self._lake.read(wanted.table.name)
+        rows = rows if near is None else rows.where(near.contains(wanted.time))
+        rows = rows if wanted.where is None else rows.where(F.col(wanted.where[0]).isin(*wanted.where[1]))
+        if "visitor_id" in wanted.columns:
+            rows = self._dimensions.people(rows)
+        return with_day(rows.select(*wanted.columns, wanted.time), wanted.time, self._zone)

@@ -1,0 +1,37 @@
+"""Searches by day: what was looked for, and whether something was found."""
+
+from lakehouse.sql import Dialect
+
+_TOP = 10
+
+
+def search_performance(dialect: Dialect) -> str:
+    """The query of gold.search_performance, over `searches`; orphan clicks do not count.
+
+    A search without words is of query null.
+    """
+    return f"""
+        WITH made AS (SELECT * FROM {{searches}} WHERE outcome <> 'orphan'),
+        counted AS (
+            SELECT day, query, COUNT(*) AS searches,
+                CAST(SUM(CASE WHEN clicks > 0 THEN 1 ELSE 0 END) AS BIGINT) AS clicked_searches
+            FROM made GROUP BY day, query
+        ),
+        clicked AS (SELECT day, query, {dialect.explode("clicked_products")} AS product_id FROM made),
+        by_product AS (
+            SELECT day, query, product_id, COUNT(*) AS clicks FROM clicked GROUP BY day, query, product_id
+        ),
+        ranked AS (
+            SELECT *, ROW_NUMBER() OVER (PARTITION BY day, query ORDER BY clicks DESC, product_id) AS rank
+            FROM by_product
+        ),
+        top AS (
+            SELECT day, query, {dialect.structs(("product_id", "clicks"), order="rank")} AS products
+            FROM ranked WHERE rank <= {_TOP} GROUP BY day, query
+        )
+        SELECT counted.day, counted.query, searches, clicked_searches,
+            clicked_searches / searches AS click_through,
+            {dialect.else_empty("products")} AS top_products
+        FROM counted LEFT JOIN top
+            ON counted.day = top.day AND counted.query IS NOT DISTINCT FROM top.query
+    """

@@ -1,0 +1,75 @@
+"""Updates of the tables by day: affected days are computed once more, and what differs is written."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import date, datetime
+
+from pyspark.sql import DataFrame
+
+from gold.credit.dimensions import Dimensions
+from gold.daily.campaigns import campaign_performance
+from gold.daily.days import Days
+from gold.daily.funnel import funnel
+from gold.daily.inputs import DayInputs
+from gold.daily.searches import search_performance
+from lakehouse.changed_rows import changes_between, write_changes
+from lakehouse.contracts import TABLES
+from lakehouse.contracts.gold import CAMPAIGN_PERFORMANCE, FUNNEL, SEARCH_PERFORMANCE
+from lakehouse.lookup import Lookup
+from lakehouse.rows import Rows, as_frame, on_driver
+from lakehouse.sql import Dialect, run_sql
+from lakehouse.tables import Lakehouse
+
+QUERIES: Mapping[str, Callable[[Dialect], str]] = {
+    CAMPAIGN_PERFORMANCE.name: campaign_performance,
+    SEARCH_PERFORMANCE.name: search_performance,
+    FUNNEL.name: funnel,
+}
+"""By table, its query over what `DayInputs` reads."""
+
+_TOGETHER = 31
+"""Days that are computed together: their rows are compared on the driver."""
+
+
+class Daily:
+    """Keeps the tables by day.
+
+    Args:
+        lake: the tables.
+        zone: the time zone that days go by.
+    """
+
+    def __init__(self, lake: Lakehouse, zone: str) -> None:
+        self._lake = lake
+        self._zone = zone
+
+    def update(
+        self, days: Collection[date], dimensions: Dimensions, orders: Iterable[str], upto: datetime
+    ) -> None:
+        """Bring some days up to date.
+
+        Args:
+            days: which.
+            dimensions: who is a bot.
+            orders: goals that are orders.
+            upto: ingest stamp that gold is processed through.
+        """
+        inputs = DayInputs(self._lake, self._zone, dimensions, orders)
+        in_order = sorted(days)
+        for first in range(0, len(in_order), _TOGETHER):
+            some = Days(in_order[first : first + _TOGETHER], self._zone)
+            given = inputs.of_days(some)
+            for name in QUERIES:
+                self._write(name, self._run(name, given), some, upto)
+
+    def compute(self, name: str, dimensions: Dimensions, orders: Iterable[str]) -> DataFrame:
+        """A table as it is to be, of all days."""
+        given = DayInputs(self._lake, self._zone, dimensions, orders).of_all()
+        return as_frame(self._lake.spark, self._run(name, given))
+
+    def _run(self, name: str, inputs: Mapping[str, Rows]) -> Rows:
+        return run_sql(self._lake.spark, QUERIES[name], inputs)
+
+    def _write(self, name: str, rows: Rows, days: Days, upto: datetime) -> None:
+        table = TABLES[name]
+        before = self._lake.find(name, Lookup(table.column_names, key=("day", days.days)))
+        write_changes(self._lake, name, changes_between(table, before, on_driver(rows)), upto)

@@ -1,0 +1,117 @@
+"""Gold, summed up: what visitors did by minute, window and day."""
+
+from lakehouse.contracts.table import Column, Table
+
+_CAMPAIGN = tuple(
+    Column(f"campaign_{part}", "string", f"campaign's {part}") for part in ("source", "medium", "name")
+)
+
+_COUNTS = (
+    Column("events", "bigint", "events"),
+    Column("page_views", "bigint", "page and screen events"),
+    Column("sessions", "bigint", "sessions started"),
+    Column("impressions", "bigint", "promotions viewed"),
+    Column("clicks", "bigint", "counted clicks"),
+    Column("searches", "bigint", "searches"),
+    Column("conversions", "bigint", "conversions"),
+)
+
+VISITOR_MINUTES = Table(
+    name="gold.visitor_minutes",
+    grain="change of what a visitor did in a minute",
+    key=(),
+    columns=(
+        Column("visitor_id", "string", "who; null: something else in the quarter hour from then has changed"),
+        Column("minute", "timestamp", "start of the minute"),
+        Column("channel", "string", "channel of the events' session; null for events of no session"),
+        *_COUNTS,
+        Column("value", "decimal(38,4)", "money converted, in the reporting currency"),
+        Column("sequence", "bigint", "counts what was made known together", provenance=True),
+    ),
+    event_time="minute",
+)
+
+_WINDOW = (
+    Column("window_kind", "string", "1 minute, 1 hour, 1 day, or 1 hour every 5 minutes"),
+    Column("window_start", "timestamp", "start, included"),
+    Column("window_end", "timestamp", "end, excluded"),
+    Column("channel", "string", "channel of the events' session; null is all channels"),
+    *_COUNTS[:2],
+    Column("visitors", "bigint", "distinct visitors, exact"),
+    *_COUNTS[2:],
+    Column("reporting_value", "decimal(18,4)", "money converted; null if it is more than fits"),
+    Column("pane", "string", "early, on_time or late", provenance=True),
+    Column("revision", "int", "0 for the first row of a window, then counting", provenance=True),
+    Column("is_complete", "boolean", "the watermark has passed the end"),
+    Column("value", "decimal(38,4)", "money converted, whatever it comes to"),
+)
+
+TRAFFIC = Table(
+    name="gold.traffic",
+    grain="window × channel",
+    key=("window_kind", "window_start", "channel"),
+    columns=_WINDOW,
+    event_time="window_start",
+    is_swapped=True,
+)
+
+TRAFFIC_CHANGES = Table(
+    name="gold.traffic_changes",
+    grain="change of a row of gold.traffic",
+    key=(),
+    columns=(
+        *_WINDOW,
+        Column("change", "string", "retract (what was) or replace (what is)"),
+        Column("changed_at", "timestamp", "input done when it changed", provenance=True),
+        Column("sequence", "bigint", "counts what changed together", provenance=True),
+    ),
+    event_time="window_start",
+)
+
+CAMPAIGN_PERFORMANCE = Table(
+    name="gold.campaign_performance",
+    grain="day × campaign × model",
+    key=("day", "campaign_source", "campaign_medium", "campaign_name", "model"),
+    columns=(
+        Column("day", "date", "day in the business time zone"),
+        *_CAMPAIGN,
+        Column("model", "string", "how credit was shared"),
+        Column("impressions", "bigint", "promotions viewed, the same for each model"),
+        Column("clicks", "bigint", "counted clicks, the same for each model"),
+        Column("visits", "bigint", "sessions started, the same for each model"),
+        Column("conversions", "double", "credit of the day's conversions, each to 15 decimals"),
+        Column("credited_reporting_value", "decimal(18,4)", "money credited; null if more than fits"),
+    ),
+    event_time="day",
+)
+
+SEARCH_PERFORMANCE = Table(
+    name="gold.search_performance",
+    grain="day × query",
+    key=("day", "query"),
+    columns=(
+        Column("day", "date", "day in the business time zone"),
+        Column("query", "string", "words searched for, as typed; null if there are none"),
+        Column("searches", "bigint", "searches"),
+        Column("clicked_searches", "bigint", "searches with a click on a result"),
+        Column("click_through", "double", "clicked_searches / searches"),
+        Column(
+            "top_products",
+            "array<struct<product_id: string, clicks: bigint>>",
+            "the ten most clicked, equals in order of text",
+        ),
+    ),
+    event_time="day",
+)
+
+FUNNEL = Table(
+    name="gold.funnel",
+    grain="day × step",
+    key=("day", "step"),
+    columns=(
+        Column("day", "date", "day in the business time zone"),
+        Column("step", "string", "impression, click, visit, search or order"),
+        Column("visitors", "bigint", "visitors who reached it after the step before, on the same day"),
+    ),
+    event_time="day",
+)
