@@ -10,6 +10,7 @@ from gold.audited import RECORDS
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.silver import IMPRESSIONS, REJECTED_EVENTS
 from lakehouse.duckdb_sql import connect, requoted
+from lakehouse.expectations.conditions import COLUMN_SET
 from lakehouse.expectations.declared import Suite
 from lakehouse.expectations.measuring import IS_RECORD, SOURCE
 from lakehouse.instants import LAST, to_micros
@@ -29,6 +30,7 @@ class InspectedRows:
     def __init__(self, lake: Lakehouse, suites: Mapping[str, Suite]) -> None:
         self._lake = lake
         self._suites = suites
+        self._asked = _texts_of(suites)
         self.connection: Any = connect()
 
     def records(self, after: datetime, upto: datetime) -> str:
@@ -58,11 +60,18 @@ class InspectedRows:
     def _rows(self, name: str, near: TimePruner, time: str) -> str:
         """Register rows of a table; times without a zone, since DuckDB's come from the network."""
         contract = TABLES[name]
-        rows = self._lake.find(name, Lookup(contract.column_names, near, time))
+        columns = tuple(column for column in contract.column_names if column in self._asked)
+        rows = self._lake.find(name, Lookup(columns, near, time))
         times = {column.name for column in contract.columns if column.type == "timestamp"}
         fields = [pa.field(each.name, _PLAIN) if each.name in times else each for each in rows.schema]
         self.connection.register(contract.short_name, rows.cast(pa.schema(fields)))
         return contract.short_name
+
+
+def _texts_of(suites: Mapping[str, Suite]) -> str:
+    """All that the queries are made of: columns that are not named in it are not read."""
+    about = [each for suite in suites.values() for each in suite.expectations if each.kind != COLUMN_SET]
+    return repr((about, [suite.columns for suite in suites.values()], "topic"))
 
 
 _PLAIN = pa.timestamp("us")

@@ -1,7 +1,8 @@
 """A look at what silver has newly taken in, by the expectations of conf/expectations/."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 
 from pyspark.sql import functions as F
 
@@ -17,7 +18,8 @@ from lakehouse.expectations.verdicts import Counts, Judge, Result
 from lakehouse.instants import EPOCH
 from lakehouse.job import Run
 from lakehouse.ledger import Entry, Ledger
-from lakehouse.tuning import MANY
+
+_ROWS_OF_A_PART = 200_000
 
 Refined = tuple[Entry | None, list[Entry]]
 """Refine's last row of the ledger before those looked at, and these."""
@@ -87,19 +89,21 @@ class Inspection:
         marks = [entry.watermark for entry in done if entry.watermark]
         before = (last.watermark if last else None) or EPOCH
         arrived = {"records": sum(entry.input_rows - entry.heartbeats - entry.erased for entry in done)}
-        few = lake.local.is_possible and sum(entry.input_rows for entry in done) < MANY
-        count = self._count_few if few else self._count_many
         hours = self._of_hours(before, max(marks)) if marks else {}
-        return {**self._of_schemas(), **count(after, upto, before, arrived), **hours}
+        if lake.local.is_possible:
+            counts = self._count_here(_in_parts(after, upto, done), before, arrived)
+        else:
+            counts = self._count_in_spark(after, upto, before, arrived)
+        return {**self._of_schemas(), **counts, **hours}
 
-    def _count_few(
-        self, after: datetime, upto: datetime, before: datetime, arrived: Mapping[str, int]
+    def _count_here(
+        self, parts: Iterable[tuple[datetime, datetime]], before: datetime, arrived: Mapping[str, int]
     ) -> Counts:
         rows = InspectedRows(self._run.lake, self._suites)
-        records = self._records.count_in(rows.connection, rows.records(after, upto), arrived)
-        return {**records, **self._impressions.count_in(rows.connection, rows.impressions(before))}
+        records = self._records.count_in(rows.connection, (rows.records(*part) for part in parts), arrived)
+        return {**records, **self._impressions.count_in(rows.connection, [rows.impressions(before)])}
 
-    def _count_many(
+    def _count_in_spark(
         self, after: datetime, upto: datetime, before: datetime, arrived: Mapping[str, int]
     ) -> Counts:
         lake, seen, suite = self._run.lake, IMPRESSIONS.name, self._suites.get(IMPRESSIONS.name)
@@ -119,6 +123,17 @@ class Inspection:
     def _of_schemas(self) -> dict[str, tuple[int, int]]:
         there: Mapping[str, list[str]] = columns_of(self._run.lake, {each.table for each in self._schemas})
         return {each.id: _compare(each, there[each.table]) for each in self._schemas}
+
+
+def _in_parts(after: datetime, upto: datetime, done: Sequence[Entry]) -> Iterator[tuple[datetime, datetime]]:
+    """Ingest stamps after which, and up to which, there are not too many rows for the driver."""
+    rows = 0
+    for entry, following in pairwise(done):
+        rows += entry.input_rows
+        if rows + following.input_rows > _ROWS_OF_A_PART:
+            yield after, entry.position
+            after, rows = entry.position, 0
+    yield after, upto
 
 
 def _of_impressions(expectation: Expectation) -> bool:

@@ -27,7 +27,7 @@ from lakehouse.rows import Rows, Source, computed, is_empty, union, with_key, wi
 from lakehouse.tables import Lakehouse
 from lakehouse.time_pruner import TimePruner
 
-_FEW = 200_000
+_FEW = 2_000_000
 """Rows of gold.visitor_minutes that are read on the driver."""
 
 _LONGEST = timedelta(hours=26)  # a day on which clocks are put back, and an hour

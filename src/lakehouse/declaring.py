@@ -9,7 +9,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from lakehouse.contracts import TABLES, Table
+from lakehouse.local_access import LocalAccess
 from lakehouse.settings import Settings
+from lakehouse.table_properties import default_properties, properties_of
 
 _CREATION: dict[str, threading.Lock] = defaultdict(threading.Lock)
 
@@ -38,12 +40,9 @@ def exists(spark: SparkSession, settings: Settings, name: str) -> bool:
 
 
 def declare(table: Table) -> tuple[str, str]:
-    """The columns, and what else is to be said of a table that is made."""
+    """The columns, and what else is to be said of a table that is created."""
     more = f"PARTITIONED BY ({', '.join(table.partitioned_by)})" if table.partitioned_by else ""
-    all_of_them = dict(table.properties)
-    if table.pruned_by:
-        all_of_them["delta.dataSkippingStatsColumns"] = ",".join(table.pruned_by)
-    properties = ", ".join(f"'{key}' = '{value}'" for key, value in all_of_them.items())
+    properties = ", ".join(f"'{key}' = '{value}'" for key, value in properties_of(table).items())
     return f"({table.ddl})", f"{more} TBLPROPERTIES ({properties})" if properties else more
 
 
@@ -76,15 +75,18 @@ class DeclaredTables:
     Args:
         spark: the job's session.
         settings: the settings in force.
+        local: creates tables without Spark, where it can.
 
     Attributes:
         is_empty: tables that this object has created and nothing was written to since.
     """
 
-    def __init__(self, spark: SparkSession, settings: Settings) -> None:
+    def __init__(self, spark: SparkSession, settings: Settings, local: LocalAccess) -> None:
         self._spark = spark
         self._settings = settings
+        self._local = local
         self._ready: set[str] = set()
+        self._registered: set[str] = set()
         self.is_empty: set[str] = set()
 
     def ensure(self, name: str) -> None:
@@ -93,8 +95,21 @@ class DeclaredTables:
             return
         with _CREATION[name]:
             if name not in self._ready:
-                self._create(TABLES[name])
+                defaults = default_properties(self._settings.vacuum_retention)
+                if not self._local.ensure(TABLES[name], {**defaults, **properties_of(TABLES[name])}):
+                    self._register(name)
                 self._ready.add(name)
+
+    def register(self, name: str) -> None:
+        """The same, and make it known to Spark by its name."""
+        self.ensure(name)
+        with _CREATION[name]:
+            self._register(name)
+
+    def _register(self, name: str) -> None:
+        if name not in self._registered:
+            self._create(TABLES[name])
+            self._registered.add(name)
 
     def _create(self, table: Table) -> None:
         is_new, where = place_of(self._spark, self._settings, table.name)
@@ -104,7 +119,7 @@ class DeclaredTables:
         if not self._has_layer(table.layer):
             self._spark.sql(f"CREATE DATABASE IF NOT EXISTS {table.layer}{where.layer}")
         self._spark.sql(f"CREATE TABLE IF NOT EXISTS {table.name} {columns} USING delta{where.table} {more}")
-        if not is_new:
+        if not is_new and table.name not in self._ready:
             bring_up_to_date(self._spark, table)
 
     def _has_layer(self, layer: str) -> bool:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from lakehouse.arrow_frames import transpose
 from lakehouse.arrow_times import in_micros
 from lakehouse.frames import settle
 from lakehouse.rows import KEY, Rows, as_frame
+from lakehouse.worker_pool import count_parts, map_parts, split_by_key
 
 
 class GroupedRows:
@@ -142,6 +143,10 @@ def batch_of_kind(schema: pa.Schema, kind: str, rows: Sequence[tuple[Any, ...]])
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
+def _fold_part(fold: Fold, schema: pa.Schema, tables: Mapping[str, pa.Table]) -> pa.Table:
+    return pa.Table.from_batches(list(fold(GroupedRows(tables))), schema)
+
+
 @dataclass(frozen=True)
 class Groups:
     """Groups of rows and the fold over them.
@@ -162,12 +167,13 @@ class Groups:
         return map_groups(union_by_kind(frames), self.fold, self.schema)
 
     def collect(self) -> pa.Table:
-        """What the fold gives, computed here and now: for few rows that is quicker than reaching a worker."""
+        """What the fold gives, computed now: in this process, or in several if there are many rows."""
         tables = {
             kind: in_micros(rows.toArrow() if isinstance(rows, DataFrame) else rows)
             for kind, rows in self.kinds.items()
         }
-        return pa.Table.from_batches(list(self.fold(GroupedRows(tables))), self.schema)
+        parts = split_by_key(tables, KEY, count_parts(sum(rows.num_rows for rows in tables.values())))
+        return pa.concat_tables(map_parts(partial(_fold_part, self.fold, self.schema), parts))
 
 
 class Computed:

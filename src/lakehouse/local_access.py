@@ -17,6 +17,7 @@ class LocalTables(Protocol):
 
     def find(self, table: Table, wanted: Lookup, version: int | None = None) -> pa.Table: ...  # noqa: D102
     def count_at_most(self, table: Table, wanted: Lookup, version: int | None = None) -> int: ...  # noqa: D102
+    def ensure(self, table: Table, properties: Mapping[str, str]) -> bool: ...  # noqa: D102
     def is_plain(self, table: Table) -> bool: ...  # noqa: D102
     def column_names(self, table: Table) -> list[str]: ...  # noqa: D102
     def append(self, table: Table, rows: pa.Table, metadata: Mapping[str, object]) -> None: ...  # noqa: D102
@@ -43,6 +44,10 @@ class LocalAccess:
     def is_possible(self) -> bool:
         """Whether any table can be."""
         return self._tables is not None
+
+    def ensure(self, table: Table, properties: Mapping[str, str]) -> bool:
+        """Create a table if it isn't there, add columns that it lacks; False if that is left to Spark."""
+        return self._tables is not None and self._tables.ensure(table, properties)
 
     def of(self, name: str) -> LocalTables | None:
         """What reads and writes a table, which exists; None if it is left to Spark."""

@@ -16,6 +16,7 @@ from lakehouse.arrow_times import in_micros
 from lakehouse.commits import commit_file
 from lakehouse.contracts.arrow import arrow_schema, typed
 from lakehouse.contracts.table import GONE, Table
+from lakehouse.local_ddl import ensure_table
 from lakehouse.lookup import Lookup
 from lakehouse.merging import Scope
 from lakehouse.parquet_cache import ParquetCache
@@ -83,6 +84,10 @@ class LocalTables:
         """How many rows the files have that may have wanted ones; no file is read."""
         files = self._files(table, version)
         return sum(int(file["num_records"]) for file in files if _may_have(file, wanted))
+
+    def ensure(self, table: Table, properties: Mapping[str, str]) -> bool:
+        """See `lakehouse.local_ddl.ensure_table`."""
+        return ensure_table(self._folder(table), table, properties)
 
     def is_plain(self, table: Table) -> bool:
         """Whether a table has no feature but those that it is made with: others are left to Spark."""

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from lakehouse.retention import in_hours
 from lakehouse.settings import Settings
+from lakehouse.table_properties import default_properties
 
 # Each value has its evidence in docs/decisions/0002-spark-settings.md.
 _SESSION = {
@@ -18,9 +18,6 @@ _SESSION = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.databricks.delta.snapshotPartitions": "1",
-    "spark.databricks.delta.properties.defaults.checkpointInterval": "100",
-    "spark.databricks.delta.properties.defaults.logRetentionDuration": "interval 1 days",
-    "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
@@ -51,7 +48,7 @@ _ON_A_CLUSTER = {
 }
 
 
-_KEPT = "spark.databricks.delta.properties.defaults.deletedFileRetentionDuration"
+_OF_TABLES = "spark.databricks.delta.properties.defaults."
 _THAT_ENDS = "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 _THAT_GOES_ON = (
     "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=2400 "
@@ -90,11 +87,12 @@ def build_session(
         .config("spark.default.parallelism", str(cores))
         .config("spark.local.dir", str(scratch))
         .config("spark.sql.warehouse.dir", str(settings.warehouse))
-        .config(_KEPT, in_hours(settings.vacuum_retention))
     )
     placed = (
         _ON_A_CLUSTER | {"spark.executor.memory": settings.spark_memory} if settings.spark_master else _HERE
     )
-    for name, value in {**_SESSION, **placed}.items():
+    defaults = default_properties(settings.vacuum_retention).items()
+    tables = {_OF_TABLES + name.removeprefix("delta."): value for name, value in defaults}
+    for name, value in {**_SESSION, **placed, **tables}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()

@@ -60,16 +60,16 @@ class Lakehouse:
         self.in_one_file = False
         self._swap = CompareAndSwap(self.commits, job) if settings.catalog else None
         self._layer = ""
-        self._declared = DeclaredTables(spark, settings)
+        self.local = LocalAccess(settings)
+        self._declared = DeclaredTables(spark, settings, self.local)
         if settings.catalog:  # by SQL: the API would load the catalog under whichever session is active
             spark.sql(f"SET CATALOG `{settings.catalog}`")
         self._tables = SparkTables(spark)
-        self.local = LocalAccess(settings)
 
     def read(self, name: str) -> DataFrame:
         """The table as it is now, or as `pinned` has it; created empty if it wasn't there."""
         self._look_up(name)
-        return self._tables.read(TABLES[name], self.pinned(name))
+        return self._in_spark(name).read(TABLES[name], self.pinned(name))
 
     def find(self, name: str, wanted: Lookup) -> pa.Table:
         """Rows of the table as `read` has it, on the driver, times in microseconds."""
@@ -116,7 +116,7 @@ class Lakehouse:
 
         def write(transaction: Transaction, more: Mapping[str, object]) -> None:
             metadata = {**self._metadata(None, **told), **more}
-            self._tables.overwrite(table, laid_out, metadata, transaction, self._folder(name))
+            self._in_spark(name).overwrite(table, laid_out, metadata, transaction, self._folder(name))
 
         self._commit(name, write)
         _REWRITES[self._key(name)] += 1
@@ -142,7 +142,7 @@ class Lakehouse:
                 with self._apart_from_compaction(name):
                     local.merge(table, changes, scope, metadata)
             else:
-                self._tables.merge(table, self._frame(name, changes), scope, metadata, transaction)
+                self._in_spark(name).merge(table, self._frame(name, changes), scope, metadata, transaction)
 
         self._commit(name, write)
         _REWRITES[self._key(name)] += 1
@@ -157,7 +157,7 @@ class Lakehouse:
         self._declared.ensure(name)
         self._note(name)
         commits = () if name in self._declared.is_empty else self.commits(name)
-        last: Mapping[str, Any] = next((told for _, told in commits if told.get("job") == self.job), {})
+        last: Mapping[str, Any] = next((each for _, each in commits if each.get("job") == self.job), {})
         if self._swap and TABLES[name].layer in LOCKS:
             self._swap.rely_on(name, last)
         return last
@@ -206,9 +206,13 @@ class Lakehouse:
             else:
                 frame = self._frame(name, rows)
                 few = frame.coalesce(1) if self.in_one_file else frame
-                self._tables.write(table, few, mode, said, {**options, **transaction})
+                self._in_spark(name).write(table, few, mode, said, {**options, **transaction})
 
         self._commit(name, write)
+
+    def _in_spark(self, name: str) -> SparkTables:
+        self._declared.register(name)
+        return self._tables
 
     def _apart_from_compaction(self, name: str) -> AbstractContextManager[object]:
         """Spark overwrites a commit made at the same moment; who rewrites a layer has locked it."""

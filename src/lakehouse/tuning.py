@@ -14,7 +14,7 @@ _FOR_FEW = {
     "spark.sql.files.minPartitionNum": "1",
 }
 
-MANY = 50_000
+MANY = 400_000
 """Rows of a micro-batch from which compiling and sharing out pay: docs/decisions/0020, 0021."""
 
 LONG = 1_000_000

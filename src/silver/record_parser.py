@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -16,7 +17,8 @@ from lakehouse.contracts.silver import EVENTS, EXCHANGE_RATES, REJECTED_EVENTS
 from lakehouse.errors import MillraceError
 from lakehouse.frames import settle
 from lakehouse.rows import Rows
-from silver.arrow_parsing import COLUMNS, UNTOUCHED, arrow_parser
+from lakehouse.worker_pool import count_parts, map_parts
+from silver.arrow_parsing import COLUMNS, UNTOUCHED, arrow_parser, parse_table
 
 _TYPES = {
     column.name: column.type
@@ -37,6 +39,7 @@ class RecordParser:
 
     def __init__(self, rules: ParseRules, rates_topic: str) -> None:
         self.rules = rules
+        self._rates_topic = rates_topic
         self._parse = arrow_parser(rules, rates_topic)
 
     def read(self, records: Rows) -> Rows:
@@ -49,12 +52,18 @@ class RecordParser:
             What `plan` gives, computed, where the records are; on the driver with times in microseconds.
         """
         if not isinstance(records, DataFrame):
-            batches = records.to_batches() or [pa.RecordBatch.from_pylist([], records.schema)]
-            parsed = pa.Table.from_batches(self._parse(batches))
+            parsed = self._parse_here(records)
             version = pa.repeat(self.rules.version, parsed.num_rows)
             return in_micros(parsed).append_column("rules_version", version)
         with naming_missing_packages():
             return settle(self.plan(records))
+
+    def _parse_here(self, records: pa.Table) -> pa.Table:
+        """In this process, or in several if there are many."""
+        parts = count_parts(records.num_rows)
+        size = -(-records.num_rows // parts)
+        slices = [records.slice(size * number, size) for number in range(parts)]
+        return pa.concat_tables(map_parts(partial(parse_table, self.rules, self._rates_topic), slices))
 
     def plan(self, records: DataFrame) -> DataFrame:
         """Parse records whenever the frame is computed.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ from lakehouse.contracts.table import GONE, Table
 from lakehouse.frames import settle
 from lakehouse.instants import as_utc, from_micros, to_micros
 from lakehouse.rows import Rows, union
+from lakehouse.worker_pool import count_parts, map_parts, split_by_key
 from silver.visitor_arrow import EVENT_TYPES
 from silver.visitor_worker import EVENT, FIELDS, FoldPartition
 
@@ -116,7 +117,13 @@ def fold_events(
     if isinstance(together, DataFrame):
         by_visitor = together.repartition("visitor_id").sortWithinPartitions("visitor_id", "at")
         return by_visitor.mapInArrow(fold, _OUTPUT)
-    in_order = together.sort_by([("visitor_id", "ascending"), ("at", "ascending")])
+    parts = split_by_key({"rows": together}, "visitor_id", count_parts(together.num_rows))
+    folded = [each for each in map_parts(partial(_fold_part, fold), parts) if each.num_rows]
+    return pa.concat_tables(folded) if folded else pa.table({})
+
+
+def _fold_part(fold: FoldPartition, part: Mapping[str, pa.Table]) -> pa.Table:
+    in_order = part["rows"].sort_by([("visitor_id", "ascending"), ("at", "ascending")])
     batches = list(fold(iter(in_order.combine_chunks().to_batches())))
     return pa.Table.from_batches(batches) if batches else pa.table({})
 

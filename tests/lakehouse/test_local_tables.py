@@ -143,6 +143,7 @@ def test_a_table_with_other_features_is_left_to_spark(spark: SparkSession, tmp_p
     lake = Lakehouse(spark.newSession(), settle_in(spark, tmp_path), "test")
     lake.append(CONVERSIONS.name, table_of(CONVERSIONS, [{"conversion_id": "1", "converted_at": START}]))
     assert lake.local.of(CONVERSIONS.name) is not None
+    lake.read(CONVERSIONS.name)  # known to Spark from here
     lake.spark.sql(
         f"ALTER TABLE {CONVERSIONS.name} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
     )

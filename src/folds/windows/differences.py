@@ -1,6 +1,6 @@
 """Differences: what visitors' new minutes change in the windows that they lie in."""
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple
@@ -38,8 +38,11 @@ class Cell(NamedTuple):
     channel: Channel
 
 
-Differences = dict[Cell, list[int | Decimal]]
-"""By cell, distinct visitors and what `ADDED` names, as differences; several of one cell add up."""
+Sums = list[int | Decimal]
+"""Distinct visitors, and what `ADDED` names."""
+
+Differences = dict[Cell, Sums]
+"""Sums by cell, as differences; several of one cell add up."""
 
 
 def window_differences(by_visitor: Mapping[str, Sequence[Minute]], windows: Iterable[Windows]) -> Differences:
@@ -55,17 +58,16 @@ def window_differences(by_visitor: Mapping[str, Sequence[Minute]], windows: Iter
     found: Differences = defaultdict(_nothing)
     sums = _sum_new(minute for theirs in by_visitor.values() for minute in theirs)
     for kind in windows:
-        for (minute, channel), added in sums.items():
-            for span in kind.spans_of(kind.bucket_of(minute)):
-                for each in _channels(channel):
-                    _add(found[Cell(kind.kind, span, each)], added)
+        for channel, by_minute in sums.items():
+            for span, added in _sum_by_window(by_minute, kind).items():
+                _add(found[Cell(kind.kind, span, channel)], added)
         for theirs in by_visitor.values():
             for cell, change in _visitor_changes(theirs, kind):
                 found[cell][0] += change
     return found
 
 
-def _nothing() -> list[int | Decimal]:
+def _nothing() -> Sums:
     return [0] * len(ADDED) + [_NONE]
 
 
@@ -73,18 +75,44 @@ def _channels(channel: Channel) -> tuple[Channel, ...]:
     return (None,) if channel is None else (None, channel)
 
 
-def _sum_new(minutes: Iterable[Minute]) -> dict[tuple[int, Channel], list[int | Decimal]]:
-    """Sums of new minutes over visitors, by minute and channel."""
-    sums: dict[tuple[int, Channel], list[int | Decimal]] = defaultdict(_nothing)
+def _sum_new(minutes: Iterable[Minute]) -> dict[Channel, dict[int, Sums]]:
+    """Sums of new minutes over visitors, by channel and minute."""
+    sums: dict[Channel, dict[int, Sums]] = defaultdict(lambda: defaultdict(_nothing))
     for row in minutes:
         if row.is_new:
-            _add(sums[row.minute, row.channel], (0, *row.added))
+            for channel in _channels(row.channel):
+                _add(sums[channel][row.minute], (0, *row.added))
     return sums
 
 
-def _add(sums: list[int | Decimal], added: Iterable[int | Decimal]) -> None:
+def _sum_by_window(by_minute: Mapping[int, Sums], kind: Windows) -> Mapping[Span, Sums]:
+    """Sums by window; of windows that overlap, each is the one before it, moved on by a slide."""
+    buckets: dict[int, Sums] = defaultdict(_nothing)
+    for minute, added in by_minute.items():
+        _add(buckets[kind.bucket_of(minute)], added)
+    if kind.count == 1:
+        return {span: buckets[bucket] for bucket in buckets for span in kind.spans_of(bucket)}
+    found: dict[Span, Sums] = {}
+    inside, sums = deque[int](), _nothing()
+    coming = deque(sorted(buckets))
+    for span in sorted({span for bucket in buckets for span in kind.spans_of(bucket)}):
+        while inside and inside[0] < span[0]:
+            _subtract(sums, buckets[inside.popleft()])
+        while coming and coming[0] < span[1]:
+            inside.append(coming.popleft())
+            _add(sums, buckets[inside[-1]])
+        found[span] = list(sums)
+    return found
+
+
+def _add(sums: Sums, added: Iterable[int | Decimal]) -> None:
     for place, amount in enumerate(added):
         sums[place] += amount
+
+
+def _subtract(sums: Sums, taken: Iterable[int | Decimal]) -> None:
+    for place, amount in enumerate(taken):
+        sums[place] -= amount
 
 
 def _visitor_changes(minutes: Sequence[Minute], kind: Windows) -> Iterable[tuple[Cell, int]]:

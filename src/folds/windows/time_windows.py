@@ -28,6 +28,11 @@ class TimeWindows:
     size: int
     slide: int
 
+    @property
+    def count(self) -> int:
+        """How many windows a slide lies in."""
+        return self.size // self.slide
+
     def bucket_of(self, minute: int) -> int:
         """Start of the slide that a minute lies in: all its minutes lie in the same windows."""
         return minute - minute % self.slide
@@ -48,6 +53,7 @@ class DayWindows:
 
     zone: str
     kind: str = "1 day"
+    count: int = 1
 
     def bucket_of(self, minute: int) -> int:
         """Start of the day that a minute lies in."""

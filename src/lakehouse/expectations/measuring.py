@@ -1,6 +1,6 @@
 """Counting what expectations ask for: one aggregate over one frame, however many they are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -39,18 +39,21 @@ class Measure:
         """
         return self._by_expectation(frame.agg(*self._columns).collect()[0], parameters) if self._sql else {}
 
-    def count_in(self, connection: Any, rows: str, parameters: Mapping[str, int] | None = None) -> Counts:
+    def count_in(
+        self, connection: Any, parts: Iterable[str], parameters: Mapping[str, int] | None = None
+    ) -> Counts:
         """Count rows in DuckDB.
 
         Args:
             connection: of `lakehouse.duckdb_sql.connect`.
-            rows: a query of them, with the columns that `count` wants.
+            parts: queries of them, with the columns that `count` wants; each is run before the next is taken.
             parameters: as of `count`.
         """
         if not self._sql:
             return {}
-        query = f"SELECT {', '.join(map(requoted, self._sql))} FROM ({rows})"
-        found = [count or 0 for count in connection.execute(query).fetchall()[0]]  # null where no row is
+        counts = ", ".join(map(requoted, self._sql))
+        rows = (connection.execute(f"SELECT {counts} FROM ({part})").fetchall()[0] for part in parts)
+        found = [sum(count or 0 for count in column) for column in zip(*rows, strict=True)]  # null of no row
         return self._by_expectation(found, parameters)
 
     def _by_expectation(self, found: Sequence[int], parameters: Mapping[str, int] | None) -> Counts:

@@ -1,0 +1,39 @@
+"""Tables of a warehouse in a folder, created and given new columns without a Spark job."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from deltalake import DeltaTable, Field, Schema
+
+from lakehouse.contracts.arrow import arrow_schema
+from lakehouse.contracts.table import Table
+
+
+def ensure_table(folder: Path, table: Table, properties: Mapping[str, str]) -> bool:
+    """Create a table if it isn't there, and add the columns that it lacks.
+
+    New columns are null in the rows that there are. A log without a commit, as a process leaves that was
+    killed while it created the table, counts as no table.
+
+    Args:
+        folder: where it is to be.
+        table: its contract.
+        properties: that a new one is given.
+
+    Returns:
+        False if a column has another type than the contract says: nothing is changed.
+    """
+    if not DeltaTable.is_deltatable(str(folder)):
+        partitions = list(table.partitioned_by)
+        DeltaTable.create(
+            str(folder), arrow_schema(table), "ignore", partitions, configuration=dict(properties)
+        )
+        return True
+    there = DeltaTable(folder)
+    wanted = Schema.from_arrow(arrow_schema(table)).fields
+    types = {field.name: field.type for field in there.schema().fields}
+    if any(field.name in types and types[field.name] != field.type for field in wanted):
+        return False
+    if missing := [Field(field.name, field.type) for field in wanted if field.name not in types]:
+        there.alter.add_columns(missing)
+    return True
