@@ -26,6 +26,8 @@ Spans = dict[TopicPartition, tuple[int, int]]
 def offset_spans(settings: Settings) -> Spans:
     """By subscribed partition: its first offset, and the one after its last; none of topics not there yet.
 
+    What a transaction that is still open has written, and all after it, lies behind the last.
+
     Raises:
         MillraceError: if no broker answers.
     """
@@ -42,7 +44,7 @@ def offset_spans(settings: Settings) -> Spans:
 
 
 def count_records(settings: Settings, place: TopicPartition, first: int, end: int) -> int:
-    """How many records Kafka has from one offset up to, and without, another.
+    """How many committed records Kafka has from one offset up to, and without, another.
 
     Raises:
         MillraceError: if no broker answers.
@@ -51,11 +53,13 @@ def count_records(settings: Settings, place: TopicPartition, first: int, end: in
     with _consumer(settings) as consumer:
         consumer.assign([place])
         consumer.seek(place, first)
-        while consumer.position(place) < end:
+        position = first
+        while position < end:
             records = consumer.poll(timeout_ms=10_000).get(place, [])
-            if not records:
-                break
             found += sum(record.offset < end for record in records)
+            before, position = position, consumer.position(place)
+            if position == before:  # nothing for ten seconds
+                break
     return found
 
 
@@ -63,7 +67,10 @@ def count_records(settings: Settings, place: TopicPartition, first: int, end: in
 def _consumer(settings: Settings) -> Iterator[KafkaConsumer]:
     try:
         consumer = KafkaConsumer(
-            bootstrap_servers=settings.bootstrap, request_timeout_ms=15_000, **client_options(settings)
+            bootstrap_servers=settings.bootstrap,
+            request_timeout_ms=15_000,
+            isolation_level="read_committed",
+            **client_options(settings),
         )
         try:
             yield consumer
@@ -102,7 +109,7 @@ def send_heartbeat(settings: Settings, at: datetime) -> None:
 
 
 def read_records(spark: SparkSession, settings: Settings, starting_offsets: str) -> DataFrame:
-    """The stream of records of the subscribed topics, headers included.
+    """The stream of committed records of the subscribed topics, headers included.
 
     By a pattern, since a topic that is named has to be there: one that is made later is found then.
     """
@@ -111,6 +118,7 @@ def read_records(spark: SparkSession, settings: Settings, starting_offsets: str)
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", settings.bootstrap)
         .option("subscribePattern", f"^(?:{pattern})$")
+        .option("kafka.isolation.level", "read_committed")
         .option("startingOffsets", starting_offsets)
         .option("includeHeaders", "true")
         .option("failOnDataLoss", "true")

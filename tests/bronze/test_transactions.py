@@ -1,0 +1,100 @@
+"""Records of aborted transactions are nowhere, and the audit misses none of them."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from kafka import KafkaProducer
+from kafka.admin import KafkaAdminClient, NewTopic
+from pyspark.sql import SparkSession
+
+from bronze.job import ingest
+from bronze.kafka import count_records, offset_spans
+from kit.pipeline import read_rows
+from kit.polling import eventually
+from kit.spark import settle_in
+from lakehouse.job import Run
+from lakehouse.settings import Settings
+from millrace.audit import run_audit
+
+_WRITE = """
+import sys
+from kafka import KafkaProducer
+bootstrap, topic = sys.argv[1:]
+producer = KafkaProducer(
+    bootstrap_servers=bootstrap, transactional_id=topic + "-killed", transaction_timeout_ms=3000
+)
+producer.init_transactions()
+producer.begin_transaction()
+for number in range(3):
+    producer.send(topic, b"killed", partition=0).get(30)
+print("written", flush=True)
+sys.stdin.read()
+"""
+
+
+def write_transaction(producer: KafkaProducer, topic: str, value: bytes, commit: bool) -> None:
+    """Three records in one transaction."""
+    producer.begin_transaction()
+    for _ in range(3):
+        producer.send(topic, value, partition=0)
+    producer.flush()
+    if commit:
+        producer.commit_transaction()
+    else:
+        producer.abort_transaction()
+
+
+def write_and_be_killed(bootstrap: str, topic: str) -> None:
+    """Three records by a process that is killed before it commits them."""
+    command = [sys.executable, "-c", _WRITE, bootstrap, topic]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"written\n"
+        process.kill()
+
+
+def end_of(settings: Settings) -> int:
+    return sum(end for _, end in offset_spans(settings).values())
+
+
+def test_aborted_records_are_nowhere_and_committed_ones_once(
+    spark: SparkSession, broker: Any, tmp_path: Path
+) -> None:
+    topic = f"events-{uuid4().hex}"
+    settings = settle_in(spark, tmp_path, kafka_bootstrap=broker.bootstrap, events_topic=topic)
+    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
+    admin.create_topics([NewTopic(topic, 1, 1)])
+    admin.close()
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=topic)
+
+    def bronze() -> list[bytes]:
+        ingest(Run("ingest", spark.newSession(), settings, once=True))
+        rows = read_rows(settings, "bronze.kafka_records", ("offset", "value"))
+        return [row["value"] for row in sorted(rows, key=lambda row: row["offset"])]
+
+    try:
+        producer.init_transactions()
+        write_transaction(producer, topic, b"first", commit=True)
+        write_transaction(producer, topic, b"aborted", commit=False)
+        assert bronze() == [b"first"] * 3
+
+        write_and_be_killed(broker.bootstrap, topic)
+        write_transaction(producer, topic, b"behind", commit=True)
+        open_at = end_of(settings)
+        assert bronze() == [b"first"] * 3  # what an open transaction has written may yet be committed
+        eventually(lambda: end_of(settings) > open_at, 60, "the broker to abort it")
+        assert bronze() == [b"first"] * 3 + [b"behind"] * 3
+    finally:
+        producer.close()
+
+    ((place, (first, end)),) = offset_spans(settings).items()
+    assert end > 12  # records and markers of all four transactions
+    assert count_records(settings, place, first, end) == 6
+    findings = list(run_audit(settings))
+    assert [str(finding) for finding in findings if not finding.is_right] == []
+    (of_topic,) = [finding.detail for finding in findings if finding.what == f"{topic}/0"]
+    assert of_topic.startswith("6 in bronze, ")
+    assert of_topic.endswith(" 0 lost")
