@@ -48,7 +48,7 @@ _ON_A_CLUSTER = {
 }
 
 
-_OF_TABLES = "spark.databricks.delta.properties.defaults."
+_OF_TABLES = "databricks.delta.properties.defaults"
 _THAT_ENDS = "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 _THAT_GOES_ON = (
     "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=2400 "
@@ -92,7 +92,7 @@ def build_session(
         _ON_A_CLUSTER | {"spark.executor.memory": settings.spark_memory} if settings.spark_master else _HERE
     )
     defaults = default_properties(settings.vacuum_retention).items()
-    tables = {_OF_TABLES + name.removeprefix("delta."): value for name, value in defaults}
+    tables = {f"spark.{_OF_TABLES}.{name.removeprefix('delta.')}": value for name, value in defaults}
     for name, value in {**_SESSION, **placed, **tables}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
