@@ -1,7 +1,5 @@
 """Reading and writing the published tables; but for compaction, nothing else in the house touches Delta."""
 
-import threading
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
@@ -25,9 +23,7 @@ from lakehouse.lookup import Lookup
 from lakehouse.merging import Scope
 from lakehouse.settings import Settings
 from lakehouse.spark_tables import SparkTables, settled_columns
-
-_LOCKS: dict[str, threading.RLock] = defaultdict(threading.RLock)
-_REWRITES: Counter[str] = Counter()
+from lakehouse.table_locks import TableLocks
 
 
 class Lakehouse:
@@ -60,6 +56,7 @@ class Lakehouse:
         self.in_one_file = False
         self._swap = CompareAndSwap(self.commits, job) if settings.catalog else None
         self._layer = ""
+        self._locks = TableLocks(settings.warehouse)
         self.local = LocalAccess(settings)
         self._declared = DeclaredTables(spark, settings, self.local)
         if settings.catalog:  # by SQL: the API would load the catalog under whichever session is active
@@ -106,7 +103,7 @@ class Lakehouse:
     def replace_where(self, name: str, condition: str, rows: DataFrame) -> None:
         """Put rows in the place of those that meet a condition, in SQL, in one commit."""
         self._write(name, rows, "overwrite", self._metadata(None), replaceWhere=condition)
-        _REWRITES[self._key(name)] += 1
+        self._locks.note_rewrite(name)
 
     def overwrite(self, name: str, rows: DataFrame, **told: int) -> None:
         """Swap all rows for others, in one commit. What other jobs wrote of theirs stays to be found."""
@@ -119,7 +116,7 @@ class Lakehouse:
             self._in_spark(name).overwrite(table, laid_out, metadata, transaction, self._folder(name))
 
         self._commit(name, write)
-        _REWRITES[self._key(name)] += 1
+        self._locks.note_rewrite(name)
 
     def apply(
         self, name: str, changes: DataFrame | pa.Table, upto: datetime, scope: Scope, **told: int
@@ -145,7 +142,7 @@ class Lakehouse:
                 self._in_spark(name).merge(table, self._frame(name, changes), scope, metadata, transaction)
 
         self._commit(name, write)
-        _REWRITES[self._key(name)] += 1
+        self._locks.note_rewrite(name)
 
     def filled_upto(self, name: str) -> datetime | None:
         """The ingest stamp up to which this job has filled a table, by the table's own commits."""
@@ -173,7 +170,7 @@ class Lakehouse:
 
         Other applications on a catalog are kept out by their commits: see `CompareAndSwap`.
         """
-        with _LOCKS[self._key(name)]:
+        with self._locks.lock(name):
             if self._swap:
                 self._swap.begin()
                 self._layer = TABLES[name].layer
@@ -186,7 +183,7 @@ class Lakehouse:
         """
         if self._swap:
             return self._swap.version(name, by_others=True)
-        return _REWRITES[self._key(name)]
+        return self._locks.rewrites(name)
 
     def _write(
         self,
@@ -216,7 +213,7 @@ class Lakehouse:
 
     def _apart_from_compaction(self, name: str) -> AbstractContextManager[object]:
         """Spark overwrites a commit made at the same moment; who rewrites a layer has locked it."""
-        return nullcontext() if TABLES[name].layer in LOCKS else _LOCKS[self._key(name)]
+        return nullcontext() if TABLES[name].layer in LOCKS else self._locks.lock(name)
 
     def _local_for(self, name: str, rows: DataFrame | pa.Table) -> LocalTables | None:
         self._declared.ensure(name)
@@ -229,9 +226,6 @@ class Lakehouse:
         self._declared.ensure(name)
         self._note(name)
         self.counter.add("table_reads")
-
-    def _key(self, name: str) -> str:
-        return f"{self.settings.warehouse}:{name}"
 
     def _folder(self, name: str) -> Path | None:
         return None if self.settings.catalog else self.settings.warehouse.joinpath(*name.split("."))
