@@ -177,7 +177,7 @@ URLS = st.builds(str.__add__, _SITES, _QUERY)
 NAMES = st.sampled_from(
     [
         *("Promotion Viewed", "Promotion Clicked", "Products Searched", "Product Clicked", "Order Completed"),
-        *("Order Refunded", "Signed Up", "order completed", "Order Completed "),
+        *("Order Refunded", "Order Cancelled", "Signed Up", "order completed", "Order Completed "),
     ]
 )
 MONEY = st.one_of(

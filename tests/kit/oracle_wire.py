@@ -162,7 +162,7 @@ def _whole(properties: object) -> str | None:
 
 def _read_role(kind: str | None, name: str | None, properties: Fields) -> Fields:
     fields: Fields = dict.fromkeys(
-        ("promotion_id", "query", "product_id", "goal", "order_id", "value", "currency")
+        ("promotion_id", "query", "product_id", "goal", "order_id", "refund_id", "value", "currency")
     )
     role = {"page": "page_view", "screen": "page_view", "identify": "identify"}.get(kind or "", "other")
     if name in ("Promotion Viewed", "Promotion Clicked") and some(properties.get("promotion_id")):
@@ -172,8 +172,12 @@ def _read_role(kind: str | None, name: str | None, properties: Fields) -> Fields
         role, fields["query"] = "search", some(properties.get("query"))
     if name == "Product Clicked":
         role, fields["product_id"] = "result_click", some(properties.get("product_id"))
-    if name in ("Order Completed", "Order Refunded", "Signed Up"):
+    if name in ("Order Completed", "Order Refunded", "Order Cancelled", "Signed Up"):
         role, fields["goal"] = "goal", name
+    if name == "Order Cancelled":
+        fields["order_id"] = some(properties.get("order_id"))
+    if name == "Order Refunded":
+        fields["refund_id"] = some(properties.get("refund_id"))
     if name in ("Order Completed", "Order Refunded"):
         fields["order_id"] = some(properties.get("order_id"))
         fields["currency"] = some(properties.get("currency"))

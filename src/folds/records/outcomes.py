@@ -51,6 +51,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     product_id: str | None
     goal: str | None
     order_id: str | None
+    refund_id: str | None
     value: Decimal | None
     currency: str | None
     properties: str | None

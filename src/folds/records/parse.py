@@ -125,6 +125,7 @@ def _fill_in(
         taken.get("product_id"),
         name if role == "goal" else None,
         taken.get("order_id"),
+        taken.get("refund_id"),
         _value(members, rule) if rule.money else None,
         taken.get("currency"),
         _whole(message.properties, members),

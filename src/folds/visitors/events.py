@@ -27,6 +27,7 @@ class Event(NamedTuple):
     product_id: str | None = None
     goal: str | None = None
     order_id: str | None = None
+    refund_id: str | None = None
     value: Decimal | None = None
     currency: str | None = None
     rules_version: str | None = None

@@ -48,6 +48,7 @@ EVENTS = Table(
         Column("product_id", "string", "product of a result click"),
         Column("goal", "string", "goal reached, if the event is one"),
         Column("order_id", "string", "order of a goal"),
+        Column("refund_id", "string", "refund of an order"),
         Column("value", "decimal(18,4)", "money, in `currency`; negative for a refund"),
         Column("currency", "string", "ISO 4217 code, as sent"),
         Column("properties", "string", "properties, whole, as JSON text"),

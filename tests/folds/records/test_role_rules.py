@@ -18,6 +18,7 @@ def test_tracks_have_the_roles_of_the_commerce_spec() -> None:
         "Product Clicked": "result_click",
         "Order Completed": "goal",
         "Order Refunded": "goal",
+        "Order Cancelled": "goal",
         "Signed Up": "goal",
     }
 
@@ -30,10 +31,14 @@ def test_a_refund_is_an_order_turned_round() -> None:
     order, refund = RULES.tracks["Order Completed"], RULES.tracks["Order Refunded"]
     takes = {"order_id": "order_id", "currency": "currency"}
     assert order == TrackRule("goal", takes=takes, money=("total", "revenue"))
+    takes |= {"refund_id": "refund_id"}
     assert refund == TrackRule("goal", takes=takes, money=("total", "revenue"), negate=True)
 
 
+def test_a_cancellation_has_no_money_of_its_own() -> None:
+    assert RULES.tracks["Order Cancelled"] == TrackRule("goal", takes={"order_id": "order_id"})
+
+
 def test_every_property_that_is_read_is_known() -> None:
-    assert RULES.properties == tuple(
-        sorted(("promotion_id", "query", "product_id", "order_id", "currency", "total", "revenue"))
-    )
+    of_order = ("order_id", "refund_id", "currency", "total", "revenue")
+    assert RULES.properties == tuple(sorted(("promotion_id", "query", "product_id", *of_order)))
