@@ -14,9 +14,8 @@ from pyspark.sql import functions as F
 from benchmarks.attribution_peer import StreamJoin
 from benchmarks.attribution_traffic import BATCH, END, LATEST, Month, sessions_of, stamp_of
 from benchmarks.bench import application, print_table, progress
-from folds.persons.refunds import load_refunds
 from gold.definitions import DEFINITIONS
-from gold.publish import Publish
+from gold.publish import Publish, PublishRules
 from lakehouse.batches import Batch
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS, VISITOR_MINUTES
 from lakehouse.contracts.silver import EVENTS, SESSIONS
@@ -48,7 +47,7 @@ class Bench:
             progress(f"{size} x: {month.visits:,} touches")
             run = Run("publish", spark, settings, once=True)
             self._fill(run, month)
-            process = Publish(run, lambda: load_refunds(settings.conf))
+            process = Publish(run, lambda: PublishRules.load(settings.conf))
             self._note(_OURS, size, lambda number: self._publish(run, process, month, number))
         with application() as (spark, settings):
             self._time_peer(spark, settings, size)

@@ -15,9 +15,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from benchmarks.bench import application, print_table, progress
-from folds.persons.refunds import load_refunds
 from gold import gate
-from gold.publish import Publish
+from gold.publish import Publish, PublishRules
 from lakehouse.batches import follow
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.job import Run
@@ -115,7 +114,7 @@ def main() -> int:
         warm = [5_000, 5_000]
         fill_bronze(spark, settings, [*warm, *sizes])
         run = Run("publish", spark.newSession(), settings, once=False)
-        process, before_gold = Publish(run, lambda: load_refunds(settings.conf)), gate.Gate(run)
+        process, before_gold = Publish(run, lambda: PublishRules.load(settings.conf)), gate.Gate(run)
         rows = []
         for number, size in enumerate([*warm, *sizes]):
             _through(spark, settings, number)

@@ -8,9 +8,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from folds.persons.fold import PersonRules
-from folds.persons.refunds import load_refunds
+from folds.persons.refunds import load_order_rules
 from folds.rule_numbers import load_rule_numbers
 from folds.visitors.rules import VisitorRules
+from gold.credit.bot_refunds import all_bot_refunds
 from gold.credit.credit_history import all_credit, with_person
 from gold.credit.dimensions import DimensionLoader, Dimensions
 from gold.credit.minute_fold import all_minute_changes
@@ -21,6 +22,7 @@ from gold.traffic import Traffic
 from lakehouse.contracts import Table
 from lakehouse.contracts.gold import (
     ATTRIBUTION,
+    BOT_REFUNDS,
     CAMPAIGN_PERFORMANCE,
     CONVERSIONS,
     FUNNEL,
@@ -31,7 +33,7 @@ from lakehouse.contracts.gold import (
     TRAILS,
     VISITOR_MINUTES,
 )
-from lakehouse.contracts.silver import IDENTITIES
+from lakehouse.contracts.silver import EVENTS, IDENTITIES, SESSIONS
 from lakehouse.frames import settle
 from lakehouse.grouped import Computed, Groups
 from lakehouse.instants import EPOCH, to_micros
@@ -59,19 +61,29 @@ class History:
         self._watermark: datetime = (last.watermark if last else None) or EPOCH
         loader = DimensionLoader(self._lake, run.settings.reporting_currency)
         self._dimensions: Dimensions = loader.load_all(self._watermark)
-        self._refunds = load_refunds(run.settings.conf)
+        self._orders = load_order_rules(run.settings.conf)
         numbers = load_rule_numbers(run.settings.conf)
-        self._visitor_rules = VisitorRules.of(numbers)
-        self._person_rules = PersonRules.of(numbers, self._dimensions.rates, self._refunds)
+        self._visitor_rules = VisitorRules.of(numbers, self._orders.refunds)
+        self._person_rules = PersonRules.of(numbers, self._dimensions.rates, self._orders)
 
     @cached_property
     def _visits(self) -> Computed:
-        return self._compute(all_visits(self._lake, self._dimensions, self._visitor_rules))
+        sessions, events = (
+            self._dimensions.people(self._lake.read(table.name)) for table in (SESSIONS, EVENTS)
+        )
+        return self._compute(all_visits(sessions, events, self._visitor_rules))
+
+    @cached_property
+    def _bot_refunds(self) -> Computed:
+        bots = all_bot_refunds(self._lake, self._dimensions, self._orders, self._visitor_rules)
+        return self._compute(bots)
 
     @cached_property
     def _credit(self) -> Computed:
         identities = self._lake.read(IDENTITIES.name)
         goals = with_person(self._visits.frame(GOAL).drop("person_id"), identities)
+        of_bots = self._bot_refunds.frame(GOAL).withColumn("person_id", F.lit(None).cast("string"))
+        goals = goals.unionByName(of_bots)
         touches = with_person(self.touches(), identities)
         watermark = to_micros(self._watermark)
         return self._compute(all_credit(goals, touches, watermark, self._person_rules))
@@ -79,6 +91,10 @@ class History:
     def touches(self) -> DataFrame:
         """gold.touches."""
         return self._visits.frame(TOUCHES.short_name).select(*TOUCHES.column_names)
+
+    def bot_refunds(self) -> DataFrame:
+        """gold.bot_refunds."""
+        return self._bot_refunds.frame(GOAL).select(*BOT_REFUNDS.column_names)
 
     def credit(self, table: Table) -> DataFrame:
         """gold.conversions, attribution or trails."""
@@ -111,7 +127,7 @@ class History:
     def daily(self, table: str) -> DataFrame:
         """A table that goes by day."""
         daily = Daily(self._lake, self._settings.business_time_zone)
-        return daily.compute(table, self._dimensions, self._refunds.values())
+        return daily.compute(table, self._dimensions, self._orders.orders)
 
     def _traffic(self) -> Traffic:
         return Traffic(self._lake, self._settings.business_time_zone)
@@ -139,6 +155,7 @@ DEFINITIONS = {
         _computed(partial(History.credit, table=ATTRIBUTION)), LOCK, (CAMPAIGN_PERFORMANCE.name,)
     ),
     TRAILS.name: Definition(_credit(TRAILS), LOCK),
+    BOT_REFUNDS.name: Definition(_computed(History.bot_refunds), LOCK),
     CONVERSIONS.name: Definition(_credit(CONVERSIONS), LOCK, (VISITOR_MINUTES.name, FUNNEL.name)),
     VISITOR_MINUTES.name: Definition(
         _computed(History.minutes), LOCK, put=lambda run, rows: History(run).put_minutes(rows)

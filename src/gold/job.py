@@ -1,7 +1,5 @@
 """The publish job: silver to gold."""
 
-from folds.persons.refunds import load_refunds
-from folds.rule_numbers import load_rule_numbers
 from gold.gate import Gate
 from gold.publish import Publish, PublishRules
 from lakehouse.batches import follow
@@ -12,7 +10,7 @@ from lakehouse.job import Run
 def publish(run: Run) -> None:
     """Keep conversions, their credit and what all visitors do in step with silver."""
     conf = run.settings.conf
-    process = Publish(run, lambda: PublishRules(load_rule_numbers(conf), load_refunds(conf)))
+    process = Publish(run, lambda: PublishRules.load(conf))
     gate = Gate(run)
     follow(
         run,

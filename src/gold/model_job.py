@@ -7,7 +7,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from folds.persons.refunds import load_refunds
 from folds.rule_numbers import load_rule_numbers
 from gold.model_runs import record_run
 from gold.passed import show_published
@@ -68,8 +67,8 @@ def _compute(run: Run) -> Computed | None:
 
 def _collect(run: Run, watermark: datetime, look_back: timedelta) -> tuple[PeriodPaths, ...]:
     """The paths of each period, on this machine: few, since people come in few ways."""
-    refunds = load_refunds(run.settings.conf)
-    conversions = run.lake.read(CONVERSIONS.name).where(~F.col("goal").isin(*refunds))
+    counted = F.coalesce("is_counted", F.lit(True))  # null in rows that are older than the column
+    conversions = run.lake.read(CONVERSIONS.name).where(counted)
     found = find_paths(
         run.lake.read(TOUCHES.name),
         conversions,

@@ -28,7 +28,7 @@ def find_paths(
 
     Args:
         touches: gold.touches.
-        conversions: gold.conversions without refunds.
+        conversions: rows of gold.conversions that count.
         identities: silver.identities.
         zone: the time zone that months go by.
         watermark: how far gold is complete.

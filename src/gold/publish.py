@@ -1,12 +1,14 @@
 """The publish job's micro-batch: what it changes in gold, and nothing else."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from folds.persons.fold import PersonRules
 from folds.persons.records import Touch
-from folds.rule_numbers import RuleNumbers
+from folds.persons.refunds import OrderRules, load_order_rules
+from folds.rule_numbers import RuleNumbers, load_rule_numbers
 from folds.visitors.rules import VisitorRules
 from gold.credit.affected_conversions import (
     AffectedConversions,
@@ -15,6 +17,7 @@ from gold.credit.affected_conversions import (
     find_affected,
 )
 from gold.credit.area import Area, load_area, new_moments
+from gold.credit.bot_refunds import new_bot_refunds, to_rows
 from gold.credit.credit_fold import CreditInput, credit_changes
 from gold.credit.dimensions import DimensionLoader, Dimensions
 from gold.credit.minute_fold import minute_changes, quarter_marks
@@ -24,7 +27,14 @@ from gold.summaries import Summaries
 from lakehouse.batches import Batch, Outcome
 from lakehouse.changed_rows import write_changes
 from lakehouse.contracts import TABLES
-from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS, VISITOR_MINUTES
+from lakehouse.contracts.gold import (
+    ATTRIBUTION,
+    BOT_REFUNDS,
+    CONVERSIONS,
+    TOUCHES,
+    TRAILS,
+    VISITOR_MINUTES,
+)
 from lakehouse.grouped import Computed, Groups
 from lakehouse.instants import EPOCH, to_micros
 from lakehouse.job import Run
@@ -39,11 +49,16 @@ class PublishRules:
 
     Args:
         numbers: of conf/rules.yml.
-        refunds: goal of a refund -> goal of the order it takes back.
+        orders: which goals reverse an order.
     """
 
     numbers: RuleNumbers
-    refunds: Mapping[str, str]
+    orders: OrderRules
+
+    @classmethod
+    def load(cls, conf: Path) -> "PublishRules":
+        """Read conf/."""
+        return cls(load_rule_numbers(conf), load_order_rules(conf))
 
 
 class Publish:
@@ -103,8 +118,8 @@ class _Round:
         self._source = Source(run.lake, on_driver=batch.rows < MANY)
         self._batch = batch
         self._dimensions = dimensions
-        self._visitor_rules = VisitorRules.of(rules.numbers)
-        self._person_rules = PersonRules.of(rules.numbers, dimensions.rates, rules.refunds)
+        self._visitor_rules = VisitorRules.of(rules.numbers, rules.orders.refunds)
+        self._person_rules = PersonRules.of(rules.numbers, dimensions.rates, rules.orders)
         self._may_be_broken_off = may_be_broken_off
 
     def publish(self, summarized: int) -> int:
@@ -115,14 +130,18 @@ class _Round:
         changes = Changes(
             area=area,
             goals=goals_of(visits.table(GOAL)),
+            bot_refunds=new_bot_refunds(self._lake, self._batch, self._dimensions, self._person_rules.orders),
             touched=_times_by_visitor(touched),
             dimensions=self._dimensions,
             look_back=self._person_rules.look_back,
+            orders=self._person_rules.orders,
         )
         affected = find_affected(self._lake, changes)
         credit = self._credit(affected, touched)
         rows = self._write(credit, ATTRIBUTION.name) + self._write(credit, TRAILS.name)
         self._write_minutes(area, visits, affected, credit, summarized)
+        if affected.bot_refunds:  # before the rows that they may have in gold.conversions go
+            self._lake.append(BOT_REFUNDS.name, to_rows(affected.bot_refunds), self._batch.upto)
         return rows + self._write(credit, CONVERSIONS.name) + self._write(visits, TOUCHES.name)
 
     def _compute(self, groups: Groups) -> Computed:

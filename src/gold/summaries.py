@@ -11,7 +11,7 @@ from datetime import datetime
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from folds.persons.refunds import load_refunds
+from folds.persons.refunds import load_order_rules
 from gold.credit.dimensions import DimensionLoader
 from gold.credit.minute_input import quarter_of
 from gold.daily.days import day_of
@@ -85,7 +85,7 @@ class Summaries:
         quarters = {quarter_of(minute) for minute in on_driver(distinct)["minute"].to_pylist()}
         if days := {day_of(quarter, zone) for quarter in quarters}:
             dimensions = self._dimensions.load_all(watermark)
-            orders = load_refunds(self._run.settings.conf).values()
+            orders = load_order_rules(self._run.settings.conf).orders
             self._daily.update(days, dimensions, orders, upto)
 
 

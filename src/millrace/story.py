@@ -6,7 +6,7 @@ from datetime import datetime
 import narwhals as nw
 
 from folds.persons.models import MODELS
-from folds.persons.refunds import load_refunds
+from folds.persons.refunds import load_order_rules
 from folds.rule_numbers import RuleNumbers, load_rule_numbers
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
@@ -19,7 +19,7 @@ class Story:
 
     Args:
         conversion: its row of gold.conversions.
-        anchor: the row whose touches count: its own, or that of the order which it takes back.
+        anchor: the row whose touches count: its own, or that of the order which it reverses.
         trail: rows of gold.trails, in order.
         numbers: of the rules in force.
         credits: by model, rows of gold.attribution, in order of position.
@@ -80,7 +80,7 @@ def _find(settings: Settings, wanted: str) -> Row:
 
 
 def _anchor(settings: Settings, conversion: Row) -> Row:
-    goal = load_refunds(settings.conf).get(conversion["goal"])
+    goal = load_order_rules(settings.conf).order_goal(conversion["goal"])
     if goal is None or conversion["order_id"] is None:
         return conversion
     same = (nw.col("goal") == goal) & (nw.col("order_id") == conversion["order_id"])

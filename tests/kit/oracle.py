@@ -153,7 +153,8 @@ class Oracle:
         events, sessions = (
             [row for row in rows if row["visitor_id"] not in bots] for rows in (self.events, self.sessions)
         )
-        return Gold(events, sessions, self.watermark or 0, self.rates)
+        of_bots = [event for event in self.events if event["visitor_id"] in bots]
+        return Gold(events, sessions, self.watermark or 0, self.rates, of_bots)
 
     @cached_property
     def windows(self) -> Windows:

@@ -3,12 +3,13 @@
 import hashlib
 import json
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 
 from kit.oracle_credit import MODELS, allocate, credit
 from kit.oracle_identities import worth
+from kit.oracle_refunds import ORDER, REFUND, REVERSALS, with_money
 from kit.oracle_trails import step_event, trail_of
 from kit.oracle_wire import DAY, MINUTE, SECOND, Fields
 
@@ -24,6 +25,8 @@ class Gold:
     sessions: list[Fields]
     watermark: int
     rates: list[Fields]
+    of_bots: list[Fields] = field(default_factory=list)
+    """Events of silver that are bots'."""
 
     @cached_property
     def persons(self) -> dict[str, str]:
@@ -97,19 +100,32 @@ class Gold:
     @cached_property
     def _conversions(self) -> dict[str, Fields]:
         found: dict[str, Fields] = {}
-        for event in sorted(self.events, key=when):
-            if event["goal"]:
-                found.setdefault(conversion_id(event), self._conversion(event))
-        return found
+        for event, person in sorted(self._goal_events, key=lambda each: when(each[0])):
+            found.setdefault(conversion_id(event), self._conversion(event, person))
+        rows = with_money(list(found.values()), self.rates)
+        return {row["conversion_id"]: row for row in rows}
 
-    def _conversion(self, event: Fields) -> Fields:
+    @property
+    def _goal_events(self) -> list[tuple[Fields, str]]:
+        """Goal events with whom they count for; of bots those that refund or cancel somebody's order."""
+        found = [(event, self.persons[event["visitor_id"]]) for event in self.events if event["goal"]]
+        whose: dict[str, str] = {}
+        for event, person in sorted(found, key=lambda each: when(each[0])):
+            if event["goal"] == ORDER and event["order_id"]:
+                whose.setdefault(event["order_id"], person)
+        reversing = [event for event in self.of_bots if event["goal"] in REVERSALS]
+        return found + [
+            (event, whose[event["order_id"]]) for event in reversing if event["order_id"] in whose
+        ]
+
+    def _conversion(self, event: Fields, person: str) -> Fields:
         return {
             "conversion_id": conversion_id(event),
             **{
                 name: event[name]
-                for name in ("event_id", "visitor_id", "goal", "order_id", "value", "currency")
+                for name in ("event_id", "visitor_id", "goal", "order_id", "refund_id", "value", "currency")
             },
-            "person_id": self.persons[event["visitor_id"]],
+            "person_id": person,
             "converted_at": event["event_time"],
             "reporting_value": worth(event["value"], event["currency"], event["event_time"], self.rates),
             "is_final": event["event_time"] <= self.watermark,
@@ -119,7 +135,9 @@ class Gold:
             "visit": self._visit(event),
         }
 
-    def _visit(self, event: Fields) -> Fields:
+    def _visit(self, event: Fields) -> Fields | None:
+        if event["visitor_id"] not in self._sessions_of:
+            return None  # a bot's
         session = self.session_of(event)
         return {
             "session_id": session["session_id"],
@@ -131,9 +149,9 @@ class Gold:
         }
 
     def _anchor(self, conversion: Fields) -> Fields:
-        """The conversion whose touches count: for a refund, its order."""
-        if conversion["goal"] == "Order Refunded" and conversion["order_id"]:
-            order = conversion_id({**conversion, "goal": "Order Completed"})
+        """The conversion whose touches count: for a refund or cancellation, its order."""
+        if conversion["goal"] in REVERSALS and conversion["order_id"]:
+            order = conversion_id({**conversion, "goal": ORDER})
             return self._conversions.get(order, conversion)
         return conversion
 
@@ -177,6 +195,7 @@ class Gold:
                     for name in ("touch_id", "touched_at", "channel", *_CAMPAIGN, "promotion_id")
                 },
                 "credit": shares[number],
+                "is_counted": conversion["is_counted"],
                 "credited_value": values[number],
                 "credited_reporting_value": reporting[number],
             }
@@ -212,7 +231,10 @@ def when(event: Fields) -> tuple[int, str]:
 
 def conversion_id(event: Fields) -> str:
     """The id a conversion has for good."""
-    order = event["order_id"]
+    order, refund = event["order_id"], event["refund_id"]
     parts = [event["goal"], "order" if order else "event", order or event["event_id"]]
+    if event["goal"] == REFUND:
+        is_named = order and refund
+        parts = [REFUND, "refund", order, refund] if is_named else [REFUND, "event", event["event_id"]]
     written = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(written.encode()).hexdigest()[:32]

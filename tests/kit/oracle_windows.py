@@ -11,6 +11,7 @@ from kit.oracle_wire import DAY, MINUTE, Fields
 _CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
 _HOUR = 60 * MINUTE
 _ZERO = Decimal("0.0000")
+_SUMS = ("events", "page_views", "sessions", "impressions", "clicks", "searches", "conversions")
 _STEPS = ("impression", "click", "visit", "search", "order")
 
 
@@ -35,17 +36,19 @@ class Windows:
                 cells[(*window, None)].append(fact)
                 if fact["channel"]:
                     cells[(*window, fact["channel"])].append(fact)
-        return [self._window(*window, facts) for window, facts in cells.items()]
+        rows = [self._window(*window, facts) for window, facts in cells.items()]
+        return [row for row in rows if row["events"] or row["value"]]
 
     @cached_property
     def _facts(self) -> list[Fields]:
         counted = {click["event_id"] for click in self.gold.counted_clicks}
         converting = {each["event_id"]: each for each in self.gold.conversions}
         starting = {session["first_event_id"] for session in self.gold.sessions}
-        return [
+        facts = [
             {
                 "at": event["event_time"],
                 "visitor": event["visitor_id"],
+                "events": 1,
                 "channel": self.gold.session_of(event)["channel"]
                 if event["type"] in ("page", "screen", "track")
                 else None,
@@ -54,23 +57,29 @@ class Windows:
                 "impressions": event["role"] == "impression",
                 "clicks": event["event_id"] in counted,
                 "searches": event["role"] == "search",
-                "conversions": event["event_id"] in converting,
+                "conversions": converting.get(event["event_id"], {}).get("is_counted", False),
                 "money": converting.get(event["event_id"], {}).get("reporting_value") or _ZERO,
             }
             for event in self.gold.events
         ]
+        bots = {event["event_id"] for event in self.gold.of_bots}
+        nothing = dict.fromkeys(_SUMS, 0)
+        return facts + [
+            {**nothing, "at": each["converted_at"], "visitor": None, "channel": None,
+             "money": each["reporting_value"] or _ZERO}
+            for name, each in converting.items()
+            if name in bots
+        ]  # fmt: skip
 
     def _window(self, kind: str, start: int, end: int, channel: str | None, facts: list[Fields]) -> Fields:
-        sums = ("page_views", "sessions", "impressions", "clicks", "searches", "conversions")
         money = sum((fact["money"] for fact in facts), _ZERO)
         return {
             "window_kind": kind,
             "window_start": start,
             "window_end": end,
             "channel": channel,
-            "events": len(facts),
-            "visitors": len({fact["visitor"] for fact in facts}),
-            **{name: sum(fact[name] for fact in facts) for name in sums},
+            "visitors": len({fact["visitor"] for fact in facts if fact["events"]}),
+            **{name: sum(fact[name] for fact in facts) for name in _SUMS},
             "value": money,
             "reporting_value": money if abs(money) < 10**14 else None,
             "is_complete": end <= self.gold.watermark,
@@ -101,7 +110,7 @@ class Windows:
                 **dict(zip(_CAMPAIGN, key[1:], strict=True)),
                 "model": model,
                 **{name: count[name] for name in ("impressions", "clicks", "visits")},
-                "conversions": sum(_units(row["credit"]) for row in earned[(*key, model)]) / 1e15,
+                "conversions": sum(_counted(row) for row in earned[(*key, model)]) / 1e15,
                 "credited_reporting_value": _fits(
                     sum((row["credited_reporting_value"] or _ZERO for row in earned[(*key, model)]), _ZERO)
                 ),
@@ -181,6 +190,6 @@ def _fits(money: Decimal) -> Decimal | None:
     return money if abs(money) < 10**14 else None
 
 
-def _units(credit: float) -> int:
+def _counted(row: Fields) -> int:
     """In whole numbers of 1e-15, as docs/rules.md has it, so that a sum is the same in whatever order."""
-    return int(credit * 1e15 + 0.5)
+    return int(row["credit"] * 1e15 + 0.5) if row["is_counted"] else 0

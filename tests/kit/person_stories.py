@@ -37,6 +37,8 @@ _KINDS = (
     ("track", "goal", "Order Completed"),
     ("track", "goal", "Order Completed"),
     ("track", "goal", "Order Refunded"),
+    ("track", "goal", "Order Refunded"),
+    ("track", "goal", "Order Cancelled"),
     ("track", "goal", "Signed Up"),
 )
 _CAMPAIGNS = ((None, None, None), (None, None, None), ("google", "cpc", "spring"), (None, "email", None))
@@ -49,9 +51,9 @@ _WORTH = ("0.9", "1.1523456789", "0.0000000001", "999999999")
 
 _EVENTS = st.lists(
     st.tuples(
-        *map(st.sampled_from, (_STEPS, "abc", _KINDS, ("u", "w", "b", None), ("p", "q"))),
+        *map(st.sampled_from, (_STEPS, "abcr", _KINDS, ("u", "w", "b", None), ("p", "q"))),
         *map(st.sampled_from, (_CAMPAIGNS, _CHANNELS, _URLS, _URLS, ("1", "1", "2", None))),
-        *map(st.sampled_from, (_VALUES, _CURRENCIES)),
+        *map(st.sampled_from, (_VALUES, _CURRENCIES, ("1", "2", None, None))),
     ),
     min_size=1,
     max_size=14,
@@ -104,8 +106,10 @@ def _event(
     order: str | None,
     value: str | None,
     currency: str | None,
+    refund: str | None,
 ) -> Fields:
     has_order = (kind[2] or "").startswith("Order")
+    has_money = has_order and kind[2] != "Order Cancelled"
     return {
         **dict(zip(("type", "role", "goal"), kind, strict=True)),
         **dict(zip(("campaign_source", "campaign_medium", "campaign_name"), campaign, strict=True)),
@@ -113,14 +117,15 @@ def _event(
         "event_time": at,
         "visitor_id": visitor,
         "user_id": user if kind[0] == "identify" else None,
-        "user_agent": None,
+        "user_agent": "Googlebot" if visitor == "r" else None,
         "channel": channel,
         "url": url,
         "referrer": referrer,
         "promotion_id": promotion if kind[1] in ("impression", "click") else None,
         "order_id": order if has_order else None,
-        "value": Decimal(value).quantize(Decimal("0.0001")) if has_order and value else None,
-        "currency": currency if has_order else None,
+        "refund_id": refund if kind[2] == "Order Refunded" else None,
+        "value": Decimal(value).quantize(Decimal("0.0001")) if has_money and value else None,
+        "currency": currency if has_money else None,
     }
 
 
@@ -130,7 +135,7 @@ def story_of(oracle: Oracle) -> PersonStory:
     touches = defaultdict(list)
     for touch in gold.touches:
         touches[gold.persons[touch["visitor_id"]]].append(_touch(touch))
-    goals = [_goal(gold, event) for event in gold.events if event["goal"]]
+    goals = [_goal(gold, event) for event in (*gold.events, *gold.of_bots) if event["goal"]]
     rates = [_tuple(Rate, rate) for rate in gold.rates]
     return PersonStory(gold, goals, dict(touches), rates)
 
@@ -143,11 +148,12 @@ def _touch(row: Fields) -> Touch:
 
 
 def _goal(gold: Gold, event: Fields) -> Goal:
+    visit = gold._visit(event)
     own = {
         "conversion_id": conversion_id(event),
-        "person_id": gold.persons[event["visitor_id"]],
+        "person_id": gold.persons.get(event["visitor_id"]),
         "converted_at": event["event_time"],
-        "visit": _tuple(Visit, gold._visit(event)),
+        "visit": visit and _tuple(Visit, visit),
         "rules_version": "of goal",
         "is_published": False,
     }

@@ -36,6 +36,8 @@ _KINDS = (
     "Order Completed",
     "Order Completed",
     "Order Refunded",
+    "Order Refunded",
+    "Order Cancelled",
     "Signed Up",
     "identify",
     "group",
@@ -97,7 +99,8 @@ def _properties(draw: st.DrawFn, kind: str) -> dict[str, Any]:
         money = draw(st.sampled_from(["total", "revenue"]))
         currency = draw(st.sampled_from(["EUR", "EUR", "eur", "USD", "usd", "GBP", "JPY", None]))
         order = draw(st.sampled_from(["1", "1", "2", None]))
-        return {"order_id": order, money: draw(_VALUES), "currency": currency}
+        more = {"refund_id": draw(st.sampled_from(["1", "2", None]))} if kind == "Order Refunded" else {}
+        return {"order_id": order, money: draw(_VALUES), "currency": currency, **more}
     return {"query": "boots", "product_id": "boot"}
 
 

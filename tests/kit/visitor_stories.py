@@ -29,6 +29,8 @@ _KINDS: tuple[Fields, ...] = (
     {"type": "track", "role": "result_click"},
     {"type": "track", "role": "goal", "goal": "Order Completed", "order_id": "1"},
     {"type": "track", "role": "goal", "goal": "Order Completed", "order_id": "ø\n2"},
+    {"type": "track", "role": "goal", "goal": "Order Refunded", "order_id": "1", "refund_id": "ø"},
+    {"type": "track", "role": "goal", "goal": "Order Refunded", "order_id": "1"},
     {"type": "track", "role": "goal", "goal": "Signed Up"},
 )  # fmt: skip
 _ORIGINS: tuple[Fields, ...] = (
@@ -39,7 +41,8 @@ _ORIGINS: tuple[Fields, ...] = (
 )
 _NOTHING: Fields = dict.fromkeys(
     ("name", "user_id", "user_agent", "url", "referrer", "campaign_source", "campaign_medium",
-     "campaign_name", "promotion_id", "query", "product_id", "goal", "order_id", "value", "currency")
+     "campaign_name", "promotion_id", "query", "product_id", "goal", "order_id", "refund_id", "value",
+     "currency")
 )  # fmt: skip
 
 

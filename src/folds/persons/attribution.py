@@ -17,7 +17,7 @@ _NO_TOUCH: tuple[None, ...] = (None,) * len(Touch._fields)
 
 
 def credit_touches(
-    journey: Journey, reporting_value: Decimal | None, numbers: ModelNumbers
+    journey: Journey, reporting_value: Decimal | None, numbers: ModelNumbers, is_counted: bool = True
 ) -> list[AttributionRow]:
     """Share a conversion's credit and values among its touches.
 
@@ -25,6 +25,7 @@ def credit_touches(
         journey: the conversion and its touches.
         reporting_value: its value in the reporting currency.
         numbers: of the rules.
+        is_counted: whether it counts as a conversion.
 
     Returns:
         Rows of gold.attribution, by model and position: credits sum to 1, credited values to the
@@ -45,7 +46,9 @@ def credit_touches(
         credits_ = share(given)
         values = split_value(value, credits_)
         reported = values if reporting_value == value else split_value(reporting_value, credits_)
-        by_touch = zip(of, repeat(model), *same, credits_, values, reported, versions, strict=False)
+        by_touch = zip(
+            of, repeat(model), *same, credits_, repeat(is_counted), values, reported, versions, strict=False
+        )
         rows.extend(map(AttributionRow._make, by_touch))
     return rows
 

@@ -70,6 +70,20 @@ class ExchangeRates:
         rate = self.rate_at(currency, at)
         return None if rate is None else _converted(value, rate.rate)
 
+    def value_in(self, currency: str | None, reporting_value: Decimal, at: int) -> Decimal:
+        """Convert a reporting value back, half up to four decimals.
+
+        Args:
+            currency: one that has a rate at that time, or the reporting currency.
+            reporting_value: not below 0.
+            at: microseconds since 1970.
+        """
+        rate = None if (currency or "").upper() == self._own else self.rate_at(currency, at)
+        if rate is None:
+            return reporting_value
+        units, divisor = int(reporting_value * _UNITS) * _RATE_UNITS, int(rate.rate.scaleb(_RATE_DIGITS))
+        return Decimal((2 * units + divisor) // (2 * divisor)).scaleb(-4)
+
 
 def _converted(value: Decimal, rate: Decimal) -> Decimal | None:
     exact = int(value * _UNITS) * int(rate.scaleb(_RATE_DIGITS))

@@ -16,7 +16,9 @@ class GoalGroups:
         self._parents: dict[tuple[str, str], tuple[str, str]] = {}
         for goal in goals:
             conversion = ("conversion", goal.conversion_id)
-            self._join(conversion, ("person", goal.person_id))
+            self._parents.setdefault(conversion, conversion)
+            if goal.person_id is not None:
+                self._join(conversion, ("person", goal.person_id))
             if goal.order_id is not None:
                 self._join(conversion, ("order", goal.order_id))
 

@@ -15,7 +15,7 @@ class Journey(NamedTuple):
 
     Args:
         conversion: whose credit is shared.
-        anchor: whose person's touches they are: the conversion, or the order that it takes back.
+        anchor: whose person's touches they are: the conversion, or the order that it reverses.
         touches: in order of time, then id; position 1 first.
     """
 
@@ -55,7 +55,7 @@ def build_journeys(
     ordered: dict[str, PersonTouches] = {}
     journeys = []
     for conversion, anchor in anchored:
-        person, at = anchor.person_id, anchor.converted_at
+        person, at = str(anchor.person_id), anchor.converted_at
         if person not in ordered:
             ordered[person] = PersonTouches(touches.get(person, ()))
         journeys.append(Journey(conversion, anchor, ordered[person].within(at - look_back, at)))

@@ -18,15 +18,18 @@ class Goal(NamedTuple):
 
     Args:
         conversion_id: the same for all goal events of one conversion.
+        person_id: who reached it; None for a bot's, which counts for the person of the order it reverses.
+        value: as sent; None as well where a published value follows from the order.
         is_published: read from gold.conversions, and not from the event and its session.
     """
 
     conversion_id: str
     event_id: str
     visitor_id: str
-    person_id: str
+    person_id: str | None
     goal: str
     order_id: str | None
+    refund_id: str | None
     converted_at: int
     value: Decimal | None
     currency: str | None
@@ -46,10 +49,14 @@ class ConversionRow(NamedTuple):
     person_id: str
     goal: str
     order_id: str | None
+    refund_id: str | None
     converted_at: int
     value: Decimal | None
     currency: str | None
     reporting_value: Decimal | None
+    over_refunded: bool
+    is_of_order: bool
+    is_counted: bool
     touches: int
     is_final: bool
     due_at: int | None
@@ -74,6 +81,7 @@ class AttributionRow(NamedTuple):
     campaign_name: str | None
     promotion_id: str | None
     credit: float
+    is_counted: bool
     credited_value: Decimal | None
     credited_reporting_value: Decimal | None
     rules_version: str | None

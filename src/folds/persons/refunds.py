@@ -1,11 +1,46 @@
-"""Which goals take others back: conf/roles.yml."""
+"""Refunds and cancellations: which goals give an order back, by conf/roles.yml, and of which order."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 
 
-def load_refunds(conf: Path) -> dict[str, str]:
-    """Read conf/roles.yml: goal of a refund -> goal of the order it takes back."""
+class OrderRules(NamedTuple):
+    """Goals that reverse an order, in part or as a whole: they count in money, never as conversions.
+
+    Args:
+        refunds: goal of a refund -> goal of its order. An order may have several, which all count.
+        cancellations: goal of a cancellation -> goal of its order. An order has one, of what is left of it.
+    """
+
+    refunds: Mapping[str, str]
+    cancellations: Mapping[str, str]
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """Goals that are orders."""
+        return tuple(sorted({*self.refunds.values(), *self.cancellations.values()}))
+
+    @property
+    def reversals(self) -> tuple[str, ...]:
+        """Goals that reverse an order."""
+        return tuple(sorted({*self.refunds, *self.cancellations}))
+
+    def order_goal(self, goal: str) -> str | None:
+        """The goal of the order that a goal reverses; None if it reverses none."""
+        return self.refunds.get(goal) or self.cancellations.get(goal)
+
+    def is_counted(self, goal: str) -> bool:
+        """Whether a goal counts as a conversion."""
+        return self.order_goal(goal) is None
+
+
+def load_order_rules(conf: Path) -> OrderRules:
+    """Read conf/roles.yml."""
     tracks = yaml.safe_load((conf / "roles.yml").read_text())["tracks"]
-    return {goal: rule["refunds"] for goal, rule in tracks.items() if "refunds" in rule}
+    refunds, cancellations = (
+        {goal: rule[key] for goal, rule in tracks.items() if key in rule} for key in ("refunds", "cancels")
+    )
+    return OrderRules(refunds, cancellations)

@@ -106,9 +106,10 @@ def find_credit_inputs(
         visitor: whose events they are.
         events: of whole sessions and minutes.
         sessions: those of the events.
-        rules: of impressions.
+        rules: of impressions, and which goals are refunds.
     """
     index = SessionIndex(sessions)
     touches = find_touches(events, sessions, rules.impressions)
     clicked = {touch.event_id for touch in touches if touch.kind == CLICK}
-    return CreditInputs(touches, read_goals(events, index), visitor_minutes(visitor, events, index, clicked))
+    goals = read_goals(events, index, rules.refunds)
+    return CreditInputs(touches, goals, visitor_minutes(visitor, events, index, clicked))

@@ -1,7 +1,7 @@
 """Goals: events that may be conversions, each with the session that holds it."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from decimal import Decimal
 from hashlib import sha256
 from typing import NamedTuple
@@ -29,6 +29,7 @@ class Goal(NamedTuple):
     visitor_id: str
     goal: str
     order_id: str | None
+    refund_id: str | None
     converted_at: int
     value: Decimal | None
     currency: str | None
@@ -38,20 +39,22 @@ class Goal(NamedTuple):
     rules_version: str | None
 
 
-def read_goals(events: Iterable[Event], sessions: SessionIndex) -> list[Goal]:
+def read_goals(events: Iterable[Event], sessions: SessionIndex, refunds: Set[str]) -> list[Goal]:
     """Each goal event of one visitor as a conversion of its own.
 
     Args:
         events: of one visitor; those with a goal count.
         sessions: those that hold them.
+        refunds: goals of which an order may have several.
     """
     return [
         Goal(
-            conversion_id(event.goal, event.order_id, event.event_id),
+            _conversion_id(event.goal, event, refunds),
             event.event_id,
             event.visitor_id,
             event.goal,
             event.order_id,
+            event.refund_id,
             event.event_time,
             event.value,
             event.currency,
@@ -65,9 +68,25 @@ def read_goals(events: Iterable[Event], sessions: SessionIndex) -> list[Goal]:
     ]
 
 
+def _conversion_id(goal: str, event: Event, refunds: Set[str]) -> str:
+    if goal in refunds:
+        return refund_conversion_id(goal, event.order_id, event.refund_id, event.event_id)
+    return conversion_id(goal, event.order_id, event.event_id)
+
+
 def conversion_id(goal: str, order: str | None, event: str) -> str:
     """Derived from goal and order, so that it outlives an earlier copy that comes late."""
-    parts = [goal, "event", event] if order is None else [goal, "order", order]
+    return _digest([goal, "event", event] if order is None else [goal, "order", order])
+
+
+def refund_conversion_id(goal: str, order: str | None, refund: str | None, event: str) -> str:
+    """Derived from goal, order and refund; without one of these from the event, which is a refund alone."""
+    if order is None or refund is None:
+        return conversion_id(goal, None, event)
+    return _digest([goal, "refund", order, refund])
+
+
+def _digest(parts: list[str]) -> str:
     text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
     return sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
 

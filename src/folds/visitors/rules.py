@@ -1,5 +1,6 @@
 """The rule numbers that visitor folds go by, in microseconds: converted once, not for each visitor."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -28,19 +29,21 @@ class ExposureRule(NamedTuple):
 
 
 class VisitorRules(NamedTuple):
-    """The session gap, and the rules of impressions and searches."""
+    """The session gap, the rules of impressions and searches, and which goals are refunds."""
 
     session_gap: int
     impressions: ExposureRule
     searches: ExposureRule
+    refunds: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, numbers: RuleNumbers) -> "VisitorRules":
-        """The rules that conf/rules.yml gives."""
+    def of(cls, numbers: RuleNumbers, refunds: Iterable[str] = ()) -> "VisitorRules":
+        """The rules that conf/rules.yml gives; refunds matter to goals alone."""
         gap, pause = numbers.session_gap // _MICROSECOND, numbers.click_pause // _MICROSECOND
         seen, searched = numbers.impression_span // _MICROSECOND, numbers.search_span // _MICROSECOND
         return cls(
             gap,
             ExposureRule("impression", "click", seen, pause, seen + pause),
             ExposureRule("search", "result_click", searched, 0, searched),
+            frozenset(refunds),
         )

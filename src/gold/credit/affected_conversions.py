@@ -9,7 +9,9 @@ import pyarrow as pa
 
 from folds.persons.exchange_rates import Rate
 from folds.persons.records import ConversionRow, Goal, Visit
+from folds.persons.refunds import OrderRules
 from gold.credit.area import Area
+from gold.credit.bot_refunds import find_bot_refunds
 from gold.credit.dimensions import Dimensions
 from lakehouse.arrow_frames import rows_of
 from lakehouse.arrow_times import in_micros
@@ -28,11 +30,14 @@ class AffectedConversions:
 
     Args:
         before: their published rows.
-        goals: what they may be of now: goal events in the area, and published rows of people; with person_id.
+        goals: what they may be of now: goal events in the area, and published rows; with person_id, but for
+            refunds and cancellations of bots.
+        bot_refunds: of these, those that are not in gold.bot_refunds yet.
     """
 
     before: list[ConversionRow]
     goals: list[Goal]
+    bot_refunds: list[Goal]
 
 
 @dataclass(frozen=True)
@@ -42,23 +47,27 @@ class Changes:
     Args:
         area: where it changes anything.
         goals: goal events there.
+        bot_refunds: refunds and cancellations of bots that the micro-batch brings.
         touched: visitor_id -> times of touches that came, went or are others now.
         dimensions: of the micro-batch.
         look_back: microseconds that a touch earns credit for.
+        orders: which goals reverse an order.
     """
 
     area: Area
     goals: Sequence[Goal]
+    bot_refunds: Sequence[Goal]
     touched: dict[str, list[int]]
     dimensions: Dimensions
     look_back: int
+    orders: OrderRules
 
 
 def find_affected(lake: Lakehouse, changes: Changes) -> AffectedConversions:
     """Find the conversions that may be others now.
 
     Those whose goal was reached; whose session may be another; whose person has other touches, or is another;
-    of bots; whose rate came; and what shares an order with one of these.
+    of bots; whose rate came; and what shares an order with one of these, as refunds do.
 
     Args:
         lake: the tables; of gold.conversions as it was before.
@@ -68,14 +77,15 @@ def find_affected(lake: Lakehouse, changes: Changes) -> AffectedConversions:
     visitors = {goal.visitor_id for goal in changes.goals} | changes.touched.keys()
     persons = dimensions.persons_of(visitors)
     found = {row.conversion_id: row for row in _directly_affected(lake, changes, persons)}
-    rows: list[Goal | ConversionRow] = [*changes.goals, *found.values()]
+    rows: list[Goal | ConversionRow] = [*changes.goals, *changes.bot_refunds, *found.values()]
     orders = {row.order_id for row in rows if row.order_id is not None}
     found |= {row.conversion_id: row for row in _of_orders(lake, orders, found.keys())}
     people = [row for row in found.values() if row.visitor_id not in dimensions.bots]
     persons |= dimensions.persons_of({row.visitor_id for row in people} - persons.keys())
     goals = [*changes.goals, *map(_as_goal, people)]
     named = [goal._replace(person_id=persons[goal.visitor_id]) for goal in goals]
-    return AffectedConversions(list(found.values()), named)
+    stored, new = _bot_refunds(lake, changes, orders, list(found.values()))
+    return AffectedConversions(list(found.values()), [*named, *stored, *new], new)
 
 
 def find_conversions(
@@ -96,6 +106,20 @@ def _rows(table: pa.Table) -> list[ConversionRow]:
     columns = [table[name].to_pylist() for name in CONVERSIONS.column_names]
     columns[_VISIT] = [None if visit is None else Visit(**visit) for visit in columns[_VISIT]]
     return [ConversionRow(*row) for row in zip(*columns, strict=True)]
+
+
+def _bot_refunds(
+    lake: Lakehouse, changes: Changes, orders: Collection[str], found: Sequence[ConversionRow]
+) -> tuple[list[Goal], list[Goal]]:
+    """Refunds and cancellations of bots: those known as such, and those of now or of who became one."""
+    bots = changes.dimensions.bots
+    rows = [row for row in found if row.visitor_id in bots and row.order_id is not None]
+    reversing = [row for row in rows if changes.orders.order_goal(row.goal)]
+    nobody = (_as_goal(row)._replace(person_id=None, visit=None, is_published=False) for row in reversing)
+    stored = find_bot_refunds(lake, orders) if bots else []
+    known = {goal.event_id for goal in stored}
+    new = {goal.event_id: goal for goal in (*nobody, *changes.bot_refunds) if goal.event_id not in known}
+    return stored, list(new.values())
 
 
 def _directly_affected(lake: Lakehouse, changes: Changes, persons: dict[str, str]) -> list[ConversionRow]:
@@ -170,5 +194,8 @@ def _is_valid(rate: Rate, currency: str, at: int) -> bool:
 
 
 def _as_goal(row: ConversionRow) -> Goal:
+    """A published row as the goal that it is of: what follows from an order is not the event's own."""
     fields = {name: getattr(row, name) for name in Goal._fields if name != "is_published"}
+    if row.is_of_order:
+        fields |= {"value": None, "currency": None}
     return Goal(**fields, is_published=True)

@@ -60,7 +60,7 @@ def credit_changes(
     if not affected.goals and not affected.before:
         return None
     groups = GoalGroups([*affected.goals, *map(_unnamed, affected.before)])
-    visitors = dimensions.visitors_of({goal.person_id for goal in affected.goals})
+    visitors = dimensions.visitors_of({goal.person_id for goal in affected.goals if goal.person_id})
     kinds: dict[str, Rows] = {
         "goal": local_rows([_GROUP, *_GOAL], _goal_rows(affected.goals, groups)),
         "change": local_rows(*_change_rows(given.touch_changes, visitors, groups)),

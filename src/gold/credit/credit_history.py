@@ -7,7 +7,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from folds.persons.fold import PersonRules, anchor_goals, credit_anchored
+from folds.persons.amounts import Amount
+from folds.persons.conversions import Anchored, anchor_conversions
+from folds.persons.fold import PersonRules, credit_anchored
 from folds.persons.records import Goal, Impression, Touch, Visit
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS
@@ -17,7 +19,16 @@ from lakehouse.rows import KEY
 TABLES = (CONVERSIONS, ATTRIBUTION, TRAILS)
 _COLUMNS = Goal._fields[:-1]
 _GOAL = pa.struct([arrow_schema(CONVERSIONS).field(name) for name in _COLUMNS])
-_PAIRS = pa.schema([pa.field("pair", pa.struct([pa.field("conversion", _GOAL), pa.field("anchor", _GOAL)]))])
+_AMOUNT = pa.struct([arrow_schema(CONVERSIONS).field(name) for name in Amount._fields])
+_PAIR = pa.struct(
+    [
+        pa.field("conversion", _GOAL),
+        pa.field("anchor", _GOAL),
+        pa.field("amount", _AMOUNT),
+        pa.field("is_counted", pa.bool_()),
+    ]
+)
+_PAIRS = pa.schema([pa.field("pair", _PAIR)])
 _ROWS = pa.schema([pa.field(table.short_name, pa.struct(list(arrow_schema(table)))) for table in TABLES])
 
 
@@ -37,7 +48,7 @@ def all_credit(goals: DataFrame, touches: DataFrame, watermark: int, rules: Pers
     """Compute credit of all goals.
 
     Args:
-        goals: every goal event, with person_id.
+        goals: every goal event, with person_id; null for what bots sent.
         touches: every touch, with person_id.
         watermark: in microseconds.
         rules: in force.
@@ -63,9 +74,9 @@ class _Anchors:
     def __call__(self, by_order: GroupedRows) -> Iterator[pa.RecordBatch]:
         groups = by_order.rows("goal", Goal, visit=Visit).values()
         rows = [
-            (conversion[:-1], anchor[:-1])
+            (each.conversion[:-1], each.anchor[:-1], *each[2:])
             for goals in groups
-            for conversion, anchor in anchor_goals(goals, self._rules)
+            for each in anchor_conversions(goals, self._rules.orders, self._rules.rates)
         ]
         yield batch_of_kind(_PAIRS, "pair", rows)
 
@@ -80,7 +91,8 @@ class _Credit:
     def __call__(self, groups: GroupedRows) -> Iterator[pa.RecordBatch]:
         touches = groups.rows("touch", Touch, impression=Impression)
         found: list[list[Any]] = [[], [], []]
-        for person, pairs in groups.rows("pair", _pair, conversion=_goal, anchor=_goal).items():
+        nested = {"conversion": _goal, "anchor": _goal, "amount": _amount}
+        for person, pairs in groups.rows("pair", Anchored, **nested).items():
             mine = {person: touches.get(person, ())}
             now = credit_anchored(pairs, mine, self._watermark, self._rules)
             found[0] += now.conversions
@@ -91,8 +103,8 @@ class _Credit:
                 yield batch_of_kind(_ROWS, kind, rows)
 
 
-def _pair(conversion: Goal, anchor: Goal) -> tuple[Goal, Goal]:
-    return conversion, anchor
+def _amount(**fields: Any) -> Amount:
+    return Amount(**fields)
 
 
 def _goal(**fields: Any) -> Goal:

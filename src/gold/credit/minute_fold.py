@@ -30,6 +30,7 @@ _CONVERSION = [
     pa.field(KEY, pa.string()),
     pa.field("minute", pa.int64()),
     pa.field("channel", pa.string()),
+    pa.field("is_counted", pa.bool_()),
     pa.field("value", pa.decimal128(38, 4)),
 ]
 _SPAN = [
@@ -45,7 +46,13 @@ def minute_changes(source: Source, given: MinuteInput) -> Groups:
     spans = [(visitor, *span, True) for visitor, theirs in given.area.spans.items() for span in theirs]
     spans += [(visitor, *span, False) for visitor, theirs in given.spots.items() for span in theirs]
     conversions = [
-        (row.visitor_id, minute_of(row.converted_at), row.visit and row.visit.channel, row.reporting_value)
+        (
+            row.visitor_id,
+            minute_of(row.converted_at),
+            row.visit and row.visit.channel,
+            row.is_counted is not False,  # null in rows that are older than the column
+            row.reporting_value,
+        )
         for row in given.conversions
     ]
     kinds = {
@@ -64,6 +71,7 @@ def all_minute_changes(lake: Lakehouse, minutes: DataFrame, conversions: DataFra
         key,
         F.date_trunc("minute", "converted_at").alias("minute"),
         F.col("visit.channel").alias("channel"),
+        "is_counted",
         F.col("reporting_value").cast("decimal(38,4)").alias("value"),
     )
     stored = lake.read(VISITOR_MINUTES.name).where(F.col("visitor_id").isNotNull())
@@ -102,9 +110,9 @@ def _fold_minutes(groups: GroupedRows) -> Iterator[pa.RecordBatch]:
         cells: dict[Cell, list[Any]] = defaultdict(lambda: [0] * (len(MEASURES) - 1) + [_NONE])
         for minute in now.get(visitor, ()):
             _add(cells[minute[:3]], minute[3:], 1)
-        for at, channel, value in conversions.get(visitor, ()):
+        for at, channel, is_counted, value in conversions.get(visitor, ()):
             cell = cells[visitor, at, channel]
-            cell[-2] += 1
+            cell[-2] += is_counted
             cell[-1] += value or _NONE
         _subtract_stored(cells, stored.get(visitor, ()), spans.get(visitor, ()))
         rows += [(*cell, *counts) for cell, counts in cells.items() if any(counts)]

@@ -26,7 +26,7 @@ class MinuteInput:
         area: in which all of a visitor's events are known.
         spots: by visitor_id, whole minutes elsewhere of which conversions alone may be others.
         conversions: that are, in the area and the spots.
-        new_bots: visitor_id of those whose minutes go.
+        new_bots: visitor_id of those whose minutes go, but for refunds that are left of them.
         minutes: what events come to in the area, as `gold.credit.visit_fold` gives it.
         quarters: starts of the quarters of an hour in which anything may have changed. No shorter, so that
             they are few; no longer, since days of some time zones begin at a quarter.
@@ -60,17 +60,18 @@ def minute_input(
     """
     replaced = {row.conversion_id for row, _ in changed}
     concerned = [row for row, _ in changed] + [row for row in before if row.conversion_id in replaced]
-    people = [
-        (row.visitor_id, row.converted_at) for row in concerned if row.visitor_id not in dimensions.bots
+    others = [
+        (row.visitor_id, row.converted_at) for row in concerned if row.visitor_id not in dimensions.new_bots
     ]
-    spots = _spots(people, area)
+    spots = _spots(others, area)
     known = {row.conversion_id: row for row in (*before, *_conversions_at(lake, spots))}
     current = [row for name, row in known.items() if name not in replaced]
     current += [row for row, is_deleted in changed if not is_deleted]
     inside = [
         row
         for row in current
-        if area.contains(row.visitor_id, row.converted_at)
+        if row.visitor_id in dimensions.new_bots  # a refund: all else of theirs goes
+        or area.contains(row.visitor_id, row.converted_at)
         or is_within(row.converted_at, spots.get(row.visitor_id, ()))
     ]
     times = [row.converted_at for row in (*before, *concerned)]

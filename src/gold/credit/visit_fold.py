@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from folds.persons.records import Goal, Impression, Touch, Visit
@@ -20,13 +21,12 @@ from lakehouse.arrow_times import in_micros
 from lakehouse.changed_rows import as_tuples, change_type
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.gold import CONVERSIONS, TOUCHES, VISITOR_MINUTES
-from lakehouse.contracts.silver import EVENTS, SESSIONS
+from lakehouse.contracts.silver import EVENTS
 from lakehouse.contracts.table import GONE
 from lakehouse.grouped import GroupedRows, Groups, batch_of_kind
 from lakehouse.lookup import Lookup
 from lakehouse.row_changes import RowDiff
 from lakehouse.rows import KEY, Source, union, with_key
-from lakehouse.tables import Lakehouse
 
 GOAL, MINUTE = "goal", "minute"
 _FIRST, _LAST = -(2**62), 2**62
@@ -63,10 +63,15 @@ def visit_changes(source: Source, area: Area, dimensions: Dimensions, rules: Vis
     return Groups(kinds, _VisitFold(rules), RESULT)
 
 
-def all_visits(lake: Lakehouse, dimensions: Dimensions, rules: VisitorRules) -> Groups:
-    """What the visits of all history come to, in the same form: every touch as one that comes."""
+def all_visits(sessions: DataFrame, events: DataFrame, rules: VisitorRules) -> Groups:
+    """What the visits of all history come to, in the same form: every touch as one that comes.
+
+    Args:
+        sessions: rows of silver.sessions.
+        events: rows of silver.events of the same visitors.
+        rules: of sessions, exposures and goals.
+    """
     key = F.col("visitor_id").alias(KEY)
-    sessions, events = (dimensions.people(lake.read(table.name)) for table in (SESSIONS, EVENTS))
     everything = sessions.select("visitor_id").union(events.select("visitor_id")).distinct()
     kinds = {
         "span": everything.select(key, F.lit(_FIRST).alias("low"), F.lit(_LAST).alias("high")),

@@ -11,7 +11,7 @@ def campaign_performance(_: Dialect) -> str:
 
     What no campaign and no promotion stands behind is a row of its own, without a name, so that a day's rows
     sum to all that was earned on it. Credits are summed as whole numbers of 1e-15: a sum of doubles would
-    depend on the order in which rows are read.
+    depend on the order in which rows are read. Refunds and cancellations are in the money alone.
     """
     models = ", ".join(f"('{model}')" for model in MODELS)
     seen = " UNION ALL ".join(
@@ -35,7 +35,8 @@ def campaign_performance(_: Dialect) -> str:
             FROM counted CROSS JOIN (VALUES {models}) AS models(model)
             UNION ALL
             SELECT day, {_campaign("promotion_id")}, model, 0, 0, 0,
-                CAST(FLOOR(credit * 1e15 + 0.5) AS BIGINT), credited_reporting_value
+                CASE WHEN is_counted IS NOT FALSE THEN CAST(FLOOR(credit * 1e15 + 0.5) AS BIGINT) ELSE 0 END,
+                credited_reporting_value
             FROM {{attribution}}
         )
         SELECT day, campaign_source, campaign_medium, campaign_name, model,

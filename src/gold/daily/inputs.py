@@ -48,7 +48,7 @@ class _Input:
 def _inputs(orders: tuple[str, ...]) -> dict[str, _Input]:
     """By the name that queries have for it."""
     who = ("visitor_id", "event_id")
-    credit = ("promotion_id", "model", "credit", "credited_reporting_value")
+    credit = ("promotion_id", "model", "credit", "is_counted", "credited_reporting_value")
     roles = ("impression", "page_view", "search")
     return {
         "events": _Input(EVENTS, (*who, "role", *_CAMPAIGN, "promotion_id"), ("role", roles)),

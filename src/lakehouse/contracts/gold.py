@@ -12,6 +12,7 @@ from lakehouse.contracts.table import Column, Table
 
 __all__ = [
     "ATTRIBUTION",
+    "BOT_REFUNDS",
     "CAMPAIGN_PERFORMANCE",
     "CHANNEL_CREDIT",
     "CONVERSIONS",
@@ -65,10 +66,14 @@ CONVERSIONS = Table(
         Column("person_id", "string", "who reached the goal, by identity"),
         Column("goal", "string", "goal reached"),
         Column("order_id", "string", "order, if it has one"),
+        Column("refund_id", "string", "refund of the order, if it has one"),
         Column("converted_at", "timestamp", "event time of the goal"),
-        Column("value", "decimal(18,4)", "money, in `currency`"),
+        Column("value", "decimal(18,4)", "money, in `currency`; negative for a refund or cancellation"),
         Column("currency", "string", "ISO 4217 code"),
         Column("reporting_value", "decimal(18,4)", "money, in the reporting currency; null without a rate"),
+        Column("over_refunded", "boolean", "a refund, up to which more was refunded than the order's value"),
+        Column("is_of_order", "boolean", "value and currency follow from the order: the event has no amount"),
+        Column("is_counted", "boolean", "counts as a conversion: refunds and cancellations are money alone"),
         Column("touches", "bigint", "touches in the look-back"),
         Column("is_final", "boolean", "the watermark has passed it"),
         Column("due_at", "timestamp", "watermark that makes it final; null once it is"),
@@ -100,6 +105,7 @@ ATTRIBUTION = Table(
         *_CAMPAIGN,
         Column("promotion_id", "string", "promotion of a click"),
         Column("credit", "double", "0 to 1; sums to 1 by conversion and model"),
+        Column("is_counted", "boolean", "of a conversion; false for credit of a refund or cancellation"),
         Column("credited_value", "decimal(18,4)", "sums to the conversion's value exactly"),
         Column("credited_reporting_value", "decimal(18,4)", "sums to its reporting value exactly"),
         _RULES_VERSION,
@@ -148,11 +154,33 @@ CHANNEL_CREDIT = Table(
     event_time="period_start",
 )
 
+BOT_REFUNDS = Table(
+    name="gold.bot_refunds",
+    grain="refund or cancellation that a bot sent",
+    key=("event_id",),
+    columns=(
+        Column("conversion_id", "string", "what it is in gold.conversions once its order is a person's"),
+        Column("event_id", "string", "UID of the event"),
+        Column("visitor_id", "string", "which bot"),
+        Column("goal", "string", "goal of the event"),
+        Column("order_id", "string", "order"),
+        Column("refund_id", "string", "refund of the order, if it has one"),
+        Column("converted_at", "timestamp", "event time"),
+        Column("value", "decimal(18,4)", "money as sent, in `currency`"),
+        Column("currency", "string", "ISO 4217 code"),
+        Column("url", "string", "page address"),
+        Column("referrer", "string", "address of the page before"),
+        _RULES_VERSION,
+    ),
+    event_time="converted_at",
+)
+
 LOCK = CONVERSIONS.name  # held while gold is written; each of its tables follows from others
 
 TABLES = (
     TOUCHES,
     CONVERSIONS,
+    BOT_REFUNDS,
     ATTRIBUTION,
     TRAILS,
     VISITOR_MINUTES,

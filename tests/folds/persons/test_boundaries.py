@@ -10,6 +10,7 @@ from folds.persons.exchange_rates import ExchangeRates, Rate
 from folds.persons.fold import PersonRows, PersonRules, fold_person
 from folds.persons.models import MODELS
 from folds.persons.records import AttributionRow, Goal, Impression, Touch, Visit
+from folds.persons.refunds import OrderRules
 from folds.rule_numbers import RuleNumbers
 
 DAY = 86_400_000_000  # microseconds
@@ -43,8 +44,7 @@ def touch(uid: str, at: int, channel: str = "Email", **more: Any) -> Touch:
 
 
 def fold(goals: list[Goal], *touches: Touch, person: str = "anna", watermark: int = NOON) -> PersonRows:
-    refunds = {REFUND: ORDER}
-    rules = PersonRules.of(RuleNumbers(), ExchangeRates(RATES, "EUR"), refunds)
+    rules = PersonRules.of(RuleNumbers(), ExchangeRates(RATES, "EUR"), OrderRules({REFUND: ORDER}, {}))
     return fold_person(goals, {person: touches}, watermark, rules)
 
 

@@ -12,12 +12,14 @@ from folds.persons.exchange_rates import ExchangeRates
 from folds.persons.fold import PersonRules, fold_person
 from folds.persons.models import MODELS
 from folds.persons.records import Goal, Touch
+from folds.persons.refunds import OrderRules
 from folds.rule_numbers import RuleNumbers
 from kit.oracle_wire import micros
 from kit.records import NOON
 
 CASES = yaml.safe_load(Path(__file__).with_name("credits.yml").read_text())
-RULES = PersonRules.of(RuleNumbers(), ExchangeRates([], "EUR"), {"Order Refunded": "Order Completed"})
+ORDERS = OrderRules({"Order Refunded": "Order Completed"}, {"Order Cancelled": "Order Completed"})
+RULES = PersonRules.of(RuleNumbers(), ExchangeRates([], "EUR"), ORDERS)
 Shares = dict[tuple[str, str], dict[str | None, Decimal | None]]
 
 

@@ -10,18 +10,19 @@ from hypothesis import strategies as st
 from folds.persons.exchange_rates import ExchangeRates
 from folds.persons.fold import PersonRows, PersonRules, fold_person
 from folds.persons.records import AttributionRow, ConversionRow, Goal, Impression, Touch, TrailRow, Visit
+from folds.persons.refunds import OrderRules
 from folds.rule_numbers import RuleNumbers
 from kit.oracle_credit import allocate
 from kit.person_stories import PersonStory, person_stories
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS
 from lakehouse.contracts.table import Table
 
-REFUNDS = {"Order Refunded": "Order Completed"}
+ORDERS = OrderRules({"Order Refunded": "Order Completed"}, {"Order Cancelled": "Order Completed"})
 STORIES = settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def rules_of(story: PersonStory) -> PersonRules:
-    return PersonRules.of(RuleNumbers(), ExchangeRates(story.rates, "EUR"), REFUNDS)
+    return PersonRules.of(RuleNumbers(), ExchangeRates(story.rates, "EUR"), ORDERS)
 
 
 def fold(story: PersonStory, chance: random.Random | None = None) -> PersonRows:

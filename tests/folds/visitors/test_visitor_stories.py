@@ -18,7 +18,7 @@ from kit.oracle_windows import Windows
 from kit.oracle_wire import MINUTE, Fields
 from kit.visitor_stories import DELAY, STORIES, Story, to_events
 
-RULES = VisitorRules.of(RuleNumbers())
+RULES = VisitorRules.of(RuleNumbers(), ["Order Refunded"])
 thousands = settings(max_examples=5_000, deadline=None, suppress_health_check=list(HealthCheck))
 
 
