@@ -125,10 +125,9 @@ def to_row(anchored: Anchored, touches: int, watermark: int) -> ConversionRow:
     """
     goal, amount = anchored.conversion, anchored.amount
     is_final = goal.converted_at <= watermark
+    named = (*goal[:3], goal.person_id or "", *goal[4:10])
     return ConversionRow(
-        *goal[:3],
-        goal.person_id or "",
-        *goal[4:10],
+        *named,
         amount.reporting_value,
         amount.over_refunded,
         amount.is_of_order,
@@ -141,3 +140,11 @@ def to_row(anchored: Anchored, touches: int, watermark: int) -> ConversionRow:
         goal.visit,
         goal.rules_version,
     )
+
+
+def to_goal(row: ConversionRow) -> Goal:
+    """The goal that a published row is of: a value that follows from the order is not the event's own."""
+    fields = {name: getattr(row, name) for name in Goal._fields if name != "is_published"}
+    if row.is_of_order:
+        fields |= {"value": None, "currency": None}
+    return Goal(**fields, is_published=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from folds.persons.conversions import to_goal
 from folds.persons.exchange_rates import Rate
 from folds.persons.records import ConversionRow, Goal, Visit
 from folds.persons.refunds import OrderRules
@@ -82,7 +83,7 @@ def find_affected(lake: Lakehouse, changes: Changes) -> AffectedConversions:
     found |= {row.conversion_id: row for row in _of_orders(lake, orders, found.keys())}
     people = [row for row in found.values() if row.visitor_id not in dimensions.bots]
     persons |= dimensions.persons_of({row.visitor_id for row in people} - persons.keys())
-    goals = [*changes.goals, *map(_as_goal, people)]
+    goals = [*changes.goals, *map(to_goal, people)]
     named = [goal._replace(person_id=persons[goal.visitor_id]) for goal in goals]
     stored, new = _bot_refunds(lake, changes, orders, list(found.values()))
     return AffectedConversions(list(found.values()), [*named, *stored, *new], new)
@@ -115,7 +116,7 @@ def _bot_refunds(
     bots = changes.dimensions.bots
     rows = [row for row in found if row.visitor_id in bots and row.order_id is not None]
     reversing = [row for row in rows if changes.orders.order_goal(row.goal)]
-    nobody = (_as_goal(row)._replace(person_id=None, visit=None, is_published=False) for row in reversing)
+    nobody = (to_goal(row)._replace(person_id=None, visit=None, is_published=False) for row in reversing)
     stored = find_bot_refunds(lake, orders) if bots else []
     known = {goal.event_id for goal in stored}
     new = {goal.event_id: goal for goal in (*nobody, *changes.bot_refunds) if goal.event_id not in known}
@@ -191,11 +192,3 @@ def _is_valid(rate: Rate, currency: str, at: int) -> bool:
     return (
         rate.currency == currency and rate.valid_from <= at and (rate.valid_to is None or at < rate.valid_to)
     )
-
-
-def _as_goal(row: ConversionRow) -> Goal:
-    """A published row as the goal that it is of: what follows from an order is not the event's own."""
-    fields = {name: getattr(row, name) for name in Goal._fields if name != "is_published"}
-    if row.is_of_order:
-        fields |= {"value": None, "currency": None}
-    return Goal(**fields, is_published=True)
