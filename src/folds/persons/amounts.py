@@ -113,7 +113,7 @@ class Balance:
         """In the order's currency; None if the order's value is not known, or a rate that it takes."""
         if self._total is None or self._order.value is None or not self._is_exact:
             return None
-        left = max(self._total - self._refunded, _NOTHING)
+        left = self._total - self._refunded
         if self._is_in_reporting:
             left = self._rates.value_in(self._order.currency, left, self._order.converted_at)
         return max(min(left, self._order.value), _NOTHING)

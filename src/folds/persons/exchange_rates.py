@@ -75,7 +75,7 @@ class ExchangeRates:
 
         Args:
             currency: one that has a rate at that time, or the reporting currency.
-            reporting_value: not below 0.
+            reporting_value: with four decimals.
             at: microseconds since 1970.
         """
         rate = None if (currency or "").upper() == self._own else self.rate_at(currency, at)

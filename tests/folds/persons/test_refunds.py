@@ -43,7 +43,7 @@ def event_of(row: dict[str, Any]) -> Event:
         order_id=None if order == "none" else order,
         refund_id=row.get("refund"),
         value=None if amount is None else Decimal(amount).quantize(Decimal("0.0001")),
-        currency=currency,
+        currency=row.get("in", currency),
     )
 
 
