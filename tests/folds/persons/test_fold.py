@@ -7,7 +7,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from folds.persons.conversions import to_goal
 from folds.persons.exchange_rates import ExchangeRates
 from folds.persons.fold import PersonRows, PersonRules, fold_person
 from folds.persons.records import AttributionRow, ConversionRow, Goal, Impression, Touch, TrailRow, Visit
@@ -15,6 +14,7 @@ from folds.persons.refunds import OrderRules
 from folds.rule_numbers import RuleNumbers
 from kit.oracle_credit import allocate
 from kit.person_stories import PersonStory, person_stories
+from kit.published_rows import publish_batches
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS
 from lakehouse.contracts.table import Table
 
@@ -106,18 +106,12 @@ def test_published_rows_stand_for_the_events_of_earlier_batches(
 ) -> None:
     goals = list(story.goals)
     chance.shuffle(goals)
-    there: dict[str, ConversionRow] = {}
-    of_bots: list[Goal] = []
-    for number in range(batches):
-        new = goals[number::batches]
-        orders = {goal.order_id or goal.conversion_id for goal in new}
-        same = [row for row in there.values() if (row.order_id or row.conversion_id) in orders]
-        known = [to_goal(row) for row in same if row.visitor_id != "r"]
-        rows = fold_person([*new, *known, *of_bots], story.touches, story.gold.watermark, rules_of(story))
-        there = {name: row for name, row in there.items() if row not in same}
-        there |= {row.conversion_id: row for row in rows.conversions}
-        of_bots += [goal for goal in new if goal.visitor_id == "r"]
-    assert sorted(there.values(), key=str) == sorted(fold(story).conversions, key=str)
+    rules, touches, watermark = rules_of(story), story.touches, story.gold.watermark
+    published = publish_batches(
+        (goals[number::batches] for number in range(batches)),
+        lambda some: fold_person(some, touches, watermark, rules),
+    )
+    assert sorted(published, key=str) == sorted(fold(story).conversions, key=str)
 
 
 def test_rows_have_the_columns_of_the_tables() -> None:

@@ -18,6 +18,7 @@ from folds.visitors.events import Event
 from folds.visitors.goals import read_goals
 from folds.visitors.sessions import SessionIndex
 from kit.oracle_wire import DAY, micros
+from kit.published_rows import publish_batches
 from kit.records import NOON
 from lakehouse.settings import load_settings
 
@@ -80,12 +81,12 @@ def _plain(amount: Decimal) -> str:
     return f"{amount.normalize() + 0:f}"
 
 
-@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("order", ["forwards", "backwards"])
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
-def test_by_hand(case: dict[str, Any], backwards: bool) -> None:
-    goals = goals_of(map(event_of, case["events"]))
+def test_by_hand(case: dict[str, Any], order: str) -> None:
+    goals = goals_of(map(event_of, case["events"]))[:: 1 if order == "forwards" else -1]
     rules = PersonRules.of(RuleNumbers(), rates_of(case), ORDERS)
-    found = fold_person(goals[::-1] if backwards else goals, {}, 0, rules)
+    found = fold_person(goals, {}, 0, rules)
     rows = {row.event_id: row for row in found.conversions}
     assert len(rows) == len(found.conversions)
     assert {uid: worth(row) for uid, row in rows.items()} == {
@@ -94,5 +95,7 @@ def test_by_hand(case: dict[str, Any], backwards: bool) -> None:
     assert sorted(uid for uid, row in rows.items() if row.over_refunded) == case.get("over", [])
     assert sum(row.is_counted for row in rows.values()) == case["conversions"]
     assert sum(row.reporting_value or 0 for row in rows.values()) == Decimal(str(case["net"]))
+    one_by_one = publish_batches([[goal] for goal in goals], lambda some: fold_person(some, {}, 0, rules))
+    assert sorted(one_by_one, key=str) == sorted(found.conversions, key=str)
     persons = {uid: rows[uid].person_id for uid in case.get("persons", {})}
     assert persons == case.get("persons", {})

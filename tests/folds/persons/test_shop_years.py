@@ -7,16 +7,16 @@ from decimal import ROUND_HALF_UP, Decimal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from folds.persons.conversions import to_goal
 from folds.persons.exchange_rates import ExchangeRates, Rate
 from folds.persons.fold import PersonRows, PersonRules, fold_person
-from folds.persons.records import ConversionRow, Goal, Touch
+from folds.persons.records import Goal, Touch
 from folds.persons.refunds import load_order_rules
 from folds.rule_numbers import RuleNumbers
 from folds.visitors.events import Event
 from folds.visitors.goals import read_goals
 from folds.visitors.sessions import SessionIndex
 from kit.oracle_wire import DAY
+from kit.published_rows import publish_batches
 from lakehouse.settings import load_settings
 
 ORDERS = load_order_rules(load_settings().conf)
@@ -138,18 +138,6 @@ def _touch(uid: str, day: int) -> Touch:
     return blank._replace(touch_id=uid, touched_at=NEW_YEAR + day * DAY, channel="Email")
 
 
-def in_batches(goals: list[Goal], batches: int, shop: Shop) -> list[ConversionRow]:
-    """What is published in the end: each batch folds what it brings with what is there of the same orders."""
-    there: dict[str, ConversionRow] = {}
-    for number in range(batches):
-        new = goals[number::batches]
-        orders_ = {goal.order_id for goal in new}
-        known = [to_goal(row) for row in there.values() if row.order_id in orders_]
-        there = {name: row for name, row in there.items() if row.order_id not in orders_}
-        there |= {row.conversion_id: row for row in fold([*new, *known], shop).conversions}
-    return list(there.values())
-
-
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(SHOPS, st.randoms(use_true_random=False), st.integers(1, 6))
 def test_a_years_net_value_is_what_arithmetic_gives(shop: Shop, chance, batches: int) -> None:
@@ -167,4 +155,6 @@ def test_a_years_net_value_is_what_arithmetic_gives(shop: Shop, chance, batches:
         assert sum(row.credited_reporting_value for row in credited) == net
         counted = sum(row.credit for row in credited if row.is_counted)
         assert round(counted, 9) == len(shop.orders)
-    assert sorted(in_batches(goals, batches, shop), key=str) == sorted(whole.conversions, key=str)
+    parts = (goals[number::batches] for number in range(batches))
+    published = publish_batches(parts, lambda some: fold(some, shop))
+    assert sorted(published, key=str) == sorted(whole.conversions, key=str)
