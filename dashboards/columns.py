@@ -63,11 +63,11 @@ COLUMNS: dict[str, dict[str, Type]] = {
         **_all(_TIME, "touched_at"),
     },
     "gold.conversions": {
-        **_all(_TEXT, "conversion_id event_id visitor_id person_id goal order_id currency"),
+        **_all(_TEXT, "conversion_id event_id visitor_id person_id goal order_id refund_id currency"),
         **_all(_TIME, "converted_at"),
         **_all(_MONEY, "value reporting_value"),
         **_all(_COUNT, "touches"),
-        **_all(pl.Boolean, "is_final"),
+        **_all(pl.Boolean, "is_final over_refunded"),
         "visit": _VISIT,
     },
     "gold.attribution": {
@@ -75,6 +75,7 @@ COLUMNS: dict[str, dict[str, Type]] = {
         **_all(pl.Int32, "position"),
         **_all(_TIME, "touched_at converted_at"),
         **_all(pl.Float64, "credit"),
+        **_all(pl.Boolean, "is_counted"),
         **_all(_MONEY, "credited_value credited_reporting_value"),
     },
     "gold.trails": {

@@ -22,19 +22,26 @@ def credited(ask: Ask, scope: Scope, by: str) -> pl.DataFrame:
         by: `channel` or `campaign`.
 
     Returns:
-        label, model, conversions (sum of credit), reporting_value; the most valuable label first.
+        label, model, conversions (sum of credit, without refunds and cancellations), reporting_value (with
+        them); the most valuable label first.
     """
     names = ("campaign_name", "promotion_id") if by == "campaign" or scope.campaigns else ()
-    columns = ("model", "channel", *names)
+    columns = ("model", "channel", "is_counted", *names)
     measures = (Measure("conversions", "sum", "credit"), *sums("credited_reporting_value"))
     query = Query("gold.attribution", columns, measures).one_of("channel", scope.channels)
     rows = ask(scope.within(query, "converted_at"))
     rows = scope.campaign_of(rows) if names else rows
     label = label_of(by).fill_null("unknown").alias("label")
     value = pl.col("credited_reporting_value").sum().cast(pl.Float64).alias("reporting_value")
-    summed = rows.group_by(label, "model").agg(pl.col("conversions").sum(), value)
+    counted = pl.col("conversions").filter(is_counted()).sum()
+    summed = rows.group_by(label, "model").agg(counted, value)
     most, most_credit = (pl.col(name).max().over("label") for name in ("reporting_value", "conversions"))
     return summed.sort(most, most_credit, "label", "model", descending=[True, True, False, False])
+
+
+def is_counted() -> pl.Expr:
+    """Whether credit is of a conversion, and not of a refund or cancellation; null in older rows."""
+    return pl.col("is_counted").fill_null(value=True)
 
 
 def label_of(by: str) -> pl.Expr:

@@ -8,6 +8,8 @@ from reading.lake import Ask
 from reading.query import Query
 from scope import Scope
 
+from figures.attribution import is_counted
+
 CONVERTED = "converted"
 NO_TOUCH = "no touch"
 ARROW = " › "
@@ -29,7 +31,7 @@ _DEEPEST = 3  # touches before a conversion that the flow shows
 
 @dataclass(frozen=True)
 class Journeys:
-    """Conversions of a period that are no refunds, by the way they came.
+    """Conversions of a period, without refunds and cancellations, by the way they came.
 
     Args:
         conversions: how many.
@@ -60,12 +62,14 @@ def journeys(ask: Ask, scope: Scope) -> Journeys:
         "touched_at",
         "converted_at",
         "channel",
+        "is_counted",
         "credited_reporting_value",
     )
     names = ("campaign_name", "promotion_id") if scope.campaigns else ()
     query = Query("gold.attribution", (*columns, *names), limit=_MOST_ROWS)
     rows = ask(scope.within(query.only("model", "=", "linear"), "converted_at"))
     cut = rows.height == _MOST_ROWS
+    rows = rows.filter(is_counted())
     if scope.channels or scope.campaigns:
         chosen = scope.campaign_of(rows) if scope.campaigns else rows
         of_channels = pl.col("channel").is_in(scope.channels) if scope.channels else pl.lit(value=True)
@@ -74,7 +78,7 @@ def journeys(ask: Ask, scope: Scope) -> Journeys:
 
 
 def _by_conversion(rows: pl.DataFrame) -> pl.DataFrame:
-    """conversion_id, channels (earliest first), reporting_value, waited; no refunds."""
+    """conversion_id, channels (earliest first), reporting_value, waited."""
     channel = pl.when(pl.col("position") == 0).then(pl.lit(NO_TOUCH)).otherwise("channel")
     told = rows.select(
         "conversion_id",
@@ -83,7 +87,7 @@ def _by_conversion(rows: pl.DataFrame) -> pl.DataFrame:
         channel.fill_null("unknown").alias("way"),
         (pl.col("converted_at") - pl.col("touched_at")).alias("waited"),
     )
-    ways = (
+    return (
         told.sort("position")
         .group_by("conversion_id")
         .agg(
@@ -92,7 +96,6 @@ def _by_conversion(rows: pl.DataFrame) -> pl.DataFrame:
             waited=pl.col("waited").max(),
         )
     )
-    return ways.filter(pl.col("reporting_value") >= 0)
 
 
 def _summed(ways: pl.DataFrame, cut: bool) -> Journeys:

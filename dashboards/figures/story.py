@@ -17,10 +17,12 @@ _CONVERSION = (
     "person_id",
     "goal",
     "order_id",
+    "refund_id",
     "converted_at",
     "value",
     "currency",
     "reporting_value",
+    "over_refunded",
     "touches",
     "is_final",
 )
@@ -45,7 +47,7 @@ class Story:
 
     Args:
         conversion: its row of gold.conversions.
-        anchor: the row whose touches count: its own, or that of the order which it takes back.
+        anchor: the row whose touches count: its own, or that of the order which it reverses.
         trail: rows of gold.trails, in order.
         credits: by model, rows of gold.attribution, in order of position.
         kinds: by touch, `click` or `visit`.
@@ -106,7 +108,7 @@ def _kinds(ask: Ask, credits_: list[Row]) -> dict[str, str]:
 
 
 def _anchor(ask: Ask, conversion: Row, trail: list[Row]) -> Row:
-    """The order that a refund takes back: its goal stands in the trail, tied by `order`."""
+    """The order that a refund or cancellation reverses: its goal stands in the trail, tied by `order`."""
     order = next((step for step in trail if step["matched_on"] == "order"), None)
     if order is None:
         return conversion

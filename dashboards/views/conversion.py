@@ -84,6 +84,7 @@ def _head(told: Story) -> None:
     facts = {
         "Goal": row["goal"],
         "Order": row["order_id"],
+        **({"Refund": row["refund_id"]} if row["refund_id"] else {}),
         "When": utc(row["converted_at"]),
         "Person": row["person_id"],
         "Worth": _worth(told),
@@ -96,7 +97,9 @@ def _head(told: Story) -> None:
                 st.text(plain_text(value))
     if told.anchor is not row:
         at = utc(told.anchor["converted_at"])
-        st.text(f"It takes back from the touches of its order of {at}.")
+        st.text(f"It takes back from the touches of its order of {at}, and counts in money alone.")
+    if row["over_refunded"]:
+        st.text("With it, more has been refunded than the order was worth.")
 
 
 def _worth(told: Story) -> str:

@@ -20,7 +20,7 @@ def body(look: Look, scope: Scope) -> None:
     number, share = placing.locale().number, placing.locale().share
     placing.metrics(
         {
-            "Conversions": (number(found.conversions), "Without refunds."),
+            "Conversions": (number(found.conversions), "Without refunds and cancellations."),
             "Touches each": (number(found.touches, 1), "Touches in the 30 days before, on average."),
             "With one touch at most": (
                 share(found.single / found.conversions if found.conversions else None),

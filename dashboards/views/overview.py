@@ -53,7 +53,7 @@ def _figures(look: Look, scope: Scope, before: Scope | None) -> None:
     now = look.figure(traffic.totals, scope)
     then = None if before is None else look.figure(traffic.totals, before)
     number = placing.locale().number
-    unvalued = f" {number(now.without_rate)} conversions have no exchange rate and are left out."
+    unvalued = f" {number(now.without_rate)} amounts have no exchange rate and are left out."
     is_day = scope.period.length <= _DAY
     against = "the same time the day before" if is_day else "as long a time before"
 
@@ -67,7 +67,7 @@ def _figures(look: Look, scope: Scope, before: Scope | None) -> None:
             "Visitors, last hour": _visitors(look, scope),
             "Events": counted("events", "Events of people, copies left out."),
             "Sessions": counted("sessions", "Sessions started; 30 minutes of quiet end one."),
-            "Conversions": counted("conversions", "Goals reached; an order counts once."),
+            "Conversions": counted("conversions", "Goals reached; an order counts once, a refund never."),
             f"Value ({sources.CURRENCY})": counted(
                 "reporting_value",
                 "Worth of the conversions, refunds taken off." + (unvalued if now.without_rate else ""),

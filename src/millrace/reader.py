@@ -65,7 +65,7 @@ def rows_by_topic(settings: Settings) -> dict[str, dict[str, int]]:
 
 
 def without_rate(settings: Settings) -> int:
-    """Conversions with a value that nothing is known to turn into the reporting currency."""
+    """Conversions and refunds with a value that no rate turns into the reporting currency."""
     conversions = scan(settings, "gold.conversions")
     if conversions is None:
         return 0

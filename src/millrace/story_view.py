@@ -51,6 +51,7 @@ def _plain(value: Any) -> Any:
 def _head(story: Story, currency: str) -> Iterator[RenderableType]:
     told = story.conversion
     order = f", order {told['order_id']}" if told["order_id"] else ""
+    order += f", refund {told['refund_id']}" if told.get("refund_id") else ""
     yield Text.assemble((f"{told['goal']}{order}", "bold"), f"  {_time(told['converted_at'])}")
     person = f"person {told['person_id']}, visitor {told['visitor_id']}, event {told['event_id']}"
     state = "final" if told["is_final"] else "may still change: the watermark has not passed it"
@@ -58,7 +59,12 @@ def _head(story: Story, currency: str) -> Iterator[RenderableType]:
     yield Text(_worth(story, currency))
     if story.anchor is not story.conversion:
         at = _time(story.anchor["converted_at"])
-        yield Text(f"It takes back from the touches of its order, {story.anchor['goal']} of {at}.")
+        yield Text(
+            f"It takes back from the touches of its order, {story.anchor['goal']} of {at}, "
+            "and counts in money alone."
+        )
+    if told.get("over_refunded"):
+        yield Text("With it, more has been refunded than the order was worth.")
 
 
 def _worth(story: Story, currency: str) -> str:

@@ -108,7 +108,7 @@ def test_campaigns(open_page: Any, shop_home: Path, sql: Any) -> None:
     assert number(shown["Value credited (EUR)"]) == round(float(value), 2)
     assert number(shown["Click-through"]) == round(100 * clicks / seen, 1)
     assert page.dataframe[0].value["conversions"].sum() == pytest.approx(
-        sql("SELECT count(*) FROM gold.conversions")[0][0]
+        sql("SELECT count(*) FROM gold.conversions WHERE goal IN ('Order Completed', 'Signed Up')")[0][0]
     )
 
 
@@ -118,7 +118,8 @@ def test_journeys(open_page: Any, shop_home: Path, sql: Any) -> None:
         "WITH j AS (SELECT conversion_id, sum(credited_reporting_value) AS value,"
         " string_agg(CASE position WHEN 0 THEN 'no touch' ELSE channel END, ' › ' ORDER BY position)"
         " AS path FROM gold.attribution WHERE model = 'linear' GROUP BY 1)"
-        " SELECT path, count(*), sum(value) FROM j WHERE coalesce(value, 0) >= 0 GROUP BY 1"
+        " SELECT path, count(*), sum(j.value) FROM j JOIN gold.conversions USING (conversion_id)"
+        " WHERE goal IN ('Order Completed', 'Signed Up') GROUP BY 1"
     )
     shown = {row["path"]: row["conversions"] for row in page.dataframe[0].value.to_dict("records")}
     assert shown == {path: count for path, count, _ in paths}

@@ -1,4 +1,4 @@
-"""Refunds and cancellations through the real jobs: whatever batch brings them, their order, a rate or a bot."""
+"""Refunds and cancellations through the real jobs: whichever batch has them, their order, a rate or bot."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -33,9 +33,7 @@ def order(uid: str, visitor: str, hour: float, order_id: str, total: str, curren
     return send(uid, visitor, "Order Completed", hour, **given)
 
 
-def refund(
-    uid: str, visitor: str, hour: float, order_id: str, total: str | None = None, **more: Any
-) -> Record:
+def refund(uid: str, visitor: str, hour: float, order_id: str, total: Any = None, **more: Any) -> Record:
     given = {"order_id": order_id, "total": total, "currency": "USD", **more}
     return send(uid, visitor, "Order Refunded", hour, **given)
 
@@ -102,7 +100,10 @@ def test_orders_refunds_bots_and_rates_in_batches(spark: SparkSession, tmp_path:
     assert third["a-pounds"][3]
     assert fourth["e-eve-back"][:2] == ("dan", -50)
     assert [fourth[uid][1] for uid in ("e-dan", "e")] == [-150, 0]
+    of_bots = {row["event_id"] for row in read_rows(settings, "gold.bot_refunds", ("event_id",))}
+    assert of_bots == {"a-bot", "b-bot", "c-eve", "d-bot-off", "e-eve-back"}
     rebuilt(spark, settings)
+    assert {row["event_id"] for row in read_rows(settings, "gold.bot_refunds", ("event_id",))} == of_bots
     assert_as_the_oracle(settings, Oracle.over(bronze.stored))
     traffic = read_rows(settings, "gold.traffic", ("window_kind", "channel", "conversions", "value"))
     days = [row for row in traffic if row["window_kind"] == "1 day" and row["channel"] is None]

@@ -146,7 +146,7 @@ class Shop:
     def _panes(self, traffic: list[Row], late: set[str]) -> tuple[list[Row], list[Row]]:
         """Windows with their panes, and how they came to be so: on time, then with what was late."""
         uids = [event["event_id"] for event in self.oracle.gold.events]
-        facts = dict(zip(uids, self.oracle.windows._facts, strict=True))
+        facts = dict(zip(uids, self.oracle.windows._facts, strict=False))  # refunds of bots come behind
         brought: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
         for uid in late & facts.keys():
             for window in windows_of(facts[uid]["at"]):
@@ -169,7 +169,7 @@ class Shop:
         credit: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
         for row in self.oracle.gold.attribution:
             if row["model"] == "linear":
-                credit[row["channel"]][0] += row["credit"]
+                credit[row["channel"]][0] += row["credit"] * row["is_counted"]
                 credit[row["channel"]][1] += float(row["credited_reporting_value"] or 0)
         end = self.watermark
         return [

@@ -54,11 +54,10 @@ def make_world(number: int, persons: int = 60) -> World:
 def frames_of(spark: SparkSession, world: World) -> dict[str, DataFrame]:
     """The tables of a world, refunds of its conversions among them."""
     identities = [{"visitor_id": visitor, "user_id": user} for visitor, user in world.users.items()]
-    reached = [{**each._asdict(), "goal": "Order Completed"} for each in world.conversions]
-    refunds = [
-        {**row, "conversion_id": f"r-{row['conversion_id']}", "goal": REFUND, "reporting_value": Decimal(-5)}
-        for row in reached[::3]
-    ]
+    counted = {"goal": "Order Completed", "is_counted": True}
+    reached = [{**each._asdict(), **counted} for each in world.conversions]
+    money_alone = {"goal": REFUND, "is_counted": False, "reporting_value": Decimal(-5)}
+    refunds = [{**row, "conversion_id": f"r-{row['conversion_id']}", **money_alone} for row in reached[::3]]
     rows = {
         "gold.touches": [touch._asdict() for touch in world.touches],
         "gold.conversions": [*reached, *refunds],

@@ -77,11 +77,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An order, and what was taken back of it later."""
     order = conversion("c0ffee", "Order Completed", "A-1", 0, "10.0000")
     refund = conversion("c0ca", "Order Refunded", "A-1", 3, "-10.0000")
+    again = conversion("beef", "Order Refunded", "A-2", 3, "-10.0000")
+    again |= {"refund_id": "R-2", "over_refunded": True}
     step = {"conversion_id": "c0ffee", "converted_at": NOON, "at": NOON}
     build_warehouse(
         tmp_path,
         {
-            "gold.conversions": [order, refund],
+            "gold.conversions": [order, refund, again],
             "gold.attribution": attribution("c0ffee", 1) + attribution("c0ca", -1),
             "gold.touches": [
                 {"touch_id": name, "visitor_id": "ann", "touched_at": NOON - days * DAY, "kind": kind}
@@ -141,9 +143,17 @@ def test_the_story_says_what_led_to_it_and_how_each_model_shares() -> None:
 @pytest.mark.usefixtures("home")
 def test_a_refund_is_explained_by_the_touches_of_its_order() -> None:
     told = run("event-c0ca")
-    assert "It takes back from the touches of its order, Order Completed of 2026-03-01 12:00:00." in told
+    assert "It takes back from the touches of its order, Order Completed of 2026-03-01 12:00:00," in told
+    assert "more has been refunded than the order was worth" not in told
     assert "2^-(7 d / 7 d) = 0.5, of 1.75" in told  # as of the order's time
     assert "0.4 × -10.0000 = -4.0000" in told
+
+
+@pytest.mark.usefixtures("home")
+def test_a_refund_too_many_is_named() -> None:
+    told = run("beef")
+    assert "Order Refunded, order A-2, refund R-2" in told
+    assert "more has been refunded than the order was worth" in told
 
 
 @pytest.mark.usefixtures("home")

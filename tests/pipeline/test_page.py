@@ -32,7 +32,8 @@ def address(caught_up_home: Home) -> Iterator[str]:
 
 def test_the_page_has_the_conversions_that_sql_counts(address: str, caught_up_home: Home) -> None:
     ((conversions, events),) = caught_up_home.sql(
-        "SELECT (SELECT count(*) FROM gold.conversions), (SELECT sum(events) FROM gold.traffic"
+        "SELECT (SELECT count(*) FROM gold.conversions WHERE is_counted),"
+        " (SELECT sum(events) FROM gold.traffic"
         " WHERE channel IS NULL AND window_kind = '1 minute')"
     )
     executable = chromium()

@@ -13,7 +13,7 @@ _SHOWN = {
     "copies set aside": "silver.duplicate_events",
     "records rejected": "silver.rejected_events",
     "sessions": "silver.sessions",
-    "conversions": "gold.conversions",
+    "conversions and refunds": "gold.conversions",
     "attributed touches": "gold.attribution",
 }
 

@@ -96,7 +96,7 @@ def _read_tables(settings: Settings, snapshot: Snapshot, lag: bool) -> None:
     snapshot.rows = _read(lambda: reader.table_rows(settings), snapshot, {})
     snapshot.ledger = _read(lambda: reader.ledger_sums(settings), snapshot, {})
     if lacking := _read(lambda: reader.without_rate(settings), snapshot, 0):
-        snapshot.notes.append(f"{lacking:,} conversions have no reporting value: no exchange rate")
+        snapshot.notes.append(f"{lacking:,} amounts have no reporting value: no exchange rate")
     if due := _read(lambda: reader.tables_of_other_rules(settings), snapshot, []):
         snapshot.notes.append(f"rows by other rules than those of conf/: `millrace rebuild {' '.join(due)}`")
     if _read(lambda: is_held(settings), snapshot, False):
