@@ -50,6 +50,7 @@ _CONTEXT = st.one_of(
 _PROPERTIES = _part(
     {
         "order_id": TEXTS,
+        "refund_id": TEXTS,
         "total": MONEY,
         "revenue": MONEY,
         "currency": st.sampled_from(["EUR", "usd"]),
