@@ -59,6 +59,7 @@ def _minutes(visitors: int) -> pa.Table:
         KEY: pa.array([f"visitor-{visitor}" for visitor, _ in rows]),
         "minute": pa.array(minutes, pa.int64()).cast(pa.timestamp("us", tz="UTC")),
         "channel": pa.array([f"channel-{visitor % 8}" for visitor, _ in rows]),
+        "by_events": pa.array([True] * len(rows)),
         "sequence": pa.array([int(number < _NEW) for _, number in rows], pa.int64()),
         **{name: pa.array([1] * len(rows), pa.int64()) for name in ADDED[:-1]},
         ADDED[-1]: pa.array([1] * len(rows), pa.int64()).cast(pa.decimal128(38, 4)),

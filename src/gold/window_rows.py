@@ -17,13 +17,16 @@ from lakehouse.row_changes import RowDiff
 
 RETRACT, REPLACE = "retract", "replace"
 
-MINUTE = ("minute", "channel", "sequence", *ADDED)
+MINUTE = ("minute", "channel", "sequence", "by_events", *ADDED)
 """Columns of gold.visitor_minutes that windows are computed from, by visitor_id."""
 
 _CHANGE = (*TRAFFIC.column_names, "change")
 _TRAFFIC, _STAMPED = arrow_schema(TRAFFIC), arrow_schema(TRAFFIC_CHANGES)
 
-DIFFERENCES = pa.schema([_TRAFFIC.field(name) for name in (*WindowKey._fields, *Sums._fields)])
+DIFFERENCES = pa.schema(
+    [_TRAFFIC.field(name) for name in (*WindowKey._fields, *Sums._fields[:-1])]
+    + [pa.field(Sums._fields[-1], pa.int64())]
+)
 """Rows of differences: several of one window add up."""
 
 CHANGES = pa.schema([_STAMPED.field(name) for name in _CHANGE])
@@ -35,9 +38,12 @@ TABLE_CHANGES = pa.schema(list(change_type(TRAFFIC)))
 
 def fold_differences(groups: GroupedRows, zone: str, known: int) -> Iterator[pa.RecordBatch]:
     """Minutes by visitor to `DIFFERENCES`; those of a sequence behind `known` are new."""
-    by_visitor = groups.rows("minute", lambda minute, channel, sequence, *added: Minute(
-        minute, channel, sequence > known, added
-    ))  # fmt: skip
+
+    def minute(at: int, channel: str | None, sequence: int, by_events: bool | None, *added: Any) -> Minute:
+        """Of a row; what changed it is not known of rows that are older than the column."""
+        return Minute(at, channel, sequence > known, by_events is not False, added)
+
+    by_visitor = groups.rows("minute", minute)
     found = window_differences(by_visitor, windows_of(zone))
     rows = [
         (cell.kind, *cell.span, cell.channel, *added[:2], visitors, *added[2:])

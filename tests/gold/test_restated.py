@@ -182,4 +182,12 @@ def test_only_windows_that_hold_something_of_it_are_revised(states: tuple[Rows, 
         if (new or old or {})["window_kind"] == "1 minute"
     }
     assert minutes == {at(hour) for hour in (0, 0.1, 24, 24.2, 48, 48.1, 48.2)}
-    assert all(new["pane"] == "late" for old, new in changes(states, "gold.traffic") if old and new)
+
+
+def test_a_window_is_late_by_events_and_not_by_a_bot_that_leaves(states: tuple[Rows, Rows]) -> None:
+    panes = {
+        new["window_start"]: new["pane"]
+        for old, new in changes(states, "gold.traffic")
+        if old and new and new["window_kind"] == "1 minute" and new["channel"] is None
+    }
+    assert panes == {at(0): "on_time", at(24): "late", at(48): "on_time", at(48.1): "late"}

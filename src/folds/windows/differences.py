@@ -21,12 +21,14 @@ class Minute(NamedTuple):
         minute: its start, in microseconds.
         channel: of the session; None for events of no session.
         is_new: not in the windows yet.
+        by_events: events changed it, and not a bot that left or a rate.
         added: of `ADDED`, in that order.
     """
 
     minute: int
     channel: Channel
     is_new: bool
+    by_events: bool
     added: Sequence[int | Decimal]
 
 
@@ -39,7 +41,7 @@ class Cell(NamedTuple):
 
 
 Sums = list[int | Decimal]
-"""Distinct visitors, and what `ADDED` names."""
+"""Distinct visitors, what `ADDED` names, and how many of the minutes events changed."""
 
 Differences = dict[Cell, Sums]
 """Sums by cell, as differences; several of one cell add up."""
@@ -68,7 +70,7 @@ def window_differences(by_visitor: Mapping[str, Sequence[Minute]], windows: Iter
 
 
 def _nothing() -> Sums:
-    return [0] * len(ADDED) + [_NONE]
+    return [*[0] * len(ADDED), _NONE, 0]
 
 
 def _channels(channel: Channel) -> tuple[Channel, ...]:
@@ -81,7 +83,7 @@ def _sum_new(minutes: Iterable[Minute]) -> dict[Channel, dict[int, Sums]]:
     for row in minutes:
         if row.is_new:
             for channel in _channels(row.channel):
-                _add(sums[channel][row.minute], (0, *row.added))
+                _add(sums[channel][row.minute], (0, *row.added, row.by_events))
     return sums
 
 
@@ -128,7 +130,7 @@ def _visitor_changes(minutes: Sequence[Minute], kind: Windows) -> Iterable[tuple
 
 def _by_bucket(minutes: Sequence[Minute], kind: Windows) -> dict[tuple[int, Channel], list[int]]:
     buckets: dict[tuple[int, Channel], list[int]] = defaultdict(lambda: [0, 0, 0])
-    for minute, channel, is_new, added in minutes:
+    for minute, channel, is_new, _, added in minutes:
         bucket, events = kind.bucket_of(minute), int(added[_EVENTS])
         counted = (0 if is_new else events, events, is_new)
         for each in _channels(channel):

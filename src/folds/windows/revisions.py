@@ -31,7 +31,10 @@ class WindowRow(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """What is counted in a window, or by how much that changes."""
+    """What is counted in a window, or by how much that changes.
+
+    `by_events`: of a change, how many of the minutes that make it events have changed.
+    """
 
     events: int
     page_views: int
@@ -42,6 +45,7 @@ class Sums(NamedTuple):
     searches: int
     conversions: int
     value: Decimal
+    by_events: int = 0
 
 
 class WindowKey(NamedTuple):
@@ -62,7 +66,8 @@ def revise(
     """The rows that change, each as it was and as it is; None: there was none, or nothing is left in it.
 
     The pane is `early` before the watermark has passed the window's end, `on_time` at the first emission
-    after, `late` for each revision that changes something later.
+    after, `late` for each later revision that events make. A revision for another reason (a bot that leaves, a
+    rate, a rule) leaves the pane as it is.
 
     Args:
         rows: those that differences concern, or that the watermark has passed; more do no harm.
@@ -94,19 +99,19 @@ def _row(key: WindowKey, sums: Sums, before: WindowRow | None, watermark: int) -
     if not any(sums):  # a refund that a bot sent is money without an event
         return None
     is_complete = key.window_end <= watermark
-    is_changed = before is None or sums != _sums_of(before)
+    is_changed = before is None or sums[:-1] != _sums_of(before)[:-1]
     money = sums.value if abs(sums.value) < _TOO_MUCH else None
-    pane = _pane(is_complete, is_changed, before)
+    pane = _pane(is_complete, is_changed and sums.by_events > 0, before)
     revision = 0 if before is None else before.revision + is_changed
-    return WindowRow(*key, *sums[:-1], money, pane, revision, is_complete, sums.value)
+    return WindowRow(*key, *sums[:8], money, pane, revision, is_complete, sums.value)
 
 
-def _pane(is_complete: bool, is_changed: bool, before: WindowRow | None) -> str:
+def _pane(is_complete: bool, is_late: bool, before: WindowRow | None) -> str:
     if not is_complete:
         return EARLY
     if before is None or before.pane == EARLY:
         return ON_TIME
-    return LATE if is_changed else before.pane
+    return LATE if is_late else before.pane
 
 
 def sum_differences(parts: Iterable[tuple[WindowKey, Sequence[int | Decimal]]]) -> dict[WindowKey, Sums]:

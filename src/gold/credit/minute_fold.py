@@ -2,7 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -25,7 +27,7 @@ MEASURES = (*VisitorMinute._fields[3:], "conversions", "value")
 _CELL = VisitorMinute._fields[:3]
 _STORED = (*_CELL, *MEASURES)
 _NONE = Decimal(0)
-RESULT = pa.schema([arrow_schema(VISITOR_MINUTES).field(name) for name in (*_CELL, *MEASURES)])
+RESULT = pa.schema([arrow_schema(VISITOR_MINUTES).field(name) for name in (*_CELL, *MEASURES, "by_events")])
 _CONVERSION = [
     pa.field(KEY, pa.string()),
     pa.field("minute", pa.int64()),
@@ -61,7 +63,8 @@ def minute_changes(source: Source, given: MinuteInput) -> Groups:
         "conversion": local_rows(_CONVERSION, conversions),
         "stored": with_key(_stored(source, spans, given.new_bots), "visitor_id", _STORED),
     }
-    return Groups(kinds, _fold_minutes, RESULT)
+    fold = partial(_fold_minutes, cause=Cause(given.new_bots, given.has_rates))
+    return Groups(kinds, fold, RESULT)
 
 
 def all_minute_changes(lake: Lakehouse, minutes: DataFrame, conversions: DataFrame) -> Groups:
@@ -80,12 +83,12 @@ def all_minute_changes(lake: Lakehouse, minutes: DataFrame, conversions: DataFra
         "conversion": converted,
         "stored": stored.select(key, *_STORED),
     }
-    return Groups(kinds, _fold_minutes, RESULT)
+    return Groups(kinds, partial(_fold_minutes, cause=Cause(is_rebuild=True)), RESULT)
 
 
 def quarter_marks(quarters: Iterable[int]) -> pa.Table:
     """A row of nobody and nothing for each quarter of an hour, so that whoever sums up by day knows of it."""
-    rows = [(None, quarter, None, *[0] * (len(MEASURES) - 1), _NONE) for quarter in sorted(quarters)]
+    rows = [(None, quarter, None, *[0] * (len(MEASURES) - 1), _NONE, False) for quarter in sorted(quarters)]
     return pa.Table.from_arrays(transpose(rows, list(RESULT)), schema=RESULT)
 
 
@@ -99,7 +102,27 @@ def _stored(source: Source, spans: Sequence[tuple[str, int, int, bool]], new_bot
     return union(rows, source.look_up(VISITOR_MINUTES.name, Lookup(_STORED, key=("visitor_id", bots))))
 
 
-def _fold_minutes(groups: GroupedRows) -> Iterator[pa.RecordBatch]:
+@dataclass(frozen=True)
+class Cause:
+    """What may change minutes besides events.
+
+    Args:
+        left: visitors who turned out to be bots.
+        has_rates: there are new rates, which change money alone.
+        is_rebuild: rules may have changed.
+    """
+
+    left: frozenset[str] = frozenset()
+    has_rates: bool = False
+    is_rebuild: bool = False
+
+    def is_event(self, visitor: str, counts: Sequence[Any]) -> bool:
+        """Whether events changed a minute of a visitor, by the differences that `MEASURES` names."""
+        is_by_rate = self.has_rates and not any(counts[:-1])
+        return not (self.is_rebuild or visitor in self.left or is_by_rate)
+
+
+def _fold_minutes(groups: GroupedRows, cause: Cause) -> Iterator[pa.RecordBatch]:
     """The fold as workers run it: what is less what is stored, by cell, where that is anything."""
     spans = groups.rows("span", _fields)
     now = groups.rows("now", VisitorMinute)
@@ -115,7 +138,8 @@ def _fold_minutes(groups: GroupedRows) -> Iterator[pa.RecordBatch]:
             cell[-2] += is_counted
             cell[-1] += value or _NONE
         _subtract_stored(cells, stored.get(visitor, ()), spans.get(visitor, ()))
-        rows += [(*cell, *counts) for cell, counts in cells.items() if any(counts)]
+        changed = ((at, counts) for at, counts in cells.items() if any(counts))
+        rows += [(*at, *counts, cause.is_event(visitor, counts)) for at, counts in changed]
     if rows:
         yield pa.RecordBatch.from_arrays(transpose(rows, list(RESULT)), schema=RESULT)
 

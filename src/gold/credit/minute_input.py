@@ -28,6 +28,7 @@ class MinuteInput:
         conversions: that are, in the area and the spots.
         new_bots: visitor_id of those whose minutes go, but for refunds that are left of them.
         minutes: what events come to in the area, as `gold.credit.visit_fold` gives it.
+        has_rates: whether there are new rates.
         quarters: starts of the quarters of an hour in which anything may have changed. No shorter, so that
             they are few; no longer, since days of some time zones begin at a quarter.
     """
@@ -37,6 +38,7 @@ class MinuteInput:
     conversions: Sequence[ConversionRow]
     new_bots: frozenset[str]
     minutes: Rows
+    has_rates: bool
     quarters: frozenset[int]
 
 
@@ -75,7 +77,15 @@ def minute_input(
         or is_within(row.converted_at, spots.get(row.visitor_id, ()))
     ]
     times = [row.converted_at for row in (*before, *concerned)]
-    return MinuteInput(area, spots, inside, dimensions.new_bots, minutes, frozenset(_quarters(area, times)))
+    return MinuteInput(
+        area,
+        spots,
+        inside,
+        dimensions.new_bots,
+        minutes,
+        bool(dimensions.new_rates),
+        frozenset(_quarters(area, times)),
+    )
 
 
 def quarter_of(at: int) -> int:

@@ -27,6 +27,7 @@ VISITOR_MINUTES = Table(
         *_COUNTS,
         Column("value", "decimal(38,4)", "money converted, in the reporting currency"),
         Column("sequence", "bigint", "counts what was made known together", provenance=True),
+        Column("by_events", "boolean", "events changed it; false: a bot left, or a rate", provenance=True),
     ),
     event_time="minute",
 )

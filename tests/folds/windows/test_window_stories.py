@@ -91,7 +91,7 @@ def differences_of(rows: Sequence[Entry], known: int, zone: str) -> dict[WindowK
     by_visitor: dict[str, list[Minute]] = defaultdict(list)
     for place, row in enumerate(rows):
         added = [row.events, *[0] * (len(ADDED) - 2), row.value]
-        by_visitor[row.visitor].append(Minute(row.minute, row.channel, place >= known, added))
+        by_visitor[row.visitor].append(Minute(row.minute, row.channel, place >= known, row.events > 0, added))
     return {
         WindowKey(cell.kind, *cell.span, cell.channel): Sums(*added[:2], visitors, *added[2:])
         for cell, (visitors, *added) in window_differences(by_visitor, windows_of(zone)).items()
@@ -137,10 +137,13 @@ def test_total_differences_replace_whatever_there_was(made, zone):
     )
 
 
-def minute_row(end: int, watermark: int, before: WindowRow | None, events: int) -> WindowRow | None:
+def minute_row(
+    end: int, watermark: int, before: WindowRow | None, events: int, by_events: int = 1
+) -> WindowRow | None:
     key = WindowKey("1 minute", end - MINUTE, end, None)
     rows = [before] if before else []
-    changes = {key: Sums(events, 0, 1, 0, 0, 0, 0, 0, Decimal(0))} if events else {}
+    sums = Sums(events, 0, 1, 0, 0, 0, 0, 0, Decimal(0), by_events)
+    changes = {key: sums} if events else {}
     found = revise(rows, changes, watermark)
     return found[0][1] if found else before
 
@@ -155,6 +158,16 @@ def test_pane_is_early_then_on_time_then_late():
     late = minute_row(HOUR, HOUR, on_time, 1)
     assert (late.pane, late.revision) == (LATE, 2)
     assert minute_row(HOUR, 2 * HOUR, late, 0) == late
+
+
+def test_a_bot_that_leaves_raises_the_revision_and_leaves_the_pane():
+    on_time = minute_row(HOUR, HOUR, None, 3)
+    assert (on_time.pane, on_time.revision) == (ON_TIME, 0)
+    less = minute_row(HOUR, HOUR, on_time, -1, by_events=0)
+    assert (less.pane, less.revision) == (ON_TIME, 1)
+    late = minute_row(HOUR, HOUR, less, 1)
+    assert (late.pane, late.revision) == (LATE, 2)
+    assert minute_row(HOUR, HOUR, late, -1, by_events=0).pane == LATE
 
 
 def test_money_beyond_eighteen_digits_is_kept_in_value_alone():
