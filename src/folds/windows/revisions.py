@@ -66,8 +66,8 @@ def revise(
     """The rows that change, each as it was and as it is; None: there was none, or nothing is left in it.
 
     The pane is `early` before the watermark has passed the window's end, `on_time` at the first emission
-    after, `late` for each later revision that events make. A revision for another reason (a bot that leaves, a
-    rate, a rule) leaves the pane as it is.
+    after, `late` for each later revision that events make. A revision for another reason (a bot that leaves,
+    a rate, a rule) leaves the pane as it is.
 
     Args:
         rows: those that differences concern, or that the watermark has passed; more do no harm.
@@ -96,7 +96,7 @@ def _plus(first: Sums, second: Sums) -> Sums:
 
 
 def _row(key: WindowKey, sums: Sums, before: WindowRow | None, watermark: int) -> WindowRow | None:
-    if not any(sums):  # a refund that a bot sent is money without an event
+    if not any(sums[:-1]):  # a refund that a bot sent is money without an event
         return None
     is_complete = key.window_end <= watermark
     is_changed = before is None or sums[:-1] != _sums_of(before)[:-1]

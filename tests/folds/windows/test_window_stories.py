@@ -170,6 +170,13 @@ def test_a_bot_that_leaves_raises_the_revision_and_leaves_the_pane():
     assert minute_row(HOUR, HOUR, late, -1, by_events=0).pane == LATE
 
 
+def test_a_window_without_anything_left_is_gone_whatever_emptied_it():
+    row = minute_row(HOUR, HOUR, None, 1)
+    key = WindowKey(*row[:4])
+    nothing = Sums(-1, 0, -1, 0, 0, 0, 0, 0, Decimal(0), by_events=1)
+    assert revise([row], {key: nothing}, HOUR) == [(row, None)]
+
+
 def test_money_beyond_eighteen_digits_is_kept_in_value_alone():
     key = WindowKey("1 minute", 0, MINUTE, None)
     for amount, shown in ((10**14, None), (10**14 - 1, Decimal(10**14 - 1))):
