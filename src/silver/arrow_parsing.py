@@ -23,6 +23,7 @@ _TYPES = {
     "device_time": _TIME,
     "arrival_time": _TIME,
     "value": pa.decimal128(18, 4),
+    "shown_products": pa.list_(pa.string()),
     "heartbeat_at": _TIME,
     "rate": pa.decimal128(19, 10),
     "valid_from": _TIME,

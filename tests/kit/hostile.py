@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kit.drawing import draw_examples
-from kit.odd_values import MONEY, NAMES, TEXTS, TIMES, URLS, VALUES, Pairs, Raw
+from kit.odd_values import MONEY, NAMES, PRODUCTS, TEXTS, TIMES, URLS, VALUES, Pairs, Raw
 from kit.records import NOON, SENT, Record, instant
 
 
@@ -56,6 +56,8 @@ _PROPERTIES = _part(
         "currency": st.sampled_from(["EUR", "usd"]),
         "promotion_id": TEXTS,
         "query": TEXTS,
+        "search_id": TEXTS,
+        "products": PRODUCTS,
         "product_id": VALUES,
         "url": URLS,
         "referrer": URLS,

@@ -178,7 +178,13 @@ NAMES = st.sampled_from(
     [
         *("Promotion Viewed", "Promotion Clicked", "Products Searched", "Product Clicked", "Order Completed"),
         *("Order Refunded", "Order Cancelled", "Signed Up", "order completed", "Order Completed "),
+        "Product List Viewed",
     ]
+)
+_PRODUCT = st.one_of(TEXTS, NUMBERS).map(lambda product: Pairs((("product_id", product),)))
+_TWICE = st.tuples(TEXTS, VALUES).map(lambda two: Pairs(tuple(("product_id", each) for each in two)))
+PRODUCTS = st.one_of(
+    st.lists(_PRODUCT, max_size=4), st.lists(st.one_of(_PRODUCT, _TWICE, VALUES), max_size=4), VALUES
 )
 MONEY = st.one_of(
     NUMBERS,

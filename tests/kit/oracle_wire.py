@@ -162,14 +162,19 @@ def _whole(properties: object) -> str | None:
 
 def _read_role(kind: str | None, name: str | None, properties: Fields) -> Fields:
     fields: Fields = dict.fromkeys(
-        ("promotion_id", "query", "product_id", "goal", "order_id", "refund_id", "value", "currency")
+        (
+            *("promotion_id", "query", "search_id", "product_id", "shown_products"),
+            *("goal", "order_id", "refund_id", "value", "currency"),
+        )
     )
     role = {"page": "page_view", "screen": "page_view", "identify": "identify"}.get(kind or "", "other")
     if name in ("Promotion Viewed", "Promotion Clicked") and some(properties.get("promotion_id")):
         role = "impression" if name == "Promotion Viewed" else "click"
         fields["promotion_id"] = some(properties["promotion_id"])
-    if name == "Products Searched":
-        role, fields["query"] = "search", some(properties.get("query"))
+    words = {key: some(properties.get(key)) for key in ("query", "search_id")}
+    if name == "Products Searched" or (name == "Product List Viewed" and any(words.values())):
+        role = "search" if name == "Products Searched" else "results"
+        fields |= {**words, "shown_products": _products(properties.get("products"))}
     if name == "Product Clicked":
         role, fields["product_id"] = "result_click", some(properties.get("product_id"))
     if name in ("Order Completed", "Order Refunded", "Order Cancelled", "Signed Up"):
@@ -185,6 +190,13 @@ def _read_role(kind: str | None, name: str | None, properties: Fields) -> Fields
         value = total if total is not None else revenue
         fields["value"] = -value if value is not None and name == "Order Refunded" else value
     return {"role": role, **fields}
+
+
+def _products(products: object) -> list[str | None] | None:
+    """Of each entry the product, if it is an object that names one; None for what lists nothing."""
+    if not isinstance(products, list):
+        return None
+    return [some(each.get("product_id")) if isinstance(each, dict) else None for each in products] or None
 
 
 def correct_clock(body: Fields, stored: Stored) -> tuple[int, int]:

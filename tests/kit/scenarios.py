@@ -32,6 +32,7 @@ _KINDS = (
     "Promotion Clicked",
     "Promotion Clicked",
     "Products Searched",
+    "Product List Viewed",
     "Product Clicked",
     "Order Completed",
     "Order Completed",
@@ -57,6 +58,9 @@ _REFERRERS = st.sampled_from(
 _BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:147.0) Gecko/20100101 Firefox/147.0"
 _CRAWLER = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
 _AGENTS = st.sampled_from([*[_BROWSER, None] * 20, _CRAWLER])
+_SEARCH_IDS = st.sampled_from([None, None, "1", 1, "2"])
+_BOOT, _SHOE = {"product_id": "boot", "position": 9}, {"product_id": "shoe"}
+_PRODUCTS = st.sampled_from([None, [], "boot", [_BOOT], [_SHOE, {}, _BOOT, _SHOE]])
 _VALUES = st.sampled_from(["0.0001", "10", "99.99", "-3", "x", 7, None])
 
 
@@ -101,6 +105,9 @@ def _properties(draw: st.DrawFn, kind: str) -> dict[str, Any]:
         order = draw(st.sampled_from(["1", "1", "2", None]))
         more = {"refund_id": draw(st.sampled_from(["1", "2", None]))} if kind == "Order Refunded" else {}
         return {"order_id": order, money: draw(_VALUES), "currency": currency, **more}
+    if kind.startswith("Product"):
+        words = {"query": draw(st.sampled_from(["boots", "boots", None])), "search_id": draw(_SEARCH_IDS)}
+        return {**words, "product_id": draw(st.sampled_from(["boot", "shoe"])), "products": draw(_PRODUCTS)}
     return {"query": "boots", "product_id": "boot"}
 
 

@@ -48,7 +48,9 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     channel: str
     promotion_id: str | None
     query: str | None
+    search_id: str | None
     product_id: str | None
+    shown_products: list[str | None] | None
     goal: str | None
     order_id: str | None
     refund_id: str | None

@@ -25,6 +25,7 @@ from folds.records.message import (
 )
 from folds.records.outcomes import Event, Heartbeat, Outcome, Record, Rejection
 from folds.records.parse_rules import ParseRules
+from folds.records.product_lists import product_ids
 from folds.records.roles import OTHER, RoleRules, TrackRule
 
 TYPES = frozenset({"page", "screen", "track", "identify", "group", "alias"})
@@ -122,7 +123,9 @@ def _fill_in(
         rules.channel(campaign, address, referrer),
         taken.get("promotion_id"),
         taken.get("query"),
+        taken.get("search_id"),
         taken.get("product_id"),
+        product_ids(members.get(rule.shows, NOTHING)) if rule.shows else None,
         name if role == "goal" else None,
         taken.get("order_id"),
         taken.get("refund_id"),
@@ -165,9 +168,15 @@ def _role(
 ) -> tuple[str, TrackRule]:
     """What an event counts as, and the rule that its columns follow."""
     rule = rules.tracks.get(name) if name is not None else None
-    if rule is None or not all(_member(members, required) for required in rule.requires):
+    if rule is None or not _has_required(members, rule):
         return rules.types.get(type_, OTHER), _PLAIN
     return rule.role, rule
+
+
+def _has_required(members: Mapping[str, Raw], rule: TrackRule) -> bool:
+    return all(_member(members, name) for name in rule.requires) and (
+        not rule.requires_any or any(_member(members, name) for name in rule.requires_any)
+    )
 
 
 def _value(members: Mapping[str, Raw], rule: TrackRule) -> Decimal | None:

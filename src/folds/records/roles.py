@@ -15,14 +15,18 @@ class TrackRule:
     Args:
         role: what it counts as.
         requires: properties it must have for that.
+        requires_any: properties of which it must have one for that, if any are named.
         takes: column -> property.
+        shows: the property that lists the products shown.
         money: properties tried in turn for the value.
         negate: whether the value's sign is turned.
     """
 
     role: str
     requires: tuple[str, ...] = ()
+    requires_any: tuple[str, ...] = ()
     takes: dict[str, str] = field(default_factory=dict)
+    shows: str | None = None
     money: tuple[str, ...] = ()
     negate: bool = False
 
@@ -40,7 +44,8 @@ class RoleRules:
         read = {
             name
             for rule in self.tracks.values()
-            for name in (*rule.requires, *rule.takes.values(), *rule.money)
+            for name in (*rule.requires, *rule.requires_any, *rule.takes.values(), rule.shows, *rule.money)
+            if name is not None
         }
         return tuple(sorted(read))
 
@@ -52,7 +57,9 @@ def load_role_rules(conf: Path) -> RoleRules:
         name: TrackRule(
             role=rule["role"],
             requires=tuple(rule.get("requires", ())),
+            requires_any=tuple(rule.get("requires_any", ())),
             takes=rule.get("takes", {}),
+            shows=rule.get("shows"),
             money=tuple(rule.get("money", ())),
             negate=rule.get("negate", False),
         )

@@ -22,9 +22,7 @@ EVENTS = Table(
         Column("event_id", "string", "the UID: messageId"),
         Column("type", "string", "page, screen, track, identify, group or alias"),
         Column("name", "string", "event name of a track"),
-        Column(
-            "role", "string", "page_view, impression, click, search, result_click, goal, identify or other"
-        ),
+        Column("role", "string", "what it counts as: page_view, impression, click, search, goal and others"),
         Column("visitor_id", "string", "anonymousId, else userId"),
         Column("user_id", "string", "userId, if the event carries one"),
         Column("event_time", "timestamp", "when it happened, clock corrected"),
@@ -45,7 +43,9 @@ EVENTS = Table(
         Column("channel", "string", "channel by the event's own campaign, URL and referrer"),
         Column("promotion_id", "string", "promotion of an impression or click"),
         Column("query", "string", "words searched for"),
+        Column("search_id", "string", "the site's own id of a search, of the search and of its results"),
         Column("product_id", "string", "product of a result click"),
+        Column("shown_products", "array<string>", "products that a search or its results list, in order"),
         Column("goal", "string", "goal reached, if the event is one"),
         Column("order_id", "string", "order of a goal"),
         Column("refund_id", "string", "refund of an order"),

@@ -36,6 +36,8 @@ def same(found: Any, wanted: Any) -> bool:
     """Whether two values are the same: of JSON text, how it is spaced and escaped does not count."""
     if found == wanted:
         return True
+    if isinstance(found, list) and isinstance(wanted, list):
+        return len(found) == len(wanted) and all(map(same, found, wanted))
     texts = isinstance(found, str) and isinstance(wanted, str)
     return texts and wanted[:1] in ("{", "[") and _read(found) == _read(wanted)
 

@@ -15,6 +15,7 @@ def test_tracks_have_the_roles_of_the_commerce_spec() -> None:
         "Promotion Viewed": "impression",
         "Promotion Clicked": "click",
         "Products Searched": "search",
+        "Product List Viewed": "results",
         "Product Clicked": "result_click",
         "Order Completed": "goal",
         "Order Refunded": "goal",
@@ -25,6 +26,12 @@ def test_tracks_have_the_roles_of_the_commerce_spec() -> None:
 
 def test_a_promotion_must_be_named() -> None:
     assert RULES.tracks["Promotion Clicked"].requires == ("promotion_id",)
+
+
+def test_a_list_of_results_must_say_what_was_searched() -> None:
+    search, results = RULES.tracks["Products Searched"], RULES.tracks["Product List Viewed"]
+    assert (search.requires_any, results.requires_any) == ((), ("query", "search_id"))
+    assert (search.takes, search.shows) == (results.takes, results.shows)
 
 
 def test_a_refund_is_an_order_turned_round() -> None:
@@ -40,5 +47,6 @@ def test_a_cancellation_has_no_money_of_its_own() -> None:
 
 
 def test_every_property_that_is_read_is_known() -> None:
+    of_search = ("query", "search_id", "products", "product_id")
     of_order = ("order_id", "refund_id", "currency", "total", "revenue")
-    assert RULES.properties == tuple(sorted(("promotion_id", "query", "product_id", *of_order)))
+    assert RULES.properties == tuple(sorted(("promotion_id", *of_search, *of_order)))

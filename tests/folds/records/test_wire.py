@@ -31,6 +31,65 @@ def page(url: str, referrer: str | None = None) -> Record:
     return record(message("p", "v", context={"page": {"url": url, "referrer": referrer}}))
 
 
+def products(sent: str, kind: str = "Products Searched", more: str = "") -> Record:
+    """A search, or what it showed, with its products as JSON text."""
+    return record(
+        f'{{"messageId": "s", "type": "track", "event": "{kind}", "anonymousId": "v", '
+        f'"properties": {{{more}"products": {sent}}}}}'
+    )
+
+
+LISTED = "Product List Viewed"
+PRODUCTS: dict[str, tuple[str, list[str | None] | None]] = {
+    "in order, each as often as it is there": (
+        '[{"product_id": "b", "position": 7}, {"product_id": "a"}, {"product_id": "b"}]',
+        ["b", "a", "b"],
+    ),
+    "a number is its JSON text": ('[{"product_id": 7.50}, {"product_id": 1e5}]', ["7.50", "1e5"]),
+    "an object is its JSON text": ('[{"product_id": {"a": [1, 2]}}]', ['{"a":[1,2]}']),
+    "an entry without a product has its place": (
+        '[{}, {"product_id": null}, {"product_id": ""}, {"id": "x"}, {"product_id": "a"}]',
+        [None, None, None, None, "a"],
+    ),
+    "so has one that is no object": (
+        '["a", 5, null, [], [{"product_id": "x"}], {"product_id": "a"}]',
+        [None, None, None, None, None, "a"],
+    ),
+    "the last of two products of an entry counts": ('[{"product_id": "a", "product_id": "b"}]', ["b"]),
+    "an empty list lists nothing": ("[]", None),
+    "an object is no list": ('{"0": {"product_id": "a"}}', None),
+    "text is no list": ('"[{}]"', None),
+    "null is no list": ("null", None),
+    "the last of two lists counts": ('[{"product_id": "a"}], "products": 5', None),
+    "10,000 products": (f"[{','.join(['{}'] * 10_000)}]", [None] * 10_000),
+}
+
+
+@pytest.mark.parametrize("case", PRODUCTS)
+@pytest.mark.parametrize("kind", ["Products Searched", LISTED])
+def test_products_shown(case: str, kind: str) -> None:
+    sent, wanted = PRODUCTS[case]
+    assert parse([products(sent, kind, '"query": "boots", ')])[0]["shown_products"] == wanted
+
+
+RESULTS = {
+    "by words": ('"query": "boots", ', ("results", "boots", None)),
+    "by an id, a number": ('"search_id": 7, ', ("results", None, "7")),
+    "by both": ('"query": "boots", "search_id": "s", ', ("results", "boots", "s")),
+    "by an id beside empty words": ('"query": "", "search_id": "s", ', ("results", None, "s")),
+    "by neither: a category": ('"list_id": "hats", ', ("other", None, None)),
+    "by null and empty text": ('"query": null, "search_id": "", ', ("other", None, None)),
+}
+
+
+@pytest.mark.parametrize("case", RESULTS)
+def test_a_product_list_is_results_if_it_says_of_which_search(case: str) -> None:
+    sent, wanted = RESULTS[case]
+    row = parse([products('[{"product_id": "a"}]', LISTED, sent)])[0]
+    assert (row["role"], row["query"], row["search_id"]) == wanted
+    assert row["shown_products"] == (None if wanted[0] == "other" else ["a"])
+
+
 CASES: dict[str, tuple[Record, dict[str, Any]]] = {
     "a number keeps its last nought": (
         numbered("7.50"),
