@@ -23,7 +23,7 @@ class RuleNumbers(BaseModel):
         session_gap: an event this long or longer after the one before it starts a new session.
         impression_span: a click this long or longer after an impression does not belong to it.
         click_pause: a click counts if it comes this long or longer after the last counted one.
-        search_span: a result click this long or longer after a search does not belong to it.
+        search_span: a result click or a list of results this long or longer after a search is not of it.
         bot_events: more events than this within `bot_span` make a visitor a bot.
         bot_span: start included, end not.
         look_back: a conversion is credited to touches no longer before it than this.
