@@ -12,6 +12,7 @@ from folds.visitors.bots import load_bot_rules
 from folds.visitors.rules import VisitorRules
 from lakehouse.contracts import TABLES, gold
 from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.contracts.search_results import SEARCH_RESULTS
 from lakehouse.contracts.silver import (
     BOTS,
     DUPLICATE_EVENTS,
@@ -34,6 +35,7 @@ from silver.copies import tell_copies
 from silver.judged import contest, judge_frame, take_verdict
 from silver.rates import all_rates
 from silver.record_parser import RecordParser
+from silver.result_fold import all_results
 from silver.verdicts import DUPLICATE, EVENT, RATE, REJECTED
 from silver.visitor_fold import fold_rows
 from silver.visitors import COLUMNS, all_bots, all_identities
@@ -86,14 +88,26 @@ def _rows_of(table: Table) -> Callable[[Run], DataFrame]:
 
 
 def _folded(run: Run, table: Table) -> DataFrame:
-    """Events on time as far as refine has brought them in, late ones as far as repair has."""
-    repaired = F.lit(reached(run, "repair", table.name))
-    events = take_verdict(judge_history(run, reached(run, "refine", table.name)), EVENT)
-    known = events.where(~F.col("is_late") | (F.col("ingested_at") <= repaired))
-    refined = Ledger(run.lake).last("refine")
-    watermark = (refined.watermark if refined else None) or EPOCH
+    """Sessions or exposures by all events that the table has."""
     rules = VisitorRules.of(load_rule_numbers(run.settings.conf))
-    return fold_rows(known, table, rules, watermark)
+    return fold_rows(_known_events(run, table.name), table, rules, _watermark(run))
+
+
+def _search_results(run: Run) -> DataFrame:
+    rules = VisitorRules.of(load_rule_numbers(run.settings.conf))
+    return all_results(_known_events(run, SEARCH_RESULTS.name), rules.searches, _watermark(run))
+
+
+def _known_events(run: Run, table: str) -> DataFrame:
+    """Events on time as far as refine has brought them in, late ones as far as repair has."""
+    repaired = F.lit(reached(run, "repair", table))
+    events = take_verdict(judge_history(run, reached(run, "refine", table)), EVENT)
+    return events.where(~F.col("is_late") | (F.col("ingested_at") <= repaired))
+
+
+def _watermark(run: Run) -> datetime:
+    refined = Ledger(run.lake).last("refine")
+    return (refined.watermark if refined else None) or EPOCH
 
 
 def _known_by(run: Run, table: str, compute: Callable[[DataFrame], DataFrame]) -> DataFrame:
@@ -127,11 +141,12 @@ def _rates(run: Run) -> DataFrame:
 
 DEFINITIONS = {
     EVENTS.name: Definition(
-        _records_of(EVENTS.name, EVENT), LOCK, (*(table.name for table in FOLDED), *_GOLD)
+        _records_of(EVENTS.name, EVENT), LOCK, (*(table.name for table in (*FOLDED, SEARCH_RESULTS)), *_GOLD)
     ),
     REJECTED_EVENTS.name: Definition(_records_of(REJECTED_EVENTS.name, REJECTED), LOCK),
     DUPLICATE_EVENTS.name: Definition(_records_of(DUPLICATE_EVENTS.name, DUPLICATE), LOCK),
     **{table.name: Definition(_rows_of(table), LOCK, _GOLD) for table in FOLDED},
+    SEARCH_RESULTS.name: Definition(_search_results, LOCK),
     IDENTITIES.name: Definition(_identities, LOCK, _GOLD),
     BOTS.name: Definition(_bots, LOCK, _GOLD),
     EXCHANGE_RATES.name: Definition(_rates, LOCK, _GOLD),

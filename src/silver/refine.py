@@ -14,6 +14,7 @@ from folds.visitors.rules import VisitorRules
 from lakehouse.batches import Batch, Outcome
 from lakehouse.beside import side_by_side
 from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.contracts.search_results import SEARCH_RESULTS
 from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, EXCHANGE_RATES, FOLDED, REJECTED_EVENTS
 from lakehouse.instants import EPOCH, as_utc, to_micros
 from lakehouse.job import Run
@@ -26,12 +27,15 @@ from silver.copies import find_copies
 from silver.judged import Counts, contest, count_records, judge, stamped_after, take_on_time, take_verdict
 from silver.rates import keep_rates
 from silver.record_parser import RecordParser
+from silver.result_fold import EVENT_COLUMNS
+from silver.search_results import results_on_time, write_results
 from silver.seen import Seen
 from silver.verdicts import DUPLICATE, EVENT, HEARTBEAT, RATE, REJECTED
 from silver.visitor_fold import TableChanges, fold_changes, fold_events, taken
 from silver.visitor_history import open_rows
 
 _OUTPUTS = ((EVENTS.name, EVENT), (REJECTED_EVENTS.name, REJECTED), (DUPLICATE_EVENTS.name, DUPLICATE))
+_FOLDED_COLUMNS = (*dict.fromkeys((*Event._fields, *EVENT_COLUMNS)), "ingested_at")
 _RECORD = ("topic", "partition", "offset", "timestamp", "ingested_at", "value", "headers")
 
 
@@ -79,7 +83,8 @@ class Refine:
 
     def _ask_tables(self) -> None:
         """How far each has been filled; created if it wasn't there."""
-        names = (*(name for name, _ in _OUTPUTS), *(table.name for table in FOLDED), EXCHANGE_RATES.name)
+        folded = (*FOLDED, SEARCH_RESULTS, EXCHANGE_RATES)
+        names = (*(name for name, _ in _OUTPUTS), *(table.name for table in folded))
         self._filled = {name: self._run.lake.filled_upto(name) or EPOCH for name in names}
 
     def _find_copies(self, candidates: Rows, after: datetime) -> pa.Table:
@@ -112,22 +117,35 @@ class Refine:
         outputs = [(name, verdict) for name, verdict in _OUTPUTS if counts.by_verdict[verdict]]
         writes = [partial(self._append, judged, name, verdict, batch) for name, verdict in outputs]
         if watermark is not None:
-            writes.append(partial(self._fold, source, judged, batch, watermark))
+            writes.append(partial(self._change_rows, source, judged, batch, watermark))
         side_by_side(writes)
 
     def _append(self, judged: Rows, name: str, verdict: str, batch: Batch) -> None:
         rows = self._unwritten(name, take_verdict(judged, verdict))
         self._run.lake.append(name, rows, upto=batch.upto)
 
-    def _fold(self, source: Source, judged: Rows, batch: Batch, watermark: datetime) -> None:
-        """Let on-time events change open rows, and the watermark those that are due."""
-        filled = {table.name: self._filled[table.name] for table in FOLDED}
-        on_time = taken(stamped_after(take_on_time(judged), min(filled.values())))
-        on_time = computed(on_time, (*Event._fields, "ingested_at"))
+    def _change_rows(self, source: Source, judged: Rows, batch: Batch, watermark: datetime) -> None:
+        """Let on-time events change rows that visitors have, and the watermark those that are due."""
+        since = min(self._filled[table.name] for table in (*FOLDED, SEARCH_RESULTS))
+        on_time = computed(taken(stamped_after(take_on_time(judged), since)), _FOLDED_COLUMNS)
         rules = VisitorRules.of(load_rule_numbers(self._run.settings.conf))
+        both = (self._fold, self._update_results)
+        side_by_side([partial(each, source, on_time, batch, rules, watermark) for each in both])
+
+    def _fold(
+        self, source: Source, on_time: Rows, batch: Batch, rules: VisitorRules, watermark: datetime
+    ) -> None:
+        filled = {table.name: self._filled[table.name] for table in FOLDED}
         history = open_rows(source, on_time, watermark)
         changes = fold_changes(fold_events(on_time, history, rules, watermark, filled))
         side_by_side([partial(self._apply, name, each, batch) for name, each in changes.items()])
+
+    def _update_results(
+        self, source: Source, on_time: Rows, batch: Batch, rules: VisitorRules, watermark: datetime
+    ) -> None:
+        new = self._unwritten(SEARCH_RESULTS.name, on_time)
+        changes = results_on_time(source, new, batch.after, rules.searches, watermark)
+        write_results(source, changes, batch.upto)
 
     def _apply(self, table: str, changes: TableChanges, batch: Batch) -> None:
         self._run.lake.apply(table, changes.rows, batch.upto, Scope(flag="is_open"))

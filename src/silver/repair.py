@@ -11,6 +11,7 @@ from folds.visitors.rules import VisitorRules
 from lakehouse.batches import Batch, Outcome
 from lakehouse.beside import side_by_side
 from lakehouse.contracts import TABLES
+from lakehouse.contracts.search_results import SEARCH_RESULTS
 from lakehouse.contracts.silver import EVENTS, FOLDED
 from lakehouse.instants import EPOCH, to_micros
 from lakehouse.job import Run
@@ -21,6 +22,7 @@ from lakehouse.rows import Rows, Source, computed, count_rows, on_driver
 from lakehouse.time_pruner import TimePruner
 from lakehouse.tuning import MANY
 from silver.judged import stamped_after
+from silver.search_results import late_results, write_results
 from silver.visitor_fold import TableChanges, fold_changes, fold_events, taken
 from silver.visitor_history import affected_rows
 from silver.visitors import Visitors
@@ -36,7 +38,8 @@ class Repair:
     def __init__(self, run: Run) -> None:
         self._run = run
         self._visitors = Visitors(run)
-        self._filled = {table.name: run.lake.filled_upto(table.name) or EPOCH for table in FOLDED}
+        tables = (*FOLDED, SEARCH_RESULTS)
+        self._filled = {table.name: run.lake.filled_upto(table.name) or EPOCH for table in tables}
 
     def __call__(self, batch: Batch) -> Outcome:
         """Fold the late events of one micro-batch into the rows that they affect."""
@@ -58,9 +61,12 @@ class Repair:
         numbers = load_rule_numbers(self._run.settings.conf)
         history = affected_rows(source, new, numbers)
         events = stamped_after(late, min(self._filled.values()))
-        folded = fold_events(events, history, VisitorRules.of(numbers), watermark, self._filled)
-        changes = fold_changes(folded)
-        side_by_side([partial(self._apply, name, each, batch) for name, each in changes.items()])
+        rules = VisitorRules.of(numbers)
+        changes = fold_changes(fold_events(events, history, rules, watermark, self._filled))
+        writes = [partial(self._apply, name, each, batch) for name, each in changes.items()]
+        unwritten = stamped_after(late, self._filled[SEARCH_RESULTS.name])
+        results = late_results(source, unwritten, rules.searches, watermark)
+        side_by_side([*writes, partial(write_results, source, results, batch.upto)])
 
     def _apply(self, table: str, changes: TableChanges, batch: Batch) -> None:
         time = TABLES[table].event_time

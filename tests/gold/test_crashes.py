@@ -16,6 +16,7 @@ from kit.spark import settle_in
 
 MINUTES = timedelta(minutes=1)
 SALE = {"order_id": "sale", "total": "0.0001", "currency": "EUR"}
+SHOWN = [{"product_id": "shoe"}, {"product_id": "boot"}]
 PAGE = "https://shop.example/"
 
 
@@ -45,6 +46,7 @@ class Told:
             self.send(f"{uid}-seen", "Promotion Viewed", minute, promotion_id="p"),
             self.send(f"{uid}-click", "Promotion Clicked", minute + 0.1, promotion_id="p"),
             self.send(f"{uid}-search", "Products Searched", minute, query="boots"),
+            self.send(f"{uid}-list", "Product List Viewed", minute + 0.05, query="boots", products=SHOWN),
             self.send(f"{uid}-result", "Product Clicked", minute + 0.1, product_id="boot"),
         ]
 
@@ -77,9 +79,11 @@ CASES = [
     (["refine"], "silver.events"),
     (["refine"], "silver.sessions"),
     (["refine"], "silver.impressions"),
+    (["refine"], "silver.search_results"),
     (["refine"], "ops.ledger"),
     (["refine", "repair"], "silver.impressions"),
     (["refine", "repair"], "silver.searches"),
+    (["refine", "repair"], "silver.search_results"),
     (["refine", "repair"], "silver.identities"),
     (["refine", "repair"], "ops.ledger"),
     (["repair", "publish"], "gold.conversions"),

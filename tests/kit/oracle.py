@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from kit import oracle_joins
+from kit import oracle_joins, oracle_results
 from kit.oracle_gold import Gold
 from kit.oracle_identities import RATES_TOPIC, bots_of, identities_of, rate_of, rates_of
 from kit.oracle_windows import Windows
@@ -130,6 +130,11 @@ class Oracle:
     def searches(self) -> list[Fields]:
         """silver.searches."""
         return oracle_joins.searches(self.events, self.watermark or 0)
+
+    @property
+    def search_results(self) -> list[Fields]:
+        """silver.search_results."""
+        return oracle_results.search_results(self.events, self.watermark or 0)
 
     @property
     def identities(self) -> list[Fields]:

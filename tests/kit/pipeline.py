@@ -53,6 +53,7 @@ def expected_rows(oracle: Oracle) -> dict[str, Callable[[], list[dict[str, Any]]
         "silver.sessions": lambda: oracle.sessions,
         "silver.impressions": lambda: oracle.impressions,
         "silver.searches": lambda: oracle.searches,
+        "silver.search_results": lambda: oracle.search_results,
         "silver.identities": lambda: oracle.identities,
         "silver.bots": lambda: oracle.bots,
         "silver.exchange_rates": lambda: oracle.rates,

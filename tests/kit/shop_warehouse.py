@@ -94,6 +94,7 @@ class Shop:
             "silver.sessions": oracle.sessions,
             "silver.impressions": oracle.impressions,
             "silver.searches": oracle.searches,
+            "silver.search_results": oracle.search_results,
             "silver.identities": oracle.identities,
             "silver.bots": oracle.bots,
             "silver.exchange_rates": oracle.rates,

@@ -34,6 +34,7 @@ from silver.copies import tell_copies
 from silver.judged import contest, judge_frame, take_verdict
 from silver.rates import all_rates
 from silver.record_parser import RecordParser
+from silver.result_fold import all_results
 from silver.verdicts import DUPLICATE, EVENT, RATE, REJECTED
 from silver.visitor_fold import fold_rows
 from silver.visitors import all_bots, all_identities
@@ -61,6 +62,7 @@ def compute_silver(records: DataFrame, settings: Settings) -> dict[str, DataFram
         "silver.rejected_events": take_verdict(judged, REJECTED),
         "silver.duplicate_events": take_verdict(judged, DUPLICATE),
         **{table.name: fold_rows(events, table, rules, watermark) for table in FOLDED},
+        "silver.search_results": all_results(events, rules.searches, watermark),
         "silver.identities": all_identities(events),
         "silver.bots": all_bots(events, load_bot_rules(settings.conf)),
         "silver.exchange_rates": all_rates(records.sparkSession, take_verdict(judged, RATE)),

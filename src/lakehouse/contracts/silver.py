@@ -1,6 +1,7 @@
 """Silver: events told apart from copies and rejects, what they form, who visitors are, and rates."""
 
-from lakehouse.contracts.table import Column, Table
+from lakehouse.contracts.search_results import SEARCH_RESULTS
+from lakehouse.contracts.table import TWO_WRITERS, Column, Table
 
 _COORDINATES = (
     Column("topic", "string", "Kafka topic", provenance=True),
@@ -10,9 +11,6 @@ _COORDINATES = (
 _INGESTED_AT = Column("ingested_at", "timestamp", "stamp of the bronze micro-batch", provenance=True)
 _RULES_VERSION = Column("rules_version", "string", "version of the rules that it follows", provenance=True)
 _KNOWN_BY = Column("ingested_at", "timestamp", "stamp up to which input told of it", provenance=True)
-
-# A job that was broken off asks the log how far it had come, and the other goes on meanwhile.
-_TWO_WRITERS = {"delta.logRetentionDuration": "interval 7 days"}
 
 EVENTS = Table(
     name="silver.events",
@@ -127,7 +125,7 @@ SESSIONS = Table(
     event_time="started_at",
     is_swapped=True,
     partitioned_by=("is_open",),
-    properties=_TWO_WRITERS,
+    properties=TWO_WRITERS,
 )
 
 _OUTCOME = (
@@ -159,7 +157,7 @@ IMPRESSIONS = Table(
     event_time="event_time",
     is_swapped=True,
     partitioned_by=("is_open",),
-    properties=_TWO_WRITERS,
+    properties=TWO_WRITERS,
 )
 
 SEARCHES = Table(
@@ -183,7 +181,7 @@ SEARCHES = Table(
     event_time="event_time",
     is_swapped=True,
     partitioned_by=("is_open",),
-    properties=_TWO_WRITERS,
+    properties=TWO_WRITERS,
 )
 
 IDENTITIES = Table(
@@ -242,6 +240,7 @@ TABLES = (
     SESSIONS,
     IMPRESSIONS,
     SEARCHES,
+    SEARCH_RESULTS,
     IDENTITIES,
     BOTS,
     EXCHANGE_RATES,

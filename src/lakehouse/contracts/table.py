@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 GONE = "_gone"
 """The column of changes to a table that says which rows go."""
 
+TWO_WRITERS = {"delta.logRetentionDuration": "interval 7 days"}
+"""Properties of a table that two jobs rewrite: one that was broken off asks the log how far it had come."""
+
 
 @dataclass(frozen=True)
 class Column:

@@ -1,0 +1,120 @@
+"""The fold over searches, their results and clicks, run over groups of events: changes of shown results."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from folds.visitors.results import RESULT_ROLES, SearchEvent, ShownResult, as_of, find_results
+from folds.visitors.rules import ExposureRule
+from folds.visitors.spans import Span, is_within
+from lakehouse.changed_rows import as_tuples, change_type
+from lakehouse.contracts.search_results import SEARCH_RESULTS
+from lakehouse.grouped import GroupedRows, Groups, batch_of_kind
+from lakehouse.instants import to_micros
+from lakehouse.row_changes import RowDiff
+from lakehouse.rows import KEY, Rows, local_rows, with_key
+
+EVENT_COLUMNS = ("visitor_id", *SearchEvent._fields)
+"""Columns of silver.events that rows are computed from."""
+
+_CHANGE = SEARCH_RESULTS.short_name
+_RESULT = pa.schema([pa.field(_CHANGE, change_type(SEARCH_RESULTS))])
+_SPAN = [pa.field(KEY, pa.string()), pa.field("low", pa.int64()), pa.field("high", pa.int64())]
+_HOUR = timedelta(hours=1) // timedelta(microseconds=1)
+
+
+def result_groups(
+    kinds: Mapping[str, Rows], spans: Mapping[str, Sequence[Span]], rule: ExposureRule, watermark: datetime
+) -> Groups:
+    """What is computed for some spans of visitors.
+
+    Args:
+        kinds: `event`, with `EVENT_COLUMNS`, and `known`, rows of silver.search_results: those within the
+            spans and any others, which the watermark alone may change.
+        spans: by visitor.
+        rule: of searches.
+        watermark: decides what is open.
+
+    Returns:
+        A struct of `change_type`, named as the table is; not computed yet.
+    """
+    columns = {"event": EVENT_COLUMNS, "known": SEARCH_RESULTS.column_names}
+    of_visitor = {kind: with_key(rows, "visitor_id", columns[kind]) for kind, rows in kinds.items()}
+    rows = [(visitor, *span) for visitor, theirs in spans.items() for span in theirs]
+    span = local_rows(_SPAN, rows)
+    return Groups({**of_visitor, "span": span}, _ResultFold(rule, to_micros(watermark)), _RESULT)
+
+
+def all_results(events: DataFrame, rule: ExposureRule, watermark: datetime) -> DataFrame:
+    """The rows of silver.search_results by all events at once.
+
+    A group is an hour of a visitor, so that it stays small whoever the visitor is; an event is in that of the
+    searches that it may belong to as well.
+    """
+    length = F.lit(max(_HOUR, rule.span))
+    times = (F.unix_micros("event_time") - back for back in (0, rule.span - 1))
+    hours = F.array_distinct(F.array(*(at - F.pmod(at, length) for at in times)))
+    placed = of_results(events, EVENT_COLUMNS).select(*EVENT_COLUMNS, F.explode(hours).alias("low"))
+    key = F.concat_ws("|", F.col("low").cast("string"), "visitor_id").alias(KEY)
+    spans = placed.select(key, "low", (F.col("low") + length).alias("high")).distinct()
+    kinds = {"event": placed.select(key, *EVENT_COLUMNS), "span": spans}
+    found = Groups(kinds, _ResultFold(rule, to_micros(watermark)), _RESULT).spread(events.sparkSession)
+    return found.select(f"{_CHANGE}.*").select(*SEARCH_RESULTS.column_names)
+
+
+class _ResultFold:
+    """The fold as workers run it.
+
+    Args:
+        rule: of searches.
+        watermark: in microseconds.
+    """
+
+    def __init__(self, rule: ExposureRule, watermark: int) -> None:
+        self._rule = rule
+        self._watermark = watermark
+
+    def __call__(self, groups: GroupedRows) -> Iterator[pa.RecordBatch]:
+        spans = groups.rows("span", _fields)
+        events = groups.rows("event", _of_visitor)
+        known = groups.rows("known", ShownResult)
+        diff, changes = RowDiff(SEARCH_RESULTS), []
+        for group in spans.keys() | known.keys():
+            before = set(known.get(group, ()))  # a row may have been looked up twice
+            now = self._rows(events.get(group, ()), sorted(spans.get(group, ())), before)
+            changes += as_tuples(diff.compare(before, now))
+        if changes:
+            yield batch_of_kind(_RESULT, _CHANGE, changes)
+
+    def _rows(
+        self, events: Sequence[tuple[str, SearchEvent]], spans: Sequence[Span], before: Iterable[ShownResult]
+    ) -> list[ShownResult]:
+        """Those within the spans as events have it, the others as the watermark has it."""
+        outside = (row for row in before if not is_within(row.event_time, spans))
+        others = [as_of(row, self._rule, self._watermark) for row in outside]
+        if not events:
+            return others
+        visitor = events[0][0]
+        theirs = [event for _, event in events]
+        return others + find_results(visitor, theirs, spans, self._rule, self._watermark)
+
+
+def of_results(events: Rows, names: Sequence[str]) -> Rows:
+    """Some columns of the events that are searches, results or clicks on these."""
+    if isinstance(events, DataFrame):
+        return events.where(F.col("role").isin(*RESULT_ROLES)).select(*names)
+    is_one = pc.is_in(events["role"], pa.array(RESULT_ROLES))
+    return events.filter(is_one).select(list(names))
+
+
+def _of_visitor(visitor_id: str, *event: Any) -> tuple[str, SearchEvent]:
+    return visitor_id, SearchEvent(*event)
+
+
+def _fields(*fields: Any) -> tuple[Any, ...]:
+    return fields

@@ -1,0 +1,119 @@
+"""What new events change of shown results: computed from the events around them."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from folds.visitors.results import affected_spans
+from folds.visitors.rules import ExposureRule
+from folds.visitors.spans import Span
+from lakehouse.arrow_frames import rows_of
+from lakehouse.changed_rows import write_changes
+from lakehouse.contracts.search_results import SEARCH_RESULTS
+from lakehouse.contracts.silver import EVENTS
+from lakehouse.grouped import Computed, Groups
+from lakehouse.instants import to_micros
+from lakehouse.lookup import Lookup
+from lakehouse.rows import Rows, Source, is_empty, on_driver, union
+from lakehouse.time_pruner import TimePruner
+from silver.result_fold import EVENT_COLUMNS, of_results, result_groups
+
+
+def results_on_time(
+    source: Source, new: Rows, after: datetime, rule: ExposureRule, watermark: datetime
+) -> Groups | None:
+    """What on-time events, and the watermark, change of silver.search_results.
+
+    Args:
+        source: of the tables.
+        new: `EVENT_COLUMNS` of the events.
+        after: ingest stamp that silver.events is read up to: the new events may be there already or not.
+        rule: of searches.
+        watermark: after the batch.
+
+    Returns:
+        As of `result_groups`; None if there is nothing to do.
+    """
+    new = of_results(new, EVENT_COLUMNS)
+    spans = _spans_by_visitor(new, rule)
+    due = _due_rows(source, watermark)
+    if not spans:
+        return None if is_empty(due) else result_groups({"known": due}, {}, rule, watermark)
+    before = _stamped_until(_events_near(source, spans, rule), after)
+    known = union(_known_rows(source, spans), due)
+    return result_groups({"event": union(before, new), "known": known}, spans, rule, watermark)
+
+
+def late_results(source: Source, late: Rows, rule: ExposureRule, watermark: datetime) -> Groups | None:
+    """What late events change of silver.search_results.
+
+    Args:
+        source: of the tables; silver.events has the late ones.
+        late: visitor_id, event_time and role of the events.
+        rule: of searches.
+        watermark: as far as refine has come.
+
+    Returns:
+        As of `result_groups`; None if there is nothing to do.
+    """
+    spans = _spans_by_visitor(of_results(late, ("visitor_id", "event_time")), rule)
+    if not spans:
+        return None
+    events = _events_near(source, spans, rule)
+    return result_groups({"event": events, "known": _known_rows(source, spans)}, spans, rule, watermark)
+
+
+def write_results(source: Source, groups: Groups | None, upto: datetime) -> None:
+    """Compute changes of silver.search_results, and write them in one commit.
+
+    Args:
+        source: of the tables.
+        groups: as of `result_groups`; None: nothing to do.
+        upto: ingest stamp that the table's input is done up to with this commit.
+    """
+    if groups is not None:
+        changes = Computed(groups, source.lake.spark, source.on_driver).rows(SEARCH_RESULTS.short_name)
+        write_changes(source.lake, SEARCH_RESULTS.name, changes, upto)
+
+
+def _spans_by_visitor(events: Rows, rule: ExposureRule) -> dict[str, list[Span]]:
+    """Where searches lie whose rows some events may change."""
+    names = ("visitor_id", "event_time")
+    times: dict[str, list[int]] = defaultdict(list)
+    for visitor, at in rows_of(on_driver(events.select(list(names))), names):
+        times[visitor].append(at)
+    return {visitor: affected_spans(theirs, rule.span) for visitor, theirs in times.items()}
+
+
+def _events_near(source: Source, spans: Mapping[str, Sequence[Span]], rule: ExposureRule) -> Rows:
+    """The events that the searches of some spans are computed from, and some more; with their stamps."""
+    near = TimePruner.of_spans((low, high + rule.span) for theirs in spans.values() for low, high in theirs)
+    columns = (*EVENT_COLUMNS, "ingested_at")
+    wanted = Lookup(columns, near, "event_time", key=("visitor_id", spans))
+    return of_results(source.look_up(EVENTS.name, wanted), columns)
+
+
+def _known_rows(source: Source, spans: Mapping[str, Sequence[Span]]) -> Rows:
+    """The rows of the searches of some spans, and some more."""
+    near = TimePruner.of_spans(span for theirs in spans.values() for span in theirs)
+    wanted = Lookup(SEARCH_RESULTS.column_names, near, "event_time", key=("visitor_id", spans))
+    return source.look_up(SEARCH_RESULTS.name, wanted)
+
+
+def _due_rows(source: Source, watermark: datetime) -> Rows:
+    """The rows that the watermark changes."""
+    rows = source.look_up(SEARCH_RESULTS.name, Lookup(SEARCH_RESULTS.column_names, flag="is_open"))
+    if isinstance(rows, DataFrame):
+        return rows.where(F.col("due_at") <= F.lit(watermark))
+    return rows.filter(pc.less_equal(rows["due_at"], to_micros(watermark)))
+
+
+def _stamped_until(events: Rows, stamp: datetime) -> Rows:
+    """`EVENT_COLUMNS` of the events with an ingest stamp of then or before."""
+    if isinstance(events, DataFrame):
+        return events.where(F.col("ingested_at") <= F.lit(stamp)).select(*EVENT_COLUMNS)
+    return events.filter(pc.less_equal(events["ingested_at"], to_micros(stamp))).select(list(EVENT_COLUMNS))

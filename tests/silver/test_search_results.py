@@ -1,0 +1,179 @@
+"""Shown results by the jobs: what late events and time change, few rows and many, and a rebuild."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kit.drawing import draw_examples
+from kit.dying import dying_at
+from kit.oracle import Oracle
+from kit.oracle_wire import DAY, Fields
+from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
+from kit.records import NOON, Bronze, Record, heartbeat, instant, message, record
+from kit.result_stories import RESULT_STORIES
+from kit.spark import settle_in
+from lakehouse.contracts.search_results import SEARCH_RESULTS
+from lakehouse.job import Run
+from lakehouse.rebuilding import rebuild_job
+from lakehouse.settings import Settings
+from lakehouse.tuning import MANY
+from silver import refine, repair, search_results
+from silver.definitions import DEFINITIONS
+
+MINUTE = timedelta(minutes=1)
+KINDS = {"search": "Products Searched", "results": "Product List Viewed", "result_click": "Product Clicked"}
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+SEARCHED, LISTED, OPENED = KINDS.values()
+
+# Kind, minute and properties of what comes first, of what comes late, and which rows there are then: by
+# minute of the search, each product in order with its outcome.
+A, AB = {"query": "boots", "products": ["a"]}, {"query": "boots", "products": ["a", "b"]}
+Step = tuple[str, float, dict[str, Any]]
+LATE: dict[str, tuple[list[Step], list[Step], dict[int, list[str]]]] = {
+    "a list": ([(SEARCHED, 0, {"query": "boots"})], [(LISTED, 1, AB)], {0: ["a unclicked", "b unclicked"]}),
+    "an earlier list": (
+        [(SEARCHED, 0, {"query": "boots"}), (LISTED, 2, AB)],
+        [(LISTED, 1, A)],
+        {0: ["a unclicked"]},
+    ),
+    "a list a tick too late": ([(SEARCHED, 0, {"query": "boots"})], [(LISTED, 10, AB)], {}),
+    "a search": ([(LISTED, 1, AB)], [(SEARCHED, 0, {"query": "boots"})], {0: ["a unclicked", "b unclicked"]}),
+    "a search that takes a list over": (
+        [(SEARCHED, 0, {"query": "boots"}), (LISTED, 3, A)],
+        [(SEARCHED, 2, {"query": "boots"})],
+        {2: ["a unclicked"]},
+    ),
+    "a search that takes a click over": (
+        [(SEARCHED, 0, A), (OPENED, 3, {"product_id": "a"})],
+        [(SEARCHED, 2, AB)],
+        {0: ["a unclicked"], 2: ["a clicked", "b unclicked"]},
+    ),
+    "a click": ([(SEARCHED, 0, AB)], [(OPENED, 9.9, {"product_id": "b"})], {0: ["a unclicked", "b clicked"]}),
+    "a click before the list": (
+        [(SEARCHED, 0, {"query": "boots"}), (LISTED, 3, AB)],
+        [(OPENED, 2, {"product_id": "b"})],
+        {0: ["a unclicked", "b clicked"]},
+    ),
+}
+
+
+def sent(uid: str, visitor: str, kind: str, at: datetime, said: dict[str, Any]) -> Record:
+    products = said.get("products")
+    entries = products and [{} if product is None else {"product_id": product} for product in products]
+    return record(message(uid, visitor, kind, at, properties={**said, "products": entries}))
+
+
+def of_story(story: str, steps: list[Step], prefix: str) -> list[Record]:
+    return [
+        sent(f"{story}-{prefix}{number}", story, kind, NOON + minute * MINUTE, said)
+        for number, (kind, minute, said) in enumerate(steps)
+    ]
+
+
+def found(settings: Settings) -> dict[str, dict[int, list[str]]]:
+    """By visitor and minute of the search, its rows in order of rank."""
+    rows = read_rows(settings, SEARCH_RESULTS.name, SEARCH_RESULTS.column_names)
+    by_story: dict[str, dict[int, list[str]]] = {story: {} for story in LATE}
+    for row in sorted(rows, key=lambda row: row["rank"]):
+        minute = (EPOCH + timedelta(microseconds=row["event_time"]) - NOON) // MINUTE
+        shown = by_story[row["visitor_id"]].setdefault(minute, [])
+        shown.append(f"{row['product_id']} {row['outcome']}")
+    return by_story
+
+
+@pytest.fixture
+def changed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows of the table each commit changes."""
+    counts: list[int] = []
+    write = search_results.write_changes
+
+    def count(*args: Any) -> int:
+        counts.append(write(*args))
+        return counts[-1]
+
+    monkeypatch.setattr(search_results, "write_changes", count)
+    return counts
+
+
+def test_what_late_events_and_time_change(spark: SparkSession, tmp_path: Path, changed: list[int]) -> None:
+    settings = settle_in(spark, tmp_path)
+    bronze = Bronze(spark, settings)
+    bronze.commit([each for story, (steps, _, _) in LATE.items() for each in of_story(story, steps, "a")])
+    run_jobs(spark, settings, "refine", "repair")
+    assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
+    still_open = [row for row in Oracle.over(bronze.stored).search_results if row["is_open"]]
+    bronze.commit([heartbeat(instant(NOON + 600 * MINUTE))])
+    run_jobs(spark, settings, "refine", "repair")
+    assert changed[-1] == len(still_open) > 0
+    bronze.commit([heartbeat(instant(NOON + 601 * MINUTE))])
+    before = len(changed)
+    run_jobs(spark, settings, "refine", "repair")
+    assert len(changed) == before, "nothing is due, and nothing written"
+    bronze.commit([each for story, (_, late, _) in LATE.items() for each in of_story(story, late, "b")])
+    run_jobs(spark, settings, "refine", "repair")
+    assert found(settings) == {story: rows for story, (_, _, rows) in LATE.items()}
+    assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
+
+
+@pytest.mark.parametrize("most", [0, MANY], ids=["many", "few"])
+def test_what_events_on_time_change_after_a_batch_broken_off(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(refine, "MANY", most)
+    settings = settle_in(spark, tmp_path)
+    bronze = Bronze(spark, settings)
+    bronze.commit([each for story, (steps, _, _) in LATE.items() for each in of_story(story, steps, "a")])
+    run_jobs(spark, settings, "refine")
+    bronze.commit([each for story, (_, late, _) in LATE.items() for each in of_story(story, late, "b")])
+    with dying_at(SEARCH_RESULTS.name):  # silver.events has the batch by then
+        run_jobs(spark, settings, "refine")
+    run_jobs(spark, settings, "refine")
+    assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
+    bronze.commit([heartbeat(instant(NOON + 30 * MINUTE))])
+    run_jobs(spark, settings, "refine")
+    assert found(settings) == {story: rows for story, (_, _, rows) in LATE.items()}
+
+
+def made_up(stories: int) -> Iterator[list[Record]]:
+    """Stories by batch, each of visitors of its own."""
+    drawn = draw_examples(RESULT_STORIES, stories, 1)
+    for batch in range(3):
+        yield [
+            from_fields(f"s{number}-", event)
+            for number, story in enumerate(drawn)
+            for event in story.batches[batch]
+        ]
+
+
+def from_fields(prefix: str, event: Fields) -> Record:
+    said = {name: event[name] for name in ("query", "search_id", "product_id")}
+    at = EPOCH + timedelta(microseconds=event["event_time"] % (100 * DAY))  # none lies in the future
+    known = {**said, "products": event["shown_products"]}
+    return sent(prefix + event["event_id"], prefix + event["visitor_id"], KINDS[event["role"]], at, known)
+
+
+def test_stories_in_few_rows_and_many_broken_off_and_rebuilt(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = settle_in(spark, tmp_path)
+    bronze = Bronze(spark, settings)
+    for number, records in enumerate(made_up(60)):
+        for job in (refine, repair):
+            monkeypatch.setattr(job, "MANY", 0 if number == 1 else MANY)
+        bronze.commit(records)
+        if number:
+            run_jobs(spark, settings, "refine")
+            with dying_at(SEARCH_RESULTS.name):
+                run_jobs(spark, settings, "repair")
+        run_jobs(spark, settings, "refine", "repair")
+        assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
+    before = read_rows(settings, SEARCH_RESULTS.name, SEARCH_RESULTS.column_names)
+    assert {row["outcome"] for row in before} >= {"clicked", "unclicked"}
+    job = rebuild_job(DEFINITIONS, [SEARCH_RESULTS.name])
+    job.body(Run(job.name, spark.newSession(), settings, once=True))
+    after = read_rows(settings, SEARCH_RESULTS.name, SEARCH_RESULTS.column_names)
+    assert sorted(map(repr, after)) == sorted(map(repr, before))
