@@ -1,6 +1,7 @@
 """What the shop sells, shows and is asked for."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from random import Random
 from typing import Generic, TypeVar
@@ -80,6 +81,18 @@ QUERIES = Popular(
     + ["gift", "sale", "gift card", "opening hours", "returns", "Teelicht", "théière", "lampp"],
     0.8,
 )
+
+_PAGE = 12  # results of a search
+
+
+@lru_cache(maxsize=1024)
+def find_products(query: str) -> tuple[Product, ...]:
+    """A page of results: products with all words of a query in their names, then those with some."""
+    words = set(query.split())
+    shared = [(len(words & set(product.name.split())), product) for product in PRODUCTS.items]
+    found = sorted((pair for pair in shared if pair[0]), key=lambda pair: -pair[0])
+    return tuple(product for _, product in found[:_PAGE])
+
 
 PROMOTIONS = Popular(
     [

@@ -5,6 +5,7 @@ from random import Random
 from millrace.clients.traffic.buying import check_out, impulse_buy, log_in, sign_up
 from millrace.clients.traffic.catalogue import CATEGORIES, PRODUCTS
 from millrace.clients.traffic.origins import DIRECT, Origin, choose_origin
+from millrace.clients.traffic.searching import search
 from millrace.clients.traffic.step import Step
 from millrace.clients.traffic.visit import Visit
 from millrace.clients.traffic.visitors import Visitor
@@ -79,7 +80,7 @@ def _wander(visit: Visit) -> None:
         if visit.rng.random() < 0.3:
             visit.see_promotions(1)
     elif where < 0.82:
-        visit.search()
+        search(visit)
     elif where < 0.92:
         visit.look_at("/", "Home")
         visit.see_promotions(2)

@@ -22,7 +22,7 @@ DEFAULT_START = datetime(2026, 3, 2, tzinfo=timezone.utc)
 EVENTS_PER_DAY = 66_667
 """A small shop: 200,000 events are about three days."""
 
-EVENTS_PER_VISIT = 9.0
+EVENTS_PER_VISIT = 9.3
 """The mean, measured over many seeds; it turns a wanted number of events into visits."""
 
 _COPIES = 0.006

@@ -6,9 +6,7 @@ from typing import Any
 from millrace.clients.traffic.catalogue import (
     CATEGORIES,
     HOST,
-    PRODUCTS,
     PROMOTIONS,
-    QUERIES,
     Product,
     Promotion,
 )
@@ -83,18 +81,6 @@ class Visit:
         if self.rng.random() < 0.16:
             self.basket.append(product)
             self.track("Product Added", _described(product, self.visitor.currency) | {"quantity": 1})
-
-    def search(self) -> None:
-        """Look for something; about half find it, some open two results."""
-        query = QUERIES.choose(self.rng)
-        self.look_at("/search", "Search", f"?q={query.replace(' ', '+')}")
-        self.track("Products Searched", {"query": query})
-        clicks = self.rng.choices((0, 1, 2), (45, 45, 10))[0]
-        for position in range(1, clicks + 1):
-            self.think(6)
-            product = PRODUCTS.choose(self.rng)
-            self.track("Product Clicked", {"product_id": product.product_id, "position": position})
-            self.view_product(product)
 
     def see_promotions(self, how_many: int) -> None:
         """Banners come into view; now and then one is clicked, by some people twice in a hurry."""
