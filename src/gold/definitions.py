@@ -16,7 +16,7 @@ from gold.credit.credit_history import all_credit, with_person
 from gold.credit.dimensions import DimensionLoader, Dimensions
 from gold.credit.minute_fold import all_minute_changes
 from gold.credit.visit_fold import GOAL, MINUTE, all_visits
-from gold.daily.update import Daily
+from gold.daily.update import QUERIES, Daily
 from gold.passed import pass_rest, show_passed
 from gold.traffic import Traffic
 from lakehouse.contracts import Table
@@ -27,7 +27,6 @@ from lakehouse.contracts.gold import (
     CONVERSIONS,
     FUNNEL,
     LOCK,
-    SEARCH_PERFORMANCE,
     TOUCHES,
     TRAFFIC,
     TRAILS,
@@ -163,5 +162,5 @@ DEFINITIONS = {
     TRAFFIC.name: Definition(
         _computed(History.windows), LOCK, put=lambda run, rows: History(run).put_windows(rows)
     ),
-    **{name: _daily(name) for name in (CAMPAIGN_PERFORMANCE.name, SEARCH_PERFORMANCE.name, FUNNEL.name)},
+    **{name: _daily(name) for name in QUERIES},
 }

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from gold.inspection import Inspection
 from lakehouse.contracts.gold import CONVERSIONS, TOUCHES
+from lakehouse.contracts.search_results import SEARCH_RESULTS
 from lakehouse.contracts.silver import BOTS, EVENTS, EXCHANGE_RATES, IDENTITIES, SEARCHES, SESSIONS
 from lakehouse.errors import MillraceError
 from lakehouse.expectations.gates import CLOSED, Gates, require_open
@@ -14,7 +15,7 @@ from lakehouse.ledger import Entry, Ledger
 from lakehouse.standing import Standing
 from lakehouse.tables import Lakehouse
 
-_REFINED = (EVENTS, SESSIONS, SEARCHES, EXCHANGE_RATES)
+_REFINED = (EVENTS, SESSIONS, SEARCHES, SEARCH_RESULTS, EXCHANGE_RATES)
 _REPAIRED = (IDENTITIES, BOTS)
 _FILLED_BY = {
     **{table.name: "refine" for table in _REFINED},

@@ -146,7 +146,7 @@ DEFINITIONS = {
     REJECTED_EVENTS.name: Definition(_records_of(REJECTED_EVENTS.name, REJECTED), LOCK),
     DUPLICATE_EVENTS.name: Definition(_records_of(DUPLICATE_EVENTS.name, DUPLICATE), LOCK),
     **{table.name: Definition(_rows_of(table), LOCK, _GOLD) for table in FOLDED},
-    SEARCH_RESULTS.name: Definition(_search_results, LOCK),
+    SEARCH_RESULTS.name: Definition(_search_results, LOCK, (gold.RESULT_PERFORMANCE.name,)),
     IDENTITIES.name: Definition(_identities, LOCK, _GOLD),
     BOTS.name: Definition(_bots, LOCK, _GOLD),
     EXCHANGE_RATES.name: Definition(_rates, LOCK, _GOLD),

@@ -45,10 +45,14 @@ TYPES: dict[str, dict[str, pa.DataType]] = {
         "credited_reporting_value": pa.decimal128(18, 4),
     },
     "orders": {**WHEN, **WHO},
+    "next_orders": {**WHEN, **WHO},
+    "results": {**WHEN, "query": pa.string(), "rank": pa.int32(), "outcome": pa.string()},
 }
+HOUR = 3_600_000_000
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "day": DAYS,
-    "event_time": st.integers(0, 9),
+    "event_time": st.sampled_from([0, 1, 2, 23 * HOUR, 24 * HOUR, 24 * HOUR + 1]),
+    "rank": st.integers(1, 3),
     "visitor_id": st.sampled_from(["ann", "ben"]),
     "role": st.sampled_from(["impression", "page_view", "search"]),
     "query": NAMES,
@@ -158,7 +162,49 @@ def naive_campaigns(world: dict[str, list[Row]]) -> list[Row]:
     return list(found.values())
 
 
+def naive_results(world: dict[str, list[Row]]) -> list[Row]:
+    shown = Counter((row["day"], row["query"], row["rank"]) for row in world["results"])
+    clicked = Counter(
+        (row["day"], row["query"], row["rank"]) for row in world["results"] if row["outcome"] == "clicked"
+    )
+    return [
+        {"day": day, "query": query, "rank": rank, "shown": count, "clicked": clicked[day, query, rank]}
+        for (day, query, rank), count in shown.items()
+    ]
+
+
+def naive_promotions(world: dict[str, list[Row]]) -> list[Row]:
+    found: dict[tuple[date, str | None], Row] = {}
+
+    def cell(row: Row) -> Row:
+        nothing = {"impressions": 0, "clicks": 0, "clicking": set(), "converting": set()}
+        return found.setdefault((row["day"], row["promotion_id"]), nothing)
+
+    for row in world["events"]:
+        if row["role"] == "impression":
+            cell(row)["impressions"] += 1
+    for row in world["clicks"]:
+        of = cell(row)
+        of["clicks"] += 1
+        of["clicking"].add(row["visitor_id"])
+        for order in world["next_orders"]:
+            passed = order["event_time"] - row["event_time"]
+            if order["visitor_id"] == row["visitor_id"] and 0 <= passed < 24 * HOUR:
+                of["converting"].add(row["visitor_id"])
+    return [
+        {
+            "day": day,
+            "promotion_id": promotion,
+            **{name: of[name] for name in ("impressions", "clicks")},
+            **{f"{name}_visitors": len(of[name]) for name in ("clicking", "converting")},
+        }
+        for (day, promotion), of in found.items()
+    ]
+
+
 NAIVE = {
+    "result_performance": naive_results,
+    "promotion_performance": naive_promotions,
     "funnel": naive_funnel,
     "search_performance": naive_searches,
     "campaign_performance": naive_campaigns,
@@ -193,6 +239,7 @@ def example() -> dict[str, list[Row]]:
                 "outcome": ("clicked", "orphan")[pick % 5 == 0],
                 "clicked_products": [f"p{each}" for each in range(pick % 14)],
                 "clicks": pick % 14,
+                "rank": pick % 4,
                 "model": list(MODELS)[pick % len(MODELS)],
                 "credit": (1 / 3, 0.1, 1.0)[pick % 3],
                 "is_counted": (True, False, None)[pick % 7 % 3],

@@ -75,7 +75,8 @@ def states(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tup
 
 
 GOLD = (
-    *PERSONAL, "gold.traffic", "gold.campaign_performance", "gold.search_performance", "gold.funnel",
+    *PERSONAL, "gold.traffic", "gold.campaign_performance", "gold.search_performance",
+    "gold.result_performance", "gold.promotion_performance", "gold.funnel",
 )  # fmt: skip
 
 

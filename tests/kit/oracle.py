@@ -165,7 +165,11 @@ class Oracle:
     def windows(self) -> Windows:
         """What gold must hold of all visitors together."""
         bots = {bot["visitor_id"] for bot in self.bots}
-        return Windows(self.gold, [search for search in self.searches if search["visitor_id"] not in bots])
+        of_people = (
+            [row for row in rows if row["visitor_id"] not in bots]
+            for rows in (self.searches, self.search_results)
+        )
+        return Windows(self.gold, *of_people)
 
 
 def session_id(visitor: str, started_at: int) -> str:

@@ -21,11 +21,13 @@ class Windows:
     Args:
         gold: the conversions and touches.
         searches: silver.searches of people.
+        results: silver.search_results of people.
     """
 
-    def __init__(self, gold: Gold, searches: list[Fields]) -> None:
+    def __init__(self, gold: Gold, searches: list[Fields], results: list[Fields]) -> None:
         self.gold = gold
         self.searches = searches
+        self.results = results
 
     @property
     def traffic(self) -> list[Fields]:
@@ -142,6 +144,52 @@ class Windows:
                 }
             )
         return rows
+
+    @property
+    def result_performance(self) -> list[Fields]:
+        """gold.result_performance."""
+        shown = Counter((day_of(row["event_time"]), row["query"], row["rank"]) for row in self.results)
+        clicked = Counter(
+            (day_of(row["event_time"]), row["query"], row["rank"])
+            for row in self.results
+            if row["first_click_at"] is not None
+        )
+        names = ("day", "query", "rank")
+        return [
+            {**dict(zip(names, key, strict=True)), "shown": count, "clicked": clicked[key]}
+            for key, count in shown.items()
+        ]
+
+    @property
+    def promotion_performance(self) -> list[Fields]:
+        """gold.promotion_performance."""
+        orders = [each for each in self.gold.conversions if each["goal"] == "Order Completed"]
+        seen: Counter[tuple[date, str]] = Counter()
+        clicks: dict[tuple[date, str], list[Fields]] = defaultdict(list)
+        for event in self.gold.events:
+            if event["role"] == "impression":
+                seen[day_of(event["event_time"]), event["promotion_id"]] += 1
+        for click in self.gold.counted_clicks:
+            clicks[day_of(click["event_time"]), click["promotion_id"]].append(click)
+        return [
+            {
+                "day": key[0],
+                "promotion_id": key[1],
+                "impressions": seen[key],
+                "clicks": len(clicks[key]),
+                "clicking_visitors": len({click["visitor_id"] for click in clicks[key]}),
+                "converting_visitors": len(
+                    {
+                        click["visitor_id"]
+                        for click in clicks[key]
+                        for order in orders
+                        if order["visitor_id"] == click["visitor_id"]
+                        and 0 <= order["converted_at"] - click["event_time"] < DAY
+                    }
+                ),
+            }
+            for key in {*seen, *clicks}
+        ]
 
     @property
     def funnel(self) -> list[Fields]:

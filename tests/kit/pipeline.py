@@ -64,6 +64,8 @@ def expected_rows(oracle: Oracle) -> dict[str, Callable[[], list[dict[str, Any]]
         "gold.traffic": lambda: oracle.windows.traffic,
         "gold.campaign_performance": lambda: oracle.windows.campaigns,
         "gold.search_performance": lambda: oracle.windows.search_performance,
+        "gold.result_performance": lambda: oracle.windows.result_performance,
+        "gold.promotion_performance": lambda: oracle.windows.promotion_performance,
         "gold.funnel": lambda: oracle.windows.funnel,
     }
 

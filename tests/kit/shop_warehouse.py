@@ -106,6 +106,8 @@ class Shop:
             "gold.traffic_changes": changes,
             "gold.campaign_performance": windows.campaigns,
             "gold.search_performance": windows.search_performance,
+            "gold.result_performance": windows.result_performance,
+            "gold.promotion_performance": windows.promotion_performance,
             "gold.funnel": windows.funnel,
             "gold.channel_credit": self._channel_credit(),
             "ops.ledger": ledger,

@@ -38,7 +38,12 @@ class Days:
     @property
     def near(self) -> TimePruner:
         """Times that lie in one of them."""
-        return TimePruner.of_spans((start, end - 1) for start, end in self._spans)
+        return self.near_until(timedelta(0))
+
+    def near_until(self, after: timedelta) -> TimePruner:
+        """Times that lie in one of them, or so long after one."""
+        more = after // timedelta(microseconds=1)
+        return TimePruner.of_spans((start, end - 1 + more) for start, end in self._spans)
 
     def with_day(self, rows: pa.Table, time_: str) -> pa.Table:
         """The rows of these days, with column `day` and the time as `event_time`, in microseconds."""
@@ -46,8 +51,16 @@ class Days:
         starts, ends = (np.array([span[side] for span in self._spans], np.int64) for side in (0, 1))
         place = np.maximum(np.searchsorted(starts, at, side="right") - 1, 0)
         day = pa.array(self.days, pa.date32()).take(pa.array(place))
-        named = rows.rename_columns(["event_time" if name == time_ else name for name in rows.column_names])
-        return named.append_column("day", day).filter(pa.array((at >= starts[place]) & (at < ends[place])))
+        return (
+            renamed(rows, time_)
+            .append_column("day", day)
+            .filter(pa.array((at >= starts[place]) & (at < ends[place])))
+        )
+
+
+def renamed(rows: pa.Table, time_: str) -> pa.Table:
+    """The same with the time as `event_time`."""
+    return rows.rename_columns(["event_time" if name == time_ else name for name in rows.column_names])
 
 
 def with_day(rows: DataFrame, time_: str, zone: str) -> DataFrame:

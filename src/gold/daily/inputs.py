@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,14 +10,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from gold.credit.dimensions import Dimensions
-from gold.daily.days import Days, with_day
+from gold.daily.days import Days, renamed, with_day
+from gold.daily.promotions import CONVERTING
 from lakehouse.contracts import Table
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES
+from lakehouse.contracts.search_results import SEARCH_RESULTS
 from lakehouse.contracts.silver import EVENTS, SEARCHES, SESSIONS
 from lakehouse.lookup import Lookup
 from lakehouse.rows import Rows, Source
 from lakehouse.tables import Lakehouse
-from lakehouse.time_pruner import TimePruner
 
 _CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
 _FEW = 2_000_000
@@ -31,17 +33,20 @@ class _Input:
         table: its contract; bots are left out where it has a visitor_id.
         columns: those that queries read; the event time, as `event_time`, and `day` are there as well.
         where: a column, and the values of which it has one; None: all rows.
+        after: for so long after a day rows are of interest, too; those have no day.
     """
 
     table: Table
     columns: tuple[str, ...]
     where: tuple[str, tuple[str, ...]] | None = None
+    after: timedelta = timedelta(0)
 
     @property
     def time(self) -> str:
         return str(self.table.event_time)
 
-    def lookup(self, near: TimePruner) -> Lookup:
+    def lookup(self, days: Days) -> Lookup:
+        near = days.near_until(self.after)
         return Lookup((*self.columns, self.time), near, self.time, key=self.where)
 
 
@@ -56,7 +61,9 @@ def _inputs(orders: tuple[str, ...]) -> dict[str, _Input]:
         "sessions": _Input(SESSIONS, ("visitor_id", *_CAMPAIGN)),
         "searches": _Input(SEARCHES, ("visitor_id", "query", "outcome", "clicks", "clicked_products")),
         "attribution": _Input(ATTRIBUTION, (*_CAMPAIGN, *credit)),
+        "results": _Input(SEARCH_RESULTS, ("visitor_id", "query", "rank", "outcome")),
         "orders": _Input(CONVERSIONS, who, ("goal", orders)),
+        "next_orders": _Input(CONVERSIONS, who, ("goal", orders), CONVERTING),
     }
 
 
@@ -78,27 +85,28 @@ class DayInputs:
 
     def of_days(self, days: Days) -> Mapping[str, Rows]:
         """Rows of some days: on the driver if they are few, else as frames."""
-        source = Source.of(self._lake, EVENTS.name, self._inputs["events"].lookup(days.near), _FEW)
+        source = Source.of(self._lake, EVENTS.name, self._inputs["events"].lookup(days), _FEW)
         if source.on_driver:
             return {name: self._find(each, days) for name, each in self._inputs.items()}
-        is_one = F.col("day").isin(*days.days)
-        return {name: self._frame(each, days.near).where(is_one) for name, each in self._inputs.items()}
+        return {name: self._frame(each, days) for name, each in self._inputs.items()}
 
     def of_all(self) -> Mapping[str, Rows]:
         """All rows, as frames."""
         return {name: self._frame(each) for name, each in self._inputs.items()}
 
     def _find(self, wanted: _Input, days: Days) -> pa.Table:
-        rows = self._lake.find(wanted.table.name, wanted.lookup(days.near))
+        rows = self._lake.find(wanted.table.name, wanted.lookup(days))
         if "visitor_id" in rows.column_names:
             bots = pa.array(list(self._dimensions.bots), pa.string())
             rows = rows.filter(pc.invert(pc.is_in(rows["visitor_id"], bots)))
-        return days.with_day(rows, wanted.time)
+        return renamed(rows, wanted.time) if wanted.after else days.with_day(rows, wanted.time)
 
-    def _frame(self, wanted: _Input, near: TimePruner | None = None) -> DataFrame:
+    def _frame(self, wanted: _Input, days: Days | None = None) -> DataFrame:
         rows = self._lake.read(wanted.table.name)
-        rows = rows if near is None else rows.where(near.contains(wanted.time))
+        if days is not None:
+            rows = rows.where(days.near_until(wanted.after).contains(wanted.time))
         rows = rows if wanted.where is None else rows.where(F.col(wanted.where[0]).isin(*wanted.where[1]))
         if "visitor_id" in wanted.columns:
             rows = self._dimensions.people(rows)
-        return with_day(rows.select(*wanted.columns, wanted.time), wanted.time, self._zone)
+        dated = with_day(rows.select(*wanted.columns, wanted.time), wanted.time, self._zone)
+        return dated if days is None or wanted.after else dated.where(F.col("day").isin(*days.days))

@@ -1,7 +1,7 @@
 """Updates of the tables by day: affected days are computed once more, and what differs is written."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from pyspark.sql import DataFrame
 
@@ -10,10 +10,18 @@ from gold.daily.campaigns import campaign_performance
 from gold.daily.days import Days
 from gold.daily.funnel import funnel
 from gold.daily.inputs import DayInputs
+from gold.daily.promotions import promotion_performance
+from gold.daily.results import result_performance
 from gold.daily.searches import search_performance
 from lakehouse.changed_rows import changes_between, write_changes
 from lakehouse.contracts import TABLES
-from lakehouse.contracts.gold import CAMPAIGN_PERFORMANCE, FUNNEL, SEARCH_PERFORMANCE
+from lakehouse.contracts.gold import (
+    CAMPAIGN_PERFORMANCE,
+    FUNNEL,
+    PROMOTION_PERFORMANCE,
+    RESULT_PERFORMANCE,
+    SEARCH_PERFORMANCE,
+)
 from lakehouse.lookup import Lookup
 from lakehouse.rows import Rows, as_frame, on_driver
 from lakehouse.sql import Dialect, run_sql
@@ -22,9 +30,13 @@ from lakehouse.tables import Lakehouse
 QUERIES: Mapping[str, Callable[[Dialect], str]] = {
     CAMPAIGN_PERFORMANCE.name: campaign_performance,
     SEARCH_PERFORMANCE.name: search_performance,
+    RESULT_PERFORMANCE.name: result_performance,
+    PROMOTION_PERFORMANCE.name: promotion_performance,
     FUNNEL.name: funnel,
 }
 """By table, its query over what `DayInputs` reads."""
+
+_DAY = timedelta(days=1)
 
 _TOGETHER = 31
 """Days that are computed together: their rows are compared on the driver."""
@@ -48,13 +60,13 @@ class Daily:
         """Bring some days up to date.
 
         Args:
-            days: which.
+            days: on which something has changed; what is ordered on one may count for the day before.
             dimensions: who is a bot.
             orders: goals that are orders.
             upto: ingest stamp that gold is processed through.
         """
         inputs = DayInputs(self._lake, self._zone, dimensions, orders)
-        in_order = sorted(days)
+        in_order = sorted({*days, *(day - _DAY for day in days if day > date.min)})
         for first in range(0, len(in_order), _TOGETHER):
             some = Days(in_order[first : first + _TOGETHER], self._zone)
             given = inputs.of_days(some)

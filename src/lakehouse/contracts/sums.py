@@ -105,6 +105,35 @@ SEARCH_PERFORMANCE = Table(
     event_time="day",
 )
 
+RESULT_PERFORMANCE = Table(
+    name="gold.result_performance",
+    grain="day × query × rank",
+    key=("day", "query", "rank"),
+    columns=(
+        Column("day", "date", "day of the search in the business time zone"),
+        Column("query", "string", "words searched for, as typed; null if there are none"),
+        Column("rank", "int", "place in the list of results, from 1"),
+        Column("shown", "bigint", "results shown there"),
+        Column("clicked", "bigint", "of these, results that were clicked"),
+    ),
+    event_time="day",
+)
+
+PROMOTION_PERFORMANCE = Table(
+    name="gold.promotion_performance",
+    grain="day × promotion",
+    key=("day", "promotion_id"),
+    columns=(
+        Column("day", "date", "day of the impression or click in the business time zone"),
+        Column("promotion_id", "string", "promotion"),
+        Column("impressions", "bigint", "times it was viewed"),
+        Column("clicks", "bigint", "counted clicks on it"),
+        Column("clicking_visitors", "bigint", "distinct visitors of these clicks"),
+        Column("converting_visitors", "bigint", "of these, visitors with an order within 24 h after one"),
+    ),
+    event_time="day",
+)
+
 FUNNEL = Table(
     name="gold.funnel",
     grain="day × step",

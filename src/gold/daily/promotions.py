@@ -1,0 +1,36 @@
+"""Promotions by day: how often each was seen and clicked, and who ordered afterwards."""
+
+from datetime import timedelta
+
+from lakehouse.sql import Dialect
+
+CONVERTING = timedelta(hours=24)
+"""For so long after a click an order counts for the promotion."""
+
+
+def promotion_performance(_: Dialect) -> str:
+    """The query of gold.promotion_performance, over `events`, `clicks` and `next_orders`.
+
+    A visitor converts on the day of a counted click, with an order at the click's time or later, less than
+    `CONVERTING` after it.
+    """
+    span = CONVERTING // timedelta(microseconds=1)
+    zeros = dict.fromkeys(("impressions", "clicks", "clicking_visitors", "converting_visitors"), "0")
+
+    def counted(rows: str, **counts: str) -> str:
+        columns = ", ".join(f"{sql} AS {name}" for name, sql in {**zeros, **counts}.items())
+        return f"SELECT clicks.day, clicks.promotion_id, {columns} FROM {rows} GROUP BY 1, 2"
+
+    visitors = "COUNT(DISTINCT clicks.visitor_id)"
+    parts = (
+        counted("{events} AS clicks WHERE clicks.role = 'impression'", impressions="COUNT(*)"),
+        counted("{clicks} AS clicks", clicks="COUNT(*)", clicking_visitors=visitors),
+        counted(
+            f"""{{clicks}} AS clicks JOIN {{next_orders}} AS orders ON clicks.visitor_id = orders.visitor_id
+                AND orders.event_time >= clicks.event_time AND orders.event_time < clicks.event_time + {span}
+            """,
+            converting_visitors=visitors,
+        ),
+    )
+    sums = ", ".join(f"CAST(SUM({name}) AS BIGINT) AS {name}" for name in zeros)
+    return f"SELECT day, promotion_id, {sums} FROM ({' UNION ALL '.join(parts)}) AS parts GROUP BY 1, 2"

@@ -1,0 +1,12 @@
+"""Shown results by day: how often a result was shown at each rank, and clicked there."""
+
+from lakehouse.sql import Dialect
+
+
+def result_performance(_: Dialect) -> str:
+    """The query of gold.result_performance, over `results`; a search without words is of query null."""
+    return """
+        SELECT day, query, rank, COUNT(*) AS shown,
+            CAST(SUM(CASE WHEN outcome = 'clicked' THEN 1 ELSE 0 END) AS BIGINT) AS clicked
+        FROM {results} GROUP BY day, query, rank
+    """
