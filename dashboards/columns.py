@@ -16,6 +16,7 @@ _VISIT = pl.Struct(
     {"session_id": _TEXT, "event_id": _TEXT, "at": _TIME, "url": _TEXT, "referrer": _TEXT, "channel": _TEXT}
 )
 _CAMPAIGN = "campaign_source campaign_medium campaign_name"
+_MORE_OF_CAMPAIGN = "campaign_term campaign_content campaign_id click_id_kind"
 _COUNTS = "events page_views visitors sessions impressions clicks searches conversions"
 
 
@@ -71,7 +72,7 @@ COLUMNS: dict[str, dict[str, Type]] = {
         "visit": _VISIT,
     },
     "gold.attribution": {
-        **_all(_TEXT, f"conversion_id model touch_id channel promotion_id {_CAMPAIGN}"),
+        **_all(_TEXT, f"conversion_id model touch_id channel promotion_id {_CAMPAIGN} {_MORE_OF_CAMPAIGN}"),
         **_all(pl.Int32, "position"),
         **_all(_TIME, "touched_at converted_at"),
         **_all(pl.Float64, "credit"),

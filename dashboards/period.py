@@ -67,6 +67,13 @@ class Period:
         last = self.end - timedelta(microseconds=1)
         return self.start.astimezone(zone).date(), max(self.start, last).astimezone(zone).date()
 
+    @property
+    def whole_days(self) -> "Period":
+        """All of the days that it reaches into."""
+        first, last = self.days
+        start, end = midnight(first, self.zone), midnight(last + _DAY, self.zone)
+        return Period(start, end, self.kind, self.zone)
+
     def last(self, length: timedelta) -> "Period":
         """Its last part."""
         start = self.start if length >= self.length else self.end - length

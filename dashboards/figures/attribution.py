@@ -8,25 +8,39 @@ from reading.lake import Ask
 from reading.query import Measure, Query, sums
 from scope import Scope
 
+BY = {
+    "Channel": "channel",
+    "Source": "campaign_source",
+    "Medium": "campaign_medium",
+    "Campaign": "campaign",
+    "Term": "campaign_term",
+    "Content": "campaign_content",
+    "Campaign id": "campaign_id",
+    "Click id kind": "click_id_kind",
+}
+"""What credit may go to, as the pages call it, and the column; `campaign` is its name, else the promotion."""
+
+_WORDS = {column: name.lower() for name, column in BY.items()}
 _MOST = 50  # conversions listed
 _ROWS = 2000  # of attribution they are taken from
 _BACK = (timedelta(days=1), timedelta(days=8), timedelta(days=64), timedelta.max)  # looked for in
 
 
 def credited(ask: Ask, scope: Scope, by: str) -> pl.DataFrame:
-    """What each model credits to each channel or campaign.
+    """What each model credits to each channel, campaign, or another value of `BY`.
 
     Args:
         ask: the tables.
         scope: when the conversions were, and of which touches.
-        by: `channel` or `campaign`.
+        by: a value of `BY`.
 
     Returns:
         label, model, conversions (sum of credit, without refunds and cancellations), reporting_value (with
         them); the most valuable label first.
     """
     names = ("campaign_name", "promotion_id") if by == "campaign" or scope.campaigns else ()
-    columns = ("model", "channel", "is_counted", *names)
+    own = () if by in ("channel", "campaign") else (by,)
+    columns = ("model", "channel", "is_counted", *names, *own)
     measures = (Measure("conversions", "sum", "credit"), *sums("credited_reporting_value"))
     query = Query("gold.attribution", columns, measures).one_of("channel", scope.channels)
     rows = ask(scope.within(query, "converted_at"))
@@ -45,10 +59,10 @@ def is_counted() -> pl.Expr:
 
 
 def label_of(by: str) -> pl.Expr:
-    """What credit is shown for: the channel, or the campaign, else what there is of one."""
+    """What credit is shown for: the channel, or the campaign and the like, else the channel without one."""
     if by == "channel":
         return pl.col("channel")
-    return pl.coalesce("campaign", pl.format("no campaign · {}", "channel"))
+    return pl.coalesce(by, pl.format(f"no {_WORDS[by]} · {{}}", "channel"))
 
 
 def changes(credits_: pl.DataFrame, model: str, other: str, measure: str) -> pl.DataFrame:

@@ -30,6 +30,13 @@ def empty(table: str) -> pl.LazyFrame:
     return pl.LazyFrame(schema=COLUMNS[table])
 
 
+def with_all_columns(rows: pl.LazyFrame, table: str) -> pl.LazyFrame:
+    """Rows of a table that was made before some columns of its contract: these are null."""
+    there = rows.collect_schema().names()
+    missing = {name: kind for name, kind in COLUMNS[table].items() if name not in there}
+    return rows.with_columns(**{name: pl.lit(None, kind) for name, kind in missing.items()})
+
+
 def ask_frame(frame: pl.LazyFrame, query: Query) -> pl.LazyFrame:
     """The answer over a frame that has the table's columns."""
     kept = reduce(lambda rows, where: rows.filter(condition(where)), query.where, frame)

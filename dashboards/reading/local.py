@@ -13,7 +13,7 @@ from polars.exceptions import PolarsError
 
 from reading.backend import ReadError
 from reading.files import Files, Memory
-from reading.frames import ask_frame
+from reading.frames import ask_frame, with_all_columns
 from reading.log import Log, commit_file
 from reading.query import Facts, Query, Version
 
@@ -64,8 +64,8 @@ class LocalTables:
                 files, _ = self._at(query.table, version)
                 if files.plain:
                     return self._memory.answer(files, query)
-                path = self._path(query.table)
-                return ask_frame(pl.scan_delta(str(path), version=version.number), query).collect()
+                rows = pl.scan_delta(str(self._path(query.table)), version=version.number)
+                return ask_frame(with_all_columns(rows, query.table), query).collect()
         except _ERRORS as error:
             raise ReadError(query.table) from error
 

@@ -37,7 +37,15 @@ class SqlTables:
 
     def run(self, query: Query, version: Version) -> pl.DataFrame:
         """The answer. Columns and conditions are pushed down by the engine."""
-        text, values = statement(query, f"{self._name(query.table)} VERSION AS OF {version.number}")
+        source = f"{self._name(query.table)} VERSION AS OF {version.number}"
+        text, values = statement(query, source)
+        try:
+            return self._run(text, values, query.table)
+        except ReadError:
+            if not (missing := self._missing_text(query.table, source)):
+                raise
+        nulls = ", ".join(f"CAST(NULL AS STRING) AS {_quoted(name)}" for name in missing)
+        text, values = statement(query, f"(SELECT *, {nulls} FROM {source})")
         return self._run(text, values, query.table)
 
     def facts(self, table: str, version: Version) -> Facts:
@@ -45,6 +53,11 @@ class SqlTables:
         found = self._run(f"DESCRIBE DETAIL {self._name(table)}", {}, table).row(0, named=True)
         rows = self.run(Query(table, measures=(Measure("rows", "count"),)), version)["rows"][0]
         return Facts(rows, found["numFiles"], found["sizeInBytes"], found["lastModified"])
+
+    def _missing_text(self, table: str, source: str) -> list[str]:
+        """The columns of text that a table lacks which was made before its contract had them."""
+        there = self._run(f"SELECT * FROM {source} LIMIT 0", {}, table).columns
+        return [name for name, kind in COLUMNS[table].items() if kind == pl.String and name not in there]
 
     def _name(self, table: str) -> str:
         parts = [self._catalog, *table.split(".")] if self._catalog else table.split(".")

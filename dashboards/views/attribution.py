@@ -20,12 +20,12 @@ _UNITS = {"Value": "reporting_value", "Conversions": "conversions"}
 def body(look: Look, scope: Scope) -> None:
     """Two models against each other, all side by side, data-driven ones, and the conversions behind it."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        by = _either("Credit goes to", ["Channel", "Campaign"], "by").lower()
+        by = st.selectbox("Credit goes to", list(attribution.BY), key="by", bind="query-params", width=190)
         measure = _UNITS[_either("In", list(_UNITS), "in")]
         model = _model("Model", "model", "last_non_direct")
         other = _model("Against", "against", "linear")
     unit = sources.CURRENCY if measure == "reporting_value" else "conversions"
-    credits_ = placing.shown_labels(look.figure(attribution.credited, scope, by), "label")
+    credits_ = placing.shown_labels(look.figure(attribution.credited, scope, attribution.BY[by]), "label")
     leaders = credits_["label"].unique(maintain_order=True).head(_MOST_GROUPS).to_list()
     shown = credits_.filter(pl.col("label").is_in(leaders))
     two = list(dict.fromkeys((model, other)))
@@ -39,7 +39,7 @@ def body(look: Look, scope: Scope) -> None:
         partial(place_chart, compared, draw, nothing, charts.TALL),
         partial(place_chart, changed, turn, nothing, charts.TALL),
     )
-    _all_models(credits_, by.capitalize(), measure, unit)
+    _all_models(credits_, by, measure, unit)
     placing.side_by_side(partial(_behind, look, scope, model), partial(_data_driven, look), widths=(3, 2))
 
 

@@ -1,5 +1,6 @@
 """Campaigns: shown, clicked, visited, earned; day by day."""
 
+from dataclasses import replace
 from functools import partial
 
 import charts
@@ -9,6 +10,7 @@ import polars as pl
 import sources
 import streamlit as st
 import time_charts
+from figures import attribution
 from figures.campaigns import MEASURES, campaigns
 from placing import number_column, place_chart, place_table, share_column, text_column
 from reading.lake import Look
@@ -19,7 +21,7 @@ _BARS = 9
 
 
 def body(look: Look, scope: Scope) -> None:
-    """Totals, the dearest campaigns, their days."""
+    """Totals, the dearest campaigns, their days, and credit by any of their fields."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         model = st.selectbox("Model", MODELS, 3, key="model", bind="query-params", width=190)
         measure = st.selectbox(
@@ -30,6 +32,7 @@ def body(look: Look, scope: Scope) -> None:
             format_func=MEASURES.__getitem__,
             width=220,
         )
+        by = st.selectbox("Credit by", list(attribution.BY), 3, key="by", bind="query-params", width=190)
     found = look.figure(campaigns, scope, model)
     total = placing.shown_labels(found.total, "campaign")
     _figures(total)
@@ -61,6 +64,7 @@ def body(look: Look, scope: Scope) -> None:
         widths=(2, 3),
     )
     _table(total)
+    _credit(look, scope, model, by)
     first, last = scope.period.days
     st.caption(f"Whole days, {first:%-d %b %Y} to {last:%-d %b %Y}, in the time zone {scope.period.zone}.")
 
@@ -95,6 +99,19 @@ def _table(total: pl.DataFrame) -> None:
         "per_visit": number_column(f"{sources.CURRENCY} per visit", 2),
     }
     place_table(total, columns, "campaigns", heading="All campaigns", height=charts.TALL)
+
+
+def _credit(look: Look, scope: Scope, model: str, by: str) -> None:
+    """What a model credits by a field of the campaign, on the same days."""
+    days = replace(scope, period=scope.period.whole_days)
+    credits_ = look.figure(attribution.credited, days, attribution.BY[by]).filter(pl.col("model") == model)
+    columns = {
+        "label": text_column(by, 300),
+        "conversions": number_column("Conversions", 1, "Credit: one conversion can be shared"),
+        "reporting_value": number_column(sources.CURRENCY, 2),
+    }
+    shown = placing.shown_labels(credits_.drop("model"), "label")
+    place_table(shown, columns, "credit-by", heading=f"Credit by {by.lower()}, {model}")
 
 
 page.show(body)

@@ -6,13 +6,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from polars.testing import assert_frame_equal
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
-from reading.backend import Backend
+from reading.backend import Backend, ReadError
 from reading.local import LocalTables
-from reading.query import Measure, Query, Where, sums
+from reading.query import Measure, Query, Version, Where, sums
 from reading.sql import SqlTables, statement
 
 from kit.shop_warehouse import Shop
@@ -147,3 +148,30 @@ def test_no_value_stands_in_the_text() -> None:
         text == "SELECT `goal` FROM `gold`.`conversions` VERSION AS OF 3 WHERE `goal` = :p0 AND `value` > :p1"
     )
     assert values == {"p0": "'; --", "p1": Decimal(3)}
+
+
+def test_text_that_a_table_of_before_lacks_is_null() -> None:
+    query = Query("gold.funnel", ("day", "step"))
+
+    def execute(text: str, values: dict[str, Any]) -> pa.Table:
+        if text.startswith("SELECT `day`, `step` FROM `gold`"):
+            raise ValueError("UNRESOLVED_COLUMN: `step`")
+        if text.startswith("SELECT * "):
+            return pa.table({"day": pa.array([], pa.date32()), "visitors": pa.array([], pa.int64())})
+        assert text == (
+            "SELECT `day`, `step` FROM"
+            " (SELECT *, CAST(NULL AS STRING) AS `step` FROM `gold`.`funnel` VERSION AS OF 3)"
+        )
+        return pa.table({"day": [date(2026, 3, 1)], "step": pa.array([None], pa.string())})
+
+    assert SqlTables(execute).run(query, Version(3)).rows() == [(date(2026, 3, 1), None)]
+
+
+def test_another_failure_is_no_missing_column() -> None:
+    def execute(text: str, values: dict[str, Any]) -> pa.Table:
+        if "LIMIT 0" in text:
+            return pa.table({"day": pa.array([], pa.date32()), "step": pa.array([], pa.string())})
+        raise ValueError("the warehouse is asleep")
+
+    with pytest.raises(ReadError):
+        SqlTables(execute).run(Query("gold.funnel", ("day", "step")), Version(3))

@@ -5,9 +5,11 @@ import shutil
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import polars as pl
 import pytest
+from columns import COLUMNS
 from deltalake import DeltaTable
 from polars.testing import assert_frame_equal
 from reading import files as reading_files
@@ -99,6 +101,23 @@ def test_a_column_that_older_files_lack_is_null_there(home: Path) -> None:
     newer = pl.DataFrame({"visitor_id": ["new"], "reason": ["quick"]})
     newer.write_delta(str(path), mode="append", delta_write_options={"schema_mode": "merge"})
     agree(home, LocalTables(home / "warehouse"), Query("silver.bots", ("visitor_id",), order=("visitor_id",)))
+
+
+def test_a_column_that_a_whole_table_lacks_is_null_however_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "warehouse/silver/bots"
+    path.parent.mkdir(parents=True)
+    with patch.dict(COLUMNS, {"silver.bots": {"visitor_id": pl.String, "reason": pl.String}}):
+        pl.DataFrame({"visitor_id": ["old"]}).write_delta(str(path))
+        asked = Query("silver.bots", ("visitor_id", "reason"))
+        for plain in (True, False):
+            if not plain:
+                table = DeltaTable(path)
+                table.alter.set_table_properties({"delta.enableDeletionVectors": "true"})
+            tables = LocalTables(tmp_path / "warehouse")
+            version = tables.version("silver.bots")
+            assert version is not None
+            assert tables._at("silver.bots", version)[0].plain == plain
+            assert tables.run(asked, version).rows() == [("old", None)]
 
 
 def test_a_table_with_deletion_vectors_is_left_to_polars(tmp_path: Path) -> None:

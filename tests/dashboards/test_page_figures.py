@@ -63,6 +63,39 @@ def test_attribution(channel: str, open_page: Any, shop_home: Path, sql: Any) ->
     assert list(page.dataframe[1].value["conversion_id"]) == [name for name, _ in behind]
 
 
+_LABELS = {
+    "Source": "campaign_source",
+    "Medium": "campaign_medium",
+    "Campaign": "coalesce(campaign_name, promotion_id)",
+    "Term": "campaign_term",
+    "Content": "campaign_content",
+    "Campaign id": "campaign_id",
+    "Click id kind": "click_id_kind",
+}
+
+
+def credit_by(sql: Any, by: str) -> dict[str, dict[str, float]]:
+    """By label and model, the value credited, as the table has it."""
+    expected: dict[str, dict[str, float]] = {}
+    for label, model, value in sql(
+        f"SELECT coalesce({_LABELS[by]}, 'no {by.lower()} · ' || channel), model,"
+        " sum(credited_reporting_value) FROM gold.attribution GROUP BY ALL"
+    ):
+        expected.setdefault(label, {})[model] = pytest.approx(float(value or 0), abs=0.005)
+    return expected
+
+
+@pytest.mark.parametrize("by", _LABELS)
+def test_credit_by_a_field_of_the_campaign(by: str, open_page: Any, shop_home: Path, sql: Any) -> None:
+    expected = credit_by(sql, by)
+    assert any(not label.startswith("no ") for label in expected)
+    page = open_page(shop_home, "attribution", period="All", by=by)
+    assert page.dataframe[0].value.set_index("label").to_dict("index") == expected
+    page = open_page(shop_home, "campaigns", period="All", by=by, model="time_decay")
+    shown = page.dataframe[1].value.set_index("label")["reporting_value"].to_dict()
+    assert shown == {label: of["time_decay"] for label, of in expected.items()}
+
+
 def test_a_conversion(open_page: Any, shop_home: Path, sql: Any) -> None:
     ((wanted, order, touches),) = sql(
         "SELECT conversion_id, order_id, touches FROM gold.conversions WHERE order_id IS NOT NULL"

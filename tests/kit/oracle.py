@@ -28,7 +28,10 @@ from kit.records import Stored
 
 GAP = 30 * MINUTE
 DELAY = 10 * MINUTE
-_ENTRY = ("campaign_source", "campaign_medium", "campaign_name", "channel")
+_ENTRY = (
+    *("campaign_source", "campaign_medium", "campaign_name", "campaign_term", "campaign_content"),
+    *("campaign_id", "click_id", "click_id_kind", "channel"),
+)
 
 
 @dataclass

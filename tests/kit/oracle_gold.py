@@ -13,7 +13,8 @@ from kit.oracle_refunds import ORDER, REFUND, REVERSALS, with_money
 from kit.oracle_trails import step_event, trail_of
 from kit.oracle_wire import DAY, MINUTE, SECOND, Fields
 
-_CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
+_OWN_CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name", "campaign_id")
+_CAMPAIGN = (*_OWN_CAMPAIGN, "campaign_term", "campaign_content", "click_id_kind")
 _ZERO = Decimal("0.0000")
 
 
@@ -56,7 +57,7 @@ class Gold:
         """gold.touches."""
         touches = []
         for click in self.counted_clicks:
-            of_campaign = click["channel"] if any(click[name] for name in _CAMPAIGN) else "Direct"
+            of_campaign = click["channel"] if any(click[name] for name in _OWN_CAMPAIGN) else "Direct"
             own = {
                 "kind": "click",
                 "touch_id": click["event_id"],

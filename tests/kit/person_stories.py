@@ -41,7 +41,18 @@ _KINDS = (
     ("track", "goal", "Order Cancelled"),
     ("track", "goal", "Signed Up"),
 )
-_CAMPAIGNS = ((None, None, None), (None, None, None), ("google", "cpc", "spring"), (None, "email", None))
+_CAMPAIGN = (
+    *("campaign_source", "campaign_medium", "campaign_name", "campaign_id", "campaign_term"),
+    *("campaign_content", "click_id", "click_id_kind"),
+)
+_CAMPAIGNS: tuple[Fields, ...] = (
+    {},
+    {},
+    {"campaign_source": "google", "campaign_medium": "cpc", "campaign_name": "spring"},
+    {"campaign_medium": "email", "campaign_content": "top"},
+    {"campaign_id": "7", "campaign_term": "boots", "click_id": "1", "click_id_kind": "gclid"},
+    {"campaign_term": "boots"},
+)
 _CHANNELS = ("Direct", "Direct", "Email", "Paid Search", "Referral")
 _URLS = (None, "https://shop.example/", "https://shop.example/#top", "https://blog.example/", "")
 _VALUES = (None, None, "0", "0.0001", "-0.0005", "0.0015", "99.9900", "-3.3333", "10", "99999999999999.9999")
@@ -99,7 +110,7 @@ def _event(
     kind: tuple[str, str, str | None],
     user: str | None,
     promotion: str,
-    campaign: tuple[str | None, ...],
+    campaign: Fields,
     channel: str,
     url: str | None,
     referrer: str | None,
@@ -112,7 +123,8 @@ def _event(
     has_money = has_order and kind[2] != "Order Cancelled"
     return {
         **dict(zip(("type", "role", "goal"), kind, strict=True)),
-        **dict(zip(("campaign_source", "campaign_medium", "campaign_name"), campaign, strict=True)),
+        **dict.fromkeys(_CAMPAIGN),
+        **campaign,
         "event_id": uid,
         "event_time": at,
         "visitor_id": visitor,

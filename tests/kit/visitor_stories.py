@@ -38,11 +38,14 @@ _ORIGINS: tuple[Fields, ...] = (
     {"channel": "Direct", "campaign_medium": "odd", "url": "https://shop.example/?utm_medium=odd"},
     {"channel": "Paid Search", "campaign_source": "google", "campaign_medium": "cpc", "url": "/a"},
     {"channel": "Referral", "url": "/b", "referrer": "https://blog.example/"},
+    {"channel": "Email", "campaign_id": "7", "campaign_term": "boots", "campaign_content": "top"},
+    {"channel": "Paid Search", "url": "/?gclid=1", "click_id": "1", "click_id_kind": "gclid"},
 )
 _NOTHING: Fields = dict.fromkeys(
     ("name", "user_id", "user_agent", "url", "referrer", "campaign_source", "campaign_medium",
-     "campaign_name", "promotion_id", "query", "product_id", "goal", "order_id", "refund_id", "value",
-     "currency")
+     "campaign_name",
+     "campaign_term", "campaign_content", "campaign_id", "click_id", "click_id_kind",
+     "promotion_id", "query", "product_id", "goal", "order_id", "refund_id", "value", "currency")
 )  # fmt: skip
 
 

@@ -11,7 +11,8 @@ from folds.persons.models import DIRECT, MODELS, ModelInput, ModelNumbers
 from folds.persons.records import AttributionRow, Touch
 
 _COLUMNS = ("touch_id", "touched_at", "channel", "campaign_source", "campaign_medium", "campaign_name",
-            "promotion_id", "rules_version")  # fmt: skip
+            "campaign_term", "campaign_content", "campaign_id", "click_id_kind", "promotion_id",
+            "rules_version")  # fmt: skip
 _INDEXES = [Touch._fields.index(name) for name in _COLUMNS]
 _NO_TOUCH: tuple[None, ...] = (None,) * len(Touch._fields)
 

@@ -79,6 +79,10 @@ class AttributionRow(NamedTuple):
     campaign_source: str | None
     campaign_medium: str | None
     campaign_name: str | None
+    campaign_term: str | None
+    campaign_content: str | None
+    campaign_id: str | None
+    click_id_kind: str | None
     promotion_id: str | None
     credit: float
     is_counted: bool

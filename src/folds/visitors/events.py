@@ -21,6 +21,11 @@ class Event(NamedTuple):
     campaign_source: str | None = None
     campaign_medium: str | None = None
     campaign_name: str | None = None
+    campaign_term: str | None = None
+    campaign_content: str | None = None
+    campaign_id: str | None = None
+    click_id: str | None = None
+    click_id_kind: str | None = None
     channel: str | None = None
     promotion_id: str | None = None
     query: str | None = None

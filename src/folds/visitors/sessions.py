@@ -28,6 +28,11 @@ class Session(NamedTuple):
     campaign_source: str | None
     campaign_medium: str | None
     campaign_name: str | None
+    campaign_term: str | None
+    campaign_content: str | None
+    campaign_id: str | None
+    click_id: str | None
+    click_id_kind: str | None
     channel: str | None
     rules_version: str | None
     is_open: bool
@@ -36,8 +41,9 @@ class Session(NamedTuple):
     last_event_id: str
 
 
-_Text = str | None
-_Entry = tuple[_Text, _Text, _Text, _Text, _Text, _Text, _Text]
+_Entry = tuple[str | None, ...]
+_OF_EVENT = slice(Event._fields.index("campaign_source"), Event._fields.index("channel") + 1)
+_OF_SESSION = slice(Session._fields.index("entry_referrer"), Session._fields.index("rules_version") + 1)
 
 
 class Fragment(NamedTuple):
@@ -51,13 +57,13 @@ class Fragment(NamedTuple):
     events: int
     page_views: int
     entry: _Entry
-    """Of the first event: url, referrer, campaign source, medium and name, channel, rules_version."""
+    """Of the first event: url, referrer, campaign fields, click id and its kind, channel, rules_version."""
 
 
 def event_fragment(event: Event) -> Fragment:
     """A page, screen or track event as a session of its own."""
     at, uid, url = event.event_time, event.event_id, event.url
-    entry = (url, event.referrer, *event[7:11], event.rules_version)
+    entry = (url, event.referrer, *event[_OF_EVENT], event.rules_version)
     return Fragment(at, uid, at, uid, url, 1, event.type in PAGE_VIEWS, entry)
 
 
@@ -71,7 +77,7 @@ def session_fragment(session: Session) -> Fragment:
         session.exit_url,
         session.events,
         session.page_views,
-        (session.entry_url, *session[8:14]),
+        (session.entry_url, *session[_OF_SESSION]),
     )
 
 

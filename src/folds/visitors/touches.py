@@ -12,6 +12,10 @@ from folds.visitors.sessions import Session
 
 CLICK, VISIT = "click", "visit"
 _DIRECT, _DISPLAY = "Direct", "Display"
+_OF_EVENT, _OF_SESSION = (
+    slice(fields.index("campaign_source"), fields.index("click_id_kind") + 1)
+    for fields in (Event._fields, Session._fields)
+)
 
 
 class Impression(NamedTuple):
@@ -35,6 +39,11 @@ class Touch(NamedTuple):
     campaign_source: str | None
     campaign_medium: str | None
     campaign_name: str | None
+    campaign_term: str | None
+    campaign_content: str | None
+    campaign_id: str | None
+    click_id: str | None
+    click_id_kind: str | None
     promotion_id: str | None
     url: str | None
     referrer: str | None
@@ -78,8 +87,8 @@ def _counted_clicks(events: Iterable[Event], rule: ExposureRule) -> list[tuple[E
 
 def _click_touch(click: Event, seen: Event | None) -> Touch:
     """A click's channel is that of its own campaign, else Display: never Direct."""
-    campaign = (click.campaign_source, click.campaign_medium, click.campaign_name)
-    has_campaign = any(field is not None for field in campaign)
+    named = (click.campaign_source, click.campaign_medium, click.campaign_name, click.campaign_id)
+    has_campaign = any(field is not None for field in named)
     return Touch(
         click.event_id,
         click.visitor_id,
@@ -87,7 +96,7 @@ def _click_touch(click: Event, seen: Event | None) -> Touch:
         CLICK,
         click.event_id,
         click.channel if has_campaign and click.channel not in (None, _DIRECT) else _DISPLAY,
-        *campaign,
+        *click[_OF_EVENT],
         click.promotion_id,
         click.url,
         click.referrer,
@@ -104,9 +113,7 @@ def _visit_touch(session: Session) -> Touch:
         VISIT,
         session.first_event_id,
         session.channel,
-        session.campaign_source,
-        session.campaign_medium,
-        session.campaign_name,
+        *session[_OF_SESSION],
         None,
         session.entry_url,
         session.entry_referrer,

@@ -32,7 +32,11 @@ __all__ = [
 ]
 
 _CAMPAIGN = tuple(
-    Column(f"campaign_{part}", "string", f"campaign's {part}") for part in ("source", "medium", "name")
+    Column(f"campaign_{part}", "string", f"campaign's {part}")
+    for part in ("source", "medium", "name", "term", "content", "id")
+)
+_CLICK_ID_KIND = Column(
+    "click_id_kind", "string", "gclid, msclkid, fbclid or another; null without a click id"
 )
 _RULES_VERSION = Column("rules_version", "string", "version of the rules that it follows", provenance=True)
 _EVENT = "event_id: string, at: timestamp, url: string, referrer: string"
@@ -49,6 +53,8 @@ TOUCHES = Table(
         Column("event_id", "string", "UID of the click, or of the session's first event"),
         Column("channel", "string", "channel of the click, or of the session"),
         *_CAMPAIGN,
+        Column("click_id", "string", "click id of the address of the click, or of the session's first event"),
+        _CLICK_ID_KIND,
         Column("promotion_id", "string", "promotion of a click"),
         Column("url", "string", "address of the click, or of the session's first event"),
         Column("referrer", "string", "address of the page before"),
@@ -107,6 +113,7 @@ ATTRIBUTION = Table(
         Column("converted_at", "timestamp", "when the conversion was"),
         Column("channel", "string", "channel of the touch"),
         *_CAMPAIGN,
+        _CLICK_ID_KIND,
         Column("promotion_id", "string", "promotion of a click"),
         Column("credit", "double", "0 to 1; sums to 1 by conversion and model"),
         Column("is_counted", "boolean", "of a conversion; false for credit of a refund or cancellation"),

@@ -32,10 +32,15 @@ _WEIGHTED = [
     (Origin("https://www.google.de/"), 5),
     (Origin("https://www.bing.com/"), 3),
     (Origin("https://duckduckgo.com/"), 2),
-    (Origin("https://www.google.com/", _utm("google", "cpc", "brand", term="alder fern"), "gclid"), 6),
+    (
+        Origin(
+            "https://www.google.com/", _utm("google", "cpc", "brand", term="alder fern", id="1203"), "gclid"
+        ),
+        6,
+    ),
     (Origin("https://www.google.com/", _utm("google", "cpc", "spring-sale", content="text-a"), "gclid"), 5),
     (Origin("https://www.google.com/", {}, "gclid"), 2),  # auto-tagged: a click id and no campaign
-    (Origin("https://www.bing.com/", _utm("bing", "cpc", "brand"), "msclkid"), 2),
+    (Origin("https://www.bing.com/", _utm("bing", "cpc", "brand", content="text-b"), "msclkid"), 2),
     (Origin("", _utm("newsletter", "email", "spring-sale", content="header")), 5),
     (Origin("https://mail.google.com/", _utm("newsletter", "email", "new-linen")), 2),
     (Origin("", _utm("crm", "email", "abandoned-cart")), 1),
