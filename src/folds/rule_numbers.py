@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -17,7 +17,7 @@ _Span = Annotated[timedelta, Field(gt=timedelta(0))]
 
 
 class RuleNumbers(BaseModel):
-    """Spans, counts and shares; each with the contract's value as its default.
+    """Spans, counts, shares and choices; each with the contract's value as its default.
 
     Args:
         session_gap: an event this long or longer after the one before it starts a new session.
@@ -29,6 +29,7 @@ class RuleNumbers(BaseModel):
         look_back: a conversion is credited to touches no longer before it than this.
         half_life: of a touch's weight in `time_decay`.
         position_ends: share of the first touch, and of the last, in `position_based`, of three or more.
+        on_site_promotions: `credit` makes a click on a promotion of the site itself a touch.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -42,6 +43,7 @@ class RuleNumbers(BaseModel):
     look_back: _Span = timedelta(days=30)
     half_life: _Span = timedelta(days=7)
     position_ends: float = Field(default=0.4, ge=0, le=0.5)
+    on_site_promotions: Literal["none", "credit"] = "none"
 
     @model_validator(mode="after")
     def _fits_into_a_session(self) -> "RuleNumbers":

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 from folds.persons.fold import PersonRules
 from folds.persons.refunds import load_order_rules
+from folds.records.channels import load_channel_rules
 from folds.rule_numbers import load_rule_numbers
 from folds.visitors.rules import VisitorRules
 from gold.credit.bot_refunds import all_bot_refunds
@@ -62,7 +63,8 @@ class History:
         self._dimensions: Dimensions = loader.load_all(self._watermark)
         self._orders = load_order_rules(run.settings.conf)
         numbers = load_rule_numbers(run.settings.conf)
-        self._visitor_rules = VisitorRules.of(numbers, self._orders.refunds)
+        own_hosts = load_channel_rules(run.settings.conf).own
+        self._visitor_rules = VisitorRules.of(numbers, self._orders.refunds, own_hosts)
         self._person_rules = PersonRules.of(numbers, self._dimensions.rates, self._orders)
 
     @cached_property

@@ -61,7 +61,8 @@ def _line_up(touches: DataFrame, conversions: DataFrame, identities: DataFrame) 
     """Touches and conversions as steps of persons: person_id, at, is_goal, id, channel, value."""
     users = identities.select("visitor_id", F.col("user_id").alias("_user"))
     person = F.coalesce("_user", "visitor_id").alias("person_id")
-    touched = touches.join(users, "visitor_id", "left").select(
+    earning = touches.where("coalesce(earns_credit, true)")
+    touched = earning.join(users, "visitor_id", "left").select(
         person,
         F.col("touched_at").alias("at"),
         F.lit(False).alias("is_goal"),

@@ -8,6 +8,8 @@ from pathlib import Path
 from folds.persons.fold import PersonRules
 from folds.persons.records import Touch
 from folds.persons.refunds import OrderRules, load_order_rules
+from folds.records.channels import load_channel_rules
+from folds.records.sites import Sites
 from folds.rule_numbers import RuleNumbers, load_rule_numbers
 from folds.visitors.rules import VisitorRules
 from gold.credit.affected_conversions import (
@@ -50,15 +52,17 @@ class PublishRules:
     Args:
         numbers: of conf/rules.yml.
         orders: which goals reverse an order.
+        own_hosts: of the site, of conf/channels.yml.
     """
 
     numbers: RuleNumbers
     orders: OrderRules
+    own_hosts: Sites
 
     @classmethod
     def load(cls, conf: Path) -> "PublishRules":
         """Read conf/."""
-        return cls(load_rule_numbers(conf), load_order_rules(conf))
+        return cls(load_rule_numbers(conf), load_order_rules(conf), load_channel_rules(conf).own)
 
 
 class Publish:
@@ -118,7 +122,7 @@ class _Round:
         self._source = Source(run.lake, on_driver=batch.rows < MANY)
         self._batch = batch
         self._dimensions = dimensions
-        self._visitor_rules = VisitorRules.of(rules.numbers, rules.orders.refunds)
+        self._visitor_rules = VisitorRules.of(rules.numbers, rules.orders.refunds, rules.own_hosts)
         self._person_rules = PersonRules.of(rules.numbers, dimensions.rates, rules.orders)
         self._may_be_broken_off = may_be_broken_off
 

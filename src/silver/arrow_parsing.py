@@ -21,6 +21,7 @@ _TIME = pa.timestamp("us", "UTC")
 _TYPES = {
     "event_time": _TIME,
     "device_time": _TIME,
+    "has_context_campaign": pa.bool_(),
     "arrival_time": _TIME,
     "value": pa.decimal128(18, 4),
     "shown_products": pa.list_(pa.string()),

@@ -12,6 +12,7 @@ from functools import cached_property
 from kit import oracle_joins, oracle_results
 from kit.oracle_gold import Gold
 from kit.oracle_identities import RATES_TOPIC, bots_of, identities_of, rate_of, rates_of
+from kit.oracle_promotions import DEFAULTS, Choices
 from kit.oracle_windows import Windows
 from kit.oracle_wire import (
     MINUTE,
@@ -44,6 +45,7 @@ class Oracle:
     told_rates: list[Fields] = field(default_factory=list)
     heartbeats: int = 0
     watermark: int | None = None
+    choices: Choices = DEFAULTS
 
     @classmethod
     def over(cls, stored: Iterable[Stored]) -> "Oracle":
@@ -162,7 +164,7 @@ class Oracle:
             [row for row in rows if row["visitor_id"] not in bots] for rows in (self.events, self.sessions)
         )
         of_bots = [event for event in self.events if event["visitor_id"] in bots]
-        return Gold(events, sessions, self.watermark or 0, self.rates, of_bots)
+        return Gold(events, sessions, self.watermark or 0, self.rates, of_bots, self.choices)
 
     @cached_property
     def windows(self) -> Windows:

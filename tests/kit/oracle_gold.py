@@ -9,6 +9,7 @@ from functools import cached_property
 
 from kit.oracle_credit import MODELS, allocate, credit
 from kit.oracle_identities import worth
+from kit.oracle_promotions import DEFAULTS, Choices, is_on_site
 from kit.oracle_refunds import ORDER, REFUND, REVERSALS, with_money
 from kit.oracle_trails import step_event, trail_of
 from kit.oracle_wire import DAY, MINUTE, SECOND, Fields
@@ -28,6 +29,7 @@ class Gold:
     rates: list[Fields]
     of_bots: list[Fields] = field(default_factory=list)
     """Events of silver that are bots'."""
+    choices: Choices = DEFAULTS
 
     @cached_property
     def persons(self) -> dict[str, str]:
@@ -57,18 +59,16 @@ class Gold:
         """gold.touches."""
         touches = []
         for click in self.counted_clicks:
-            of_campaign = click["channel"] if any(click[name] for name in _OWN_CAMPAIGN) else "Direct"
             own = {
                 "kind": "click",
                 "touch_id": click["event_id"],
                 "touched_at": click["event_time"],
-                "channel": "Display" if of_campaign == "Direct" else of_campaign,
                 "impression": self._impression_of(click),
             }
-            touches.append({**click, **own})
-        clicked = {click["event_id"] for click in self.counted_clicks}
+            touches.append({**click, **own, **self._standing_of(click)})
+        leading = {touch["event_id"] for touch in touches if touch["channel"] != "On-site"}
         for session in self.sessions:
-            if session["first_event_id"] not in clicked:
+            if session["first_event_id"] not in leading:
                 own = {
                     "kind": "visit",
                     "touch_id": session["session_id"],
@@ -78,9 +78,19 @@ class Gold:
                     "referrer": session["entry_referrer"],
                     "promotion_id": None,
                     "impression": None,
+                    "earns_credit": True,
                 }
                 touches.append({**session, **own})
         return sorted(touches, key=lambda touch: (touch["touched_at"], touch["touch_id"]))
+
+    def _standing_of(self, click: Fields) -> Fields:
+        """A counted click's channel, and whether it is a touch."""
+        session = self.session_of(click)
+        if is_on_site(click, session, self.choices):
+            starts = session["first_event_id"] == click["event_id"]
+            return {"channel": "On-site", "earns_credit": self.choices.on_site_credit and not starts}
+        of_campaign = click["channel"] if any(click[name] for name in _OWN_CAMPAIGN) else "Direct"
+        return {"channel": "Display" if of_campaign == "Direct" else of_campaign, "earns_credit": True}
 
     def _impression_of(self, click: Fields) -> Fields | None:
         """The last time that the visitor saw the promotion, if less than 30 minutes before."""
@@ -158,6 +168,10 @@ class Gold:
 
     def _journey(self, conversion: Fields) -> list[Fields]:
         """The touches that a conversion's credit goes to."""
+        return [step for step in self._steps(conversion) if step["earns_credit"]]
+
+    def _steps(self, conversion: Fields) -> list[Fields]:
+        """The same, and clicks that are steps of trails alone."""
         anchor = self._anchor(conversion)
         at = anchor["converted_at"]
         touches = [
@@ -208,7 +222,7 @@ class Gold:
         """gold.trails."""
         conversions = self._conversions.values()
         return [
-            step for each in conversions for step in trail_of(each, self._anchor(each), self._journey(each))
+            step for each in conversions for step in trail_of(each, self._anchor(each), self._steps(each))
         ]
 
     def session_of(self, event: Fields) -> Fields:

@@ -146,6 +146,9 @@ def read_fields(body: Fields) -> Fields:
         "referrer": referrer,
         "user_agent": some(context.get("userAgent")),
         **{f"campaign_{field}": value for field, value in sent.items()},
+        "has_context_campaign": any(
+            written(text(campaign.get(name))) for name in ("source", "medium", "name", "id")
+        ),
         "properties": _whole(body.get("properties")),
         "click_id": click_id,
         "click_id_kind": click_id_kind,

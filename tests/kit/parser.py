@@ -19,8 +19,8 @@ TIMES = ("event_time", "arrival_time", "device_time")
 FIELDS = (
     *("event_id", "type", "name", "role", "visitor_id", "user_id", "url", "referrer", "user_agent"),
     *("campaign_source", "campaign_medium", "campaign_name", "campaign_term", "campaign_content"),
-    *("campaign_id", "click_id", "click_id_kind", "promotion_id", "query", "product_id", "goal"),
-    *("search_id", "shown_products"),
+    *("campaign_id", "has_context_campaign", "click_id", "click_id_kind", "promotion_id", "query"),
+    *("product_id", "goal", "search_id", "shown_products"),
     *("order_id", "refund_id", "value", "currency", "properties", "channel", *TIMES),
 )
 _EVERY = (*FIELDS, "reason", "heartbeat_at", "rate", "valid_from")

@@ -11,6 +11,7 @@ from folds.persons.exchange_rates import Rate
 from folds.persons.records import Goal, Impression, Touch, Visit
 from kit.oracle import Oracle
 from kit.oracle_gold import Gold, conversion_id
+from kit.oracle_promotions import Choices
 from kit.oracle_wire import DAY, MINUTE, SECOND, Fields
 
 START = 20_000 * DAY
@@ -50,11 +51,15 @@ _CAMPAIGNS: tuple[Fields, ...] = (
     {},
     {"campaign_source": "google", "campaign_medium": "cpc", "campaign_name": "spring"},
     {"campaign_medium": "email", "campaign_content": "top"},
+    {"campaign_medium": "cpc", "has_context_campaign": True},
     {"campaign_id": "7", "campaign_term": "boots", "click_id": "1", "click_id_kind": "gclid"},
     {"campaign_term": "boots"},
 )
 _CHANNELS = ("Direct", "Direct", "Email", "Paid Search", "Referral")
-_URLS = (None, "https://shop.example/", "https://shop.example/#top", "https://blog.example/", "")
+_URLS = (
+    *(None, "https://shop.example/", "https://shop.example/#top", "https://blog.example/", ""),
+    "https://shop.example/?utm_campaign=p",
+)
 _VALUES = (None, None, "0", "0.0001", "-0.0005", "0.0015", "99.9900", "-3.3333", "10", "99999999999999.9999")
 _CURRENCIES = ("EUR", "eur", "USD", "usd", "GBP", "JPY", None)
 _MOMENTS = (-DAY, 0, 1, 10 * SECOND, 5 * MINUTE, DAY, 30 * DAY)
@@ -100,7 +105,8 @@ def person_stories(draw: st.DrawFn) -> PersonStory:
         for (code, since), rate in draw(_RATES).items()
     ]
     watermark = at - draw(st.sampled_from((0, 1, 10 * MINUTE, 40 * DAY)))
-    return story_of(Oracle(events=events, told_rates=told, watermark=watermark))
+    choices = Choices(on_site_credit=draw(st.booleans()))
+    return story_of(Oracle(events=events, told_rates=told, watermark=watermark, choices=choices))
 
 
 def _event(
@@ -124,6 +130,7 @@ def _event(
     return {
         **dict(zip(("type", "role", "goal"), kind, strict=True)),
         **dict.fromkeys(_CAMPAIGN),
+        "has_context_campaign": False,
         **campaign,
         "event_id": uid,
         "event_time": at,

@@ -6,7 +6,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from folds.records.sites import Sites
+from folds.rule_numbers import RuleNumbers
 from folds.visitors.events import Event
+from folds.visitors.rules import VisitorRules
+from kit.oracle_promotions import Choices
 from kit.oracle_wire import DAY, MINUTE, SECOND, Fields
 
 NOON = 20_000 * DAY + 12 * 60 * MINUTE
@@ -40,6 +44,11 @@ _ORIGINS: tuple[Fields, ...] = (
     {"channel": "Referral", "url": "/b", "referrer": "https://blog.example/"},
     {"channel": "Email", "campaign_id": "7", "campaign_term": "boots", "campaign_content": "top"},
     {"channel": "Paid Search", "url": "/?gclid=1", "click_id": "1", "click_id_kind": "gclid"},
+    {"channel": "Direct", "url": "https://shop.example/"},
+    {"channel": "Direct", "url": "https://www.shop.example:443/#top"},
+    {"channel": "Direct", "url": "https://pay.shop.example/"},
+    {"channel": "Email", "url": "https://shop.example/", "campaign_name": "p", "has_context_campaign": True},
+    {"channel": "Referral", "url": "https://shop.example/?utm_campaign=p", "campaign_name": "p"},
 )
 _NOTHING: Fields = dict.fromkeys(
     ("name", "user_id", "user_agent", "url", "referrer", "campaign_source", "campaign_medium",
@@ -89,10 +98,26 @@ def _build(told: list[tuple[Any, ...]], ahead: tuple[int, ...]) -> Story:
 STORIES = st.builds(_build, _TELLING, _AHEAD)
 
 
+CHOICES = (Choices(), Choices(("shop.example",), on_site_credit=True), Choices((), on_site_credit=True))
+
+
 def event(at: int, visitor: str = "a", uid: str = "", **fields: Any) -> Fields:
     """An event with the fields that are given; its UID follows from its time unless it is given."""
     said = {"type": "page", "role": "page_view", "channel": "Direct", **fields}
-    return {**_NOTHING, "event_id": uid or f"e{at}", "event_time": at, "visitor_id": visitor, **said}
+    return {
+        **_NOTHING,
+        "has_context_campaign": False,
+        "event_id": uid or f"e{at}",
+        "event_time": at,
+        "visitor_id": visitor,
+        **said,
+    }
+
+
+def rules_of(choices: Choices) -> VisitorRules:
+    """The fold's rules by these choices."""
+    numbers = RuleNumbers(on_site_promotions="credit" if choices.on_site_credit else "none")
+    return VisitorRules.of(numbers, ["Order Refunded"], Sites(dict.fromkeys(choices.own_hosts, "own")))
 
 
 def to_events(fields: Iterable[Fields]) -> list[Event]:

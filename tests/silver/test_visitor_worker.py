@@ -24,13 +24,11 @@ from silver.visitor_worker import EVENT, FIELDS, FoldPartition
 
 RULES = VisitorRules.of(RuleNumbers())
 WATERMARK = NOON + 35 * MINUTE
-_TIMES = ("event_time", "ingested_at")
-_EVENT = pa.struct(
-    [
-        (name, pa.timestamp("us", "UTC") if name in _TIMES else pa.string())
-        for name in (*Event._fields, "ingested_at")
-    ]
-)
+_TYPES_OF = {
+    **dict.fromkeys(("event_time", "ingested_at"), pa.timestamp("us", "UTC")),
+    "has_context_campaign": pa.bool_(),
+}
+_EVENT = pa.struct([(name, _TYPES_OF.get(name, pa.string())) for name in (*Event._fields, "ingested_at")])
 _TYPES = {EVENT: _EVENT, **{FIELDS[table.name]: arrow_type(table) for table in FOLDED}}
 
 

@@ -32,7 +32,7 @@ def credit_touches(
         Rows of gold.attribution, by model and position: credits sum to 1, credited values to the
         conversion's exactly. Without a touch, one row a model: all of it is Direct's, at position 0.
     """
-    conversion, anchor, touches = journey
+    conversion, anchor, touches, _ = journey
     value, of = conversion.value, repeat(conversion.conversion_id)
     columns: list[Sequence[Any]] = list(zip(*(touches or (_NO_TOUCH,)), strict=True))
     ids, times, channels, *campaign, versions = (columns[index] for index in _INDEXES)

@@ -17,11 +17,13 @@ class Journey(NamedTuple):
         conversion: whose credit is shared.
         anchor: whose person's touches they are: the conversion, or the order that it reverses.
         touches: in order of time, then id; position 1 first.
+        steps: the same, and clicks that earn no credit.
     """
 
     conversion: Goal
     anchor: Goal
     touches: Sequence[Touch]
+    steps: Sequence[Touch]
 
 
 class PersonTouches:
@@ -45,7 +47,7 @@ class PersonTouches:
 def build_journeys(
     anchored: Iterable[tuple[Goal, Goal]], touches: Mapping[str, Iterable[Touch]], look_back: int
 ) -> list[Journey]:
-    """Find the touches of the look-back before each conversion.
+    """Find the touches and steps of the look-back before each conversion.
 
     Args:
         anchored: conversions, each with its anchor.
@@ -58,5 +60,7 @@ def build_journeys(
         person, at = str(anchor.person_id), anchor.converted_at
         if person not in ordered:
             ordered[person] = PersonTouches(touches.get(person, ()))
-        journeys.append(Journey(conversion, anchor, ordered[person].within(at - look_back, at)))
+        steps = ordered[person].within(at - look_back, at)
+        earning = [touch for touch in steps if touch.earns_credit is not False]
+        journeys.append(Journey(conversion, anchor, earning, steps))
     return journeys

@@ -30,7 +30,7 @@ def build_trail(journey: Journey) -> list[TrailRow]:
     Returns:
         Rows of gold.trails, from step 1.
     """
-    conversion, anchor, touches = journey
+    conversion, anchor, _, touches = journey
     steps = _click_steps(anchor, touches)
     if visit := anchor.visit:
         steps.append(_Step("visit", *visit[1:5], matched_on="session"))

@@ -20,6 +20,11 @@ class CampaignFields(NamedTuple):
     id: str | None = None
 
 
+def is_named(campaign: CampaignFields) -> bool:
+    """Whether source, medium, name or id is there; term or content alone make no campaign."""
+    return any((campaign.source, campaign.medium, campaign.name, campaign.id))
+
+
 class Address(NamedTuple):
     """Host, campaign fields and click id of an address; None where it has none."""
 

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from folds.records.addresses import Address, CampaignFields, read_address
+from folds.records.addresses import Address, CampaignFields, is_named, read_address
 from folds.records.campaigns import BLANKS
 from folds.records.hosts import host_and_path
 from folds.records.sites import Sites
@@ -56,12 +56,14 @@ class ChannelRules:
         otherwise: where none does.
         sites: search, social, email and so on.
         excluded: hosts that count as no referrer.
+        own: hosts of the site itself.
     """
 
     rules: tuple[Rule, ...]
     otherwise: str
     sites: Sites = field(default_factory=lambda: Sites({}))
     excluded: Sites = field(default_factory=lambda: Sites({}))
+    own: Sites = field(default_factory=lambda: Sites({}))
 
     def classify(self, visit: Visit) -> tuple[str, Rule | None]:
         """The channel of a visit, and the rule that says so."""
@@ -96,7 +98,7 @@ class ChannelRules:
             page.click_id_kind,
             source,
             medium,
-            any((campaign.source, campaign.medium, campaign.name, campaign.id)),
+            is_named(campaign),
             named.kind if named else None,
             foreign,
             referrer.site.kind if foreign and referrer.site else None,

@@ -19,7 +19,7 @@ __all__ = ["ChannelRules", "Rule", "Visit", "host_of", "load_channel_rules"]
 
 FILE, LIST_FILE = "channels.yml", "referrers.yml"
 _ClickId = Literal[CLICK_IDS]  # type: ignore[valid-type]
-_EXCLUDED = "excluded"
+_EXCLUDED, _OWN = "excluded", "own"
 
 
 class _Strict(BaseModel):
@@ -111,8 +111,11 @@ def _load(text: str, listed: str) -> ChannelRules:
         names=document.by_entry(lambda site: site.names),
     )
     excluded = dict.fromkeys((*document.excluded_referrers, *document.own_hosts), _EXCLUDED)
+    own = dict.fromkeys(document.own_hosts, _OWN)
     rules = tuple(rule.rule() for rule in document.rules)
-    return ChannelRules(rules, document.otherwise, sites, Sites(excluded, endings=endings))
+    return ChannelRules(
+        rules, document.otherwise, sites, Sites(excluded, endings=endings), Sites(own, endings=endings)
+    )
 
 
 def _validate(model: type[Any], told: Any, file: str) -> Any:

@@ -43,6 +43,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     campaign_term: str | None
     campaign_content: str | None
     campaign_id: str | None
+    has_context_campaign: bool
     click_id: str | None
     click_id_kind: str | None
     channel: str

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from msgspec import Raw
 
-from folds.records.addresses import CampaignFields, read_address
+from folds.records.addresses import NO_CAMPAIGN, CampaignFields, is_named, read_address
 from folds.records.campaigns import BLANKS
 from folds.records.decimals import MONEY, parse_decimal
 from folds.records.event_time import SECOND, arrival_time, event_time, parse_time
@@ -101,7 +101,8 @@ def _fill_in(
     url = text_or_none(page.url) or _member(members, "url")
     referrer = text_or_none(page.referrer) or _member(members, "referrer")
     address = read_address(url)
-    campaign = _campaign(context, address.campaign)
+    sent = _sent_campaign(context)
+    campaign = _either(sent, address.campaign)
     role, rule = _role(type_, name, members, rules.roles)
     taken = (
         {column: _member(members, key) for column, key in rule.takes.items()} if rule.takes else _NONE_TAKEN
@@ -118,6 +119,7 @@ def _fill_in(
         referrer,
         text_or_none(context.user_agent),
         *campaign,
+        is_named(sent),
         address.click_id,
         address.click_id_kind,
         rules.channel(campaign, address, referrer),
@@ -143,19 +145,26 @@ def _member(members: Mapping[str, Raw], name: str) -> str | None:
     return text(members.get(name, NOTHING)) or None
 
 
-def _campaign(context: Context, of_address: CampaignFields) -> CampaignFields:
-    """Each field as sent, else of the address; None where neither has more than blanks."""
+def _sent_campaign(context: Context) -> CampaignFields:
+    """The fields of `context.campaign`; None where one has no more than blanks."""
     sent = decode_part(context.campaign, decode_campaign, _CAMPAIGN)
     if sent is _CAMPAIGN:
-        return of_address
+        return NO_CAMPAIGN
     return CampaignFields(
-        _more_than_blanks(sent.source) or of_address.source,
-        _more_than_blanks(sent.medium) or of_address.medium,
-        _more_than_blanks(sent.name) or of_address.name,
-        _more_than_blanks(sent.term) or of_address.term,
-        _more_than_blanks(sent.content) or of_address.content,
-        _more_than_blanks(sent.id) or of_address.id,
+        _more_than_blanks(sent.source),
+        _more_than_blanks(sent.medium),
+        _more_than_blanks(sent.name),
+        _more_than_blanks(sent.term),
+        _more_than_blanks(sent.content),
+        _more_than_blanks(sent.id),
     )
+
+
+def _either(sent: CampaignFields, of_address: CampaignFields) -> CampaignFields:
+    """Each field as sent, else of the address."""
+    if sent is NO_CAMPAIGN:
+        return of_address
+    return CampaignFields(*(ours or theirs for ours, theirs in zip(sent, of_address, strict=True)))
 
 
 def _more_than_blanks(raw: Raw) -> str | None:

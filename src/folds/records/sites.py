@@ -98,3 +98,6 @@ class Sites:
             if slash:
                 depths[host] = max(depths.get(host, 0), path.count("/") + 1)
         return depths
+
+
+NO_SITES = Sites({})

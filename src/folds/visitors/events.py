@@ -9,7 +9,10 @@ SESSION_TYPES = PAGE_VIEWS | {"track"}
 
 
 class Event(NamedTuple):
-    """A row of silver.events. `event_time` is in microseconds, `value` is money in `currency`."""
+    """A row of silver.events. `event_time` is in microseconds, `value` is money in `currency`.
+
+    `has_context_campaign` is None in a row that was written before the column was there.
+    """
 
     event_id: str
     type: str
@@ -36,3 +39,4 @@ class Event(NamedTuple):
     value: Decimal | None = None
     currency: str | None = None
     rules_version: str | None = None
+    has_context_campaign: bool | None = None

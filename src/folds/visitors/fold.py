@@ -26,7 +26,7 @@ from folds.visitors.sessions import (
     join_fragments,
     session_fragment,
 )
-from folds.visitors.touches import CLICK, Touch, find_touches
+from folds.visitors.touches import Touch, counted_clicks, find_touches
 
 IMPRESSION_ROLES = ("impression", "click")
 SEARCH_ROLES = ("search", "result_click")
@@ -106,10 +106,11 @@ def find_credit_inputs(
         visitor: whose events they are.
         events: of whole sessions and minutes.
         sessions: those of the events.
-        rules: of impressions, and which goals are refunds.
+        rules: of impressions and promotions, and which goals are refunds.
     """
     index = SessionIndex(sessions)
-    touches = find_touches(events, sessions, rules.impressions)
-    clicked = {touch.event_id for touch in touches if touch.kind == CLICK}
+    clicks = counted_clicks(events, rules.impressions)
+    touches = find_touches(clicks, sessions, rules)
+    clicked = {click.event.event_id for click in clicks}
     goals = read_goals(events, index, rules.refunds)
     return CreditInputs(touches, goals, visitor_minutes(visitor, events, index, clicked))

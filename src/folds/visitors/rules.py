@@ -1,9 +1,10 @@
-"""The rule numbers that visitor folds go by, in microseconds: converted once, not for each visitor."""
+"""The rules that visitor folds go by, times in microseconds: converted once, not for each visitor."""
 
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import NamedTuple
 
+from folds.records.sites import NO_SITES, Sites
 from folds.rule_numbers import RuleNumbers
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -28,22 +29,44 @@ class ExposureRule(NamedTuple):
     reach: int
 
 
+class PromotionRule(NamedTuple):
+    """What becomes of clicks on promotions.
+
+    Args:
+        own_hosts: of the site itself.
+        on_site_credit: whether a click on an on-site promotion is a touch.
+    """
+
+    own_hosts: Sites
+    on_site_credit: bool
+
+
 class VisitorRules(NamedTuple):
-    """The session gap, the rules of impressions and searches, and which goals are refunds."""
+    """The session gap, the rules of impressions, searches and promotions, and which goals are refunds."""
 
     session_gap: int
     impressions: ExposureRule
     searches: ExposureRule
+    promotions: PromotionRule
     refunds: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, numbers: RuleNumbers, refunds: Iterable[str] = ()) -> "VisitorRules":
-        """The rules that conf/rules.yml gives; refunds matter to goals alone."""
+    def of(
+        cls, numbers: RuleNumbers, refunds: Iterable[str] = (), own_hosts: Sites = NO_SITES
+    ) -> "VisitorRules":
+        """The rules that conf/ gives: silver's do with the numbers alone.
+
+        Args:
+            numbers: of conf/rules.yml.
+            refunds: goals that are, of conf/roles.yml.
+            own_hosts: of conf/channels.yml.
+        """
         gap, pause = numbers.session_gap // _MICROSECOND, numbers.click_pause // _MICROSECOND
         seen, searched = numbers.impression_span // _MICROSECOND, numbers.search_span // _MICROSECOND
         return cls(
             gap,
             ExposureRule("impression", "click", seen, pause, seen + pause),
             ExposureRule("search", "result_click", searched, 0, searched),
+            PromotionRule(own_hosts, numbers.on_site_promotions == "credit"),
             frozenset(refunds),
         )

@@ -41,9 +41,8 @@ class Session(NamedTuple):
     last_event_id: str
 
 
-_Entry = tuple[str | None, ...]
-_OF_EVENT = slice(Event._fields.index("campaign_source"), Event._fields.index("channel") + 1)
-_OF_SESSION = slice(Session._fields.index("entry_referrer"), Session._fields.index("rules_version") + 1)
+_Text = str | None
+_Entry = tuple[_Text, _Text, _Text, _Text, _Text, _Text, _Text, _Text, _Text, _Text, _Text, _Text]
 
 
 class Fragment(NamedTuple):
@@ -63,7 +62,7 @@ class Fragment(NamedTuple):
 def event_fragment(event: Event) -> Fragment:
     """A page, screen or track event as a session of its own."""
     at, uid, url = event.event_time, event.event_id, event.url
-    entry = (url, event.referrer, *event[_OF_EVENT], event.rules_version)
+    entry = (url, event.referrer, *event[7:16], event.rules_version)
     return Fragment(at, uid, at, uid, url, 1, event.type in PAGE_VIEWS, entry)
 
 
@@ -77,7 +76,7 @@ def session_fragment(session: Session) -> Fragment:
         session.exit_url,
         session.events,
         session.page_views,
-        (session.entry_url, *session[_OF_SESSION]),
+        (session.entry_url, *session[8:19]),
     )
 
 

@@ -7,15 +7,12 @@ from typing import NamedTuple
 from folds.visitors.clicks import Piece, assign_clicks
 from folds.visitors.events import Event
 from folds.visitors.exposures import impression_piece
-from folds.visitors.rules import ExposureRule
-from folds.visitors.sessions import Session
+from folds.visitors.promotions import ON_SITE, has_campaign, is_on_site
+from folds.visitors.rules import ExposureRule, VisitorRules
+from folds.visitors.sessions import Session, SessionIndex
 
 CLICK, VISIT = "click", "visit"
 _DIRECT, _DISPLAY = "Direct", "Display"
-_OF_EVENT, _OF_SESSION = (
-    slice(fields.index("campaign_source"), fields.index("click_id_kind") + 1)
-    for fields in (Event._fields, Session._fields)
-)
 
 
 class Impression(NamedTuple):
@@ -28,7 +25,11 @@ class Impression(NamedTuple):
 
 
 class Touch(NamedTuple):
-    """Row of gold.touches: a counted click, or the start of a session."""
+    """Row of gold.touches: a counted click, or the start of a session.
+
+    A click that does not earn credit is no touch but a step of trails. In a row of before the column
+    `earns_credit` is None: it does.
+    """
 
     touch_id: str
     visitor_id: str
@@ -48,29 +49,52 @@ class Touch(NamedTuple):
     url: str | None
     referrer: str | None
     impression: Impression | None
+    earns_credit: bool | None
     rules_version: str | None
 
 
-def find_touches(events: Iterable[Event], sessions: Iterable[Session], rule: ExposureRule) -> list[Touch]:
-    """Every touch of one visitor.
+class CountedClick(NamedTuple):
+    """A click that counts, and the impression that it is on."""
 
-    A session that starts with a counted click is one touch, the click.
+    event: Event
+    seen: Event | None
+
+
+def find_touches(
+    clicks: Iterable[CountedClick], sessions: Iterable[Session], rules: VisitorRules
+) -> list[Touch]:
+    """Every touch of one visitor, and clicks that are steps of trails alone.
+
+    A session that starts with a counted click is one touch: the click, or the start if the click is on an
+    on-site promotion.
 
     Args:
-        events: of whole sessions; those of role `click` and `impression` count.
-        sessions: those of the events.
-        rule: of impressions.
+        clicks: of whole sessions.
+        sessions: those that hold them.
+        rules: of promotions.
 
     Returns:
-        Clicks by promotion, then visits, each in order of time.
+        Clicks, then visits in order of time.
     """
-    clicks = [_click_touch(*found) for found in _counted_clicks(events, rule)]
-    clicked = {touch.event_id for touch in clicks}
-    return clicks + [_visit_touch(each) for each in sessions if each.first_event_id not in clicked]
+    sessions = list(sessions)
+    index = SessionIndex(sessions)
+    found, leading = [], set()
+    for click in clicks:
+        session = index.at(click.event.event_time)
+        touch = _click_touch(click, session, rules)
+        found.append(touch)
+        if touch.channel != ON_SITE:
+            leading.add(touch.event_id)
+    return found + [_visit_touch(each) for each in sessions if each.first_event_id not in leading]
 
 
-def _counted_clicks(events: Iterable[Event], rule: ExposureRule) -> list[tuple[Event, Event | None]]:
-    """Each counted click with the impression that it is on."""
+def counted_clicks(events: Iterable[Event], rule: ExposureRule) -> list[CountedClick]:
+    """Each counted click with the impression that it is on.
+
+    Args:
+        events: of one visitor and whole sessions; those of role `click` and `impression` count.
+        rule: of impressions.
+    """
     by_promotion: dict[str | None, list[Piece]] = defaultdict(list)
     by_id = {}
     for event in events:
@@ -78,31 +102,38 @@ def _counted_clicks(events: Iterable[Event], rule: ExposureRule) -> list[tuple[E
             by_promotion[event.promotion_id].append(impression_piece(event))
             by_id[event.event_id] = event
     return [
-        (by_id[click.event_id], None if head is click else by_id[head.event_id])
+        CountedClick(by_id[click.event_id], None if head is click else by_id[head.event_id])
         for pieces in by_promotion.values()
         for click, head, counts in assign_clicks(pieces, rule)
         if counts
     ]
 
 
-def _click_touch(click: Event, seen: Event | None) -> Touch:
-    """A click's channel is that of its own campaign, else Display: never Direct."""
-    named = (click.campaign_source, click.campaign_medium, click.campaign_name, click.campaign_id)
-    has_campaign = any(field is not None for field in named)
+def _click_touch(clicked: CountedClick, session: Session | None, rules: VisitorRules) -> Touch:
+    click, seen = clicked
+    on_site = is_on_site(click, session, rules.promotions.own_hosts)
+    starts = session is not None and session.first_event_id == click.event_id
     return Touch(
         click.event_id,
         click.visitor_id,
         click.event_time,
         CLICK,
         click.event_id,
-        click.channel if has_campaign and click.channel not in (None, _DIRECT) else _DISPLAY,
-        *click[_OF_EVENT],
+        ON_SITE if on_site else own_channel(click),
+        *click[7:15],
         click.promotion_id,
         click.url,
         click.referrer,
         Impression(seen.event_id, seen.event_time, seen.url, seen.referrer) if seen else None,
+        not on_site or (rules.promotions.on_site_credit and not starts),
         click.rules_version,
     )
+
+
+def own_channel(event: Event) -> str:
+    """The channel of an event's own campaign, else Display: never Direct."""
+    is_known = has_campaign(event) and event.channel not in (None, _DIRECT)
+    return str(event.channel) if is_known else _DISPLAY
 
 
 def _visit_touch(session: Session) -> Touch:
@@ -113,10 +144,11 @@ def _visit_touch(session: Session) -> Touch:
         VISIT,
         session.first_event_id,
         session.channel,
-        *session[_OF_SESSION],
+        *session[9:17],
         None,
         session.entry_url,
         session.entry_referrer,
         None,
+        True,
         session.rules_version,
     )

@@ -59,6 +59,7 @@ TOUCHES = Table(
         Column("url", "string", "address of the click, or of the session's first event"),
         Column("referrer", "string", "address of the page before"),
         Column("impression", f"struct<{_EVENT}>", "what a click was on, if it was seen in time"),
+        Column("earns_credit", "boolean", "false: no touch, but a click that is a step of trails"),
         _RULES_VERSION,
     ),
     event_time="touched_at",

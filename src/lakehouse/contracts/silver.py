@@ -36,6 +36,7 @@ EVENTS = Table(
         Column("campaign_term", "string", "campaign's term, else utm_term of the URL"),
         Column("campaign_content", "string", "campaign's content, else utm_content of the URL"),
         Column("campaign_id", "string", "campaign's id, else utm_id of the URL"),
+        Column("has_context_campaign", "boolean", "source, medium, name or id stand in context.campaign"),
         Column("click_id", "string", "click id of the URL, the first of those that channels go by"),
         Column("click_id_kind", "string", "parameter that it stood in: gclid, msclkid, fbclid and others"),
         Column("channel", "string", "channel by the event's own campaign, URL and referrer"),

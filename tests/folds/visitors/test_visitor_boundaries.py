@@ -135,7 +135,8 @@ def test_an_impression_may_change_until_its_span_and_a_pause_are_over() -> None:
 
 
 def test_a_session_that_starts_with_a_counted_click_is_one_touch() -> None:
-    events = to_events(story(("click", 0), ("page", MINUTE)))
+    click, page = story(("click", 0), ("page", MINUTE))
+    events = to_events([{**click, "has_context_campaign": True}, page])
     sessions = fold_history("a", events, RULES, LATER).sessions
     found = find_credit_inputs("a", events, sessions, RULES)
     assert [(touch.kind, touch.channel) for touch in found.touches] == [("click", "Display")]

@@ -6,6 +6,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from folds.rule_numbers import RuleNumbers
 from folds.visitors.fold import Fragments, VisitorRows, find_credit_inputs, fold_visitor
@@ -14,9 +15,10 @@ from folds.visitors.sessions import Session
 from kit.histories import fold_history
 from kit.oracle import Oracle
 from kit.oracle_gold import Gold, conversion_id
+from kit.oracle_promotions import Choices
 from kit.oracle_windows import Windows
 from kit.oracle_wire import MINUTE, Fields
-from kit.visitor_stories import DELAY, STORIES, Story, to_events
+from kit.visitor_stories import CHOICES, DELAY, STORIES, Story, rules_of, to_events
 
 RULES = VisitorRules.of(RuleNumbers(), ["Order Refunded"])
 thousands = settings(max_examples=5_000, deadline=None, suppress_health_check=list(HealthCheck))
@@ -124,16 +126,16 @@ def test_silver_in_batches_is_as_the_oracle_says_after_each(story: Story) -> Non
 
 
 @thousands
-@given(STORIES)
-def test_gold_inputs_and_silver_in_one_go_are_as_the_oracle_says(story: Story) -> None:
+@given(STORIES, st.sampled_from(CHOICES))
+def test_gold_inputs_and_silver_in_one_go_are_as_the_oracle_says(story: Story, choices: Choices) -> None:
     events = story.events
     watermark = max(each["event_time"] for each in events)
     oracle = Oracle(events=events, watermark=watermark)
-    gold = Gold(events, oracle.sessions, watermark, [])
+    gold, rules = Gold(events, oracle.sessions, watermark, [], choices=choices), rules_of(choices)
     touches, goals, minutes, silver = [], [], [], []
     for visitor, theirs in by_visitor(events).items():
         rows = fold_history(visitor, to_events(theirs), RULES, watermark)
-        found = find_credit_inputs(visitor, to_events(theirs), rows.sessions, RULES)
+        found = find_credit_inputs(visitor, to_events(theirs), rows.sessions, rules)
         silver.append(rows)
         touches += found.touches
         goals += found.goals
@@ -163,7 +165,7 @@ def assert_minutes(minutes: list[Any], gold: Gold) -> None:
             found[row.minute, channel].update({name: getattr(row, name) for name in measures})
     wanted = {
         (row["window_start"], row["channel"]): {name: row[name] for name in measures}
-        for row in Windows(gold, []).traffic
+        for row in Windows(gold, [], []).traffic
         if row["window_end"] - row["window_start"] == MINUTE
     }
     assert {key: dict(counts) for key, counts in found.items()} == wanted

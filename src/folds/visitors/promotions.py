@@ -1,0 +1,56 @@
+"""On-site promotions: clicks on a banner of the site itself, which lead nobody there."""
+
+from folds.records.addresses import CampaignFields, is_named, read_address
+from folds.records.hosts import host_and_path, host_of
+from folds.records.sites import Sites
+from folds.visitors.events import Event
+from folds.visitors.sessions import Session
+
+ON_SITE = "On-site"
+_FIELDS = tuple(f"campaign_{field}" for field in CampaignFields._fields)
+
+
+def is_on_site(click: Event, session: Session | None, own: Sites) -> bool:
+    """Whether a click on a promotion is one on the site's own.
+
+    It is, unless it has a campaign in its context, or one in its address that its session does not have, or
+    an address on a host that is not the site's own: neither the one that the session landed on nor listed.
+
+    Args:
+        click: on a promotion.
+        session: that holds it.
+        own: hosts of the site, `own_hosts` of conf/channels.yml.
+    """
+    if has_context_campaign(click):
+        return False
+    of_session = (None,) * len(_FIELDS) if session is None else [getattr(session, name) for name in _FIELDS]
+    of_address = read_address(click.url).campaign
+    if any(ours not in (None, theirs) for ours, theirs in zip(of_address, of_session, strict=True)):
+        return False
+    return _is_own_host(click.url, session, own)
+
+
+def has_context_campaign(event: Event) -> bool:
+    """Whether an event's context has a campaign; if a row does not say, one that its address lacks."""
+    if event.has_context_campaign is not None:
+        return event.has_context_campaign
+    fields = (getattr(event, name) for name in _FIELDS)
+    of_address = read_address(event.url).campaign
+    return is_named(
+        CampaignFields(
+            *(ours if ours != theirs else None for ours, theirs in zip(fields, of_address, strict=True))
+        )
+    )
+
+
+def has_campaign(of: Event | Session) -> bool:
+    """Whether source, medium, name or id of a campaign is there."""
+    return is_named(CampaignFields(*(getattr(of, name) for name in _FIELDS)))
+
+
+def _is_own_host(url: str | None, session: Session | None, own: Sites) -> bool:
+    host, path = host_and_path(url or "")
+    if host is None:
+        return True
+    landed_on = None if session is None else host_of(session.entry_url or "")
+    return host == landed_on or own.find(host, path) is not None
