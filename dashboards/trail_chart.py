@@ -8,7 +8,7 @@ from palette import Palette
 from wording import plain
 
 HEIGHT = 230
-_ROWS = ["impression", "click", "visit", "goal"]
+_ROWS = ["impression", "click", "visit", "page view", "goal"]
 
 
 def time_line(story: Story, palette: Palette) -> alt.LayerChart:
@@ -63,7 +63,7 @@ def _points(story: Story) -> pl.DataFrame:
         found.append((touch["touched_at"], kind, touch["channel"], told, False, 0))
     for step in story.trail:
         told = step["promotion_id"] or step["url"] or ""
-        found.append((step["at"], step["kind"], None, told, True, step["step"]))
+        found.append((step["at"], step["kind"].replace("_", " "), None, told, True, step["step"]))
     if not any(kind == "goal" for _, kind, *_ in found):
         told = story.conversion
         found.append((told["converted_at"], "goal", None, told["goal"], True, 99))

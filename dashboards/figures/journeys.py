@@ -5,8 +5,9 @@ from datetime import timedelta
 
 import polars as pl
 from reading.lake import Ask
-from reading.query import Query
+from reading.query import Measure, Query
 from scope import Scope
+from trail_words import WORDS, in_words
 
 from figures.attribution import is_counted
 
@@ -75,6 +76,23 @@ def journeys(ask: Ask, scope: Scope) -> Journeys:
         of_channels = pl.col("channel").is_in(scope.channels) if scope.channels else pl.lit(value=True)
         rows = rows.join(chosen.filter(of_channels), on="conversion_id", how="semi")
     return _summed(_by_conversion(rows), cut)
+
+
+def trail_steps(ask: Ask, scope: Scope) -> pl.DataFrame:
+    """What the trails of the period's conversions are made of, whatever their channels.
+
+    Returns:
+        step (in words), conversions (that have one), steps; in the order of a trail.
+    """
+    measures = (Measure("conversions", "distinct", "conversion_id"), Measure("steps", "count"))
+    found = ask(scope.within(Query("gold.trails", ("kind", "matched_on"), measures), "converted_at"))
+    order = {key: place for place, key in enumerate(WORDS)}
+    rows = [
+        (order.get((kind, tie), len(order)), in_words(kind, tie), conversions, steps)
+        for kind, tie, conversions, steps in found.iter_rows()
+    ]
+    schema = {"place": pl.Int64, "step": pl.String, "conversions": pl.Int64, "steps": pl.Int64}
+    return pl.DataFrame(rows, schema, orient="row").sort("place", "step").drop("place")
 
 
 def _by_conversion(rows: pl.DataFrame) -> pl.DataFrame:

@@ -12,6 +12,7 @@ from figures.story import Row, Story
 from placing import choose_row, number_column, place_chart, place_table, text_column, time_column
 from reading.lake import Look
 from scope import MODELS, Scope
+from trail_words import in_words
 from wording import plain_text, utc
 
 _KEY = "conversion"
@@ -156,15 +157,24 @@ def _trail(told: Story) -> None:
     columns = {
         "step": number_column("#", width=40),
         "kind": text_column("Step", 90),
+        "words": text_column("What it was", 240),
         "at": time_column("When (UTC)"),
-        "address": text_column("Address", 430),
+        "address": text_column("Address", 360),
         "promotion_id": text_column("Promotion", 140),
-        "matched_on": text_column("Tied to the next by", 140),
+        "matched_on": text_column("Matched on", 100),
     }
-    rows = [{**step, "address": step["url"] or step["referrer"]} for step in told.trail]
+    rows = [
+        {
+            **step,
+            "words": in_words(step["kind"], step["matched_on"]),
+            "address": step["url"] or step["referrer"],
+        }
+        for step in told.trail
+    ]
     schema = {
         "step": pl.Int64,
         "kind": pl.String,
+        "words": pl.String,
         "at": pl.Datetime("us", "UTC"),
         "address": pl.String,
         "promotion_id": pl.String,

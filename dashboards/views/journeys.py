@@ -8,14 +8,14 @@ import page
 import placing
 import sources
 import streamlit as st
-from figures.journeys import journeys
+from figures.journeys import journeys, trail_steps
 from placing import number_column, place_chart, place_table, text_column
 from reading.lake import Look
 from scope import Scope
 
 
 def body(look: Look, scope: Scope) -> None:
-    """The flow to a conversion, time to convert, top paths."""
+    """The flow to a conversion, time to convert, top paths, and what trails are made of."""
     found = look.figure(journeys, scope)
     number, share = placing.locale().number, placing.locale().share
     placing.metrics(
@@ -54,6 +54,18 @@ def body(look: Look, scope: Scope) -> None:
     place_table(found.paths, columns, "paths", heading="Top paths")
     if found.cut:
         st.caption("More touches than are read at once: choose a shorter period to have all of them.")
+    _steps(look, scope)
+
+
+def _steps(look: Look, scope: Scope) -> None:
+    """Of all conversions of the period: trails go by what was done, not by channel."""
+    steps = look.figure(trail_steps, scope)
+    columns = {
+        "step": text_column("Step of a trail", 380),
+        "conversions": number_column("Conversions", meaning="Those that have such a step, of any channel"),
+        "steps": number_column("Steps"),
+    }
+    place_table(steps, columns, "steps", heading="What trails are made of", height=placing.fitting(steps))
 
 
 page.show(body)

@@ -17,6 +17,7 @@ from gold.credit.credit_history import all_credit, with_person
 from gold.credit.dimensions import DimensionLoader, Dimensions
 from gold.credit.minute_fold import all_minute_changes
 from gold.credit.visit_fold import GOAL, MINUTE, all_visits
+from gold.credit.visit_pages import page_views
 from gold.daily.update import QUERIES, Daily
 from gold.passed import pass_rest, show_passed
 from gold.traffic import Traffic
@@ -86,8 +87,12 @@ class History:
         of_bots = self._bot_refunds.frame(GOAL).withColumn("person_id", F.lit(None).cast("string"))
         goals = goals.unionByName(of_bots)
         touches = with_person(self.touches(), identities)
+        events = page_views(self._dimensions.people(self._lake.read(EVENTS.name)))
+        pages = with_person(
+            events.join(goals.select("visitor_id").distinct(), "visitor_id", "left_semi"), identities
+        )
         watermark = to_micros(self._watermark)
-        return self._compute(all_credit(goals, touches, watermark, self._person_rules))
+        return self._compute(all_credit(goals, touches, pages, watermark, self._person_rules))
 
     def touches(self) -> DataFrame:
         """gold.touches."""

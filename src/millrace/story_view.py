@@ -11,6 +11,7 @@ from rich.text import Text
 from millrace.arithmetic import share_out, work_out
 from millrace.story import Story
 from millrace.table_scan import Row
+from millrace.trail_words import in_words
 
 
 def render(story: Story, currency: str) -> RenderableType:
@@ -82,12 +83,12 @@ def _worth(story: Story, currency: str) -> str:
 
 
 def _trail(story: Story) -> RenderableType:
-    table = _table("", "", "when", "what", "promotion", "tied to the next by")
+    table = _table("", "when", "what", "address", "promotion", "matched on")
     for step in story.trail:
         address = step["url"] or step["referrer"] or ""
-        tie = step["matched_on"] or ""
+        words, tie = in_words(step["kind"], step["matched_on"]), step["matched_on"] or ""
         table.add_row(
-            str(step["step"]), step["kind"], _time(step["at"]), Text(address), step["promotion_id"] or "", tie
+            str(step["step"]), _time(step["at"]), words, Text(address), Text(step["promotion_id"] or ""), tie
         )
     return table
 

@@ -5,9 +5,11 @@ from typing import Any
 
 import polars as pl
 import pytest
+import trail_words
 
 from kit.shop_warehouse import Shop
 from kit.shown import MODELS, chart_rows, metrics, number, said
+from millrace.trail_words import WORDS, in_words
 
 
 def test_overview(open_page: Any, shop_home: Path, sql: Any) -> None:
@@ -161,6 +163,27 @@ def test_journeys(open_page: Any, shop_home: Path, sql: Any) -> None:
     assert sum(chart_rows(page, 1, "band", "conversions").values()) == sum(
         count for path, count, _ in paths if path != "no touch"
     )
+
+
+def test_what_trails_are_made_of(open_page: Any, shop_home: Path, sql: Any) -> None:
+    page = open_page(shop_home, "journeys", period="All")
+    counted = sql(
+        "SELECT kind, matched_on, count(DISTINCT conversion_id), count(*) FROM gold.trails GROUP BY 1, 2"
+    )
+    assert {(kind, tie) for kind, tie, *_ in counted} >= {("page_view", "session"), ("click", "session")}
+    shown = [tuple(row) for row in page.dataframe[1].value.itertuples(index=False)]
+    assert shown == [
+        (words, conversions, steps)
+        for key, words in WORDS.items()
+        for kind, tie, conversions, steps in counted
+        if (kind, tie) == key
+    ]
+
+
+def test_trails_read_the_same_on_pages_and_by_command() -> None:
+    assert trail_words.WORDS == WORDS
+    for kind, matched_on in (*WORDS, ("other", "x"), ("other", None)):
+        assert trail_words.in_words(kind, matched_on) == in_words(kind, matched_on)
 
 
 def test_audience(open_page: Any, shop_home: Path, sql: Any) -> None:

@@ -17,6 +17,7 @@ from kit.oracle_wire import DAY, MINUTE, SECOND, Fields
 _OWN_CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name", "campaign_id")
 _CAMPAIGN = (*_OWN_CAMPAIGN, "campaign_term", "campaign_content", "click_id_kind")
 _ZERO = Decimal("0.0000")
+SESSION = ("page", "screen", "track")
 
 
 @dataclass
@@ -222,8 +223,21 @@ class Gold:
         """gold.trails."""
         conversions = self._conversions.values()
         return [
-            step for each in conversions for step in trail_of(each, self._anchor(each), self._steps(each))
+            step
+            for each in conversions
+            for step in trail_of(
+                each, self._anchor(each), self._steps(each), self._visited(self._anchor(each))
+            )
         ]
+
+    def _visited(self, conversion: Fields) -> list[Fields]:
+        """The events of a conversion's session, in order."""
+        start = conversion["visit"]["at"]
+        of = {"event_time": conversion["converted_at"], "visitor_id": conversion["visitor_id"]}
+        end = self.session_of(of)["ended_at"]
+        mine = [event for event in self.events if event["visitor_id"] == conversion["visitor_id"]]
+        there = [event for event in mine if start <= event["event_time"] <= end and event["type"] in SESSION]
+        return sorted(there, key=when)
 
     def session_of(self, event: Fields) -> Fields:
         return next(

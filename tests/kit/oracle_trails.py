@@ -1,28 +1,67 @@
-"""The trail of one conversion once more, naively."""
+"""The trail of one conversion once more, naively: a walk through every event of its visit."""
 
 from kit.oracle_wire import Fields
 
 
-def trail_of(conversion: Fields, anchor: Fields, journey: list[Fields]) -> list[Fields]:
-    """Rows of gold.trails: of a conversion, by the one whose touches count and these touches, in order."""
-    visit = anchor["visit"]
-    steps = []
-    for click in reversed(journey):
-        tie = _tie(click, anchor) if click["kind"] == "click" else None
-        if tie:
-            promotion = {"promotion_id": click["promotion_id"]}
-            if click["impression"]:
-                seen = {"kind": "impression", "matched_on": "promotion", **click["impression"]}
-                steps.append({**seen, **promotion})
-            at_click = {**step_event(click, click["touched_at"]), **promotion}
-            steps.append({"kind": "click", "matched_on": tie, **at_click})
-            break
-    steps.append({"kind": "visit", "matched_on": "session", **visit})
+def trail_of(conversion: Fields, anchor: Fields, clicks: list[Fields], visited: list[Fields]) -> list[Fields]:
+    """Rows of gold.trails.
+
+    Args:
+        conversion: whose trail it is.
+        anchor: the one whose touches count.
+        clicks: touches and other clicks of the look-back, in order.
+        visited: events of the anchor's session, in order.
+    """
+    before, within = _walk(anchor, clicks, visited)
+    steps = [*_sorted(_led(anchor, clicks) + before)]
+    steps.append({"kind": "visit", "matched_on": "session", **anchor["visit"]})
+    steps += [step for step in _sorted(within) if step not in steps]
     if anchor is not conversion:
         steps.append({"kind": "goal", "matched_on": "order", **step_event(anchor, anchor["converted_at"])})
     steps.append({"kind": "goal", "matched_on": None, **step_event(conversion, conversion["converted_at"])})
     same = {name: conversion[name] for name in ("conversion_id", "converted_at")}
     return [{"promotion_id": None, **step, **same, "step": number} for number, step in enumerate(steps, 1)]
+
+
+def _led(anchor: Fields, clicks: list[Fields]) -> list[Fields]:
+    """The last click that led to the visit; those on on-site promotions in the visit are walked by."""
+    for click in reversed(clicks):
+        tie = _tie(click, anchor) if click["kind"] == "click" else None
+        if tie and (tie != "session" or click["channel"] != "On-site"):
+            return _of_click(click, tie)
+    return []
+
+
+def _walk(anchor: Fields, clicks: list[Fields], visited: list[Fields]) -> tuple[list[Fields], list[Fields]]:
+    """What is walked by, before the first page view and from it on."""
+    on_site = {click["event_id"]: click for click in clicks if click["channel"] == "On-site"}
+    before: list[Fields] = []
+    within: list[Fields] = []
+    passed = before
+    for event in visited:
+        if event["type"] in ("page", "screen"):
+            if (event["event_time"], event["event_id"]) < (anchor["converted_at"], anchor["event_id"]):
+                passed = within
+                if event is not visited[0]:
+                    within.append({"kind": "page_view", "matched_on": "session", **step_event(event)})
+        elif event["event_id"] in on_site:
+            passed += _of_click(on_site[event["event_id"]], "session")
+    return before, within
+
+
+def _of_click(click: Fields, tie: str) -> list[Fields]:
+    promotion = {"promotion_id": click["promotion_id"]}
+    at_click = {**step_event(click, click["touched_at"]), **promotion}
+    steps = [{"kind": "click", "matched_on": tie, **at_click}]
+    if click["impression"]:
+        steps.append({"kind": "impression", "matched_on": "promotion", **click["impression"], **promotion})
+    return steps
+
+
+def _sorted(steps: list[Fields]) -> list[Fields]:
+    """In order of time, then UID, an impression first; each once."""
+    once = [step for number, step in enumerate(steps) if step not in steps[:number]]
+    return sorted(once, key=lambda step: (step["at"], step["kind"] != "impression", step["event_id"]))
 
 
 def _tie(click: Fields, anchor: Fields) -> str | None:

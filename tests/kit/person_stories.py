@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from folds.persons.exchange_rates import Rate
-from folds.persons.records import Goal, Impression, Touch, Visit
+from folds.persons.records import Goal, Impression, PageView, Touch, Visit
 from kit.oracle import Oracle
 from kit.oracle_gold import Gold, conversion_id
 from kit.oracle_promotions import Choices
@@ -88,6 +88,7 @@ class PersonStory:
     gold: Gold
     goals: list[Goal]
     touches: dict[str, list[Touch]]
+    pages: dict[str, list[PageView]]
     rates: list[Rate]
 
 
@@ -156,7 +157,11 @@ def story_of(oracle: Oracle) -> PersonStory:
         touches[gold.persons[touch["visitor_id"]]].append(_touch(touch))
     goals = [_goal(gold, event) for event in (*gold.events, *gold.of_bots) if event["goal"]]
     rates = [_tuple(Rate, rate) for rate in gold.rates]
-    return PersonStory(gold, goals, dict(touches), rates)
+    pages = defaultdict(list)
+    for event in gold.events:
+        if event["type"] in ("page", "screen"):
+            pages[event["visitor_id"]].append(_tuple(PageView, {**event, "at": event["event_time"]}))
+    return PersonStory(gold, goals, dict(touches), dict(pages), rates)
 
 
 def _touch(row: Fields) -> Touch:

@@ -10,9 +10,10 @@ from folds.persons.conversions import Anchored, anchor_conversions, to_row
 from folds.persons.exchange_rates import ExchangeRates
 from folds.persons.journeys import build_journeys
 from folds.persons.models import ModelNumbers
-from folds.persons.records import AttributionRow, ConversionRow, Goal, Touch, TrailRow
+from folds.persons.page_views import PageViews
+from folds.persons.records import AttributionRow, ConversionRow, Goal, PageView, Touch, TrailRow
 from folds.persons.refunds import OrderRules
-from folds.persons.trails import build_trail
+from folds.persons.trails import Trails
 from folds.rule_numbers import RuleNumbers
 
 
@@ -39,15 +40,19 @@ class PersonRules:
 
 
 class PersonRows(NamedTuple):
-    """Rows of gold.conversions, gold.attribution and gold.trails."""
+    """Rows of gold.conversions, gold.attribution and gold.trails, the latter conversion by conversion."""
 
     conversions: list[ConversionRow]
     attribution: list[AttributionRow]
-    trails: list[TrailRow]
+    trails: Iterable[TrailRow]
 
 
 def fold_person(
-    goals: Iterable[Goal], touches: Mapping[str, Iterable[Touch]], watermark: int, rules: PersonRules
+    goals: Iterable[Goal],
+    touches: Mapping[str, Iterable[Touch]],
+    pages: Mapping[str, Iterable[PageView]],
+    watermark: int,
+    rules: PersonRules,
 ) -> PersonRows:
     """Compute what gold says of a group of conversions.
 
@@ -55,27 +60,29 @@ def fold_person(
         goals: all goal events of some conversions, in any order, and of every order that one of them is of:
             orders may be shared between visitors and persons.
         touches: by person_id, those of the look-back before any of the conversions; more do no harm.
+        pages: by visitor_id, page views of the visits that the conversions came in; more do no harm.
         watermark: microseconds since 1970.
         rules: of the batch.
 
     Returns:
         The same rows for the same goals and touches, however they are grouped and ordered.
     """
-    return credit_anchored(anchor_conversions(goals, rules.orders, rules.rates), touches, watermark, rules)
+    anchored = anchor_conversions(goals, rules.orders, rules.rates)
+    return credit_anchored(anchored, touches, pages, watermark, rules)
 
 
 def credit_anchored(
     anchored: Sequence[Anchored],
     touches: Mapping[str, Iterable[Touch]],
+    pages: Mapping[str, Iterable[PageView]],
     watermark: int,
     rules: PersonRules,
 ) -> PersonRows:
     """Compute what gold says of conversions, given with their anchors; otherwise as `fold_person`."""
-    rows = PersonRows([], [], [])
     journeys = build_journeys((each[:2] for each in anchored), touches, rules.look_back)
+    rows = PersonRows([], [], Trails(journeys, PageViews(pages)))
     for each, journey in zip(anchored, journeys, strict=True):
         rows.conversions.append(to_row(each, len(journey.touches), watermark))
         reporting_value = each.amount.reporting_value
         rows.attribution.extend(credit_touches(journey, reporting_value, rules.models, each.is_counted))
-        rows.trails.extend(build_trail(journey))
     return rows

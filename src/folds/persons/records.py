@@ -10,7 +10,7 @@ from typing import NamedTuple
 from folds.visitors.goals import Visit
 from folds.visitors.touches import Impression, Touch
 
-__all__ = ["AttributionRow", "ConversionRow", "Goal", "Impression", "Touch", "TrailRow", "Visit"]
+__all__ = ["AttributionRow", "ConversionRow", "Goal", "Impression", "PageView", "Touch", "TrailRow", "Visit"]
 
 
 class Goal(NamedTuple):
@@ -38,6 +38,16 @@ class Goal(NamedTuple):
     visit: Visit | None
     rules_version: str | None
     is_published: bool = False
+
+
+class PageView(NamedTuple):
+    """A page or screen event of a visitor."""
+
+    visitor_id: str
+    event_id: str
+    at: int
+    url: str | None
+    referrer: str | None
 
 
 class ConversionRow(NamedTuple):

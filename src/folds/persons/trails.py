@@ -1,10 +1,15 @@
-"""Trails: the impression, click and visit that a conversion came of, and what ties each to the next."""
+"""Trails: the way to a conversion as it was walked: impression, click, visit, page views, goal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from folds.persons.journeys import Journey
-from folds.persons.records import Goal, Touch, TrailRow, Visit
+from folds.persons.page_views import PageViews
+from folds.persons.records import Goal, PageView, Touch, TrailRow, Visit
+from folds.visitors.promotions import ON_SITE
+
+_RANKS = {"impression": 0, "click": 1, "page_view": 1}
 
 
 class _Step(NamedTuple):
@@ -19,21 +24,25 @@ class _Step(NamedTuple):
     matched_on: str | None = None
 
 
-def build_trail(journey: Journey) -> list[TrailRow]:
-    """Follow a conversion back as far as its events are tied to each other.
+def build_trail(journey: Journey, pages: PageViews) -> list[TrailRow]:
+    """Follow a conversion back as far as its events are tied to each other, and list what was walked through.
 
-    The click is the person's last one, counted and within the look-back, that is tied to the visit of the
-    conversion: it is in it (`session`), or the visit began, no earlier, at the address that was clicked
-    (`url`), or came from there (`referrer`). The impression is the one that the click is on. A refund has
-    the trail of its order, and the order's goal before its own.
+    Before the visit comes the click that led to it, after the impression that it is on: the person's last
+    counted one within the look-back that is tied to the visit of the conversion. It is in it (`session`), or
+    the visit began, no earlier, at the address that was clicked (`url`), or came from there (`referrer`).
+    Within the visit come page views and clicks on on-site promotions, in order of time, then UID; such clicks
+    that no page view is before come before the visit. A refund has the trail of its order, and the order's
+    goal before its own.
+
+    Args:
+        journey: the conversion and its touches.
+        pages: of the visit at least.
 
     Returns:
         Rows of gold.trails, from step 1.
     """
-    conversion, anchor, _, touches = journey
-    steps = _click_steps(anchor, touches)
-    if visit := anchor.visit:
-        steps.append(_Step("visit", *visit[1:5], matched_on="session"))
+    conversion, anchor = journey.conversion, journey.anchor
+    steps = [] if anchor.visit is None else _visit_steps(anchor, anchor.visit, journey.steps, pages)
     if anchor.conversion_id != conversion.conversion_id:
         steps.append(_goal_step(anchor, "order"))
     steps.append(_goal_step(conversion, None))
@@ -44,22 +53,78 @@ def build_trail(journey: Journey) -> list[TrailRow]:
     ]
 
 
+class Trails:
+    """The trails of some journeys, built as they are iterated over: with many page views they are long.
+
+    Args:
+        journeys: in the order in which their trails come.
+        pages: of their visits.
+    """
+
+    def __init__(self, journeys: Sequence[Journey], pages: PageViews) -> None:
+        self._journeys = journeys
+        self._pages = pages
+
+    def __iter__(self) -> Iterator[TrailRow]:
+        for journey in self._journeys:
+            yield from build_trail(journey, self._pages)
+
+
 def _goal_step(goal: Goal, matched_on: str | None) -> _Step:
     return _Step("goal", goal.event_id, goal.converted_at, goal.url, goal.referrer, None, matched_on)
 
 
-def _click_steps(anchor: Goal, touches: Sequence[Touch]) -> list[_Step]:
-    """The last click that is tied to the visit, after its impression; nothing without one."""
-    if anchor.visit is None:
-        return []
+def _visit_steps(anchor: Goal, visit: Visit, touches: Sequence[Touch], pages: PageViews) -> list[_Step]:
+    """What led to the visit, its start, and what was walked through in it."""
+    viewed = pages.before(anchor)
+    leading, on_site = _tied_clicks(anchor.visitor_id, visit, touches)
+    first = _when(viewed[0]) if viewed else None
+    early: list[_Step] = []
+    late: list[_Step] = []
+    for click in on_site:
+        is_early = first is None or (click.touched_at, click.event_id) < first
+        (early if is_early else late).extend(_click_steps(click, "session"))
+    start = _Step("visit", *visit[1:5], matched_on="session")
+    walked = [_page_step(view) for view in viewed if view.event_id != visit.event_id]
+    return _without_repeats([*_in_order([*leading, *early]), start, *_in_order([*late, *walked])])
+
+
+def _tied_clicks(visitor: str, visit: Visit, touches: Sequence[Touch]) -> tuple[list[_Step], list[Touch]]:
+    """Steps of the last click that led to a visit, and the clicks on on-site promotions in it."""
+    leading: list[_Step] = []
+    on_site = []
     for touch in reversed(touches):
-        tie = _tie(touch, anchor.visitor_id, anchor.visit) if touch.kind == "click" else None
-        if tie:
-            promotion, seen = touch.promotion_id, touch.impression
-            at_click = touch.event_id, touch.touched_at, touch.url, touch.referrer
-            click = _Step("click", *at_click, promotion, tie)
-            return [_Step("impression", *seen, promotion, "promotion"), click] if seen else [click]
-    return []
+        tie = _tie(touch, visitor, visit) if touch.kind == "click" else None
+        if tie == "session" and touch.channel == ON_SITE:
+            on_site.append(touch)
+        elif tie and not leading:
+            leading = _click_steps(touch, tie)
+    return leading, on_site
+
+
+_when = attrgetter("at", "event_id")
+
+
+def _in_order(steps: Iterable[_Step]) -> list[_Step]:
+    """By time, then UID; an impression before the clicks of its time."""
+    return sorted(steps, key=lambda step: (step.at, _RANKS[step.kind], step.event_id))
+
+
+def _without_repeats(steps: Iterable[_Step]) -> list[_Step]:
+    """The same without an impression, after its first place, that several clicks are on."""
+    return list({(step.kind, step.event_id): step for step in steps}.values())
+
+
+def _page_step(view: PageView) -> _Step:
+    return _Step("page_view", view.event_id, view.at, view.url, view.referrer, matched_on="session")
+
+
+def _click_steps(touch: Touch, tie: str) -> list[_Step]:
+    """A click, and the impression that it is on."""
+    promotion, seen = touch.promotion_id, touch.impression
+    at_click = touch.event_id, touch.touched_at, touch.url, touch.referrer
+    click = _Step("click", *at_click, promotion, tie)
+    return [_Step("impression", *seen, promotion, "promotion"), click] if seen else [click]
 
 
 def _tie(click: Touch, visitor: str, visit: Visit) -> str | None:

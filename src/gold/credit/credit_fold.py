@@ -8,21 +8,24 @@ import pyarrow as pa
 
 from folds.persons.fold import PersonRules, fold_person
 from folds.persons.groups import GoalGroups
-from folds.persons.records import Goal, Impression, Touch, Visit
+from folds.persons.records import Goal, Impression, PageView, Touch, Visit
 from gold.credit.affected_conversions import AffectedConversions
 from gold.credit.dimensions import Dimensions
+from gold.credit.trail_changes import trail_changes
+from gold.credit.visit_pages import by_visitor, visit_pages
 from lakehouse.changed_rows import as_tuples, change_type
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS
 from lakehouse.contracts.table import Table
 from lakehouse.grouped import GroupedRows, Groups, batch_of_kind
 from lakehouse.lookup import Lookup
-from lakehouse.row_changes import RowDiff
+from lakehouse.row_changes import RowChange, RowDiff
 from lakehouse.rows import KEY, Rows, Source, local_rows, with_columns_of
 from lakehouse.time_pruner import TimePruner
 
 TABLES = (CONVERSIONS, ATTRIBUTION, TRAILS)
 RESULT = pa.schema([pa.field(table.short_name, change_type(table)) for table in TABLES])
+_PORTION = 50_000  # changes of a table in a batch, or more by those of one trail
 _GROUP = pa.field(KEY, pa.string())
 _PERSON = pa.field("person_id", pa.string())
 _TOUCH = list(arrow_schema(TOUCHES))
@@ -69,6 +72,8 @@ def credit_changes(
             [(groups.of_conversion(row.conversion_id), *row) for row in affected.before],
         ),
     }
+    if (pages := visit_pages(source, affected.goals, groups)) is not None:
+        kinds["page"] = pages
     if visitors:
         kinds["touch"] = _touches(source, affected.goals, visitors, groups, rules)
     if given.stored:
@@ -92,22 +97,42 @@ class _CreditFold:
 
     def __call__(self, groups: GroupedRows) -> Iterator[pa.RecordBatch]:
         goals = groups.rows("goal", Goal, visit=Visit)
-        touches = _touches_by_person(groups)
-        old = {
-            CONVERSIONS.short_name: groups.rows("before", _row, visit=Visit),
-            ATTRIBUTION.short_name: groups.rows(ATTRIBUTION.short_name, _row),
-            TRAILS.short_name: groups.rows(TRAILS.short_name, _row),
-        }
-        diffs = {each.short_name: RowDiff(each) for each in TABLES}
-        changes: dict[str, list[tuple[object, ...]]] = {each.short_name: [] for each in TABLES}
+        touches, pages = _touches_by_person(groups), groups.rows("page", PageView)
+        before = groups.rows("before", _row, visit=Visit)
+        credited, walked = (groups.rows(each.short_name, _row) for each in (ATTRIBUTION, TRAILS))
+        conversions, attribution, trails = (_Portions(each.short_name) for each in TABLES)
         for group in groups.group_keys():
-            now = fold_person(goals.get(group, ()), touches.get(group, {}), self._watermark, self._rules)
-            after: dict[str, list[Any]] = dict(zip(diffs, now, strict=True))
-            for name, diff in diffs.items():
-                changes[name] += as_tuples(diff.compare(old[name].get(group, ()), after[name]))
-        for name, rows in changes.items():
-            if rows:
-                yield batch_of_kind(RESULT, name, rows)
+            visits = by_visitor(pages.get(group, ()))
+            mine = goals.get(group, ()), touches.get(group, {}), visits
+            now = fold_person(*mine, self._watermark, self._rules)
+            yield from conversions.add(RowDiff(CONVERSIONS).compare(before.get(group, ()), now.conversions))
+            yield from attribution.add(RowDiff(ATTRIBUTION).compare(credited.get(group, ()), now.attribution))
+            for changes in trail_changes(walked.get(group, ()), now.trails):
+                yield from trails.add(changes)
+        for each in (conversions, attribution, trails):
+            yield from each.rest()
+
+
+class _Portions:
+    """Changes of one table, gathered to batches.
+
+    Args:
+        name: of the table, as a field of `RESULT`.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._rows: list[tuple[object, ...]] = []
+
+    def add(self, changes: Iterable[RowChange]) -> list[pa.RecordBatch]:
+        """Add changes, and take a batch if there are enough for one."""
+        self._rows += as_tuples(changes)
+        return self.rest() if len(self._rows) >= _PORTION else []
+
+    def rest(self) -> list[pa.RecordBatch]:
+        """Take what there is."""
+        rows, self._rows = self._rows, []
+        return [batch_of_kind(RESULT, self._name, rows)] if rows else []
 
 
 def _touches_by_person(groups: GroupedRows) -> dict[str, dict[str, list[Touch]]]:

@@ -10,13 +10,16 @@ from pyspark.sql import functions as F
 from folds.persons.amounts import Amount
 from folds.persons.conversions import Anchored, anchor_conversions
 from folds.persons.fold import PersonRules, credit_anchored
-from folds.persons.records import Goal, Impression, Touch, Visit
+from folds.persons.records import Goal, Impression, PageView, Touch, Visit
+from gold.credit.visit_pages import COLUMNS as PAGE_COLUMNS
+from gold.credit.visit_pages import by_visitor
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS
 from lakehouse.grouped import GroupedRows, Groups, batch_of_kind, map_groups, union_by_kind
 from lakehouse.rows import KEY
 
 TABLES = (CONVERSIONS, ATTRIBUTION, TRAILS)
+_PORTION = 50_000  # steps of trails in a batch
 _COLUMNS = Goal._fields[:-1]
 _GOAL = pa.struct([arrow_schema(CONVERSIONS).field(name) for name in _COLUMNS])
 _AMOUNT = pa.struct([arrow_schema(CONVERSIONS).field(name) for name in Amount._fields])
@@ -44,12 +47,15 @@ def with_person(rows: DataFrame, identities: DataFrame) -> DataFrame:
     return named.withColumn("person_id", F.coalesce("_user", "visitor_id")).drop("_user")
 
 
-def all_credit(goals: DataFrame, touches: DataFrame, watermark: int, rules: PersonRules) -> Groups:
+def all_credit(
+    goals: DataFrame, touches: DataFrame, pages: DataFrame, watermark: int, rules: PersonRules
+) -> Groups:
     """Compute credit of all goals.
 
     Args:
         goals: every goal event, with person_id; null for what bots sent.
         touches: every touch, with person_id.
+        pages: every page view of the visitors with goals, with person_id.
         watermark: in microseconds.
         rules: in force.
 
@@ -61,6 +67,7 @@ def all_credit(goals: DataFrame, touches: DataFrame, watermark: int, rules: Pers
     kinds = {
         "pair": pairs.withColumn(KEY, F.col("anchor.person_id")),
         "touch": touches.select(F.col("person_id").alias(KEY), *TOUCHES.column_names),
+        "page": pages.select(F.col("person_id").alias(KEY), *PAGE_COLUMNS),
     }
     return Groups(kinds, _Credit(watermark, rules), _ROWS)
 
@@ -89,15 +96,20 @@ class _Credit:
         self._rules = rules
 
     def __call__(self, groups: GroupedRows) -> Iterator[pa.RecordBatch]:
-        touches = groups.rows("touch", Touch, impression=Impression)
+        touches, pages = groups.rows("touch", Touch, impression=Impression), groups.rows("page", PageView)
         found: list[list[Any]] = [[], [], []]
         nested = {"conversion": _goal, "anchor": _goal, "amount": _amount}
         for person, pairs in groups.rows("pair", Anchored, **nested).items():
             mine = {person: touches.get(person, ())}
-            now = credit_anchored(pairs, mine, self._watermark, self._rules)
+            visits = by_visitor(pages.get(person, ()))
+            now = credit_anchored(pairs, mine, visits, self._watermark, self._rules)
             found[0] += now.conversions
             found[1] += now.attribution
-            found[2] += now.trails
+            for step in now.trails:
+                found[2].append(step)
+                if len(found[2]) >= _PORTION:
+                    yield batch_of_kind(_ROWS, TRAILS.short_name, found[2])
+                    found[2] = []
         for kind, rows in zip(_ROWS.names, found, strict=True):
             if rows:
                 yield batch_of_kind(_ROWS, kind, rows)

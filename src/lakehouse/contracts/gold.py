@@ -133,7 +133,7 @@ TRAILS = Table(
     columns=(
         Column("conversion_id", "string", "whose trail this is"),
         Column("step", "int", "place in the chain of those known, from 1"),
-        Column("kind", "string", "impression, click, visit or goal"),
+        Column("kind", "string", "impression, click, visit, page_view or goal"),
         Column("event_id", "string", "UID of the event; of a visit, of its first"),
         Column("at", "timestamp", "when it was"),
         Column("converted_at", "timestamp", "when the conversion was"),
@@ -143,7 +143,7 @@ TRAILS = Table(
         Column(
             "matched_on",
             "string",
-            "what ties it to the next step: promotion, url, referrer, session or order; null for a goal",
+            "what ties it to the trail: promotion, url, referrer, session or order; null for the goal",
         ),
     ),
     event_time="converted_at",

@@ -28,10 +28,11 @@ def rules_of(story: PersonStory) -> PersonRules:
 
 def fold(story: PersonStory, chance: random.Random | None = None) -> PersonRows:
     goals, touches = list(story.goals), {person: list(each) for person, each in story.touches.items()}
+    pages = {visitor: list(each) for visitor, each in story.pages.items()}
     if chance:
-        for rows in (goals, *touches.values()):
+        for rows in (goals, *touches.values(), *pages.values()):
             chance.shuffle(rows)
-    return fold_person(goals, touches, story.gold.watermark, rules_of(story))
+    return fold_person(goals, touches, pages, story.gold.watermark, rules_of(story))
 
 
 def plain(row: Any) -> dict[str, Any]:
@@ -93,7 +94,9 @@ def test_groups_that_share_no_order_may_be_folded_apart(story: PersonStory) -> N
         groups.setdefault(goal.order_id or goal.conversion_id, []).append(goal)
     for goals in groups.values():
         for rows, more in zip(
-            parts, fold_person(goals, story.touches, story.gold.watermark, rules_of(story)), strict=True
+            parts,
+            fold_person(goals, story.touches, story.pages, story.gold.watermark, rules_of(story)),
+            strict=True,
         ):
             rows.extend(more)
     assert [sorted(rows, key=str) for rows in parts] == [sorted(rows, key=str) for rows in whole]
@@ -109,7 +112,7 @@ def test_published_rows_stand_for_the_events_of_earlier_batches(
     rules, touches, watermark = rules_of(story), story.touches, story.gold.watermark
     published = publish_batches(
         (goals[number::batches] for number in range(batches)),
-        lambda some: fold_person(some, touches, watermark, rules),
+        lambda some: fold_person(some, touches, {}, watermark, rules),
     )
     assert sorted(published, key=str) == sorted(fold(story).conversions, key=str)
 

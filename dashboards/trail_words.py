@@ -1,0 +1,17 @@
+"""Steps of a trail in plain words; `millrace explain` says the same."""
+
+WORDS = {
+    ("impression", "promotion"): "promotion seen, then clicked",
+    ("click", "session"): "promotion clicked in this visit",
+    ("click", "url"): "promotion clicked; the visit began where it led",
+    ("click", "referrer"): "promotion clicked; the visit came from its page",
+    ("visit", "session"): "visit began",
+    ("page_view", "session"): "page viewed",
+    ("goal", "order"): "the order that is taken back",
+    ("goal", None): "goal reached",
+}
+
+
+def in_words(kind: str, matched_on: str | None) -> str:
+    """What a step is, and what it was matched on."""
+    return WORDS.get((kind, matched_on), f"{kind}, by {matched_on}" if matched_on else kind)

@@ -1,0 +1,33 @@
+"""Page views of a visit: those that lie between its first event and a goal."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
+
+from folds.persons.records import Goal, PageView
+
+_BY_TIME = attrgetter("at", "event_id")
+
+
+class PageViews:
+    """Page views by visitor, found by visit.
+
+    Args:
+        by_visitor: in any order; of each visitor all of the visits that are asked for, and any others.
+    """
+
+    def __init__(self, by_visitor: Mapping[str, Iterable[PageView]]) -> None:
+        self._views = {visitor: sorted(views, key=_BY_TIME) for visitor, views in by_visitor.items()}
+        self._keys = {visitor: list(map(_BY_TIME, views)) for visitor, views in self._views.items()}
+
+    def before(self, goal: Goal) -> Sequence[PageView]:
+        """Page views of a goal's visit up to the goal, by time, then UID; its first event may be one."""
+        if goal.visit is None or goal.visitor_id not in self._views:
+            return ()
+        keys = self._keys[goal.visitor_id]
+        low = bisect_left(keys, (goal.visit.at, goal.visit.event_id))
+        high = bisect_right(keys, (goal.converted_at, goal.event_id))
+        return self._views[goal.visitor_id][low:high]
+
+
+NO_PAGE_VIEWS = PageViews({})

@@ -1,0 +1,31 @@
+"""Changes of trails in portions: a visit of many page views and goals has as many steps as their product."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from folds.persons.records import TrailRow
+from lakehouse.contracts.gold import TRAILS
+from lakehouse.row_changes import RowChange, RowDiff
+
+_CONVERSION = TRAILS.column_names.index("conversion_id")
+_of_conversion = itemgetter(_CONVERSION)
+
+
+def trail_changes(before: Iterable[tuple[Any, ...]], after: Iterable[TrailRow]) -> Iterator[list[RowChange]]:
+    """What changes between trails, conversion by conversion: no more of them than one are held.
+
+    Args:
+        before: published rows.
+        after: rows of now, those of one conversion together.
+    """
+    diff = RowDiff(TRAILS)
+    known: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    for row in before:
+        known[row[_CONVERSION]].append(row)
+    for conversion, steps in groupby(after, _of_conversion):
+        yield diff.compare(known.pop(conversion, ()), steps)
+    for rows in known.values():
+        yield diff.compare(rows, ())

@@ -1,0 +1,58 @@
+"""Page views of the visits that conversions came in, as the fold over persons takes them."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from folds.persons.groups import GoalGroups
+from folds.persons.records import Goal, PageView
+from folds.visitors.events import PAGE_VIEWS
+from lakehouse.contracts.silver import EVENTS
+from lakehouse.lookup import Lookup
+from lakehouse.rows import KEY, Rows, Source, local_rows, with_columns_of
+from lakehouse.time_pruner import TimePruner
+
+COLUMNS = ("visitor_id", "event_id", "event_time", "url", "referrer")
+"""Columns of silver.events, in the order of the fields of `PageView`."""
+
+_OF_VISITOR = [pa.field("visitor_id", pa.string()), pa.field(KEY, pa.string())]
+
+
+def visit_pages(source: Source, goals: Iterable[Goal], groups: GoalGroups) -> Rows | None:
+    """Look up the page views of the visits of some goals, each visit's once; None without a visit.
+
+    Args:
+        source: of the tables.
+        goals: with their visits.
+        groups: of the goals.
+
+    Returns:
+        The goals' groups, and `COLUMNS`; of other visits as well.
+    """
+    visited = [goal for goal in goals if goal.visit is not None]
+    if not visited:
+        return None
+    spans = TimePruner.of_spans((goal.visit.at, goal.converted_at) for goal in visited if goal.visit)
+    group = {goal.visitor_id: groups.of_conversion(goal.conversion_id) for goal in visited}
+    wanted = Lookup((*COLUMNS, "type"), spans, "event_time", key=("visitor_id", group))
+    pages = page_views(source.look_up(EVENTS.name, wanted))
+    return with_columns_of(pages, "visitor_id", local_rows(_OF_VISITOR, list(group.items())), (KEY, *COLUMNS))
+
+
+def page_views(events: Rows) -> Rows:
+    """The page and screen events among some."""
+    if isinstance(events, DataFrame):
+        return events.where(F.col("type").isin(*PAGE_VIEWS))
+    return events.filter(pc.is_in(events["type"], pa.array(list(PAGE_VIEWS), pa.string())))
+
+
+def by_visitor(pages: Iterable[PageView]) -> dict[str, list[PageView]]:
+    """Page views by visitor_id."""
+    found: dict[str, list[PageView]] = defaultdict(list)
+    for page in pages:
+        found[page.visitor_id].append(page)
+    return found
