@@ -8,7 +8,7 @@ from palette import Palette
 from wording import plain
 
 HEIGHT = 230
-_ROWS = ["impression", "click", "visit", "page view", "goal"]
+_ROWS = ["view", "impression", "click", "visit", "page view", "goal"]
 
 
 def time_line(story: Story, palette: Palette) -> alt.LayerChart:

@@ -50,7 +50,7 @@ class Story:
         anchor: the row whose touches count: its own, or that of the order which it reverses.
         trail: rows of gold.trails, in order.
         credits: by model, rows of gold.attribution, in order of position.
-        kinds: by touch, `click` or `visit`.
+        kinds: by touch, `click`, `visit` or `view`.
         rate: the row of silver.exchange_rates that the reporting value is at, if one was needed and known.
     """
 
@@ -98,13 +98,14 @@ def tell(ask: Ask, conversion_id: str, currency: str) -> Story | None:
 
 
 def _kinds(ask: Ask, credits_: list[Row]) -> dict[str, str]:
-    """By touch that shares in it, what kind it is of."""
+    """By touch that shares in it, what kind it is of; a view has no row of its own."""
     touched = {row["touch_id"]: row["touched_at"] for row in credits_ if row["touch_id"]}
     if not touched:
         return {}
     query = Query("gold.touches", ("touch_id", "kind")).only("touch_id", "in", tuple(touched))
     first, last = min(touched.values()), max(touched.values())
-    return dict(ask(query.within("touched_at", first, _just_after(last))).iter_rows())
+    known = dict(ask(query.within("touched_at", first, _just_after(last))).iter_rows())
+    return dict.fromkeys(touched, "view") | known
 
 
 def _anchor(ask: Ask, conversion: Row, trail: list[Row]) -> Row:

@@ -30,6 +30,8 @@ class RuleNumbers(BaseModel):
         half_life: of a touch's weight in `time_decay`.
         position_ends: share of the first touch, and of the last, in `position_based`, of three or more.
         on_site_promotions: `credit` makes a click on a promotion of the site itself a touch.
+        view_span: an impression this long or longer before a visit does not lead to it by view-through.
+        view_through: whether an impression that led to a visit by view-through is a touch.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -44,6 +46,8 @@ class RuleNumbers(BaseModel):
     half_life: _Span = timedelta(days=7)
     position_ends: float = Field(default=0.4, ge=0, le=0.5)
     on_site_promotions: Literal["none", "credit"] = "none"
+    view_span: _Span = timedelta(hours=24)
+    view_through: bool = False
 
     @model_validator(mode="after")
     def _fits_into_a_session(self) -> "RuleNumbers":

@@ -7,10 +7,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from folds.rule_numbers import load_rule_numbers
+from folds.rule_numbers import RuleNumbers, load_rule_numbers
 from gold.model_runs import record_run
 from gold.passed import show_published
-from gold.paths import find_paths
+from gold.paths import find_paths, with_view_touches
 from gold.rules.computed import Computed
 from gold.rules.paths import Path
 from gold.rules.period_paths import MODELS, PeriodPaths, gather
@@ -53,8 +53,9 @@ def _compute(run: Run) -> Computed | None:
     if published is None or published.watermark is None:
         return None
     show_published(run.lake, published)
-    look_back = load_rule_numbers(run.settings.conf).look_back
-    periods = _collect(run, published.watermark, look_back)
+    numbers = load_rule_numbers(run.settings.conf)
+    look_back = numbers.look_back
+    periods = _collect(run, published.watermark, numbers)
     rules = {
         "models": ", ".join(MODELS),
         "look_back_days": f"{look_back / timedelta(days=1):g}",
@@ -65,17 +66,18 @@ def _compute(run: Run) -> Computed | None:
     return Computed(published.watermark, run.settings.business_time_zone, periods, rules)
 
 
-def _collect(run: Run, watermark: datetime, look_back: timedelta) -> tuple[PeriodPaths, ...]:
+def _collect(run: Run, watermark: datetime, numbers: RuleNumbers) -> tuple[PeriodPaths, ...]:
     """The paths of each period, on this machine: few, since people come in few ways."""
     counted = F.coalesce("is_counted", F.lit(True))  # null in rows that are older than the column
     conversions = run.lake.read(CONVERSIONS.name).where(counted)
+    touches = run.lake.read(TOUCHES.name)
     found = find_paths(
-        run.lake.read(TOUCHES.name),
+        with_view_touches(touches) if numbers.view_through else touches,
         conversions,
         run.lake.read(IDENTITIES.name),
         run.settings.business_time_zone,
         watermark,
-        look_back,
+        numbers.look_back,
     )
     span = (F.unix_micros(name).alias(name) for name in ("period_start", "period_end"))
     return gather(

@@ -57,6 +57,23 @@ def find_paths(
     return counted.select("period.*", *columns[1:])
 
 
+def with_view_touches(touches: DataFrame) -> DataFrame:
+    """Touches, and the impressions that visits are view-throughs of as touches; each once.
+
+    Args:
+        touches: gold.touches.
+    """
+    columns = ("touch_id", "visitor_id", "touched_at", "channel", "earns_credit")
+    views = touches.where("view IS NOT NULL").select(
+        F.col("view.event_id").alias("touch_id"),
+        "visitor_id",
+        F.col("view.at").alias("touched_at"),
+        "view.channel",
+        F.lit(True).alias("earns_credit"),
+    )
+    return touches.select(*columns).unionByName(views.dropDuplicates(["touch_id"]))
+
+
 def _line_up(touches: DataFrame, conversions: DataFrame, identities: DataFrame) -> DataFrame:
     """Touches and conversions as steps of persons: person_id, at, is_goal, id, channel, value."""
     users = identities.select("visitor_id", F.col("user_id").alias("_user"))

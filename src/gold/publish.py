@@ -123,12 +123,14 @@ class _Round:
         self._batch = batch
         self._dimensions = dimensions
         self._visitor_rules = VisitorRules.of(rules.numbers, rules.orders.refunds, rules.own_hosts)
+        self._view_span = rules.numbers.view_span
         self._person_rules = PersonRules.of(rules.numbers, dimensions.rates, rules.orders)
         self._may_be_broken_off = may_be_broken_off
 
     def publish(self, summarized: int) -> int:
         """Write what the micro-batch changes; return how many rows."""
-        area = load_area(self._lake, new_moments(self._lake, self._batch, self._dimensions))
+        moments = new_moments(self._lake, self._batch, self._dimensions)
+        area = load_area(self._lake, moments, self._view_span)
         visits = self._compute(visit_changes(self._source, area, self._dimensions, self._visitor_rules))
         touched = touch_changes(visits.table(TOUCHES.short_name))
         changes = Changes(

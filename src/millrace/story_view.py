@@ -100,7 +100,7 @@ def _touches(story: Story) -> RenderableType:
         return Text(f"None in the {story.numbers.look_back / timedelta(days=1):g} days before.")
     table = _table("", "when", "by", "channel", "campaign or promotion", "before")
     for row in rows:
-        kind = story.touches.get(row["touch_id"], {}).get("kind", "")
+        kind = story.touches.get(row["touch_id"], {}).get("kind", "view")  # which has no row of its own
         campaign = Text(row["campaign_name"] or row["promotion_id"] or "")
         age = f"{(story.anchor['converted_at'] - row['touched_at']) / timedelta(days=1):.3g} d"
         table.add_row(str(row["position"]), _time(row["touched_at"]), kind, row["channel"], campaign, age)

@@ -2,6 +2,8 @@
 
 WORDS = {
     ("impression", "promotion"): "promotion seen, then clicked",
+    ("view", "promotion"): "promotion seen, not clicked; the visit landed by it",
+    ("view", "campaign"): "promotion seen, not clicked; the visit landed by its campaign",
     ("click", "session"): "promotion clicked in this visit",
     ("click", "url"): "promotion clicked; the visit began where it led",
     ("click", "referrer"): "promotion clicked; the visit came from its page",

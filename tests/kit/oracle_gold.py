@@ -12,6 +12,7 @@ from kit.oracle_identities import worth
 from kit.oracle_promotions import DEFAULTS, Choices, is_on_site
 from kit.oracle_refunds import ORDER, REFUND, REVERSALS, with_money
 from kit.oracle_trails import step_event, trail_of
+from kit.oracle_views import view_of, view_touches
 from kit.oracle_wire import DAY, MINUTE, SECOND, Fields
 
 _OWN_CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name", "campaign_id")
@@ -65,6 +66,7 @@ class Gold:
                 "touch_id": click["event_id"],
                 "touched_at": click["event_time"],
                 "impression": self._impression_of(click),
+                "view": None,
             }
             touches.append({**click, **own, **self._standing_of(click)})
         leading = {touch["event_id"] for touch in touches if touch["channel"] != "On-site"}
@@ -80,9 +82,19 @@ class Gold:
                     "promotion_id": None,
                     "impression": None,
                     "earns_credit": True,
+                    "view": self._view_of(session),
                 }
                 touches.append({**session, **own})
         return sorted(touches, key=lambda touch: (touch["touched_at"], touch["touch_id"]))
+
+    def _view_of(self, session: Fields) -> Fields | None:
+        seen, clicked = (
+            [event for event in events if event["visitor_id"] == session["visitor_id"]]
+            for events in (self.events, self.counted_clicks)
+        )
+        seen = [event for event in seen if event["role"] == "impression"]
+        channels = {event["event_id"]: _own_channel(event) for event in seen}
+        return view_of(session, seen, clicked, channels)
 
     def _standing_of(self, click: Fields) -> Fields:
         """A counted click's channel, and whether it is a touch."""
@@ -90,8 +102,7 @@ class Gold:
         if is_on_site(click, session, self.choices):
             starts = session["first_event_id"] == click["event_id"]
             return {"channel": "On-site", "earns_credit": self.choices.on_site_credit and not starts}
-        of_campaign = click["channel"] if any(click[name] for name in _OWN_CAMPAIGN) else "Direct"
-        return {"channel": "Display" if of_campaign == "Direct" else of_campaign, "earns_credit": True}
+        return {"channel": _own_channel(click), "earns_credit": True}
 
     def _impression_of(self, click: Fields) -> Fields | None:
         """The last time that the visitor saw the promotion, if less than 30 minutes before."""
@@ -169,7 +180,12 @@ class Gold:
 
     def _journey(self, conversion: Fields) -> list[Fields]:
         """The touches that a conversion's credit goes to."""
-        return [step for step in self._steps(conversion) if step["earns_credit"]]
+        touches = [step for step in self._steps(conversion) if step["earns_credit"]]
+        if self.choices.view_through:
+            at = self._anchor(conversion)["converted_at"]
+            views = view_touches(touches, at - 30 * DAY)
+            touches += [{**view, "age": at - view["touched_at"]} for view in views]
+        return sorted(touches, key=lambda touch: (touch["touched_at"], touch["touch_id"]))
 
     def _steps(self, conversion: Fields) -> list[Fields]:
         """The same, and clicks that are steps of trails alone."""
@@ -252,6 +268,12 @@ class Gold:
         for session in self.sessions:
             of[session["visitor_id"]].append(session)
         return of
+
+
+def _own_channel(event: Fields) -> str:
+    """Of a click or impression: its own campaign's, never Direct."""
+    of_campaign = event["channel"] if any(event[name] for name in _OWN_CAMPAIGN) else "Direct"
+    return "Display" if of_campaign == "Direct" else of_campaign
 
 
 def when(event: Fields) -> tuple[int, str]:

@@ -15,10 +15,12 @@ class Choices:
     Args:
         own_hosts: of the site, next to the one that a session landed on.
         on_site_credit: clicks on on-site promotions are touches.
+        view_through: impressions that led to a visit without a click are touches.
     """
 
     own_hosts: tuple[str, ...] = ()
     on_site_credit: bool = False
+    view_through: bool = False
 
 
 DEFAULTS = Choices()

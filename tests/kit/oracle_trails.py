@@ -13,7 +13,7 @@ def trail_of(conversion: Fields, anchor: Fields, clicks: list[Fields], visited: 
         visited: events of the anchor's session, in order.
     """
     before, within = _walk(anchor, clicks, visited)
-    steps = [*_sorted(_led(anchor, clicks) + before)]
+    steps = [*_sorted(_led(anchor, clicks) + _viewed(anchor, clicks) + before)]
     steps.append({"kind": "visit", "matched_on": "session", **anchor["visit"]})
     steps += [step for step in _sorted(within) if step not in steps]
     if anchor is not conversion:
@@ -29,6 +29,16 @@ def _led(anchor: Fields, clicks: list[Fields]) -> list[Fields]:
         tie = _tie(click, anchor) if click["kind"] == "click" else None
         if tie and (tie != "session" or click["channel"] != "On-site"):
             return _of_click(click, tie)
+    return []
+
+
+def _viewed(anchor: Fields, touches: list[Fields]) -> list[Fields]:
+    """The impression that the visit came by without a click."""
+    for touch in touches:
+        if touch["touch_id"] == anchor["visit"]["session_id"] and touch["view"]:
+            view = touch["view"]
+            more = {name: view[name] for name in ("at", "promotion_id", "matched_on")}
+            return [{"kind": "view", **step_event(view, view["at"]), **more}]
     return []
 
 
@@ -61,7 +71,9 @@ def _of_click(click: Fields, tie: str) -> list[Fields]:
 def _sorted(steps: list[Fields]) -> list[Fields]:
     """In order of time, then UID, an impression first; each once."""
     once = [step for number, step in enumerate(steps) if step not in steps[:number]]
-    return sorted(once, key=lambda step: (step["at"], step["kind"] != "impression", step["event_id"]))
+    return sorted(
+        once, key=lambda step: (step["at"], step["kind"] not in ("impression", "view"), step["event_id"])
+    )
 
 
 def _tie(click: Fields, anchor: Fields) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from folds.persons.exchange_rates import Rate
-from folds.persons.records import Goal, Impression, PageView, Touch, Visit
+from folds.persons.records import Goal, Impression, PageView, Touch, View, Visit
 from kit.oracle import Oracle
 from kit.oracle_gold import Gold, conversion_id
 from kit.oracle_promotions import Choices
@@ -51,6 +51,8 @@ _CAMPAIGNS: tuple[Fields, ...] = (
     {},
     {"campaign_source": "google", "campaign_medium": "cpc", "campaign_name": "spring"},
     {"campaign_medium": "email", "campaign_content": "top"},
+    {"campaign_source": "news", "campaign_medium": "email", "campaign_name": "p"},
+    {"campaign_id": "q"},
     {"campaign_medium": "cpc", "has_context_campaign": True},
     {"campaign_id": "7", "campaign_term": "boots", "click_id": "1", "click_id_kind": "gclid"},
     {"campaign_term": "boots"},
@@ -106,7 +108,7 @@ def person_stories(draw: st.DrawFn) -> PersonStory:
         for (code, since), rate in draw(_RATES).items()
     ]
     watermark = at - draw(st.sampled_from((0, 1, 10 * MINUTE, 40 * DAY)))
-    choices = Choices(on_site_credit=draw(st.booleans()))
+    choices = Choices(on_site_credit=draw(st.booleans()), view_through=draw(st.booleans()))
     return story_of(Oracle(events=events, told_rates=told, watermark=watermark, choices=choices))
 
 
@@ -165,9 +167,15 @@ def story_of(oracle: Oracle) -> PersonStory:
 
 
 def _touch(row: Fields) -> Touch:
-    seen = row["impression"]
+    seen, view = row["impression"], row["view"]
     return _tuple(
-        Touch, {**row, "impression": seen and _tuple(Impression, seen), "rules_version": "of touch"}
+        Touch,
+        {
+            **row,
+            "impression": seen and _tuple(Impression, seen),
+            "view": view and _tuple(View, view),
+            "rules_version": "of touch",
+        },
     )
 
 

@@ -18,7 +18,7 @@ DELAY = 10 * MINUTE
 BATCHES = 3
 _STEPS = (
     0, 0, 1, 9 * SECOND, 10 * SECOND - 1, 10 * SECOND, MINUTE, 5 * MINUTE, 10 * MINUTE - 1, 10 * MINUTE,
-    30 * MINUTE - 1, 30 * MINUTE, 30 * MINUTE + 10 * SECOND, 3 * 60 * MINUTE, 400 * DAY,
+    30 * MINUTE - 1, 30 * MINUTE, 30 * MINUTE + 10 * SECOND, 3 * 60 * MINUTE, DAY - 1, DAY, 400 * DAY,
 )  # fmt: skip
 _KINDS: tuple[Fields, ...] = (
     {"type": "page", "role": "page_view"},
@@ -49,6 +49,11 @@ _ORIGINS: tuple[Fields, ...] = (
     {"channel": "Direct", "url": "https://pay.shop.example/"},
     {"channel": "Email", "url": "https://shop.example/", "campaign_name": "p", "has_context_campaign": True},
     {"channel": "Referral", "url": "https://shop.example/?utm_campaign=p", "campaign_name": "p"},
+    {"channel": "Email", "campaign_id": "q", "has_context_campaign": True},
+    *(
+        {"channel": "Email", "campaign_source": "a", "campaign_medium": "b", "campaign_name": name}
+        for name in "pr"
+    ),
 )
 _NOTHING: Fields = dict.fromkeys(
     ("name", "user_id", "user_agent", "url", "referrer", "campaign_source", "campaign_medium",

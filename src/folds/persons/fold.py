@@ -26,17 +26,20 @@ class PersonRules:
         orders: which goals reverse an order.
         look_back: microseconds before a conversion that its touches lie in.
         models: rule numbers of the models.
+        views_earn: whether impressions that visits are view-throughs of are touches.
     """
 
     rates: ExchangeRates
     orders: OrderRules
     look_back: int
     models: ModelNumbers
+    views_earn: bool
 
     @classmethod
     def of(cls, numbers: RuleNumbers, rates: ExchangeRates, orders: OrderRules) -> "PersonRules":
         """Convert the rule numbers of conf/rules.yml."""
-        return cls(rates, orders, numbers.look_back // timedelta(microseconds=1), ModelNumbers.of(numbers))
+        look_back = numbers.look_back // timedelta(microseconds=1)
+        return cls(rates, orders, look_back, ModelNumbers.of(numbers), numbers.view_through)
 
 
 class PersonRows(NamedTuple):
@@ -79,7 +82,8 @@ def credit_anchored(
     rules: PersonRules,
 ) -> PersonRows:
     """Compute what gold says of conversions, given with their anchors; otherwise as `fold_person`."""
-    journeys = build_journeys((each[:2] for each in anchored), touches, rules.look_back)
+    pairs = (each[:2] for each in anchored)
+    journeys = build_journeys(pairs, touches, rules.look_back, rules.views_earn)
     rows = PersonRows([], [], Trails(journeys, PageViews(pages)))
     for each, journey in zip(anchored, journeys, strict=True):
         rows.conversions.append(to_row(each, len(journey.touches), watermark))

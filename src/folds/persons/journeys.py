@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from folds.persons.records import Goal, Touch
+from folds.persons.view_through import view_touches
 
 _BY_TIME = attrgetter("touched_at", "touch_id")
 
@@ -45,7 +46,10 @@ class PersonTouches:
 
 
 def build_journeys(
-    anchored: Iterable[tuple[Goal, Goal]], touches: Mapping[str, Iterable[Touch]], look_back: int
+    anchored: Iterable[tuple[Goal, Goal]],
+    touches: Mapping[str, Iterable[Touch]],
+    look_back: int,
+    views_earn: bool,
 ) -> list[Journey]:
     """Find the touches and steps of the look-back before each conversion.
 
@@ -53,6 +57,7 @@ def build_journeys(
         anchored: conversions, each with its anchor.
         touches: by person_id, in any order; none of who has none.
         look_back: microseconds before the anchor, included.
+        views_earn: whether impressions that visits are view-throughs of are touches.
     """
     ordered: dict[str, PersonTouches] = {}
     journeys = []
@@ -62,5 +67,7 @@ def build_journeys(
             ordered[person] = PersonTouches(touches.get(person, ()))
         steps = ordered[person].within(at - look_back, at)
         earning = [touch for touch in steps if touch.earns_credit is not False]
+        if views_earn and (views := view_touches(earning, at - look_back)):
+            earning = sorted([*earning, *views], key=_BY_TIME)
         journeys.append(Journey(conversion, anchor, earning, steps))
     return journeys

@@ -9,8 +9,19 @@ from typing import NamedTuple
 
 from folds.visitors.goals import Visit
 from folds.visitors.touches import Impression, Touch
+from folds.visitors.views import View
 
-__all__ = ["AttributionRow", "ConversionRow", "Goal", "Impression", "PageView", "Touch", "TrailRow", "Visit"]
+__all__ = [
+    "AttributionRow",
+    "ConversionRow",
+    "Goal",
+    "Impression",
+    "PageView",
+    "Touch",
+    "TrailRow",
+    "View",
+    "Visit",
+]
 
 
 class Goal(NamedTuple):

@@ -9,7 +9,7 @@ from folds.persons.page_views import PageViews
 from folds.persons.records import Goal, PageView, Touch, TrailRow, Visit
 from folds.visitors.promotions import ON_SITE
 
-_RANKS = {"impression": 0, "click": 1, "page_view": 1}
+_RANKS = {"impression": 0, "view": 0, "click": 1, "page_view": 1}
 
 
 class _Step(NamedTuple):
@@ -32,7 +32,7 @@ def build_trail(journey: Journey, pages: PageViews) -> list[TrailRow]:
     the visit began, no earlier, at the address that was clicked (`url`), or came from there (`referrer`).
     Within the visit come page views and clicks on on-site promotions, in order of time, then UID; such clicks
     that no page view is before come before the visit. A refund has the trail of its order, and the order's
-    goal before its own.
+    goal before its own. An impression that the visit is a view-through of comes before it.
 
     Args:
         journey: the conversion and its touches.
@@ -86,7 +86,8 @@ def _visit_steps(anchor: Goal, visit: Visit, touches: Sequence[Touch], pages: Pa
         (early if is_early else late).extend(_click_steps(click, "session"))
     start = _Step("visit", *visit[1:5], matched_on="session")
     walked = [_page_step(view) for view in viewed if view.event_id != visit.event_id]
-    return _without_repeats([*_in_order([*leading, *early]), start, *_in_order([*late, *walked])])
+    before = [*leading, *early, *_view_steps(visit, touches)]
+    return _without_repeats([*_in_order(before), start, *_in_order([*late, *walked])])
 
 
 def _tied_clicks(visitor: str, visit: Visit, touches: Sequence[Touch]) -> tuple[list[_Step], list[Touch]]:
@@ -100,6 +101,12 @@ def _tied_clicks(visitor: str, visit: Visit, touches: Sequence[Touch]) -> tuple[
         elif tie and not leading:
             leading = _click_steps(touch, tie)
     return leading, on_site
+
+
+def _view_steps(visit: Visit, touches: Sequence[Touch]) -> list[_Step]:
+    """The impression that a visit is a view-through of."""
+    views = [touch.view for touch in touches if touch.touch_id == visit.session_id and touch.view]
+    return [_Step("view", *view[:4], view.promotion_id, view.matched_on) for view in views]
 
 
 _when = attrgetter("at", "event_id")

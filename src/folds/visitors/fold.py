@@ -27,6 +27,7 @@ from folds.visitors.sessions import (
     session_fragment,
 )
 from folds.visitors.touches import Touch, counted_clicks, find_touches
+from folds.visitors.views import Impressions
 
 IMPRESSION_ROLES = ("impression", "click")
 SEARCH_ROLES = ("search", "result_click")
@@ -98,7 +99,11 @@ def fold_visitor(visitor: str, fragments: Fragments, rules: VisitorRules, waterm
 
 
 def find_credit_inputs(
-    visitor: str, events: Sequence[Event], sessions: Sequence[Session], rules: VisitorRules
+    visitor: str,
+    events: Sequence[Event],
+    sessions: Sequence[Session],
+    rules: VisitorRules,
+    earlier: Sequence[Event] = (),
 ) -> CreditInputs:
     """What credit and windows are computed from.
 
@@ -107,10 +112,18 @@ def find_credit_inputs(
         events: of whole sessions and minutes.
         sessions: those of the events.
         rules: of impressions and promotions, and which goals are refunds.
+        earlier: impressions and clicks of other whole sessions, that visits may be view-throughs of.
     """
     index = SessionIndex(sessions)
     clicks = counted_clicks(events, rules.impressions)
-    touches = find_touches(clicks, sessions, rules)
+    touches = find_touches(clicks, sessions, _seen([*earlier, *events], rules), rules)
     clicked = {click.event.event_id for click in clicks}
     goals = read_goals(events, index, rules.refunds)
     return CreditInputs(touches, goals, visitor_minutes(visitor, events, index, clicked))
+
+
+def _seen(events: Sequence[Event], rules: VisitorRules) -> Impressions:
+    impressions = [event for event in events if event.role == rules.impressions.exposure]
+    clicked = counted_clicks(events, rules.impressions) if impressions else []
+    times = (click.event.event_time for click in clicked)
+    return Impressions(impressions, times, rules.promotions.view_span)

@@ -7,6 +7,7 @@ from folds.visitors.events import Event
 from folds.visitors.sessions import Session
 
 ON_SITE = "On-site"
+_DIRECT, _DISPLAY = "Direct", "Display"
 _FIELDS = tuple(f"campaign_{field}" for field in CampaignFields._fields)
 
 
@@ -46,6 +47,12 @@ def has_context_campaign(event: Event) -> bool:
 def has_campaign(of: Event | Session) -> bool:
     """Whether source, medium, name or id of a campaign is there."""
     return is_named(CampaignFields(*(getattr(of, name) for name in _FIELDS)))
+
+
+def own_channel(event: Event) -> str:
+    """The channel of an event's own campaign, else Display: never Direct."""
+    is_known = has_campaign(event) and event.channel not in (None, _DIRECT)
+    return str(event.channel) if is_known else _DISPLAY
 
 
 def _is_own_host(url: str | None, session: Session | None, own: Sites) -> bool:

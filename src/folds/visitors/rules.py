@@ -30,15 +30,17 @@ class ExposureRule(NamedTuple):
 
 
 class PromotionRule(NamedTuple):
-    """What becomes of clicks on promotions.
+    """What becomes of clicks on promotions, and of impressions without one.
 
     Args:
         own_hosts: of the site itself.
         on_site_credit: whether a click on an on-site promotion is a touch.
+        view_span: an impression this long or longer before a visit does not lead to it.
     """
 
     own_hosts: Sites
     on_site_credit: bool
+    view_span: int
 
 
 class VisitorRules(NamedTuple):
@@ -67,6 +69,8 @@ class VisitorRules(NamedTuple):
             gap,
             ExposureRule("impression", "click", seen, pause, seen + pause),
             ExposureRule("search", "result_click", searched, 0, searched),
-            PromotionRule(own_hosts, numbers.on_site_promotions == "credit"),
+            PromotionRule(
+                own_hosts, numbers.on_site_promotions == "credit", numbers.view_span // _MICROSECOND
+            ),
             frozenset(refunds),
         )

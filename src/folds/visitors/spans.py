@@ -1,7 +1,8 @@
 """Spans: the whole minutes of a visitor's time that an event may change.
 
-Nothing of a session depends on what is outside it: which clicks count, what was seen before a click, its
-channel. So an event changes nothing beyond the minutes of the session around it.
+Hardly anything of a session depends on what is outside it: which clicks count, what was seen before a click,
+its channel. So an event changes nothing beyond the minutes of the session around it, but for what visits are
+view-throughs of: see `folds.visitors.view_spans`.
 """
 
 from bisect import bisect_left

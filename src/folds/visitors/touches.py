@@ -7,12 +7,12 @@ from typing import NamedTuple
 from folds.visitors.clicks import Piece, assign_clicks
 from folds.visitors.events import Event
 from folds.visitors.exposures import impression_piece
-from folds.visitors.promotions import ON_SITE, has_campaign, is_on_site
+from folds.visitors.promotions import ON_SITE, is_on_site, own_channel
 from folds.visitors.rules import ExposureRule, VisitorRules
 from folds.visitors.sessions import Session, SessionIndex
+from folds.visitors.views import Impressions, View
 
 CLICK, VISIT = "click", "visit"
-_DIRECT, _DISPLAY = "Direct", "Display"
 
 
 class Impression(NamedTuple):
@@ -49,6 +49,7 @@ class Touch(NamedTuple):
     url: str | None
     referrer: str | None
     impression: Impression | None
+    view: View | None
     earns_credit: bool | None
     rules_version: str | None
 
@@ -61,7 +62,7 @@ class CountedClick(NamedTuple):
 
 
 def find_touches(
-    clicks: Iterable[CountedClick], sessions: Iterable[Session], rules: VisitorRules
+    clicks: Iterable[CountedClick], sessions: Iterable[Session], seen: Impressions, rules: VisitorRules
 ) -> list[Touch]:
     """Every touch of one visitor, and clicks that are steps of trails alone.
 
@@ -71,6 +72,7 @@ def find_touches(
     Args:
         clicks: of whole sessions.
         sessions: those that hold them.
+        seen: impressions that visits may be view-throughs of.
         rules: of promotions.
 
     Returns:
@@ -85,7 +87,8 @@ def find_touches(
         found.append(touch)
         if touch.channel != ON_SITE:
             leading.add(touch.event_id)
-    return found + [_visit_touch(each) for each in sessions if each.first_event_id not in leading]
+    visits = [each for each in sessions if each.first_event_id not in leading]
+    return found + [_visit_touch(each, seen.view_of(each)) for each in visits]
 
 
 def counted_clicks(events: Iterable[Event], rule: ExposureRule) -> list[CountedClick]:
@@ -125,18 +128,13 @@ def _click_touch(clicked: CountedClick, session: Session | None, rules: VisitorR
         click.url,
         click.referrer,
         Impression(seen.event_id, seen.event_time, seen.url, seen.referrer) if seen else None,
+        None,
         not on_site or (rules.promotions.on_site_credit and not starts),
         click.rules_version,
     )
 
 
-def own_channel(event: Event) -> str:
-    """The channel of an event's own campaign, else Display: never Direct."""
-    is_known = has_campaign(event) and event.channel not in (None, _DIRECT)
-    return str(event.channel) if is_known else _DISPLAY
-
-
-def _visit_touch(session: Session) -> Touch:
+def _visit_touch(session: Session, view: View | None) -> Touch:
     return Touch(
         session.session_id,
         session.visitor_id,
@@ -149,6 +147,7 @@ def _visit_touch(session: Session) -> Touch:
         session.entry_url,
         session.entry_referrer,
         None,
+        view,
         True,
         session.rules_version,
     )

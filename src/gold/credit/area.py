@@ -1,14 +1,16 @@
 """The area of a micro-batch: the spans of visitors' time that its events may change, and sessions there."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from folds.visitors.sessions import Session
+from folds.rule_numbers import in_micros
 from folds.visitors.spans import Span, is_within, spans_of_all
+from folds.visitors.view_spans import Landing, spans_before, visits_after
 from gold.credit.dimensions import Dimensions
 from lakehouse.arrow_frames import rows_of
 from lakehouse.batches import Batch
@@ -22,6 +24,7 @@ from lakehouse.time_pruner import MINUTE, TimePruner
 
 _SPAN = [pa.field(KEY, pa.string()), pa.field("low", pa.int64()), pa.field("high", pa.int64())]
 _MOMENT = ("visitor_id", "event_time")
+_BOUNDS = ("visitor_id", "started_at", "ended_at")
 
 Moments = Mapping[str, Iterable[int]]
 """visitor_id -> times in microseconds."""
@@ -35,16 +38,18 @@ class Area:
         spans: by visitor_id, in order.
         sessions: rows of silver.sessions that start in them, times in microseconds.
         pruner: of the spans.
+        behind: by visitor_id, in order, whole sessions in which impressions may be that the visits are
+            view-throughs of.
     """
 
     spans: Mapping[str, list[Span]]
     sessions: pa.Table
     pruner: TimePruner
+    behind: Mapping[str, list[Span]]
 
     def span_rows(self) -> pa.Table:
         """`KEY`, the visitor, start and end of each span."""
-        rows = [(visitor, *span) for visitor, spans in self.spans.items() for span in spans]
-        return local_rows(_SPAN, rows)
+        return span_rows(self.spans)
 
     def lookup(self, columns: Iterable[str], time: str) -> Lookup:
         """The rows of visitors with spans near these: all that lie in one, and some others."""
@@ -53,6 +58,11 @@ class Area:
     def contains(self, visitor: str, at: int) -> bool:
         """Whether a time of a visitor lies in one of the spans."""
         return is_within(at, self.spans.get(visitor, ()))
+
+
+def span_rows(spans: Mapping[str, list[Span]]) -> pa.Table:
+    """`KEY`, the visitor, start and end of each span."""
+    return local_rows(_SPAN, [(visitor, *span) for visitor, theirs in spans.items() for span in theirs])
 
 
 def new_moments(lake: Lakehouse, batch: Batch, dimensions: Dimensions) -> dict[str, list[int]]:
@@ -69,23 +79,51 @@ def new_moments(lake: Lakehouse, batch: Batch, dimensions: Dimensions) -> dict[s
     return dict(moments)
 
 
-def load_area(lake: Lakehouse, moments: Moments) -> Area:
-    """Find the spans around some moments."""
+def load_area(lake: Lakehouse, moments: Moments, view_span: timedelta) -> Area:
+    """Find the spans around some moments, and around visits after them that may be view-throughs.
+
+    Args:
+        lake: the tables.
+        moments: at which something is new.
+        view_span: an impression this long or longer before a visit does not lead to it.
+    """
     near = TimePruner.of_spans(((at, at) for times in moments.values() for at in times), margin=MINUTE)
-    there = ("visitor_id", moments)
-    wanted = Lookup(SESSIONS.column_names, near, "started_at", "ended_at", key=there)
-    rows = lake.find(SESSIONS.name, wanted)
-    for name in set(Session._fields) - set(rows.column_names):
-        rows = rows.append_column(name, pa.nulls(rows.num_rows, pa.int64()))
-    bounds: dict[str, list[Span]] = defaultdict(list)
-    for visitor, start, end in sorted(rows_of(rows, ("visitor_id", "started_at", "ended_at"))):
-        bounds[visitor].append((start, end))
-    spans = spans_of_all(moments, bounds)
+    spans = spans_of_all(moments, _bounds(_sessions(lake, near, moments, _BOUNDS)))
+    wide = TimePruner.of_spans(_edges(spans), margin=view_span)
+    rows = _sessions(lake, wide, moments, SESSIONS.column_names)
+    landings = _landings(rows)
+    led = visits_after(spans, landings, in_micros(view_span))
+    times = {visitor: [*theirs, *led.get(visitor, ())] for visitor, theirs in moments.items()}
+    spans = spans_of_all(times, _bounds(rows))
     inside = [
         is_within(start, spans[visitor]) for visitor, start in rows_of(rows, ("visitor_id", "started_at"))
     ]
-    edges = ((low, high - 1) for theirs in spans.values() for low, high in theirs)
-    return Area(spans, rows.filter(pa.array(inside, pa.bool_())), TimePruner.of_spans(edges))
+    behind = spans_before(spans, landings, in_micros(view_span))
+    return Area(spans, rows.filter(pa.array(inside, pa.bool_())), TimePruner.of_spans(_edges(spans)), behind)
+
+
+def _sessions(lake: Lakehouse, near: TimePruner, visitors: Moments, columns: tuple[str, ...]) -> pa.Table:
+    wanted = Lookup(columns, near, "started_at", "ended_at", key=("visitor_id", visitors))
+    return lake.find(SESSIONS.name, wanted)
+
+
+def _bounds(sessions: pa.Table) -> dict[str, list[Span]]:
+    bounds: dict[str, list[Span]] = defaultdict(list)
+    for visitor, start, end in sorted(rows_of(sessions, _BOUNDS)):
+        bounds[visitor].append((start, end))
+    return bounds
+
+
+def _landings(sessions: pa.Table) -> dict[str, list[Landing]]:
+    """By visitor_id, in order."""
+    found: dict[str, list[Landing]] = defaultdict(list)
+    for visitor, start, end, name, number in rows_of(sessions, (*_BOUNDS, "campaign_name", "campaign_id")):
+        found[visitor].append(Landing(start, end, name is not None or number is not None))
+    return {visitor: sorted(theirs) for visitor, theirs in found.items()}
+
+
+def _edges(spans: Mapping[str, list[Span]]) -> Iterator[Span]:
+    return ((low, high - 1) for theirs in spans.values() for low, high in theirs)
 
 
 def _stamped(lake: Lakehouse, after: int, upto: int, *, is_late: bool) -> pa.Table:

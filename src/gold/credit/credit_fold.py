@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from folds.persons.fold import PersonRules, fold_person
 from folds.persons.groups import GoalGroups
-from folds.persons.records import Goal, Impression, PageView, Touch, Visit
+from folds.persons.records import Goal, Impression, PageView, Touch, View, Visit
 from gold.credit.affected_conversions import AffectedConversions
 from gold.credit.dimensions import Dimensions
 from gold.credit.trail_changes import trail_changes
@@ -25,6 +25,7 @@ from lakehouse.time_pruner import TimePruner
 
 TABLES = (CONVERSIONS, ATTRIBUTION, TRAILS)
 RESULT = pa.schema([pa.field(table.short_name, change_type(table)) for table in TABLES])
+_NESTED = {"impression": Impression, "view": View}
 _PORTION = 50_000  # changes of a table in a batch, or more by those of one trail
 _GROUP = pa.field(KEY, pa.string())
 _PERSON = pa.field("person_id", pa.string())
@@ -137,8 +138,8 @@ class _Portions:
 
 def _touches_by_person(groups: GroupedRows) -> dict[str, dict[str, list[Touch]]]:
     """By group and person, the touches as they are with the changes of the micro-batch."""
-    known = groups.rows("touch", _stored_touch, impression=Impression)
-    changed = groups.rows("change", _of_person, impression=Impression)
+    known = groups.rows("touch", _stored_touch, **_NESTED)
+    changed = groups.rows("change", _of_person, **_NESTED)
     found: dict[str, dict[str, list[Touch]]] = {}
     for group in known.keys() | changed.keys():
         current = {touch.touch_id: (person, touch) for person, _, touch in known.get(group, ())}

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from folds.persons.amounts import Amount
 from folds.persons.conversions import Anchored, anchor_conversions
 from folds.persons.fold import PersonRules, credit_anchored
-from folds.persons.records import Goal, Impression, PageView, Touch, Visit
+from folds.persons.records import Goal, Impression, PageView, Touch, View, Visit
 from gold.credit.visit_pages import COLUMNS as PAGE_COLUMNS
 from gold.credit.visit_pages import by_visitor
 from lakehouse.contracts.arrow import arrow_schema
@@ -96,7 +96,10 @@ class _Credit:
         self._rules = rules
 
     def __call__(self, groups: GroupedRows) -> Iterator[pa.RecordBatch]:
-        touches, pages = groups.rows("touch", Touch, impression=Impression), groups.rows("page", PageView)
+        touches, pages = (
+            groups.rows("touch", Touch, impression=Impression, view=View),
+            groups.rows("page", PageView),
+        )
         found: list[list[Any]] = [[], [], []]
         nested = {"conversion": _goal, "anchor": _goal, "amount": _amount}
         for person, pairs in groups.rows("pair", Anchored, **nested).items():

@@ -1,21 +1,22 @@
 """Visits: the fold over visitors, run over the sessions of an area: changed touches, goals and minutes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from folds.persons.records import Goal, Impression, Touch, Visit
+from folds.persons.records import Goal, Impression, Touch, View, Visit
 from folds.visitors.events import Event
-from folds.visitors.fold import find_credit_inputs
+from folds.visitors.fold import IMPRESSION_ROLES, find_credit_inputs
 from folds.visitors.goals import Goal as GoalEvent
 from folds.visitors.minutes import VisitorMinute
 from folds.visitors.rules import VisitorRules
 from folds.visitors.sessions import Session
 from folds.visitors.spans import Span, is_within
-from gold.credit.area import Area
+from gold.credit.area import Area, span_rows
 from gold.credit.dimensions import Dimensions
 from lakehouse.arrow_times import in_micros
 from lakehouse.changed_rows import as_tuples, change_type
@@ -26,9 +27,11 @@ from lakehouse.contracts.table import GONE
 from lakehouse.grouped import GroupedRows, Groups, batch_of_kind
 from lakehouse.lookup import Lookup
 from lakehouse.row_changes import RowDiff
-from lakehouse.rows import KEY, Source, union, with_key
+from lakehouse.rows import KEY, Rows, Source, union, with_key
+from lakehouse.time_pruner import TimePruner
 
 GOAL, MINUTE = "goal", "minute"
+_NESTED: dict[str, Callable[..., Any]] = {"impression": Impression, "view": View}
 _FIRST, _LAST = -(2**62), 2**62
 _OF_CONVERSION, _OF_MINUTE = arrow_schema(CONVERSIONS), arrow_schema(VISITOR_MINUTES)
 RESULT = pa.schema(
@@ -60,7 +63,22 @@ def visit_changes(source: Source, area: Area, dimensions: Dimensions, rules: Vis
         "event": with_key(events, "visitor_id", Event._fields),
         "touch": with_key(touches, "visitor_id", columns),
     }
+    if area.behind:
+        kinds |= {"behind": span_rows(area.behind), "seen": _seen_before(source, area)}
     return Groups(kinds, _VisitFold(rules), RESULT)
+
+
+def _seen_before(source: Source, area: Area) -> Rows:
+    """Impressions and clicks of the sessions before."""
+    ends = ((low, high - 1) for theirs in area.behind.values() for low, high in theirs)
+    near = TimePruner.of_spans(ends)
+    wanted = Lookup(Event._fields, near, "event_time", key=("visitor_id", area.behind))
+    events = source.look_up(EVENTS.name, wanted)
+    if isinstance(events, DataFrame):
+        events = events.where(F.col("role").isin(*IMPRESSION_ROLES))
+    else:
+        events = events.filter(pc.is_in(events["role"], pa.array(IMPRESSION_ROLES, pa.string())))
+    return with_key(events, "visitor_id", Event._fields)
 
 
 def all_visits(sessions: DataFrame, events: DataFrame, rules: VisitorRules) -> Groups:
@@ -94,14 +112,16 @@ class _VisitFold:
     def __call__(self, groups: GroupedRows) -> Iterator[pa.RecordBatch]:
         spans = groups.rows("span", _fields)
         sessions = groups.rows("session", Session)
-        events = groups.rows("event", Event)
-        before = groups.rows("touch", _fields, impression=Impression)
+        events, seen = groups.rows("event", Event), groups.rows("seen", Event)
+        behind = groups.rows("behind", _fields)
+        before = groups.rows("touch", _fields, impression=Impression, view=View)
         diff = RowDiff(TOUCHES)
         found: dict[str, list[tuple[Any, ...]]] = {field.name: [] for field in RESULT}
         for visitor in spans.keys() | before.keys():
             theirs = sorted(spans.get(visitor, ()))
             inside = [event for event in events.get(visitor, ()) if is_within(event.event_time, theirs)]
-            now = find_credit_inputs(visitor, inside, sessions.get(visitor, ()), self._rules)
+            earlier = _within(seen.get(visitor, ()), behind.get(visitor, ()), theirs)
+            now = find_credit_inputs(visitor, inside, sessions.get(visitor, ()), self._rules, earlier)
             was = _touches_within(before.get(visitor, ()), theirs)
             found[TOUCHES.short_name] += as_tuples(diff.compare(was, now.touches))
             found[GOAL] += now.goals
@@ -119,6 +139,16 @@ def _touches_within(touches: Iterable[tuple[Any, ...]], spans: list[Span]) -> li
     return [touch for touch in touches if not spans or is_within(touch[_TOUCHED_AT], spans)]
 
 
+def _within(events: Iterable[Event], behind: Iterable[Span], spans: list[Span]) -> list[Event]:
+    """The events of the sessions before that are not in the spans themselves."""
+    before = sorted(behind)
+    return [
+        event
+        for event in events
+        if is_within(event.event_time, before) and not is_within(event.event_time, spans)
+    ]
+
+
 def _fields(*fields: Any) -> tuple[Any, ...]:
     return fields
 
@@ -126,12 +156,14 @@ def _fields(*fields: Any) -> tuple[Any, ...]:
 def touch_changes(changes: pa.Table) -> list[tuple[Touch, bool]]:
     """Changed touches on the driver, and whether each is deleted."""
     table = in_micros(changes)
-    impressions = [None if each is None else Impression(**each) for each in table["impression"].to_pylist()]
-    columns = [
-        impressions if name == "impression" else table[name].to_pylist() for name in TOUCHES.column_names
-    ]
+    columns = [_values(table[name], _NESTED.get(name)) for name in TOUCHES.column_names]
     deleted = table[GONE].to_pylist()
     return [(Touch(*row), gone) for *row, gone in zip(*columns, deleted, strict=True)]
+
+
+def _values(column: pa.ChunkedArray, make: Callable[..., Any] | None) -> list[Any]:
+    values = column.to_pylist()
+    return [value and make(**value) for value in values] if make else values
 
 
 def goals_of(goals: pa.Table) -> list[Goal]:

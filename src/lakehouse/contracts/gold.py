@@ -40,6 +40,11 @@ _CLICK_ID_KIND = Column(
 )
 _RULES_VERSION = Column("rules_version", "string", "version of the rules that it follows", provenance=True)
 _EVENT = "event_id: string, at: timestamp, url: string, referrer: string"
+_VIEW = (
+    f"{_EVENT}, channel: string, campaign_source: string, campaign_medium: string, campaign_name: string, "
+    "campaign_term: string, campaign_content: string, campaign_id: string, click_id: string, "
+    "click_id_kind: string, promotion_id: string, matched_on: string"
+)
 
 TOUCHES = Table(
     name="gold.touches",
@@ -59,6 +64,7 @@ TOUCHES = Table(
         Column("url", "string", "address of the click, or of the session's first event"),
         Column("referrer", "string", "address of the page before"),
         Column("impression", f"struct<{_EVENT}>", "what a click was on, if it was seen in time"),
+        Column("view", f"struct<{_VIEW}>", "the impression that a visit is a view-through of"),
         Column("earns_credit", "boolean", "false: no touch, but a click that is a step of trails"),
         _RULES_VERSION,
     ),
@@ -133,17 +139,17 @@ TRAILS = Table(
     columns=(
         Column("conversion_id", "string", "whose trail this is"),
         Column("step", "int", "place in the chain of those known, from 1"),
-        Column("kind", "string", "impression, click, visit, page_view or goal"),
+        Column("kind", "string", "impression, view, click, visit, page_view or goal"),
         Column("event_id", "string", "UID of the event; of a visit, of its first"),
         Column("at", "timestamp", "when it was"),
         Column("converted_at", "timestamp", "when the conversion was"),
         Column("url", "string", "page address"),
         Column("referrer", "string", "address of the page before"),
-        Column("promotion_id", "string", "promotion of an impression or click"),
+        Column("promotion_id", "string", "promotion of an impression, view or click"),
         Column(
             "matched_on",
             "string",
-            "what ties it to the trail: promotion, url, referrer, session or order; null for the goal",
+            "what ties it to the trail: promotion, campaign, url, referrer, session, order; null of the goal",
         ),
     ),
     event_time="converted_at",

@@ -12,6 +12,8 @@ _INGESTED_AT = Column("ingested_at", "timestamp", "stamp of the bronze micro-bat
 _RULES_VERSION = Column("rules_version", "string", "version of the rules that it follows", provenance=True)
 _KNOWN_BY = Column("ingested_at", "timestamp", "stamp up to which input told of it", provenance=True)
 
+_UTM = {part: part for part in ("source", "medium", "name", "term", "content", "id")} | {"name": "campaign"}
+
 EVENTS = Table(
     name="silver.events",
     grain="UID",
@@ -30,12 +32,10 @@ EVENTS = Table(
         Column("url", "string", "page address"),
         Column("referrer", "string", "address of the page before"),
         Column("user_agent", "string", "browser or program"),
-        Column("campaign_source", "string", "campaign's source, else utm_source of the URL"),
-        Column("campaign_medium", "string", "campaign's medium, else utm_medium of the URL"),
-        Column("campaign_name", "string", "campaign's name, else utm_campaign of the URL"),
-        Column("campaign_term", "string", "campaign's term, else utm_term of the URL"),
-        Column("campaign_content", "string", "campaign's content, else utm_content of the URL"),
-        Column("campaign_id", "string", "campaign's id, else utm_id of the URL"),
+        *(
+            Column(f"campaign_{part}", "string", f"campaign's {part}, else utm_{utm} of the URL")
+            for part, utm in _UTM.items()
+        ),
         Column("has_context_campaign", "boolean", "source, medium, name or id stand in context.campaign"),
         Column("click_id", "string", "click id of the URL, the first of those that channels go by"),
         Column("click_id_kind", "string", "parameter that it stood in: gclid, msclkid, fbclid and others"),
@@ -113,12 +113,7 @@ SESSIONS = Table(
         Column("entry_url", "string", "address of the first event"),
         Column("exit_url", "string", "address of the last event"),
         Column("entry_referrer", "string", "referrer of the first event"),
-        Column("campaign_source", "string", "campaign's source of the first event"),
-        Column("campaign_medium", "string", "campaign's medium of the first event"),
-        Column("campaign_name", "string", "campaign's name of the first event"),
-        Column("campaign_term", "string", "campaign's term of the first event"),
-        Column("campaign_content", "string", "campaign's content of the first event"),
-        Column("campaign_id", "string", "campaign's id of the first event"),
+        *(Column(f"campaign_{part}", "string", f"campaign's {part} of the first event") for part in _UTM),
         Column("click_id", "string", "click id of the first event's address"),
         Column("click_id_kind", "string", "parameter that it stood in"),
         Column("channel", "string", "channel of the first event"),

@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 from folds.persons.exchange_rates import ExchangeRates
 from folds.persons.fold import PersonRows, PersonRules, fold_person
-from folds.persons.records import AttributionRow, ConversionRow, Goal, Impression, Touch, TrailRow, Visit
+from folds.persons.records import (
+    AttributionRow,
+    ConversionRow,
+    Goal,
+    Impression,
+    Touch,
+    TrailRow,
+    View,
+    Visit,
+)
 from folds.persons.refunds import OrderRules
 from folds.rule_numbers import RuleNumbers
 from kit.oracle_credit import allocate
@@ -23,7 +32,8 @@ STORIES = settings(max_examples=1000, deadline=None, suppress_health_check=list(
 
 
 def rules_of(story: PersonStory) -> PersonRules:
-    return PersonRules.of(RuleNumbers(), ExchangeRates(story.rates, "EUR"), ORDERS)
+    numbers = RuleNumbers(view_through=story.gold.choices.view_through)
+    return PersonRules.of(numbers, ExchangeRates(story.rates, "EUR"), ORDERS)
 
 
 def fold(story: PersonStory, chance: random.Random | None = None) -> PersonRows:
@@ -125,7 +135,7 @@ def test_rows_have_the_columns_of_the_tables() -> None:
         (TrailRow, TRAILS),
     ):
         assert kind._fields == table.column_names
-    for struct, column in ((Visit, "visit"), (Impression, "impression")):
+    for struct, column in ((Visit, "visit"), (Impression, "impression"), (View, "view")):
         table = CONVERSIONS if struct is Visit else TOUCHES
         kind = next(each.type for each in table.columns if each.name == column)
         assert [part.split(":")[0] for part in kind[len("struct<") : -1].split(", ")] == list(struct._fields)

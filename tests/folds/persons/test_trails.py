@@ -8,13 +8,14 @@ import pytest
 import yaml
 
 from folds.persons.exchange_rates import ExchangeRates
-from folds.persons.fold import PersonRules, fold_person
-from folds.persons.records import Goal, PageView, TrailRow
+from folds.persons.fold import PersonRows, PersonRules, fold_person
+from folds.persons.records import Goal, PageView
 from folds.persons.refunds import OrderRules
 from folds.rule_numbers import RuleNumbers
 from folds.visitors.events import PAGE_VIEWS, Event
 from folds.visitors.fold import find_credit_inputs
 from folds.visitors.rules import VisitorRules
+from folds.visitors.sessions import session_id
 from kit.histories import fold_history
 from kit.oracle_wire import DAY, MINUTE
 from kit.visitor_stories import NOON, event, to_events
@@ -45,7 +46,7 @@ def events_of(case: dict[str, Any]) -> list[Event]:
     return to_events(found)
 
 
-def trails(events: list[Event], numbers: RuleNumbers) -> list[TrailRow]:
+def fold(events: list[Event], numbers: RuleNumbers) -> PersonRows:
     rules = VisitorRules.of(numbers)
     sessions = fold_history("ann", events, rules, NOON + 99 * DAY).sessions
     inputs = find_credit_inputs("ann", events, sessions, rules)
@@ -59,14 +60,13 @@ def trails(events: list[Event], numbers: RuleNumbers) -> list[TrailRow]:
         for each in events
         if each.type in PAGE_VIEWS
     ]
-    rows = fold_person(
+    return fold_person(
         goals,
         {"ann": inputs.touches},
         {"ann": pages},
         NOON,
         PersonRules.of(numbers, ExchangeRates([], "EUR"), ORDERS),
     )
-    return list(rows.trails)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
@@ -74,9 +74,23 @@ def test_a_trail(case: dict[str, Any]) -> None:
     events = events_of(case)
     random.Random(1).shuffle(events)
     names = {uid: name for name, uid in case.get("uids", {}).items()}
-    goal = "refund" if case.get("of") == "refund" else "order"
-    wanted = trails(events, RuleNumbers(**case.get("rules", {})))
-    last = {step.conversion_id: step.event_id for step in wanted}
-    mine = [step for step in wanted if names.get(last[step.conversion_id], last[step.conversion_id]) == goal]
-    assert [[names.get(step.event_id, step.event_id), step.matched_on] for step in mine] == case["trail"]
-    assert [step.step for step in mine] == list(range(1, len(mine) + 1))
+    rows = fold(events, RuleNumbers(**case.get("rules", {})))
+    wanted = case.get("of", "order")
+    (mine,) = (
+        row.conversion_id for row in rows.conversions if names.get(row.event_id, row.event_id) == wanted
+    )
+    steps = [step for step in rows.trails if step.conversion_id == mine]
+    assert [[names.get(step.event_id, step.event_id), step.matched_on] for step in steps] == case["trail"]
+    assert [step.step for step in steps] == list(range(1, len(steps) + 1))
+    if "credit" in case:
+        credits_ = {
+            _name_of(row.touch_id, events): row.channel
+            for row in rows.attribution
+            if row.model == "linear" and row.conversion_id == mine
+        }
+        assert list(credits_.items()) == list(case["credit"].items())
+
+
+def _name_of(touch: str | None, events: list[Event]) -> str | None:
+    """The event of a touch: a session's id is that of its first event's time."""
+    return next((e.event_id for e in events if touch in (e.event_id, session_id("ann", e.event_time))), None)
