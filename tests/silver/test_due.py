@@ -11,6 +11,7 @@ from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, run_jobs
 from kit.records import NOON, Bronze, heartbeat, instant, message, record
 from kit.spark import settle_in
+from lakehouse.tables import Lakehouse
 from silver import refine
 from silver.visitor_fold import fold_changes
 
@@ -63,7 +64,9 @@ def test_rows_of_before_there_was_a_due_time_are_closed(
     bronze = Bronze(spark, settings)
     bronze.commit([seen("ann", 0), seen("bob", 20)])
     run_jobs(spark, settings, "refine", "repair")
+    lake = Lakehouse(spark.newSession(), settings, "test")
     for table in ("sessions", "impressions", "searches"):
+        lake.read(f"silver.{table}")  # known to Spark from here
         spark.sql(f"ALTER TABLE silver.{table} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
         spark.sql(f"ALTER TABLE silver.{table} DROP COLUMN due_at")
     bronze.commit([heartbeat(instant(NOON + 45 * MINUTE))])
