@@ -8,7 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from gold.paths import find_paths
+from gold.paths import find_paths, with_view_touches
+from kit.frames import frame_of
 from kit.oracle_paths import Conversion, Ends, Touch, World
 from kit.worlds import REFUND, WATERMARK, frames_of, make_world
 
@@ -135,3 +136,32 @@ def test_the_last_30_days_and_a_month_that_is_the_same_are_one_period(spark: Spa
 
 def test_no_touch_and_no_conversion_is_no_path(spark: SparkSession) -> None:
     assert found_in(spark, World()) == {}
+
+
+def test_views_are_steps_where_rules_say_so_and_clicks_that_earn_nothing_never(spark: SparkSession) -> None:
+    """One impression that led to two visits is one step, at its own time."""
+    view = {"event_id": "seen", "at": MARCH, "channel": "Display"}
+    of_visits = (("a", 1, "Email", True), ("b", 2, "Direct", None), ("c", 3, "On-site", False))
+    visits = [
+        {
+            "touch_id": name,
+            "visitor_id": "v",
+            "touched_at": MARCH + hours * timedelta(hours=1),
+            "channel": channel,
+            "view": view,
+            "earns_credit": earns,
+        }
+        for name, hours, channel, earns in of_visits
+    ]
+    touches = frame_of(spark, "gold.touches", visits)
+    goal = {"conversion_id": "o", "visitor_id": "v", "goal": "Order", "converted_at": MARCH + DAY}
+    others = (
+        frame_of(spark, "gold.conversions", [{**goal, "reporting_value": Decimal(1)}]),
+        frame_of(spark, "silver.identities", []),
+    )
+    for rows, wanted in (
+        (touches, ["Email", "Direct"]),
+        (with_view_touches(touches), ["Display", "Email", "Direct"]),
+    ):
+        paths = find_paths(rows, *others, "UTC", WATERMARK, 30 * DAY).where("conversions > 0").collect()
+        assert {tuple(path.channels) for path in paths} == {tuple(wanted)}
