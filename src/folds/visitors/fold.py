@@ -1,7 +1,7 @@
 """The visitor fold: one visitor's new events and history to the rows that all of them together give."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ from folds.visitors.sessions import (
     join_fragments,
     session_fragment,
 )
-from folds.visitors.touches import Touch, counted_clicks, find_touches
+from folds.visitors.touches import CountedClick, Touch, counted_clicks, find_touches
 from folds.visitors.views import Impressions
 
 IMPRESSION_ROLES = ("impression", "click")
@@ -116,14 +116,17 @@ def find_credit_inputs(
     """
     index = SessionIndex(sessions)
     clicks = counted_clicks(events, rules.impressions)
-    touches = find_touches(clicks, sessions, _seen([*earlier, *events], rules), rules)
+    touches = find_touches(clicks, sessions, _seen(events, clicks, earlier, rules), rules)
     clicked = {click.event.event_id for click in clicks}
     goals = read_goals(events, index, rules.refunds)
     return CreditInputs(touches, goals, visitor_minutes(visitor, events, index, clicked))
 
 
-def _seen(events: Sequence[Event], rules: VisitorRules) -> Impressions:
-    impressions = [event for event in events if event.role == rules.impressions.exposure]
-    clicked = counted_clicks(events, rules.impressions) if impressions else []
+def _seen(
+    events: Sequence[Event], clicks: Iterable[CountedClick], earlier: Sequence[Event], rules: VisitorRules
+) -> Impressions:
+    """Impressions and counted clicks; those of sessions before count by themselves: no pause spans a gap."""
+    impressions = [event for event in (*earlier, *events) if event.role == rules.impressions.exposure]
+    clicked = [*clicks, *counted_clicks(earlier, rules.impressions)]
     times = (click.event.event_time for click in clicked)
     return Impressions(impressions, times, rules.promotions.view_span)

@@ -3,6 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from folds.visitors.events import Event
@@ -44,13 +45,18 @@ class Impressions:
     """
 
     def __init__(self, seen: Iterable[Event], clicked: Iterable[int], span: int) -> None:
-        self._by_key: dict[_Key, list[Event]] = defaultdict(list)
-        for event in sorted(seen, key=_when):
-            for key in _keys_of_impression(event):
-                self._by_key[key].append(event)
-        self._whens = {key: list(map(_when, events)) for key, events in self._by_key.items()}
+        self._seen = seen
         self._clicked = sorted(clicked)
         self._span = span
+
+    @cached_property
+    def _by_key(self) -> dict[_Key, list[Event]]:
+        """Impressions in order; of a visitor who never came by a campaign nobody asks."""
+        found: dict[_Key, list[Event]] = defaultdict(list)
+        for event in sorted(self._seen, key=_when):
+            for key in _keys_of_impression(event):
+                found[key].append(event)
+        return dict(found)
 
     def view_of(self, session: Session) -> View | None:
         """The latest impression before a visit whose promotion or campaign is that of its landing.
@@ -66,17 +72,13 @@ class Impressions:
         return _view(latest, matched_on) if is_near and not self._is_clicked(latest, session) else None
 
     def _last(self, key: _Key, before: tuple[int, str]) -> Event | None:
-        place = bisect_left(self._whens.get(key, ()), before)
-        return self._by_key[key][place - 1] if place else None
+        events = self._by_key.get(key, [])
+        place = bisect_left(events, before, key=_when)
+        return events[place - 1] if place else None
 
     def _is_clicked(self, seen: Event, session: Session) -> bool:
         low = bisect_left(self._clicked, seen.event_time)
         return bisect_right(self._clicked, session.started_at) > low
-
-
-def may_have_view(session: Session) -> bool:
-    """Whether the landing of a visit names a campaign that an impression may be of."""
-    return bool(_keys_of_landing(session))
 
 
 def _when(event: Event) -> tuple[int, str]:

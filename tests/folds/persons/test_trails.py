@@ -83,12 +83,12 @@ def test_a_trail(case: dict[str, Any]) -> None:
     assert [[names.get(step.event_id, step.event_id), step.matched_on] for step in steps] == case["trail"]
     assert [step.step for step in steps] == list(range(1, len(steps) + 1))
     if "credit" in case:
-        credits_ = {
-            _name_of(row.touch_id, events): row.channel
+        credits_ = [
+            (_name_of(row.touch_id, events), row.channel)
             for row in rows.attribution
             if row.model == "linear" and row.conversion_id == mine
-        }
-        assert list(credits_.items()) == list(case["credit"].items())
+        ]
+        assert credits_ == list(case["credit"].items())
 
 
 def _name_of(touch: str | None, events: list[Event]) -> str | None:
