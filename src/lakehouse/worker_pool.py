@@ -2,13 +2,16 @@
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import lru_cache
-from multiprocessing import get_context, parent_process
+from multiprocessing import parent_process
 from multiprocessing.connection import wait
+from multiprocessing.context import SpawnContext, SpawnProcess
+from types import ModuleType
 from typing import TypeVar
 
 import pyarrow as pa
@@ -21,6 +24,7 @@ _ROWS_OF_A_PART = 10_000
 """From twice as many on, sending rows to another process pays: docs/decisions/0027."""
 
 _MOST_PARTS = 8
+_MAIN = threading.Lock()
 
 
 def count_parts(rows: int) -> int:
@@ -70,7 +74,24 @@ def split_by_key(tables: Mapping[str, pa.Table], key: str, parts: int) -> list[d
 @lru_cache(maxsize=1)
 def _pool() -> ProcessPoolExecutor:
     """Processes of their own: a fork would take over a lock that another thread holds."""
-    return ProcessPoolExecutor(min(_cores(), _MOST_PARTS), get_context("spawn"), initializer=_start_worker)
+    return ProcessPoolExecutor(min(_cores(), _MOST_PARTS), _Context(), initializer=_start_worker)
+
+
+class _Process(SpawnProcess):
+    """A spawned process that does not run the program's main module once more, whatever that is."""
+
+    def start(self) -> None:
+        with _MAIN:
+            main = sys.modules["__main__"]
+            sys.modules["__main__"] = ModuleType("__main__")
+            try:
+                super().start()
+            finally:
+                sys.modules["__main__"] = main
+
+
+class _Context(SpawnContext):
+    Process = _Process
 
 
 def _cores() -> int:

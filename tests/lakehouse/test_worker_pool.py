@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 
 import psutil
 import pyarrow as pa
@@ -50,6 +51,15 @@ def test_a_worker_that_was_killed_is_replaced_the_next_time():
     with pytest.raises(BrokenProcessPool):
         map_parts(eval, ["__import__('os').kill(__import__('os').getpid(), 9)"] * 2)
     assert map_parts(len, ["a", "bb"]) == [1, 2]
+
+
+def test_a_program_without_a_guard_is_not_run_once_more(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from lakehouse.worker_pool import map_parts\nprint(map_parts(len, ['a', 'bb']), flush=True)\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout, done.stderr) == ("[1, 2]\n", "")
 
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
