@@ -8,6 +8,8 @@ from deltalake import DeltaTable, Field, Schema
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.table import Table
 
+_WRITER = 2  # version of Delta's protocol that tables are created with
+
 
 def ensure_table(folder: Path, table: Table, properties: Mapping[str, str]) -> bool:
     """Create a table if it isn't there, and add the columns that it lacks.
@@ -21,7 +23,8 @@ def ensure_table(folder: Path, table: Table, properties: Mapping[str, str]) -> b
         properties: that a new one is given.
 
     Returns:
-        False if a column has another type than the contract says: nothing is changed.
+        False if a column has another type than the contract says, or lacks in a table with features that
+        deltalake does not write: nothing is changed.
     """
     if not DeltaTable.is_deltatable(str(folder)):
         partitions = list(table.partitioned_by)
@@ -34,6 +37,9 @@ def ensure_table(folder: Path, table: Table, properties: Mapping[str, str]) -> b
     types = {field.name: field.type for field in there.schema().fields}
     if any(field.name in types and types[field.name] != field.type for field in wanted):
         return False
-    if missing := [Field(field.name, field.type) for field in wanted if field.name not in types]:
+    missing = [Field(field.name, field.type) for field in wanted if field.name not in types]
+    if missing and there.protocol().min_writer_version > _WRITER:
+        return False
+    if missing:
         there.alter.add_columns(missing)
     return True
