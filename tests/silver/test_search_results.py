@@ -67,6 +67,10 @@ def sent(uid: str, visitor: str, kind: str, at: datetime, said: dict[str, Any]) 
     return record(message(uid, visitor, kind, at, properties={**said, "products": entries}))
 
 
+def seen(visitor: str) -> Record:
+    return record(message(visitor, visitor, "Promotion Viewed", NOON, properties={"promotion_id": "p"}))
+
+
 def of_story(story: str, steps: list[Step], prefix: str) -> list[Record]:
     return [
         sent(f"{story}-{prefix}{number}", story, kind, NOON + minute * MINUTE, said)
@@ -128,7 +132,8 @@ def test_what_events_on_time_change_after_a_batch_broken_off(
     bronze = Bronze(spark, settings)
     bronze.commit([each for story, (steps, _, _) in LATE.items() for each in of_story(story, steps, "a")])
     run_jobs(spark, settings, "refine")
-    bronze.commit([each for story, (_, late, _) in LATE.items() for each in of_story(story, late, "b")])
+    new = [each for story, (_, late, _) in LATE.items() for each in of_story(story, late, "b")]
+    bronze.commit([*new, seen("a promotion")])  # so that each of the other tables has the batch, too
     with dying_at(SEARCH_RESULTS.name):  # silver.events has the batch by then
         run_jobs(spark, settings, "refine")
     run_jobs(spark, settings, "refine")
