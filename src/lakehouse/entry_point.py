@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import ConcurrentChangeError, MillraceError
+from lakehouse.garbage import expect_many_rows
 from lakehouse.parameters import Parameter, Parameters, parse_parameters
 from lakehouse.settings import load_settings
 
@@ -97,6 +98,7 @@ def _importing(target: str) -> Body:
     module, _, function = target.partition(":")
 
     def body(run: "Run") -> None:
+        expect_many_rows()
         getattr(importlib.import_module(module), function)(run)
 
     return body

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from lakehouse.arrow_frames import transpose
 from lakehouse.arrow_times import in_micros
 from lakehouse.frames import settle
+from lakehouse.garbage import expect_many_rows
 from lakehouse.rows import KEY, Rows, as_frame
 from lakehouse.worker_pool import count_parts, map_parts, split_by_key
 
@@ -86,12 +88,14 @@ def map_groups(rows: DataFrame, fold: Fold, schema: pa.Schema) -> DataFrame:
     Args:
         rows: as `union_by_kind` gives them.
         fold: called with some groups at a time, some 10,000 rows or one group.
-        schema: of what it gives.
+        schema: of what it gives; a batch may lack columns, which are null then.
     """
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        expect_many_rows()
         for table in whole_groups(batches):
-            yield from fold(GroupedRows.of_union(in_micros(table)))
+            for batch in fold(GroupedRows.of_union(in_micros(table))):
+                yield _with_all_columns(batch, schema)
 
     sorted_rows = rows.repartition(KEY).sortWithinPartitions(KEY)
     return sorted_rows.mapInArrow(run, from_arrow_schema(schema))
@@ -130,7 +134,7 @@ def _values(array: pa.ChunkedArray, make: Callable[..., Any] | None) -> list[Any
 
 
 def batch_of_kind(schema: pa.Schema, kind: str, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
-    """Rows of one kind as a batch of the result: structs of that kind, the others null.
+    """Rows of one kind as a batch of the result: structs of that kind, without the other columns.
 
     Args:
         schema: of the result: a struct for each kind.
@@ -139,12 +143,24 @@ def batch_of_kind(schema: pa.Schema, kind: str, rows: Sequence[tuple[Any, ...]])
     """
     type_ = schema.field(kind).type
     structs = pa.StructArray.from_arrays(transpose(rows, list(type_)), fields=list(type_))
-    columns = [structs if field.name == kind else pa.nulls(len(rows), field.type) for field in schema]
+    return pa.RecordBatch.from_arrays([structs], schema=pa.schema([schema.field(kind)]))
+
+
+def _with_all_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    present = {name: batch.column(name) for name in batch.schema.names}
+    columns = [
+        present[field.name] if field.name in present else pa.nulls(batch.num_rows, field.type)
+        for field in schema
+    ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _fold_part(fold: Fold, schema: pa.Schema, tables: Mapping[str, pa.Table]) -> pa.Table:
-    return pa.Table.from_batches(list(fold(GroupedRows(tables))), schema)
+def _fold_part(fold: Fold, tables: Mapping[str, pa.Table]) -> list[pa.Table]:
+    """What a fold gives, batches of the same columns as one table."""
+    batches: dict[tuple[str, ...], list[pa.RecordBatch]] = defaultdict(list)
+    for batch in fold(GroupedRows(tables)):
+        batches[tuple(batch.schema.names)].append(batch)
+    return [pa.Table.from_batches(each) for each in batches.values()]
 
 
 @dataclass(frozen=True)
@@ -166,14 +182,18 @@ class Groups:
         frames = {kind: as_frame(spark, rows) for kind, rows in self.kinds.items()}
         return map_groups(union_by_kind(frames), self.fold, self.schema)
 
-    def collect(self) -> pa.Table:
-        """What the fold gives, computed now: in this process, or in several if there are many rows."""
+    def collect(self) -> list[pa.Table]:
+        """What the fold gives, computed now: in this process, or in several if there are many rows.
+
+        Returns:
+            Tables of one kind each; of all columns, if the fold gives no kinds.
+        """
         tables = {
             kind: in_micros(rows.toArrow() if isinstance(rows, DataFrame) else rows)
             for kind, rows in self.kinds.items()
         }
         parts = split_by_key(tables, KEY, count_parts(sum(rows.num_rows for rows in tables.values())))
-        return pa.concat_tables(map_parts(partial(_fold_part, self.fold, self.schema), parts))
+        return list(chain.from_iterable(map_parts(partial(_fold_part, self.fold), parts)))
 
 
 class Computed:
@@ -187,8 +207,9 @@ class Computed:
 
     def __init__(self, groups: Groups, spark: SparkSession, is_small: bool) -> None:
         self._spark = spark
+        self._schema = groups.schema
         self._frame = None if is_small else settle(groups.spread(spark))
-        self._table = groups.collect() if is_small else None
+        self._tables = groups.collect() if is_small else []
 
     def rows(self, kind: str) -> Rows:
         """The rows of one kind, where they are; a column for each field of the struct."""
@@ -202,15 +223,18 @@ class Computed:
 
     def table(self, kind: str) -> pa.Table:
         """The same on the driver."""
-        if self._table is None:
+        if self._frame is not None:
             found = self.rows(kind)
             return found.toArrow() if isinstance(found, DataFrame) else found
-        rows = self._table.filter(pc.is_valid(self._table[kind])).select([kind])
+        theirs = [table[kind] for table in self._tables if kind in table.column_names]
+        chunks = chain.from_iterable(column.chunks for column in theirs)
         return pa.Table.from_batches(
-            [pa.RecordBatch.from_struct_array(chunk) for chunk in rows[kind].chunks],
-            schema=pa.schema(list(rows.schema.field(kind).type)),
+            [pa.RecordBatch.from_struct_array(chunk) for chunk in chunks],
+            schema=pa.schema(list(self._schema.field(kind).type)),
         )
 
     def all_rows(self) -> Rows:
-        """All rows where they are, as the fold gave them."""
-        return self._table if self._frame is None else self._frame
+        """All rows where they are, of a fold that gives no kinds."""
+        if self._frame is not None:
+            return self._frame
+        return pa.concat_tables([self._schema.empty_table(), *self._tables])

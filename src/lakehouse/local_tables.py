@@ -9,6 +9,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
@@ -71,14 +72,17 @@ class LocalTables:
             version: of the table; None: the latest.
         """
         schema = arrow_schema(table)
-        columns = pa.schema([schema.field(name) for name in wanted.read])
-        parts = [
-            wanted.of_table(self._read(table, file, columns))
-            for file in self._files(table, version)
-            if _may_have(file, wanted)
-        ]
-        empty = wanted.of_table(in_micros(columns.empty_table()))
-        return pa.concat_tables([empty, *parts])
+        columns, asked = (
+            pa.schema([schema.field(name) for name in names]) for names in (wanted.columns, wanted.asked)
+        )
+        parts = [in_micros(columns.empty_table())]
+        for file in self._files(table, version):
+            if _may_have(file, wanted):
+                mask = wanted.mask(self._read(table, file, asked)) if asked.names else None
+                if mask is None or pc.any(mask).as_py():
+                    rows = self._read(table, file, columns)
+                    parts.append(rows if mask is None else rows.filter(mask))
+        return pa.concat_tables(parts)
 
     def count_at_most(self, table: Table, wanted: Lookup, version: int | None = None) -> int:
         """How many rows the files have that may have wanted ones; no file is read."""
@@ -165,11 +169,13 @@ class LocalTables:
         stored = pa.schema([each for each in columns if each.name not in table.partitioned_by])
         rows = self._cache.read(self._folder(table) / file["path"], stored)
         count = rows.num_rows if stored.names else int(file["num_records"])
-        for place, each in enumerate(columns):
-            if each.name in table.partitioned_by:
-                value = pa.scalar(file[f"partition.{each.name}"], each.type)
-                rows = rows.add_column(place, each, pa.repeat(value, count))
-        return rows
+        found = {
+            each.name: pa.repeat(pa.scalar(file[f"partition.{each.name}"], each.type), count)
+            if each.name in table.partitioned_by
+            else rows[each.name]
+            for each in columns
+        }
+        return pa.table(found)
 
 
 _LOCALS: WeakValueDictionary[Path, LocalTables] = WeakValueDictionary()

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property, reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -41,12 +42,12 @@ class Lookup:
         return () if self.near is None else (self.start, self.end or self.start)
 
     @property
-    def read(self) -> tuple[str, ...]:
-        """The columns, and those that conditions are about."""
+    def asked(self) -> tuple[str, ...]:
+        """The columns that conditions are about, each once."""
         key = () if self.key is None else (self.key[0],)
         flag = () if self.flag is None else (self.flag,)
         above = () if self.above is None else (self.above[0],)
-        return tuple(dict.fromkeys((*self.columns, *self.times, *key, *flag, *above)))
+        return tuple(dict.fromkeys((*self.times, *key, *flag, *above)))
 
     def of_frame(self, rows: DataFrame) -> DataFrame:
         """The rows wanted, of a frame."""
@@ -60,15 +61,21 @@ class Lookup:
             rows = with_any_of(rows, *self.key)
         return rows.select(*self.columns)
 
-    def of_table(self, rows: pa.Table) -> pa.Table:
-        """The rows wanted, of an Arrow table with times in microseconds."""
+    def mask(self, rows: pa.Table) -> pa.ChunkedArray | pa.Array | None:
+        """Of rows with the columns `asked`, times in microseconds, which are wanted; None: all are."""
+        masks = []
         if self.near is not None:
-            rows = rows.filter(self.near.mask(*(rows[name] for name in self.times)))
+            masks.append(self.near.mask(*(rows[name] for name in self.times)))
         if self.flag is not None:
-            rows = rows.filter(rows[self.flag])
+            masks.append(rows[self.flag])
         if self.above is not None:
-            rows = rows.filter(pc.greater(rows[self.above[0]], self.above[1]))
+            masks.append(pc.greater(rows[self.above[0]], self.above[1]))
         if self.key is not None:
-            name, values = self.key
-            rows = rows.filter(pc.is_in(rows[name], pa.array(list(values), rows[name].type)))
-        return rows.select(list(self.columns))
+            name, _ = self.key
+            masks.append(pc.is_in(rows[name], self._keys.cast(rows[name].type)))
+        return reduce(pc.and_kleene, masks) if masks else None
+
+    @cached_property
+    def _keys(self) -> pa.Array:
+        """The values of `key`, as an array that is made once for all files."""
+        return pa.array([] if self.key is None else list(self.key[1]))

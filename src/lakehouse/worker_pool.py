@@ -17,6 +17,8 @@ from typing import TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakehouse.garbage import expect_many_rows
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -100,6 +102,7 @@ def _cores() -> int:
 
 def _start_worker() -> None:
     """End with the parent, however it ends, and leave Ctrl-C to it."""
+    expect_many_rows()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -71,7 +71,8 @@ class Story:
         return Seen(self.look_up, sorted(Counter(to_micros(e.ingested_at) for e in self.events).items()))
 
     def look_up(self, wanted: Lookup) -> pa.Table:
-        return wanted.of_table(entries(self.events)).select(list(wanted.columns))
+        rows = entries(self.events)
+        return rows.filter(wanted.mask(rows)).select(list(wanted.columns))
 
     def expect(self, batch: list[Entry]) -> dict[tuple, tuple]:
         """Which are copies, and whose; the others become events."""

@@ -1,22 +1,26 @@
 """The gate before gold, as the table ops.gates has it: the latest row says how it is."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
-from pyspark.sql import functions as F
-
+from lakehouse.arrow_frames import rows_of
 from lakehouse.contracts import TABLES
+from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.errors import MillraceError
 from lakehouse.expectations.results import run_id_of
 from lakehouse.expectations.verdicts import Result
-from lakehouse.instants import as_utc
+from lakehouse.instants import from_micros, to_micros
 from lakehouse.ledger import now
+from lakehouse.lookup import Lookup
+from lakehouse.rows import local_rows
 from lakehouse.tables import Lakehouse
 
 NAME = "ops.gates"
 CLOSED, REPLAYED, OPENED, RELEASED = "closed", "replayed", "opened", "released"
+_SEQUENCE = attrgetter("sequence")
 
 
 @dataclass(frozen=True)
@@ -51,18 +55,13 @@ class Gates:
 
     def last(self) -> Change | None:
         """How the gate is; None if it has never been closed."""
-        rows = self._lake.read(NAME).orderBy(F.desc("sequence")).limit(1).collect()
-        if not rows:
-            return None
-        told: dict[str, Any] = rows[0].asDict()
-        instants = {name: as_utc(told[name]) for name in ("after", "upto", "at")}
-        return Change(**{**told, **instants, "reasons": tuple(told["reasons"] or ())})
+        return max(self._changes(), key=_SEQUENCE, default=None)
 
     def owe_rebuild(self) -> bool:
         """Whether silver was made anew by a replay that has not been brought to its end."""
-        ends = self._lake.read(NAME).where(F.col("state").isin(REPLAYED, OPENED, RELEASED))
-        rows = ends.orderBy(F.desc("sequence")).limit(1).collect()
-        return bool(rows) and rows[0].state == REPLAYED
+        ends = (change for change in self._changes() if change.state in (REPLAYED, OPENED, RELEASED))
+        last = max(ends, key=_SEQUENCE, default=None)
+        return last is not None and last.state == REPLAYED
 
     def close(self, job: str, after: datetime, upto: datetime, stopping: Sequence[Result]) -> Change:
         """Hold the rows between two ingest stamps, for what is not as expected of them."""
@@ -73,14 +72,23 @@ class Gates:
         """Add a change after the last one."""
         last = self.last()
         written = replace(change, sequence=last.sequence + 1 if last else 0)
-        values = {**vars(written), "reasons": F.array(*map(F.lit, written.reasons))}
-        columns = [
-            (value if name == "reasons" else F.lit(value)).cast(column.type).alias(name)
-            for column in TABLES[NAME].columns
-            for name, value in [(column.name, values[column.name])]
-        ]
-        self._lake.append(NAME, self._lake.spark.range(1).coalesce(1).select(*columns))
+        values = {name: _stored(value) for name, value in vars(written).items()}
+        fields = list(arrow_schema(TABLES[NAME]))
+        row = tuple(values[field.name] for field in fields)
+        self._lake.append(NAME, local_rows(fields, [row]))
         return written
+
+    def _changes(self) -> Iterator[Change]:
+        columns = TABLES[NAME].column_names
+        for row in rows_of(self._lake.find(NAME, Lookup(columns)), columns):
+            read = dict(zip(columns, row, strict=True))
+            instants = {name: from_micros(read[name]) for name in ("after", "upto", "at")}
+            yield Change(**{**read, **instants, "reasons": tuple(read["reasons"] or ())})
+
+
+def _stored(value: Any) -> Any:
+    """A value as a row has it: times in microseconds."""
+    return to_micros(value) if isinstance(value, datetime) else value
 
 
 def require_open(lake: Lakehouse) -> None:
