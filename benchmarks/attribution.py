@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from benchmarks.attribution_peer import StreamJoin
-from benchmarks.attribution_traffic import BATCH, END, LATEST, Month, sessions_of, stamp_of
+from benchmarks.attribution_traffic import BATCH, END, LATEST, History, sessions_of, stamp_of
 from benchmarks.bench import application, print_table, progress
 from gold.definitions import DEFINITIONS
 from gold.publish import Publish, PublishRules
@@ -38,27 +38,33 @@ class Bench:
     unit: int
     repetitions: int
     latest: timedelta
+    longer: bool
+    peer: bool
     seconds: dict[str, dict[int, float]] = field(default_factory=dict)
 
     def run(self, size: int) -> None:
         """Time both with so many touches behind them, each in a home of its own."""
         with application() as (spark, settings):
-            month = Month(spark, size * self.unit, self.latest)
-            progress(f"{size} x: {month.visits:,} touches")
+            history = self._history(spark, size)
+            progress(f"{size} x: {history.visits:,} touches")
             run = Run("publish", spark, settings, once=True)
-            self._fill(run, month)
+            self._fill(run, history)
             process = Publish(run, lambda: PublishRules.load(settings.conf))
-            self._note(_OURS, size, lambda number: self._publish(run, process, month, number))
-        with application() as (spark, settings):
-            self._time_peer(spark, settings, size)
+            self._note(_OURS, size, lambda number: self._publish(run, process, history, number))
+        if self.peer:
+            with application() as (spark, settings):
+                self._time_peer(spark, settings, size)
 
-    def _fill(self, run: Run, month: Month) -> None:
+    def _history(self, spark: SparkSession, size: int) -> History:
+        return History(spark, size * self.unit, self.latest, size if self.longer else 1)
+
+    def _fill(self, run: Run, history: History) -> None:
         started = time.monotonic()
-        events = month.events()
+        events = history.events()
         for name, rows in ((EVENTS.name, events), (SESSIONS.name, sessions_of(events, is_open=False))):
             run.lake.overwrite(name, rows)
         for job in ("refine", "repair", "publish"):
-            entry = Entry(job, 0, stamp_of(0), stamp_of(0), 0.0, month.visits, watermark=END)
+            entry = Entry(job, 0, stamp_of(0), stamp_of(0), 0.0, history.visits, watermark=END)
             Ledger(run.lake).record(entry)
         rebuild = Run("rebuild", run.spark, run.settings, once=True)
         rebuild_job(DEFINITIONS, _BY_PERSON).body(rebuild)
@@ -70,8 +76,8 @@ class Bench:
         told = ", ".join(f"{name} {rows:,}" for name, rows in counts.items())
         progress(f"{told}, in {time.monotonic() - started:.0f} s")
 
-    def _publish(self, run: Run, process: Publish, month: Month, number: int) -> float:
-        events = month.batch(number)
+    def _publish(self, run: Run, process: Publish, history: History, number: int) -> float:
+        events = history.batch(number)
         late = F.col("event_time") < F.lit(END)
         run.lake.append(EVENTS.name, events)
         run.lake.append(SESSIONS.name, sessions_of(events.where(~late), is_open=True))
@@ -84,7 +90,7 @@ class Bench:
             upstream_watermark=END + (number - 1) * timedelta(minutes=40),
         )
         before = run.lake.read(CONVERSIONS.name).count()
-        run.prepare_for(BATCH, month.visits)
+        run.prepare_for(BATCH, history.visits)
         started = time.monotonic()
         process(batch)
         seconds = time.monotonic() - started
@@ -94,11 +100,11 @@ class Bench:
         return seconds
 
     def _time_peer(self, spark: SparkSession, settings: Settings, size: int) -> None:
-        month = Month(spark, size * self.unit, self.latest)
+        history = self._history(spark, size)
         peer = StreamJoin(spark, str(settings.home))
-        taken = peer.feed(month.events())
+        taken = peer.feed(history.events())
         progress(f"{size} x: {_PEER} (took the history in, in {taken:.0f} s)")
-        self._note(_PEER, size, lambda number: peer.feed(month.batch(number)))
+        self._note(_PEER, size, lambda number: peer.feed(history.batch(number)))
         peer.stop()
 
     def _note(self, name: str, size: int, go: Callable[[int], float]) -> None:
@@ -130,9 +136,14 @@ def main() -> int:
     parser.add_argument(
         "--late-days", type=float, default=LATEST / timedelta(days=1), help="how late events are at most"
     )
+    parser.add_argument(
+        "--longer", action="store_true", help="so many times the months, instead of visitors in one month"
+    )
+    parser.add_argument("--without-peer", action="store_true", help="leave out the join of two streams")
     options = parser.parse_args()
     sizes = tuple(map(int, options.sizes.split(",")))
-    bench = Bench(options.unit, options.repetitions, timedelta(days=options.late_days))
+    late = timedelta(days=options.late_days)
+    bench = Bench(options.unit, options.repetitions, late, options.longer, not options.without_peer)
     for size in sizes:
         bench.run(size)
     ratio = _report(bench, sizes)

@@ -1,6 +1,6 @@
-"""A month of visits for the benchmark of attribution, and micro-batches that follow it, made inside Spark.
+"""Months of visits for the benchmark of attribution, and micro-batches that follow it, made inside Spark.
 
-Each visitor comes five times in the month, six days apart. One visit in twenty ends in an order.
+Each visitor comes five times in a month, six days apart. One visit in twenty ends in an order.
 """
 
 from dataclasses import dataclass
@@ -32,29 +32,32 @@ def stamp_of(batch: int) -> datetime:
 
 
 @dataclass(frozen=True)
-class Month:
-    """So many visits, evenly over the month; each begins a session and is a touch.
+class History:
+    """So many visits, evenly over one month or more; each begins a session and is a touch.
 
     Args:
         spark: a session.
         visits: how many.
         latest: how far back late events of the micro-batches lie.
+        months: how many.
     """
 
     spark: SparkSession
     visits: int
     latest: timedelta = LATEST
+    months: int = 1
 
     @property
     def visitors(self) -> int:
         """How many there are."""
-        return self.visits // VISITS
+        return self.visits // self.months // VISITS
 
     def events(self) -> DataFrame:
         """silver.events: a page view a visit, and orders ten minutes after it."""
         number = F.col("id")
-        seconds = (number * int(MONTH.total_seconds()) / self.visits).cast("bigint")
-        at = F.timestamp_seconds(seconds + int((END - MONTH).timestamp()))
+        span = self.months * MONTH
+        seconds = (number * int(span.total_seconds()) / self.visits).cast("bigint")
+        at = F.timestamp_seconds(seconds + int((END - span).timestamp()))
         visits = self.spark.range(self.visits).withColumn("at", at)
         orders = visits.where(number % _ORDERS == 0).withColumn(
             "at", F.col("at") + F.lit(timedelta(minutes=10))

@@ -71,6 +71,12 @@ def computed(suite: Suite | None) -> dict[str, Column]:
     return {name: F.expr(sql) for name, sql in suite.columns.items()} if suite else {}
 
 
+def hours_to_compare(before: datetime, now: datetime) -> tuple[datetime, datetime] | None:
+    """Start and end of the whole hours that the watermark has passed; None if there is none."""
+    low, high = max(_hour_of(before), _hour_of(now) - LONGEST), _hour_of(now)
+    return None if low >= high or low <= EPOCH + DAY else (low, high)
+
+
 def compare_hours(lake: Lakehouse, before: datetime, now: datetime) -> DataFrame | None:
     """Whole hours that the watermark has passed, each against the same hour of the day before.
 
@@ -83,9 +89,10 @@ def compare_hours(lake: Lakehouse, before: datetime, now: datetime) -> DataFrame
         hour, events, events_before, and `volume`, the one as a share of the other: a row for each hour that
         had events the day before. None if no hour has become complete.
     """
-    low, high = max(_hour_of(before), _hour_of(now) - LONGEST), _hour_of(now)
-    if low >= high or low <= EPOCH + DAY:
+    span = hours_to_compare(before, now)
+    if span is None:
         return None
+    low, high = span
     at = F.col("event_time")
     spans = [(low - by, high - by) for by in (timedelta(0), DAY)]
     inside = [(at >= F.lit(start)) & (at < F.lit(end)) for start, end in spans]

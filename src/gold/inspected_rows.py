@@ -1,22 +1,29 @@
 """What silver has newly taken in, few rows of it, as DuckDB queries that expectations look at."""
 
+from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 
-from gold.audited import RECORDS
+from gold.audited import DAY, HOUR, RECORDS, hours_to_compare
 from lakehouse.contracts import TABLES
-from lakehouse.contracts.silver import IMPRESSIONS, REJECTED_EVENTS
+from lakehouse.contracts.silver import EVENTS, IMPRESSIONS, REJECTED_EVENTS
 from lakehouse.duckdb_sql import connect, requoted
 from lakehouse.expectations.conditions import COLUMN_SET
 from lakehouse.expectations.declared import Suite
 from lakehouse.expectations.measuring import IS_RECORD, SOURCE
 from lakehouse.instants import LAST, to_micros
 from lakehouse.lookup import Lookup
+from lakehouse.rows import local_rows
 from lakehouse.tables import Lakehouse
 from lakehouse.time_pruner import TimePruner
+
+_MICROSECOND = timedelta(microseconds=1)
+_PLAIN = pa.timestamp("us")
+_HOURS = [pa.field("hour", _PLAIN), pa.field("events", pa.int64()), pa.field("events_before", pa.int64())]
+_HOUR, _DAY = HOUR // _MICROSECOND, DAY // _MICROSECOND
 
 
 class InspectedRows:
@@ -52,6 +59,23 @@ class InspectedRows:
         rows = self._rows(IMPRESSIONS.name, later, "event_time")
         return f"SELECT *{self._computed(IMPRESSIONS.name)} FROM {rows}"
 
+    def hours(self, before: datetime, now: datetime) -> str | None:
+        """The query of `gold.audited.compare_hours`; None if no hour has become complete."""
+        span = hours_to_compare(before, now)
+        if span is None:
+            return None
+        low, high = map(to_micros, span)
+        near = TimePruner.of_spans([(low - _DAY, high - 1 - _DAY), (low, high - 1)])
+        times = self._lake.find(EVENTS.name, Lookup(("event_time",), near, "event_time"))["event_time"]
+        counts = Counter((times.cast(pa.int64()).to_numpy() // _HOUR * _HOUR).tolist())
+        rows = [(at, counts[at], counts[at - _DAY]) for at in range(low, high, _HOUR) if counts[at - _DAY]]
+        fields = [
+            pa.field("hour", _PLAIN),
+            *(pa.field(name, pa.int64()) for name in ("events", "events_before")),
+        ]
+        self.connection.register("hours", local_rows(fields, rows))
+        return "SELECT *, events / events_before AS volume FROM hours"
+
     def _computed(self, name: str) -> str:
         suite = self._suites.get(name)
         columns = {**(suite.columns if suite else {}), SOURCE: f"'{name}'"}
@@ -72,6 +96,3 @@ def _texts_of(suites: Mapping[str, Suite]) -> str:
     """All that the queries are made of: columns that are not named in it are not read."""
     about = [each for suite in suites.values() for each in suite.expectations if each.kind != COLUMN_SET]
     return repr((about, [suite.columns for suite in suites.values()], "topic"))
-
-
-_PLAIN = pa.timestamp("us")

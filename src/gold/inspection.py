@@ -89,22 +89,33 @@ class Inspection:
         marks = [entry.watermark for entry in done if entry.watermark]
         before = (last.watermark if last else None) or EPOCH
         arrived = {"records": sum(entry.input_rows - entry.heartbeats - entry.erased for entry in done)}
-        hours = self._of_hours(before, max(marks)) if marks else {}
+        hours = (before, max(marks)) if marks else None
         if lake.local.is_possible:
-            counts = self._count_here(_in_parts(after, upto, done), before, arrived)
+            counts = self._count_here(_in_parts(after, upto, done), before, arrived, hours)
         else:
-            counts = self._count_in_spark(after, upto, before, arrived)
-        return {**self._of_schemas(), **counts, **hours}
+            counts = self._count_in_spark(after, upto, before, arrived, hours)
+        return {**self._of_schemas(), **counts}
 
     def _count_here(
-        self, parts: Iterable[tuple[datetime, datetime]], before: datetime, arrived: Mapping[str, int]
+        self,
+        parts: Iterable[tuple[datetime, datetime]],
+        before: datetime,
+        arrived: Mapping[str, int],
+        hours: tuple[datetime, datetime] | None,
     ) -> Counts:
         rows = InspectedRows(self._run.lake, self._suites)
         records = self._records.count_in(rows.connection, (rows.records(*part) for part in parts), arrived)
-        return {**records, **self._impressions.count_in(rows.connection, [rows.impressions(before)])}
+        impressions = self._impressions.count_in(rows.connection, [rows.impressions(before)])
+        query = rows.hours(*hours) if hours else None
+        return {**records, **impressions, **(self._hours.count_in(rows.connection, [query]) if query else {})}
 
     def _count_in_spark(
-        self, after: datetime, upto: datetime, before: datetime, arrived: Mapping[str, int]
+        self,
+        after: datetime,
+        upto: datetime,
+        before: datetime,
+        arrived: Mapping[str, int],
+        hours: tuple[datetime, datetime] | None,
     ) -> Counts:
         lake, seen, suite = self._run.lake, IMPRESSIONS.name, self._suites.get(IMPRESSIONS.name)
         records = take_records(lake, after, upto, self._suites)
@@ -114,11 +125,9 @@ class Inspection:
             lambda: self._impressions.count(impressions),
         ]
         of_records, of_impressions = side_by_side(tasks)
-        return {**of_records, **of_impressions}
-
-    def _of_hours(self, after: datetime, upto: datetime) -> Counts:
-        hours = compare_hours(self._run.lake, after, upto)
-        return {} if hours is None else self._hours.count(hours)
+        compared = compare_hours(lake, *hours) if hours else None
+        of_hours = {} if compared is None else self._hours.count(compared)
+        return {**of_records, **of_impressions, **of_hours}
 
     def _of_schemas(self) -> dict[str, tuple[int, int]]:
         there: Mapping[str, list[str]] = columns_of(self._run.lake, {each.table for each in self._schemas})
