@@ -4,7 +4,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from statistics import median
 
@@ -23,6 +23,7 @@ from lakehouse.job import Run
 from lakehouse.ledger import Entry, Ledger
 from lakehouse.rebuilding import rebuild_job
 from lakehouse.settings import Settings
+from silver.repair import Repair
 
 MOST = 1.3
 UNIT = 312_500
@@ -78,10 +79,8 @@ class Bench:
 
     def _publish(self, run: Run, process: Publish, history: History, number: int) -> float:
         events = history.batch(number)
-        late = F.col("event_time") < F.lit(END)
         run.lake.append(EVENTS.name, events)
-        run.lake.append(SESSIONS.name, sessions_of(events.where(~late), is_open=True))
-        run.lake.append(SESSIONS.name, sessions_of(events.where(late), is_open=False))
+        run.lake.append(SESSIONS.name, sessions_of(events.where("NOT is_late"), is_open=True))
         batch = Batch(
             id=number,
             after=stamp_of(number - 1),
@@ -89,6 +88,7 @@ class Bench:
             rows=BATCH,
             upstream_watermark=END + (number - 1) * timedelta(minutes=40),
         )
+        Repair(replace(run, job="repair"))(batch)
         before = run.lake.read(CONVERSIONS.name).count()
         run.prepare_for(BATCH, history.visits)
         started = time.monotonic()

@@ -87,7 +87,8 @@ class History:
             .alias(name)
             for name in dict.fromkeys((*_PAGE, *_ORDER))
         ]
-        rows = self.spark.range(BATCH).select(_uid(f"b{number}-", event), visitor, at.alias("at"), *either)
+        columns = (_uid(f"b{number}-", event), visitor, at.alias("at"), late.alias("is_late"), *either)
+        rows = self.spark.range(BATCH).select(*columns)
         return _complete(rows, stamp_of(number))
 
 

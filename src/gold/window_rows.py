@@ -70,7 +70,7 @@ def fold_table_changes(groups: GroupedRows) -> Iterator[pa.RecordBatch]:
     """Rows of gold.traffic_changes of one sequence, by window_start, to `TABLE_CHANGES`."""
     found: list[tuple[Any, ...]] = []
     compare = RowDiff(TRAFFIC).compare
-    for changes in groups.rows("change", _fields).values():
+    for changes in groups.rows("change", tuple).values():
         before, after = ([row[:-1] for row in changes if row[-1] == side] for side in (RETRACT, REPLACE))
         found += as_tuples(compare(before, after))
     yield _batch(found, TABLE_CHANGES)
@@ -78,10 +78,6 @@ def fold_table_changes(groups: GroupedRows) -> Iterator[pa.RecordBatch]:
 
 def _difference(*fields: Any) -> tuple[WindowKey, Sequence[Any]]:
     return WindowKey(*fields[:4]), fields[4:]
-
-
-def _fields(*fields: Any) -> tuple[Any, ...]:
-    return fields
 
 
 def _batch(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from lakehouse.arrow_frames import transpose
+from lakehouse.arrow_frames import make_rows, struct_values, transpose
 from lakehouse.arrow_times import in_micros
 from lakehouse.frames import settle
 from lakehouse.garbage import expect_many_rows
@@ -55,8 +55,8 @@ class GroupedRows:
         names = [name for name in table.column_names if name != KEY]
         columns = [_values(table[name], nested.get(name)) for name in names]
         found: dict[Any, list[Any]] = defaultdict(list)
-        for key, values in zip(table[KEY].to_pylist(), zip(*columns, strict=True), strict=True):
-            found[key].append(make(*values))
+        for key, row in zip(table[KEY].to_pylist(), make_rows(columns, make), strict=True):
+            found[key].append(row)
         return found
 
 
@@ -128,9 +128,7 @@ def _of_kind(rows: pa.Table, kind: str) -> pa.Table:
 
 
 def _values(array: pa.ChunkedArray, make: Callable[..., Any] | None) -> list[Any]:
-    if make is None:
-        return list(array.to_pylist())
-    return [None if value is None else make(**value) for value in array.to_pylist()]
+    return array.to_pylist() if make is None else struct_values(array, make)
 
 
 def batch_of_kind(schema: pa.Schema, kind: str, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:

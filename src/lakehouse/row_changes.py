@@ -1,6 +1,7 @@
 """Changes of rows: what is to be written for a table to hold other rows than it does."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from lakehouse.contracts import Table
@@ -31,7 +32,7 @@ class RowDiff:
 
     def __init__(self, table: Table) -> None:
         columns = table.column_names
-        self._key = [columns.index(name) for name in table.key]
+        self._key_of: Callable[[Row], Any] = itemgetter(*(columns.index(name) for name in table.key))
         self._time = columns.index(str(table.event_time))
 
     def compare(self, before: Iterable[Row], after: Iterable[Row]) -> list[RowChange]:
@@ -43,6 +44,3 @@ class RowDiff:
             if was != row:
                 found.append(RowChange(row, False, None if was is None else was[self._time]))
         return found + [RowChange(row, True, row[self._time]) for row in old.values()]
-
-    def _key_of(self, row: Row) -> Row:
-        return tuple(row[place] for place in self._key)

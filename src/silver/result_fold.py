@@ -80,7 +80,7 @@ class _ResultFold:
         self._watermark = watermark
 
     def __call__(self, groups: GroupedRows) -> Iterator[pa.RecordBatch]:
-        spans = groups.rows("span", _fields)
+        spans = groups.rows("span", tuple)
         events = groups.rows("event", _of_visitor)
         known = groups.rows("known", ShownResult)
         diff, changes = RowDiff(SEARCH_RESULTS), []
@@ -114,7 +114,3 @@ def of_results(events: Rows, names: Sequence[str]) -> Rows:
 
 def _of_visitor(visitor_id: str, *event: Any) -> tuple[str, SearchEvent]:
     return visitor_id, SearchEvent(*event)
-
-
-def _fields(*fields: Any) -> tuple[Any, ...]:
-    return fields

@@ -107,7 +107,7 @@ def all_identities(events: DataFrame) -> DataFrame:
     """
 
     def fold(groups: GroupedRows) -> Iterator[pa.RecordBatch]:
-        said = groups.rows("event", _fields)
+        said = groups.rows("event", tuple)
         rows = [identify_visitor(who, (each[1:] for each in theirs), None) for who, theirs in said.items()]
         yield _batch(IDENTITIES, [row for row in rows if row])
 
@@ -125,7 +125,7 @@ def all_bots(events: DataFrame, rules: BotRules) -> DataFrame:
 
     def fold(groups: GroupedRows) -> Iterator[pa.RecordBatch]:
         rows = []
-        for visitor, theirs in groups.rows("event", _fields).items():
+        for visitor, theirs in groups.rows("event", tuple).items():
             agents = [each[1:] for each in theirs]
             rows.append(find_bot(visitor, agents, [at for _, at in agents], None, rules))
         yield _batch(BOTS, [row for row in rows if row])
@@ -157,7 +157,3 @@ def _agents(rows: Iterable[tuple[Any, ...]]) -> dict[str, list[tuple[str | None,
     for visitor, agent, at in rows:
         found[visitor].append((agent, at))
     return dict(found)
-
-
-def _fields(*fields: Any) -> tuple[Any, ...]:
-    return fields

@@ -99,8 +99,8 @@ class _CreditFold:
     def __call__(self, groups: GroupedRows) -> Iterator[pa.RecordBatch]:
         goals = groups.rows("goal", Goal, visit=Visit)
         touches, pages = _touches_by_person(groups), groups.rows("page", PageView)
-        before = groups.rows("before", _row, visit=Visit)
-        credited, walked = (groups.rows(each.short_name, _row) for each in (ATTRIBUTION, TRAILS))
+        before = groups.rows("before", tuple, visit=Visit)
+        credited, walked = (groups.rows(each.short_name, tuple) for each in (ATTRIBUTION, TRAILS))
         conversions, attribution, trails = (_Portions(each.short_name) for each in TABLES)
         for group in groups.group_keys():
             visits = by_visitor(pages.get(group, ()))
@@ -160,10 +160,6 @@ def _stored_touch(person_id: str, *touch: Any) -> tuple[str, bool, Touch]:
 
 def _of_person(person_id: str, is_deleted: bool, *touch: Any) -> tuple[str, bool, Touch]:
     return person_id, is_deleted, Touch(*touch)
-
-
-def _row(*fields: Any) -> tuple[Any, ...]:
-    return fields
 
 
 def _unnamed(row: Any) -> Goal:

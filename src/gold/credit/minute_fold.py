@@ -124,10 +124,10 @@ class Cause:
 
 def _fold_minutes(groups: GroupedRows, cause: Cause) -> Iterator[pa.RecordBatch]:
     """The fold as workers run it: what is less what is stored, by cell, where that is anything."""
-    spans = groups.rows("span", _fields)
+    spans = groups.rows("span", tuple)
     now = groups.rows("now", VisitorMinute)
-    conversions = groups.rows("conversion", _fields)
-    stored = groups.rows("stored", _fields)
+    conversions = groups.rows("conversion", tuple)
+    stored = groups.rows("stored", tuple)
     rows: list[tuple[Any, ...]] = []
     for visitor in spans.keys() | stored.keys() | now.keys() | conversions.keys():
         cells: dict[Cell, list[Any]] = defaultdict(lambda: [0] * (len(MEASURES) - 1) + [_NONE])
@@ -161,7 +161,3 @@ def _subtract_stored(
 def _add(counts: list[Any], measures: Sequence[Any], sign: int) -> None:
     for place, measure in enumerate(measures):
         counts[place] += sign * measure
-
-
-def _fields(*fields: Any) -> tuple[Any, ...]:
-    return fields

@@ -110,11 +110,11 @@ class _VisitFold:
         self._rules = rules
 
     def __call__(self, groups: GroupedRows) -> Iterator[pa.RecordBatch]:
-        spans = groups.rows("span", _fields)
+        spans = groups.rows("span", tuple)
         sessions = groups.rows("session", Session)
         events, seen = groups.rows("event", Event), groups.rows("seen", Event)
-        behind = groups.rows("behind", _fields)
-        before = groups.rows("touch", _fields, impression=Impression, view=View)
+        behind = groups.rows("behind", tuple)
+        before = groups.rows("touch", tuple, impression=Impression, view=View)
         diff = RowDiff(TOUCHES)
         found: dict[str, list[tuple[Any, ...]]] = {field.name: [] for field in RESULT}
         for visitor in spans.keys() | before.keys():
@@ -147,10 +147,6 @@ def _within(events: Iterable[Event], behind: Iterable[Span], spans: list[Span]) 
         for event in events
         if is_within(event.event_time, before) and not is_within(event.event_time, spans)
     ]
-
-
-def _fields(*fields: Any) -> tuple[Any, ...]:
-    return fields
 
 
 def touch_changes(changes: pa.Table) -> list[tuple[Touch, bool]]:
