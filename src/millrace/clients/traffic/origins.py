@@ -38,9 +38,23 @@ _WEIGHTED = [
         ),
         6,
     ),
-    (Origin("https://www.google.com/", _utm("google", "cpc", "spring-sale", content="text-a"), "gclid"), 5),
+    (
+        Origin(
+            "https://www.google.com/",
+            _utm("google", "cpc", "spring-sale", term="garden bench", content="text-a"),
+            "gclid",
+        ),
+        5,
+    ),
     (Origin("https://www.google.com/", {}, "gclid"), 2),  # auto-tagged: a click id and no campaign
-    (Origin("https://www.bing.com/", _utm("bing", "cpc", "brand", content="text-b"), "msclkid"), 2),
+    (
+        Origin(
+            "https://www.bing.com/",
+            _utm("bing", "cpc", "brand", term="linen curtain", content="text-b"),
+            "msclkid",
+        ),
+        2,
+    ),
     (Origin("", _utm("newsletter", "email", "spring-sale", content="header")), 5),
     (Origin("https://mail.google.com/", _utm("newsletter", "email", "new-linen")), 2),
     (Origin("", _utm("crm", "email", "abandoned-cart")), 1),
@@ -51,6 +65,9 @@ _WEIGHTED = [
     (Origin("https://t.co/kq1x"), 1),
     (Origin("https://homestories.example/ten-quiet-lamps"), 2),
     (Origin("https://gardeners-forum.example/t/planters"), 1),
+    (Origin("https://chatgpt.com/"), 2),
+    (Origin("https://www.perplexity.ai/"), 1),
+    (Origin("https://homestories.example/podcast", _utm("homestories", "paid-audio", "lamp-week")), 1),
     (Origin("https://adnet.example/frame", _utm("adnet", "display", "spring-sale", content="300x250")), 2),
     (Origin("https://dealhunter.example/", _utm("dealhunter", "affiliate", "always-on")), 2),
 ]
