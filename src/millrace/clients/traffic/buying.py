@@ -1,15 +1,12 @@
-"""What follows a full basket: checkout, account, order, and rarely the money back."""
+"""What follows a full basket: checkout, account, order."""
 
-from random import Random
 from typing import Any
 
 from millrace.clients.traffic.catalogue import PRODUCTS
 from millrace.clients.traffic.rates import PER_EURO
+from millrace.clients.traffic.returns import returns_of
 from millrace.clients.traffic.step import Step
 from millrace.clients.traffic.visit import Visit
-from millrace.clients.traffic.visitors import Visitor
-
-_DAY = 86_400.0
 
 
 def sign_up(visit: Visit) -> None:
@@ -36,14 +33,14 @@ def log_in(visit: Visit) -> None:
         visit.identify(visit.visitor.user_id, {"logins": visit.rng.randrange(1, 40)})
 
 
-def check_out(visit: Visit) -> Step | None:
-    """Buy what is in the basket; the refund that follows one order in thirty, if any."""
+def check_out(visit: Visit) -> list[Step]:
+    """Buy what is in the basket; the refunds or cancellation that follow, if any."""
     rng = visit.rng
     visit.look_at("/basket", "Basket")
     visit.track("Cart Viewed", {"products": _lines(visit)})
     visit.think(10)
     if rng.random() < 0.28:
-        return None
+        return []
     visit.look_at("/checkout", "Checkout")
     visit.track("Checkout Started", {"value": _total(visit), "currency": visit.visitor.currency})
     visit.think(25)
@@ -51,11 +48,11 @@ def check_out(visit: Visit) -> Step | None:
         sign_up(visit)
     log_in(visit)
     if rng.random() < 0.15:
-        return None
+        return []
     order = _order(visit)
     visit.track("Order Completed", order)
     visit.look_at("/thank-you", "Thank you")
-    return _refund(visit.visitor, order, visit.now, rng) if rng.random() < 0.035 else None
+    return returns_of(visit.visitor, order, visit.now, rng)
 
 
 def impulse_buy(visit: Visit) -> None:
@@ -77,20 +74,6 @@ def _order(visit: Visit) -> dict[str, Any]:
     if visit.rng.random() < 0.1:  # some shops send money as text
         order["total"] = f"{total:.2f}"
     return order
-
-
-def _refund(visitor: Visitor, order: dict[str, Any], bought_at: float, rng: Random) -> Step:
-    """The shop's own server gives the money back, hours or days later."""
-    returned = {key: order[key] for key in ("order_id", "total", "currency")}
-    return Step(
-        visitor=visitor,
-        at=bought_at + rng.uniform(0.05, 2.0) * _DAY,
-        kind="track",
-        name="Order Refunded",
-        properties=returned,
-        user_id=visitor.user_id,
-        server=True,
-    )
 
 
 def _lines(visit: Visit) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ _MORE = 0.72
 
 
 def visit_shop(visitor: Visitor, at: float, rng: Random) -> list[Step]:
-    """A person's visit, and perhaps the refund long after it."""
+    """A person's visit, and what the shop gives back long after it, if anything."""
     visit = Visit(visitor, choose_origin(rng, visitor.last_seen is not None), at, rng)
     _land(visit)
     if rng.random() < 0.12:
@@ -27,9 +27,9 @@ def visit_shop(visitor: Visitor, at: float, rng: Random) -> list[Step]:
         sign_up(visit)
     if not visit.basket and rng.random() < 0.012:
         impulse_buy(visit)
-    refund = check_out(visit) if visit.basket and rng.random() < 0.25 else None
+    later = check_out(visit) if visit.basket and rng.random() < 0.25 else []
     visitor.last_seen = visit.now
-    return [*visit.steps, refund] if refund else visit.steps
+    return [*visit.steps, *later]
 
 
 def crawl(visitor: Visitor, at: float, rng: Random, pages: int, seconds_apart: float) -> list[Step]:

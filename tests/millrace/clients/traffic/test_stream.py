@@ -128,7 +128,7 @@ def test_a_shop_has_everything_a_shop_has():
         assert kinds[kind] > 500, kind
     for kind in ("Order Completed", "Signed Up", "identify", "screen"):
         assert kinds[kind] > 50, kind
-    for kind in ("Order Refunded", "group", "alias"):
+    for kind in ("Order Refunded", "Order Cancelled", "group", "alias"):
         assert kinds[kind] >= 1, kind
     orders = [m["properties"] for m in messages() if m.get("event") == "Order Completed"]
     assert {order["currency"] for order in orders} == {"EUR", "USD", "GBP"}
@@ -180,15 +180,16 @@ def test_promotions_are_clicked_again_within_ten_seconds():
 
 
 def test_people_come_back_and_some_have_two_devices():
+    """About three people of a hundred thousand events have two: in two samples, chance rarely leaves one."""
     days: dict[str, set[int]] = {}
     devices: dict[str, set[str]] = {}
-    for m in map(parsed, [record.value for record in generate(5, 100_000)]):
+    for m in (parsed(record.value) for seed in (4, 5) for record in generate(seed, 100_000)):
         if m and m.get("anonymousId"):
             days.setdefault(m["anonymousId"], set()).add(int(seconds(m["receivedAt"]) // 86_400))
             if m.get("userId"):
                 devices.setdefault(m["userId"], set()).add(m["anonymousId"])
-    assert sum(len(seen) > 1 for seen in days.values()) > 200
-    assert sum(len(seen) > 1 for seen in devices.values()) > 1
+    assert sum(len(seen) > 1 for seen in days.values()) > 400
+    assert sum(len(seen) > 1 for seen in devices.values()) > 2
 
 
 def test_campaigns_come_in_context_in_the_address_and_as_click_ids():
