@@ -102,6 +102,17 @@ COLUMNS: dict[str, dict[str, Type]] = {
         **_all(_TEXT, "query"),
         **_all(_COUNT, "searches clicked_searches"),
     },
+    "gold.result_performance": {
+        **_all(pl.Date, "day"),
+        **_all(_TEXT, "query"),
+        **_all(pl.Int32, "rank"),
+        **_all(_COUNT, "shown clicked"),
+    },
+    "gold.promotion_performance": {
+        **_all(pl.Date, "day"),
+        **_all(_TEXT, "promotion_id"),
+        **_all(_COUNT, "impressions clicks clicking_visitors converting_visitors"),
+    },
     "gold.funnel": {**_all(pl.Date, "day"), **_all(_TEXT, "step"), **_all(_COUNT, "visitors")},
     "gold.traffic": _WINDOWS,
     "gold.traffic_changes": {**_WINDOWS, **_all(_TEXT, "change"), **_all(_COUNT, "sequence")},

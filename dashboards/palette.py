@@ -12,6 +12,9 @@ CHANNELS = (
     "Display",
     "Affiliates",
     "Referral",
+    "AI Assistant",
+    "Paid Other",
+    "On-site",
 )
 
 
@@ -59,9 +62,12 @@ LIGHT = Palette(
         "#B7A100",
         "#E69F00",
         "#D55E00",
-        "#CC79A7",
+        "#8A1F77",
         "#56B4E9",
         "#4B3F8F",
+        "#C2304F",
+        "#65500F",
+        "#8B71E6",
     ),
 )
 DARK = Palette(
@@ -79,9 +85,12 @@ DARK = Palette(
         "#D9C92A",
         "#F2B134",
         "#F0883E",
-        "#D98CBA",
+        "#A92B8B",
         "#9AD4F7",
         "#9C8FE0",
+        "#DE3B61",
+        "#93612D",
+        "#6C61E6",
     ),
 )
 

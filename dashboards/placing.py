@@ -81,9 +81,9 @@ def choose_row(rows: pl.DataFrame, columns: Columns, name: str, height: int, hea
     return chosen[0] if chosen and chosen[0] < rows.height else None
 
 
-def fitting(rows: pl.DataFrame) -> int:
+def fitting(rows: pl.DataFrame, most: int = TABLE_HEIGHT) -> int:
     """The height that all rows take, within reason: for tables whose rows do not come and go."""
-    return min(_HEAD + _ROW * max(rows.height, 1), TABLE_HEIGHT)
+    return min(_HEAD + _ROW * max(rows.height, 1), most)
 
 
 def table_head(rows: pl.DataFrame, name: str, heading: str) -> None:

@@ -78,9 +78,12 @@ def _take_all(browser: Browser, home: Path, address: str, theme: str, views: Seq
 
 
 def _longest_journey(home: Path) -> str:
-    """The order with the most touches."""
+    """The order whose trail has the most kinds of steps; of these, the one with the most touches."""
     orders = pl.scan_delta(str(home / "warehouse/gold/conversions")).filter(goal="Order Completed")
-    found = orders.sort("touches", "conversion_id", descending=True).head(1).collect()
+    trails = pl.scan_delta(str(home / "warehouse/gold/trails"))
+    kinds = trails.group_by("conversion_id").agg(kinds=pl.col("kind").n_unique())
+    by = ("kinds", "touches", "conversion_id")
+    found = orders.join(kinds, on="conversion_id").sort(*by, descending=True).head(1).collect()
     return str(found["conversion_id"][0])
 
 

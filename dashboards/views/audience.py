@@ -6,17 +6,23 @@ import charts
 import page
 import placing
 import polars as pl
+import rank_chart
 import streamlit as st
-from figures import audience
+from figures import audience, results
 from placing import number_column, place_chart, place_table, share_column, text_column
 from reading.lake import Look
 from scope import Scope
+from wording import plain_text
 
 _TERMS = 14
+_NO_RESULTS = (
+    "No search on these days listed its results.\n"
+    "Missing: products in Products Searched, or Product List Viewed with its search_id or query."
+)
 
 
 def body(look: Look, scope: Scope) -> None:
-    """Sessions, the funnel, searches, entry and exit pages."""
+    """Sessions, the funnel, searches, their results by rank, entry and exit pages."""
     found = look.figure(audience.visits, scope)
     number, share = placing.locale().number, placing.locale().share
     count = found.sessions
@@ -63,6 +69,7 @@ def body(look: Look, scope: Scope) -> None:
         ),
         partial(place_chart, _outcomes(searched), terms, "No searches on these days.", charts.TALL),
     )
+    _ranks(look, scope)
     placing.side_by_side(
         partial(_pages, found.entries, "Entry pages", "entry-pages"),
         partial(_pages, found.exits, "Exit pages", "exit-pages"),
@@ -70,7 +77,7 @@ def body(look: Look, scope: Scope) -> None:
     )
     if found.cut:
         st.caption("More addresses than are read at once: choose a shorter period to have all of them.")
-    st.caption("Funnel and searches: whole days, all channels and campaigns.")
+    st.caption("Funnel, searches and results: whole days, all channels and campaigns.")
 
 
 def _shares(reached: pl.DataFrame) -> pl.DataFrame:
@@ -94,6 +101,43 @@ def _outcomes(searched: pl.DataFrame) -> pl.DataFrame:
         )
         for name, word, rank in parts
     )
+
+
+def _ranks(look: Look, scope: Scope) -> None:
+    """Click-through by rank of the results of all searches, or of those for the same words."""
+    query = st.selectbox(
+        "Results of searches for",
+        look.figure(results.shown_queries, scope),
+        index=None,
+        key="query",
+        bind="query-params",
+        format_func=plain_text,
+        placeholder="All",
+        width=260,
+    )
+    ranks = look.figure(results.by_rank, scope, query)
+    first = _rates(ranks.filter(pl.col("rank") <= rank_chart.RANKS))
+    columns = {
+        "rank": number_column("Rank", meaning="Place in the list of results, from 1"),
+        "shown": number_column("Shown", meaning="Results shown there"),
+        "clicked": number_column("Clicked", meaning="Of these, results that were clicked"),
+        "click_through": share_column("Click-through rate", "Clicked, of those shown"),
+    }
+    placing.side_by_side(
+        partial(place_chart, first, rank_chart.click_through, _NO_RESULTS, charts.TALL),
+        partial(place_table, ranks, columns, "ranks", charts.TALL, "Results by rank"),
+        widths=(3, 2),
+    )
+
+
+def _rates(ranks: pl.DataFrame) -> pl.DataFrame:
+    """Each rank with its rate, and the counts behind it, in words."""
+    number, share = placing.locale().number, placing.locale().share
+    words = [
+        f"{share(rate)} of {number(shown)}"
+        for rate, shown in ranks.select("click_through", "shown").iter_rows()
+    ]
+    return ranks.with_columns(pl.Series("words", words, pl.String))
 
 
 def _pages(rows: pl.DataFrame, heading: str, name: str) -> None:

@@ -12,16 +12,25 @@ import streamlit as st
 import time_charts
 from figures import attribution
 from figures.campaigns import MEASURES, campaigns
+from figures.promotions import promotions
 from placing import number_column, place_chart, place_table, share_column, text_column
 from reading.lake import Look
 from scope import MODELS, Scope
 
+_NO_PROMOTIONS = (
+    "No promotion was seen or clicked on these days.\n"
+    "Missing: Promotion Viewed and Promotion Clicked with a promotion_id."
+)
 _LINES = 5
 _BARS = 9
+_CLICKED_AS = (
+    "on-site: a promotion of the site itself, which earns no credit unless conf/rules.yml says so. "
+    "campaign: clicks with a campaign of their own, or on another host."
+)
 
 
 def body(look: Look, scope: Scope) -> None:
-    """Totals, the dearest campaigns, their days, and credit by any of their fields."""
+    """Totals, the dearest campaigns, their days, promotions, and credit by any field of a campaign."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         model = st.selectbox("Model", MODELS, 3, key="model", bind="query-params", width=190)
         measure = st.selectbox(
@@ -64,6 +73,7 @@ def body(look: Look, scope: Scope) -> None:
         widths=(2, 3),
     )
     _table(total)
+    _promotions(look, scope)
     _credit(look, scope, model, by)
     first, last = scope.period.days
     st.caption(f"Whole days, {first:%-d %b %Y} to {last:%-d %b %Y}, in the time zone {scope.period.zone}.")
@@ -99,6 +109,26 @@ def _table(total: pl.DataFrame) -> None:
         "per_visit": number_column(f"{sources.CURRENCY} per visit", 2),
     }
     place_table(total, columns, "campaigns", heading="All campaigns", height=charts.TALL)
+
+
+def _promotions(look: Look, scope: Scope) -> None:
+    """What was shown on pages, clicked, and ordered after; promotions of the site itself are marked."""
+    rows = look.figure(promotions, scope)
+    if rows.is_empty():
+        placing.say_nothing(_NO_PROMOTIONS, placing.TABLE_HEIGHT)
+        return
+    columns = {
+        "promotion": text_column("Promotion", 190),
+        "clicked_as": text_column("Clicked as", 150, _CLICKED_AS),
+        "impressions": number_column("Impressions"),
+        "clicks": number_column("Clicks", meaning="Repeats within ten seconds left out"),
+        "on_site": number_column("Of these, on-site", meaning="On a promotion of the site itself"),
+        "click_through": share_column("CTR", "Counted clicks per impression"),
+        "clicking_visitors": number_column("Visitors who clicked", meaning="Of each day, summed"),
+        "converting_visitors": number_column("Of these, ordered", meaning="Within 24 hours after a click"),
+        "converting": share_column("Ordered", "Of the visitors who clicked"),
+    }
+    place_table(rows, columns, "promotions", heading="Promotions", height=placing.fitting(rows))
 
 
 def _credit(look: Look, scope: Scope, model: str, by: str) -> None:

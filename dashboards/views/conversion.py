@@ -16,6 +16,7 @@ from trail_words import in_words
 from wording import plain_text, utc
 
 _KEY = "conversion"
+_TRAIL = 740  # pixels: twenty steps
 _CHOSEN = "chosen-conversion"  # in the list, to be asked for next
 
 
@@ -156,33 +157,20 @@ def _credits(told: Story) -> None:
 def _trail(told: Story) -> None:
     columns = {
         "step": number_column("#", width=40),
-        "kind": text_column("Step", 90),
-        "words": text_column("What it was", 240),
+        "kind": text_column("Step", 85),
+        "words": text_column("What it was", 245),
+        "matched_on": text_column("Matched on", 85, "What ties it to the rest of the trail"),
         "at": time_column("When (UTC)"),
-        "address": text_column("Address", 360),
-        "promotion_id": text_column("Promotion", 140),
-        "matched_on": text_column("Matched on", 100),
+        "url": text_column("Address", 225),
+        "referrer": text_column("Page before", 150),
+        "promotion_id": text_column("Promotion", 100),
     }
-    rows = [
-        {
-            **step,
-            "words": in_words(step["kind"], step["matched_on"]),
-            "address": step["url"] or step["referrer"],
-        }
-        for step in told.trail
-    ]
-    schema = {
-        "step": pl.Int64,
-        "kind": pl.String,
-        "words": pl.String,
-        "at": pl.Datetime("us", "UTC"),
-        "address": pl.String,
-        "promotion_id": pl.String,
-        "matched_on": pl.String,
-    }
-    frame = pl.DataFrame(rows, schema)
+    times = {"step": pl.Int64, "at": pl.Datetime("us", "UTC")}
+    rows = [{**step, "words": in_words(step["kind"], step["matched_on"])} for step in told.trail]
+    frame = pl.DataFrame(rows, {name: times.get(name, pl.String) for name in (*columns, "event_id")})
+    frame = frame.with_columns(pl.col("kind").str.replace_all("_", " "))
     heading = "Trail: how it came about, as far as it is known"
-    place_table(frame, columns, "trail", heading=heading, height=placing.fitting(frame))
+    place_table(frame, columns, "trail", heading=heading, height=placing.fitting(frame, _TRAIL))
 
 
 def _arithmetic(told: Story) -> None:

@@ -94,7 +94,7 @@ def test_credit_by_a_field_of_the_campaign(by: str, open_page: Any, shop_home: P
     page = open_page(shop_home, "attribution", period="All", by=by)
     assert page.dataframe[0].value.set_index("label").to_dict("index") == expected
     page = open_page(shop_home, "campaigns", period="All", by=by, model="time_decay")
-    shown = page.dataframe[1].value.set_index("label")["reporting_value"].to_dict()
+    shown = page.dataframe[2].value.set_index("label")["reporting_value"].to_dict()
     assert shown == {label: of["time_decay"] for label, of in expected.items()}
 
 
@@ -110,8 +110,14 @@ def test_a_conversion(open_page: Any, shop_home: Path, sql: Any) -> None:
     shown = {(m, row["position"]): row[m] for row in credit.to_dict("records") for m in credit if m in MODELS}
     assert shown == pytest.approx({(model, position): share for model, position, share in rows})
     assert "Credits of each model sum to 1." in said(page)
-    steps = sql(f"SELECT kind FROM gold.trails WHERE conversion_id = '{wanted}' ORDER BY step")
-    assert list(trail["kind"]) == [kind for (kind,) in steps]
+    steps = sql(
+        "SELECT step, replace(kind, '_', ' '), matched_on, url, referrer, promotion_id FROM gold.trails"
+        f" WHERE conversion_id = '{wanted}' ORDER BY step"
+    )
+    columns = ["step", "kind", "matched_on", "url", "referrer", "promotion_id"]
+    assert [
+        tuple(each) for each in trail[columns].astype(object).where(trail[columns].notna(), None).to_numpy()
+    ] == steps
     ((worth,),) = sql(f"SELECT reporting_value FROM gold.conversions WHERE conversion_id = '{wanted}'")
     assert len(arithmetic) == len(MODELS)
     assert [round(table["value"].sum(), 4) for table in arithmetic] == [float(worth)] * len(MODELS)
@@ -192,7 +198,7 @@ def test_audience(open_page: Any, shop_home: Path, sql: Any) -> None:
     ((sessions, views),) = sql(f"SELECT count(*), sum(page_views) {people}")
     assert number(metrics(page)["Sessions"]) == sessions
     assert number(metrics(page)["Pages each"]) == round(views / sessions, 1)
-    entries, exits, terms = (element.value for element in page.dataframe)
+    _, entries, exits, terms = (element.value for element in page.dataframe)
     for shown, column in ((entries, "entry_url"), (exits, "exit_url")):
         address = f"coalesce(regexp_replace({column}, '(^https?://)|([?#].*$)', '', 'g'), 'unknown')"
         query = f"SELECT {address}, count(*) {people} GROUP BY 1"
