@@ -3,6 +3,7 @@
 What comes from an event is shown by these only, which take it as text; never as markdown.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 
@@ -18,6 +19,7 @@ Columns = Mapping[str, str | ColumnConfig]  # heading, or more, by column
 
 TABLE_HEIGHT = 320  # pixels
 _HEAD, _ROW = 36, 35  # pixels of a table's head and of a row
+_TRACE = 1e-14  # of a number: more than it lacks as a binary fraction
 _FORMULA = r"^[=+\-@\t\r]"  # what a spreadsheet would work out
 
 
@@ -174,7 +176,21 @@ def _shown(rows: pl.DataFrame, columns: Columns) -> pl.DataFrame:
     kept = rows.select([name for name in columns if name in rows.columns])
     text = [plain(name).alias(name) for name, kind in kept.schema.items() if kind == pl.String]
     money = [pl.col(name).cast(pl.Float64) for name, kind in kept.schema.items() if kind.is_decimal()]
-    return kept.with_columns(*text, *money)
+    numbers = kept.with_columns(*text, *money)
+    return numbers.with_columns(
+        _rounded(name, columns[name]) for name, kind in numbers.schema.items() if kind.is_float()
+    )
+
+
+def _rounded(name: str, column: str | ColumnConfig) -> pl.Expr:
+    """Numbers with the decimals of their column: a table cuts off what is behind them.
+
+    They are a trace further from zero, so that it does not cut the last one of 0.289 off as well.
+    """
+    step = None if isinstance(column, str) else (column.get("type_config") or {}).get("step")  # type: ignore[attr-defined]
+    if not step:
+        return pl.col(name)
+    return pl.col(name).round(round(-math.log10(step))) * (1 + _TRACE)
 
 
 def side_by_side(*parts: Callable[[], None], widths: tuple[int, ...] = ()) -> None:

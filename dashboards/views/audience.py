@@ -15,6 +15,7 @@ from scope import Scope
 from wording import plain_text
 
 _TERMS = 14
+_TABLE = 386  # pixels: ten ranks
 _NO_RESULTS = (
     "No search on these days listed its results.\n"
     "Missing: products in Products Searched, or Product List Viewed with its search_id or query."
@@ -125,7 +126,7 @@ def _ranks(look: Look, scope: Scope) -> None:
     }
     placing.side_by_side(
         partial(place_chart, first, rank_chart.click_through, _NO_RESULTS, charts.TALL),
-        partial(place_table, ranks, columns, "ranks", charts.TALL, "Results by rank"),
+        partial(place_table, ranks, columns, "ranks", placing.fitting(ranks, _TABLE), "Results by rank"),
         widths=(3, 2),
     )
 

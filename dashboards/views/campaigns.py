@@ -118,7 +118,7 @@ def _promotions(look: Look, scope: Scope) -> None:
         placing.say_nothing(_NO_PROMOTIONS, placing.TABLE_HEIGHT)
         return
     columns = {
-        "promotion": text_column("Promotion", 190),
+        "promotion": text_column("Promotion", 150),
         "clicked_as": text_column("Clicked as", 150, _CLICKED_AS),
         "impressions": number_column("Impressions"),
         "clicks": number_column("Clicks", meaning="Repeats within ten seconds left out"),
@@ -126,7 +126,7 @@ def _promotions(look: Look, scope: Scope) -> None:
         "click_through": share_column("CTR", "Counted clicks per impression"),
         "clicking_visitors": number_column("Visitors who clicked", meaning="Of each day, summed"),
         "converting_visitors": number_column("Of these, ordered", meaning="Within 24 hours after a click"),
-        "converting": share_column("Ordered", "Of the visitors who clicked"),
+        "converting": share_column("Share who ordered", "Of the visitors who clicked"),
     }
     place_table(rows, columns, "promotions", heading="Promotions", height=placing.fitting(rows))
 

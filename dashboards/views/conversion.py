@@ -157,18 +157,20 @@ def _credits(told: Story) -> None:
 def _trail(told: Story) -> None:
     columns = {
         "step": number_column("#", width=40),
-        "kind": text_column("Step", 85),
-        "words": text_column("What it was", 245),
+        "words": text_column("What it was", 205),
         "matched_on": text_column("Matched on", 85, "What ties it to the rest of the trail"),
         "at": time_column("When (UTC)"),
-        "url": text_column("Address", 225),
-        "referrer": text_column("Page before", 150),
-        "promotion_id": text_column("Promotion", 100),
+        "address": text_column("Address", 290),
+        "page_before": text_column("Page before", 225),
+        "promotion_id": text_column("Promotion", 95),
     }
-    times = {"step": pl.Int64, "at": pl.Datetime("us", "UTC")}
+    texts = ("words", "kind", "matched_on", "promotion_id", "url", "referrer", "event_id")
+    schema = {"step": pl.Int64, "at": pl.Datetime("us", "UTC"), **dict.fromkeys(texts, pl.String)}
     rows = [{**step, "words": in_words(step["kind"], step["matched_on"])} for step in told.trail]
-    frame = pl.DataFrame(rows, {name: times.get(name, pl.String) for name in (*columns, "event_id")})
-    frame = frame.with_columns(pl.col("kind").str.replace_all("_", " "))
+    frame = pl.DataFrame(rows, schema).with_columns(
+        pl.col(name).str.replace(r"^https?://", "").alias(short)
+        for name, short in (("url", "address"), ("referrer", "page_before"))
+    )
     heading = "Trail: how it came about, as far as it is known"
     place_table(frame, columns, "trail", heading=heading, height=placing.fitting(frame, _TRAIL))
 

@@ -9,7 +9,7 @@ from palette import CHANNELS, DARK, LIGHT, Palette
 from folds.visitors.promotions import ON_SITE
 from lakehouse.settings import bundle_root
 
-THEMES = {"light": (LIGHT, "#FFFFFF"), "dark": (DARK, "#0E1117")}  # with Streamlit's background
+THEMES = {"light": (LIGHT, "#FFFFFF"), "dark": (DARK, "#171614")}  # with Streamlit's background
 Colour = tuple[float, float, float]
 
 # Machado, Oliveira, Fernandes 2009, severity 1; on linear light.

@@ -1,15 +1,13 @@
-"""Results by rank, promotions, and trails on pages, over a shop and over rows made by hand."""
+"""Results by rank and promotions on their pages, over a shop and over rows made by hand."""
 
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
-from trail_words import WORDS
 
 from kit.shop_warehouse import Shop
 from kit.shown import chart_rows, said
-from kit.warehouse_builder import build_warehouse, replace_rows
+from kit.warehouse_builder import build_warehouse
 
 PEOPLE = "visitor_id NOT IN (SELECT visitor_id FROM silver.bots)"
 RANKS = 2  # place of the chart on its page
@@ -31,7 +29,7 @@ def test_click_through_by_rank(query: str | None, open_page: Any, shop_home: Pat
     assert len(counted) > 5
     assert sum(clicked for *_, clicked in counted) > 5
     assert table(page, 0) == [
-        (rank, shown, clicked, pytest.approx(clicked / shown)) for rank, shown, clicked in counted
+        (rank, shown, clicked, pytest.approx(clicked / shown, abs=0.0005)) for rank, shown, clicked in counted
     ]
     rates = {str(rank): pytest.approx(clicked / shown) for rank, shown, clicked in counted}
     assert chart_rows(page, RANKS, "rank", "click_through") == rates
@@ -99,8 +97,20 @@ def test_promotions(campaign: str, open_page: Any, shop_home: Path, sql: Any) ->
     for promotion in sorted(seen, key=lambda each: (-seen[each], -clicked[each][0], each)):
         (clicks, on_site), (clicking, converting) = clicked[promotion], visitors[promotion]
         word = "on-site" if on_site == clicks else "on-site and campaign" if on_site else "campaign"
-        rates = pytest.approx(clicks / seen[promotion]), pytest.approx(converting / clicking)
-        row = (promotion, word, seen[promotion], clicks, on_site, rates[0], clicking, converting, rates[1])
+        click_through, ordered = (
+            pytest.approx(share, abs=0.0005) for share in (clicks / seen[promotion], converting / clicking)
+        )
+        row = (
+            promotion,
+            word,
+            seen[promotion],
+            clicks,
+            on_site,
+            click_through,
+            clicking,
+            converting,
+            ordered,
+        )
         if campaign in ("", promotion):
             expected.append(row)
     assert table(page, 1) == expected
@@ -123,50 +133,3 @@ def test_pages_say_which_event_is_missing(open_page: Any, shop: Shop, tmp_path: 
     build_warehouse(tmp_path, {**shop.tables, **none})
     assert "Missing: products in Products Searched" in said(open_page(tmp_path, "audience", period="All"))
     assert "Missing: Promotion Viewed" in said(open_page(tmp_path, "campaigns", period="All"))
-
-
-def test_a_trail_shows_every_kind_of_step_and_what_it_was_matched_on(
-    open_page: Any, shop: Shop, tmp_path: Path
-) -> None:
-    conversion = next(row for row in shop.tables["gold.conversions"] if row["goal"] == "Order Completed")
-    start = datetime(2026, 3, 20, tzinfo=timezone.utc)
-    steps = [
-        {
-            "conversion_id": conversion["conversion_id"],
-            "converted_at": conversion["converted_at"],
-            "step": step,
-            "kind": kind,
-            "matched_on": matched_on,
-            "event_id": f"e{step}",
-            "at": start + timedelta(minutes=step),
-            "url": f"https://shop.example/{step}",
-            "referrer": f"https://shop.example/{step - 1}",
-            "promotion_id": "lamp-week" if kind in ("impression", "view", "click") else None,
-        }
-        for step, (kind, matched_on) in enumerate(WORDS, 1)
-    ]
-    build_warehouse(tmp_path, shop.tables)
-    replace_rows(tmp_path, "gold.trails", steps)
-    page = open_page(tmp_path, "conversion", conversion=conversion["conversion_id"])
-    shown = page.dataframe[len(page.dataframe) - 1].value
-    assert list(shown["words"]) == list(WORDS.values())
-    assert list(shown["matched_on"].fillna("")) == [matched_on or "" for _, matched_on in WORDS]
-    assert list(shown["kind"]) == [kind.replace("_", " ") for kind, _ in WORDS]
-    assert list(shown["url"]) == [step["url"] for step in steps]
-    assert list(shown["referrer"]) == [step["referrer"] for step in steps]
-
-
-def test_parts_of_a_refund_and_a_cancellation_are_conversions_of_their_order(
-    open_page: Any, shop: Shop, shop_home: Path, sql: Any
-) -> None:
-    refunded = sql(
-        "SELECT order_id, count(*) FROM gold.conversions WHERE goal = 'Order Refunded'"
-        " GROUP BY 1 HAVING count(*) > 1"
-    )
-    cancelled = sql("SELECT conversion_id FROM gold.conversions WHERE goal = 'Order Cancelled'")
-    assert refunded, "the sample has no order with several refunds"
-    assert cancelled, "the sample has no cancelled order"
-    page = open_page(shop_home, "conversion", conversion=refunded[0][0])
-    assert len(page.selectbox[0].options) == 1 + refunded[0][1]
-    page = open_page(shop_home, "conversion", conversion=cancelled[0][0])
-    assert "takes back from the touches of its order" in said(page)
