@@ -157,22 +157,28 @@ def _credits(told: Story) -> None:
 def _trail(told: Story) -> None:
     columns = {
         "step": number_column("#", width=40),
-        "words": text_column("What it was", 205),
+        "words": text_column("What it was", 330),
         "matched_on": text_column("Matched on", 85, "What ties it to the rest of the trail"),
         "at": time_column("When (UTC)"),
-        "address": text_column("Address", 290),
-        "page_before": text_column("Page before", 225),
+        "address": text_column("Address", 250),
+        "page_before": text_column("Page before", 140),
         "promotion_id": text_column("Promotion", 95),
     }
     texts = ("words", "kind", "matched_on", "promotion_id", "url", "referrer", "event_id")
     schema = {"step": pl.Int64, "at": pl.Datetime("us", "UTC"), **dict.fromkeys(texts, pl.String)}
     rows = [{**step, "words": in_words(step["kind"], step["matched_on"])} for step in told.trail]
-    frame = pl.DataFrame(rows, schema).with_columns(
-        pl.col(name).str.replace(r"^https?://", "").alias(short)
-        for name, short in (("url", "address"), ("referrer", "page_before"))
-    )
+    frame = pl.DataFrame(rows, schema).with_columns(*_short_addresses())
     heading = "Trail: how it came about, as far as it is known"
     place_table(frame, columns, "trail", heading=heading, height=placing.fitting(frame, _TRAIL))
+
+
+def _short_addresses() -> tuple[pl.Expr, pl.Expr]:
+    """address, page_before: without the scheme; a page before of the same host by its path alone."""
+    address, before = (pl.col(name).str.replace(r"^https?://", "") for name in ("url", "referrer"))
+    host = address.str.extract(r"^([^/?#]+)")
+    is_own = before.str.starts_with(pl.format("{}/", host)).fill_null(value=False)
+    short = pl.when(is_own).then(before.str.strip_prefix(host)).otherwise(before)
+    return address.alias("address"), short.alias("page_before")
 
 
 def _arithmetic(told: Story) -> None:
