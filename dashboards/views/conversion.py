@@ -157,12 +157,12 @@ def _credits(told: Story) -> None:
 def _trail(told: Story) -> None:
     columns = {
         "step": number_column("#", width=40),
-        "words": text_column("What it was", 330),
+        "words": text_column("What it was", 305),
         "matched_on": text_column("Matched on", 85, "What ties it to the rest of the trail"),
         "at": time_column("When (UTC)"),
         "address": text_column("Address", 250),
         "page_before": text_column("Page before", 140),
-        "promotion_id": text_column("Promotion", 95),
+        "promotion_id": text_column("Promotion", 120),
     }
     texts = ("words", "kind", "matched_on", "promotion_id", "url", "referrer", "event_id")
     schema = {"step": pl.Int64, "at": pl.Datetime("us", "UTC"), **dict.fromkeys(texts, pl.String)}
