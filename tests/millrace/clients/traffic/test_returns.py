@@ -83,9 +83,9 @@ def test_returns_follow_the_order_one_after_the_other_within_days(returned: list
 def test_the_same_seed_returns_the_same() -> None:
     visitor = Crowd(Random(1)).choose()
 
-    def told(seed: int) -> list[list[tuple[str, float, dict[str, Any]]]]:
+    def returns(seed: int) -> list[list[tuple[str, float, dict[str, Any]]]]:
         rng = Random(seed)
         found = (returns_of(visitor, order(number), BOUGHT_AT, rng) for number in range(200))
         return [[(step.name, step.at, step.properties) for step in steps] for steps in found]
 
-    assert told(3) == told(3) != told(4)
+    assert returns(3) == returns(3) != returns(4)
