@@ -2,12 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import TypeVar
-
-from pyspark.sql import DataFrame
-
-from lakehouse.frames import settle
 
 T = TypeVar("T")
 _AT_ONCE = 2  # more were not tried: see docs/decisions/0018
@@ -28,8 +23,3 @@ def side_by_side(tasks: Iterable[Callable[[], T]]) -> list[T]:
     with ThreadPoolExecutor(max_workers=_AT_ONCE) as workers:
         doing = [workers.submit(task) for task in given]
     return [each.result() for each in doing]
-
-
-def settle_all(*frames: DataFrame) -> list[DataFrame]:
-    """Settle frames beside each other; see `lakehouse.frames.settle`."""
-    return side_by_side([partial(settle, frame) for frame in frames])

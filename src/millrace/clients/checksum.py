@@ -1,6 +1,5 @@
-"""A checksum over records that does not depend on their order."""
+"""A checksum over records that does not depend on their order: the sum of their digests, modulo 2**64."""
 
-from collections.abc import Iterable
 from hashlib import md5
 
 MODULUS = 1 << 64
@@ -9,11 +8,6 @@ MODULUS = 1 << 64
 def value_digest(value: bytes) -> int:
     """What one record adds to a checksum: the first 8 bytes, big endian, of the MD5 of its value."""
     return int.from_bytes(md5(value, usedforsecurity=False).digest()[:8], "big")
-
-
-def values_checksum(values: Iterable[bytes]) -> int:
-    """The sum of all digests modulo 2**64: the same for any order, different for a missing or doubled one."""
-    return sum(map(value_digest, values)) % MODULUS
 
 
 def as_hex(checksum: int) -> str:

@@ -4,30 +4,15 @@ import json
 from hashlib import md5
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lakehouse.errors import MillraceError
-from millrace.clients.checksum import as_hex, value_digest, values_checksum
+from millrace.clients.checksum import as_hex, value_digest
 from millrace.clients.manifest import new_manifest
-
-VALUES = st.lists(st.binary(max_size=20), max_size=30)
-
-
-@given(VALUES, st.randoms())
-def test_a_checksum_does_not_depend_on_order(values, rng):
-    shuffled = rng.sample(values, len(values))
-    assert values_checksum(shuffled) == values_checksum(values)
-
-
-@given(VALUES, st.binary(max_size=20))
-def test_one_more_record_changes_the_checksum(values, extra):
-    assert values_checksum([*values, extra]) != values_checksum(values)
 
 
 def test_the_checksum_is_as_written_down():
     digests = [int(md5(value).hexdigest()[:16], 16) for value in (b"a", b"b", b"b")]
-    assert as_hex(values_checksum([b"b", b"a", b"b"])) == f"{sum(digests) % 2**64:016x}"
+    assert as_hex(sum(map(value_digest, (b"b", b"a", b"b")))) == f"{sum(digests) % 2**64:016x}"
 
 
 def test_a_manifest_is_there_from_the_start_and_incomplete(tmp_path):
@@ -45,7 +30,7 @@ def test_a_closed_manifest_has_the_figures_of_what_was_confirmed(tmp_path):
     manifest.close(whole=True)
     told = json.loads(manifest.path.read_text())
     assert (told["status"], told["records"]) == ("complete", 4)
-    assert told["checksum"] == as_hex(values_checksum([b"a", b"b", b"c", b"d"]))
+    assert told["checksum"] == as_hex(sum(map(value_digest, (b"a", b"b", b"c", b"d"))))
     assert told["offsets"] == {"0": {"first": 5, "last": 7}, "1": {"first": 3, "last": 3}}
     assert [file.name for file in manifest.path.parent.iterdir()] == [manifest.path.name]
 
