@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F
 
@@ -21,6 +22,7 @@ from lakehouse.job import Run
 from lakehouse.lookup import Lookup
 from lakehouse.merging import Scope
 from lakehouse.rows import Rows, Source, computed, on_driver
+from lakehouse.tables import Lakehouse
 from lakehouse.time_pruner import TimePruner
 from lakehouse.tuning import MANY
 from silver.copies import find_copies
@@ -95,9 +97,7 @@ class Refine:
     def _remember(self) -> None:
         lake = self._run.lake
         self._rewrites = lake.rewrites(EVENTS.name)
-        stamps = lake.read(EVENTS.name).groupBy(F.unix_micros("ingested_at").alias("stamp"))
-        rows = sorted((row.stamp, row["count"]) for row in stamps.count().collect())
-        self._seen = Seen(partial(lake.find, EVENTS.name), rows)
+        self._seen = Seen(partial(lake.find, EVENTS.name), _rows_by_stamp(lake))
 
     def _sum_up(self, counts: Counts, batch: Batch) -> Outcome:
         """The ledger's row: what came of records of events."""
@@ -152,6 +152,16 @@ class Refine:
 
     def _unwritten(self, name: str, rows: Rows) -> Rows:
         return stamped_after(rows, self._filled[name])
+
+
+def _rows_by_stamp(lake: Lakehouse) -> list[tuple[int, int]]:
+    """How many events there are by ingest stamp, in microseconds, in order."""
+    if lake.local.is_possible:
+        stamps = lake.find(EVENTS.name, Lookup(("ingested_at",)))["ingested_at"].to_numpy()
+        found, counts = np.unique(stamps, return_counts=True)
+        return list(zip(found.tolist(), counts.tolist(), strict=True))
+    stamps = lake.read(EVENTS.name).groupBy(F.unix_micros("ingested_at").alias("stamp"))
+    return sorted((row.stamp, row["count"]) for row in stamps.count().collect())
 
 
 def _advance(before: datetime | None, latest: datetime | None, delay: timedelta) -> datetime | None:
