@@ -4,7 +4,8 @@ import importlib
 import logging
 import pkgutil
 import sys
-from typing import NoReturn
+from importlib import metadata
+from typing import Annotated, NoReturn
 
 import typer
 from typer.exceptions import TyperException
@@ -19,6 +20,17 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+@app.callback(invoke_without_command=True)
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
+    ] = False,
+) -> None:
+    if version:
+        typer.echo(f"millrace {metadata.version('millrace')}")
+        raise typer.Exit
 
 
 def register_commands() -> None:

@@ -1,5 +1,7 @@
 """SQL over the tables: DuckDB over what Delta's log says is current."""
 
+from difflib import get_close_matches
+
 import duckdb
 import polars as pl
 
@@ -16,6 +18,8 @@ def run_query(settings: Settings, query: str) -> pl.DataFrame:
     Raises:
         MillraceError: if the query is not valid, or names a table that isn't there.
     """
+    if " ".join(query.lower().rstrip("; ").split()) in ("show tables", "show all tables"):
+        return _list_tables(settings)
     connection = connect()
     for name in TABLES:
         table = open_table(settings, name)
@@ -26,10 +30,28 @@ def run_query(settings: Settings, query: str) -> pl.DataFrame:
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {layer}")
         connection.execute(f"CREATE VIEW {name} AS SELECT {_in_utc(name)} FROM _{layer}_{short}")
     try:
-        return pl.DataFrame(connection.sql(query).to_arrow_table())
+        found = connection.sql(query)
+        if found is None:
+            raise MillraceError(
+                "the query gives no rows", "`millrace sql` is for queries that start with SELECT"
+            )
+        return pl.DataFrame(found.to_arrow_table())
     except duckdb.Error as error:
-        first = str(error).splitlines()[0]
-        raise MillraceError(first, f"Tables: {', '.join(TABLES)}") from error
+        raise MillraceError(str(error).splitlines()[0], _advice(query)) from error
+
+
+def _list_tables(settings: Settings) -> pl.DataFrame:
+    """The declared tables: name, what a row is, and whether the table is there."""
+    rows = [(name, table.grain, open_table(settings, name) is not None) for name, table in TABLES.items()]
+    return pl.DataFrame(rows, schema=["table", "row", "is_there"], orient="row")
+
+
+def _advice(query: str) -> str:
+    """The table that may be meant, or how to list them."""
+    named = [word.strip("\"',;()") for word in query.split() if "." in word]
+    likely = [each for word in named if word not in TABLES for each in get_close_matches(word, TABLES, 1)]
+    meant = f"Is {likely[0]} meant? " if likely else ""
+    return f'{meant}`millrace sql "SHOW TABLES"` lists the tables, `DESCRIBE layer.table` the columns'
 
 
 def _in_utc(name: str) -> str:

@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from folds.records.channels import Visit
+from lakehouse.errors import MillraceError
 from lakehouse.settings import load_settings
 from millrace.channel_reasons import explain_channel
 from millrace.cli import app, register_commands
@@ -138,3 +139,9 @@ def test_rules_that_leave_something_open(tmp_path: Path) -> None:
     assert because.startswith(
         "none of the 1 rules holds: campaign fields that none knows, and a referrer's host"
     )
+
+
+@pytest.mark.parametrize("addresses", [("notaurl",), ("/product/1",), (SHOP, "nowhere")])
+def test_what_is_no_address_has_no_channel(addresses: tuple[str, ...]) -> None:
+    with pytest.raises(MillraceError, match=f"no address of a page: {addresses[-1]}"):
+        run(*addresses)

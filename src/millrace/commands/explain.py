@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from lakehouse.errors import MillraceError
 from lakehouse.settings import load_settings
 from millrace.table_scan import reading
 
@@ -36,9 +37,12 @@ def channel(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Say through which channel a visit came, by which rule of conf/channels.yml, and why."""
-    from folds.records.channels import Visit
+    from folds.records.channels import Visit, host_of
     from millrace.channel_reasons import explain_channel
 
+    for address in filter(None, (url, referrer)):
+        if not host_of(address):
+            raise MillraceError(f"no address of a page: {address}", "Give it whole, as https://shop.example/")
     sent = {"source": source, "medium": medium, "name": campaign}
     given = {field: value for field, value in sent.items() if value}
     visit = replace(Visit.of_addresses(url, referrer), **given)

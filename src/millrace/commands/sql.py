@@ -1,12 +1,11 @@
 """`millrace sql`: ask the tables, without a JVM."""
 
+import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from lakehouse.errors import MillraceError
 from lakehouse.settings import load_settings
 
 _SHOWN = 200
@@ -20,18 +19,19 @@ def register(app: typer.Typer) -> None:
 def sql(
     query: Annotated[str, typer.Argument(help='A query, as "SELECT count(*) FROM silver.sessions".')],
     csv: Annotated[bool, typer.Option("--csv", help="Print all rows as CSV.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all rows, one JSON object a line.")] = False,
 ) -> None:
-    """Query the tables by their names: layer.table. Shows the first 200 rows, or with --csv all."""
+    """Query the tables by their names: layer.table. Shows the first 200 rows, or with --csv or --json all."""
     from millrace.query import run_query
+    from millrace.terminal_rows import print_rows, with_nested_as_text
 
+    if not query.strip().rstrip(";"):
+        raise MillraceError("the query is empty", 'As an example: millrace sql "SHOW TABLES"')
     answer = run_query(load_settings(), query)
     if csv:
-        typer.echo(answer.write_csv(), nl=False)
-        return
-    table = Table(*answer.columns, box=None, header_style="dim")
-    for row in answer.head(_SHOWN).iter_rows():
-        table.add_row(*(Text("" if value is None else str(value)) for value in row))
-    console = Console(soft_wrap=True)
-    console.print(table)
-    shown = f", the first {_SHOWN} shown; --csv prints all" if len(answer) > _SHOWN else ""
-    console.print(f"{len(answer):,} rows{shown}", style="dim")
+        typer.echo(with_nested_as_text(answer).write_csv(), nl=False)
+    elif as_json:
+        for row in answer.iter_rows(named=True):
+            typer.echo(json.dumps(row, ensure_ascii=False, default=str))
+    else:
+        print_rows(answer, _SHOWN)

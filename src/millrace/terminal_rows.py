@@ -1,0 +1,70 @@
+"""Rows in a terminal: a table where it fits, else one value a line; in a pipe always a table."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+_GAP = 2  # columns between two values
+
+
+def print_rows(answer: pl.DataFrame, most: int) -> None:
+    """Print rows, and how many there are.
+
+    Args:
+        answer: the rows.
+        most: how many are shown.
+    """
+    console = Console(highlight=False, markup=False)
+    names = answer.columns
+    rows = [
+        ["" if value is None else as_text(value) for value in row] for row in answer.head(most).iter_rows()
+    ]
+    width = sum(max(map(len, column)) + _GAP for column in zip(names, *rows, strict=True)) if names else 0
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console.width = max(width, console.width)
+    if width > console.width:
+        _print_records(names, rows, console)
+    else:
+        _print_table(names, rows, console)
+    shown = f", the first {most} shown; --csv or --json prints all" if len(answer) > most else ""
+    console.print(f"{len(answer):,} row{'' if len(answer) == 1 else 's'}{shown}", style="dim")
+
+
+def as_text(value: Any) -> str:
+    """A value as text: lists and structs as JSON."""
+    return (
+        json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, (list, dict)) else str(value)
+    )
+
+
+def with_nested_as_text(answer: pl.DataFrame) -> pl.DataFrame:
+    """The same rows with lists and structs as JSON, for CSV."""
+    nested = [name for name, type_ in answer.schema.items() if type_.is_nested()]
+    texts = {
+        name: [None if value is None else as_text(value) for value in answer[name].to_list()]
+        for name in nested
+    }
+    return answer.with_columns(pl.Series(name, values, pl.String) for name, values in texts.items())
+
+
+def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]], console: Console) -> None:
+    table = Table(box=None, header_style="dim", padding=(0, _GAP, 0, 0))
+    for name in names:
+        table.add_column(name, no_wrap=True)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table, soft_wrap=True)
+
+
+def _print_records(names: Sequence[str], rows: Sequence[Sequence[str]], console: Console) -> None:
+    longest = max(map(len, names))
+    for number, row in enumerate(rows, start=1):
+        console.rule(f"row {number}", align="left", characters="-", style="dim")
+        for name, value in zip(names, row, strict=True):
+            console.print(Text.assemble((name.ljust(longest + _GAP), "dim"), value), soft_wrap=True)
