@@ -34,8 +34,8 @@ MINUTELY = """
             timezone_id: UTC
             pause_status: PAUSED
         maintenance:
-          email_notifications:
-            on_failure: [someone@example.com]
+          queue:
+            enabled: true
           schedule:
             quartz_cron_expression: 0 * * * * ?
             timezone_id: Europe/Berlin
@@ -71,7 +71,7 @@ def on_time(home: Home) -> int:
 def test_jobs_begin_on_time_and_what_is_killed_comes_back(home: Home) -> None:
     told = home.run("up", "--target", "minutely")
     assert told.returncode == 0, told.stderr
-    assert "Left out on this machine: job maintenance: email_notifications" in told.stderr
+    assert "Left out on this machine: job maintenance: queue" in told.stderr
     eventually(lambda: on_time(home), PATIENCE, "maintenance has begun on time")
     jobs = status(home)["jobs"]
     assert {name for name, job in jobs.items() if job["state"] == "paused"} == {"repair", "attribution-model"}
