@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 ROWS_OF_A_FILE = 250_000
 """At most, where many rows are written anew."""
 
-ROWS_OF_A_SWAPPED_FILE = 25_000
+ROWS_OF_A_SWAPPED_FILE = 100_000
 """The same, of a table whose rows are swapped: a swap writes whole files."""
 
 
