@@ -105,6 +105,20 @@ def spark_application(settings: Settings, goes_on: bool = False) -> Iterator[App
         lock.release()
 
 
+@contextmanager
+def own_session(settings: Settings) -> Iterator["SparkSession"]:
+    """A session of a Spark application that is started for the block, for an entry point without one.
+
+    Raises:
+        MillraceError: if the jars can't be had, another application has the home, or Spark doesn't start.
+    """
+    from millrace.machine.jars import ensure_jars
+
+    ensure_jars()
+    with spark_application(settings) as application:
+        yield application.spark.newSession()
+
+
 def _start(settings: Settings, goes_on: bool) -> Application:
     from lakehouse.spark import build_session
     from millrace.machine.jars import spark_jars
