@@ -1,21 +1,22 @@
-"""The audit: manifests, broker, bronze, ledger and silver held against each other.
+"""The audit: manifests, broker, bronze, ledger, silver and gold, compared with each other.
 
-Everything is counted anew from the tables and from Kafka; the ledger is one of the parties, not the judge.
+Everything is counted from the tables and from Kafka; what the ledger says is compared like the rest.
 """
 
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import narwhals as nw
 
 from lakehouse.settings import Settings
+from millrace.audit_finding import Finding
 from millrace.audit_tables import absent_offsets, held_offsets, ledger_sums
 from millrace.clients.checksum import MODULUS, as_hex, value_digest
 from millrace.clients.manifest import HEADER
+from millrace.gold_audit import audit_gold
 from millrace.table_scan import iterate, rows_of, scan, value_of
 
 BRONZE, EVENTS = "bronze.kafka_records", "silver.events"
@@ -23,15 +24,6 @@ REJECTED, DUPLICATES = "silver.rejected_events", "silver.duplicate_events"
 RATES = "silver.exchange_rates"
 _PLACE = ("topic", "partition", "offset")
 Frame = nw.LazyFrame[Any]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was compared: what, how it stands, and whether that is as it must be."""
-
-    what: str
-    detail: str
-    is_right: bool
 
 
 def run_audit(settings: Settings) -> Iterator[Finding]:
@@ -52,6 +44,7 @@ def run_audit(settings: Settings) -> Iterator[Finding]:
     yield from _against_manifests(settings, bronze)
     yield from _against_ledger(settings, bronze)
     yield from _against_silver(settings, bronze)
+    yield from audit_gold(settings)
 
 
 def _no_bronze(settings: Settings) -> Finding:

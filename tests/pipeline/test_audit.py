@@ -65,6 +65,50 @@ def claim_other_records(home: Home) -> None:
     path.write_text(json.dumps({**told, "checksum": "0" * len(told["checksum"])}))
 
 
+def credit_of_two_touches(home: Home) -> str:
+    """A predicate: credit by the model `first` of a conversion that counts and has two touches."""
+    of_first = pl.scan_delta(folder(home, "gold.attribution")).filter(
+        (pl.col("model") == "first") & pl.col("is_counted")
+    )
+    touches = of_first.group_by("conversion_id").len().filter(pl.col("len") == 2)
+    chosen = touches.select(pl.col("conversion_id").min()).collect().item()
+    return f"conversion_id = '{chosen}' AND model = 'first'"
+
+
+def halve_a_credit(home: Home) -> None:
+    table = DeltaTable(folder(home, "gold.attribution"))
+    table.update({"credit": "credit / 2"}, predicate=credit_of_two_touches(home))
+
+
+def swap_two_credits(home: Home) -> None:
+    table = DeltaTable(folder(home, "gold.attribution"))
+    table.update({"credit": "1 - credit"}, predicate=credit_of_two_touches(home))
+
+
+def remove_a_credited_touch(home: Home) -> None:
+    credits_ = pl.scan_delta(folder(home, "gold.attribution")).filter(pl.col("touch_id").is_not_null())
+    touch = credits_.select(pl.col("touch_id").min()).collect().item()
+    DeltaTable(folder(home, "gold.touches")).delete(f"touch_id = '{touch}'")
+
+
+def a_window(home: Home, kind: str) -> str:
+    """A predicate: the window of all channels with the most events."""
+    windows = pl.scan_delta(folder(home, "gold.traffic"))
+    of_kind = windows.filter((pl.col("window_kind") == kind) & pl.col("channel").is_null())
+    start = of_kind.sort("events").last().select(pl.col("window_start").dt.epoch("us")).collect().item()
+    at = f"to_timestamp_micros({start})"
+    return f"window_kind = '{kind}' AND channel IS NULL AND window_start = {at}"
+
+
+def change_a_window(home: Home) -> None:
+    table = DeltaTable(folder(home, "gold.traffic"))
+    table.update({"page_views": "page_views + 1"}, predicate=a_window(home, "1 hour"))
+
+
+def remove_a_window(home: Home) -> None:
+    DeltaTable(folder(home, "gold.traffic")).delete(a_window(home, "1 minute"))
+
+
 def wrong_lines(stdout: str) -> list[str]:
     return [" ".join(line.split()) for line in stdout.splitlines() if line.split()[:1] == ["wrong"]]
 
@@ -94,6 +138,14 @@ def test_all_is_well_after_all_jobs(caught_up_home: Home) -> None:
         (claim_a_later_record, ["Kafka does not have the rest", "/0: another topic?"]),
         (remove_bronze, ["is not there; by the ledger it has"]),
         (claim_other_records, ["checksum", "the client's is 0000"]),
+        (
+            halve_a_credit,
+            ["credits sum to conversions", "credits follow from models", "conversions, 1 wrong"],
+        ),
+        (swap_two_credits, ["gold: credits follow from models", "conversions, 1 wrong", "/first"]),
+        (remove_a_credited_touch, ["gold: credits are of touches"]),
+        (change_a_window, ["gold: windows sum minutes", "windows, 1 wrong: 1 hour/"]),
+        (remove_a_window, ["gold: windows sum minutes", "events in none"]),
     ],
 )
 def test_a_difference_is_named(

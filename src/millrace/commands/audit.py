@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 
 
 def audit() -> None:
-    """Hold manifests, broker, bronze, ledger and silver against each other; exit 1 on a difference."""
+    """Compare manifests, broker, bronze, ledger, silver and gold with each other; exit 1 on a difference."""
     from millrace.audit import run_audit
 
     settings = load_settings()
