@@ -16,7 +16,7 @@ from millrace.audit_finding import Finding
 from millrace.audit_windows import wrong_windows
 from millrace.table_scan import iterate, query, rows_of, scan
 
-_LOOKS, _PAUSE = 4, 2.0
+_LOOKS, _PAUSE = 3, 2.0
 """Publish writes one table after the other: what is wrong is so in each of some looks, seconds apart."""
 
 _NAMED = 3  # of what is wrong

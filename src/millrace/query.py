@@ -11,6 +11,8 @@ from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.reader import open_table
 
+_LAYERS = {table.layer for table in TABLES.values()}
+
 
 def run_query(settings: Settings, query: str) -> pl.DataFrame:
     """Run one query in DuckDB's SQL; only the columns and files it needs are read.
@@ -48,7 +50,7 @@ def _list_tables(settings: Settings) -> pl.DataFrame:
 
 def _advice(query: str) -> str:
     """The table that may be meant, or how to list them."""
-    named = [word.strip("\"',;()") for word in query.split() if "." in word]
+    named = [word.strip("\"',;()") for word in query.split() if word.partition(".")[0] in _LAYERS]
     likely = [each for word in named if word not in TABLES for each in get_close_matches(word, TABLES, 1)]
     meant = f"Is {likely[0]} meant? " if likely else ""
     return f'{meant}`millrace sql "SHOW TABLES"` lists the tables, `DESCRIBE layer.table` the columns'
