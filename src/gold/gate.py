@@ -11,7 +11,7 @@ from lakehouse.alerts import Alerts
 from lakehouse.batches import Batch
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS, VISITOR_MINUTES
 from lakehouse.errors import MillraceError
-from lakehouse.expectations.gates import Change, Gates
+from lakehouse.expectations.gates import RELEASED, Change, Gates
 from lakehouse.expectations.results import rows_of, run_id_of, write_results
 from lakehouse.expectations.verdicts import Result
 from lakehouse.instants import EPOCH, from_micros
@@ -43,6 +43,7 @@ class Gate:
         self._state = self._gates.last()
         self._looked: Entry | None = None
         self._told: str | None = None
+        self._held: list[Result] = []
         self._failing: set[str] = set()
         self._results: list[dict[str, Any]] = []
         self._written_at = EPOCH
@@ -110,7 +111,9 @@ class Gate:
             return self._hold(self._state)
         if self._told:
             self._inspection.forget()
-            self._told = None
+            if self._state and self._state.state == RELEASED:
+                self._inspection.accept(self._held)
+            self._told, self._held = None, []
         self._passed = max(self._passed, batch.after, self._decided())
         new = self._ledger.after("refine", self._passed)
         return not new or self._look(self._passed, (self._refined_upto(self._passed), new))
@@ -129,13 +132,14 @@ class Gate:
             self._close(after, upto, stopping)
         else:
             self._passed, self._looked = upto, refined[1][-1]
+            self._inspection.accept(results)
         self._keep(after, upto, results)
         self._warn(after, upto, results)
         return not stopping
 
     def _close(self, after: datetime, upto: datetime, stopping: Sequence[Result]) -> None:
         self._state = self._gates.close("publish", after, upto, stopping)
-        self._told = self._state.run_id
+        self._told, self._held = self._state.run_id, list(stopping)
         self._tell_closed(self._state, [str(result) for result in stopping])
 
     def _hold(self, state: Change) -> bool:

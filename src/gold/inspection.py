@@ -13,7 +13,10 @@ from lakehouse.contracts.silver import IMPRESSIONS
 from lakehouse.errors import MillraceError
 from lakehouse.expectations.conditions import COLUMN_SET, require_decidable
 from lakehouse.expectations.declared import HOURS, ROWS, STOP, Expectation, Suite, load_suites
+from lakehouse.expectations.gates import Gates
+from lakehouse.expectations.history import Look
 from lakehouse.expectations.measuring import SOURCE, Measure
+from lakehouse.expectations.results import read_history
 from lakehouse.expectations.verdicts import Counts, Judge, Result
 from lakehouse.instants import EPOCH
 from lakehouse.job import Run
@@ -52,6 +55,7 @@ class Inspection:
         self._run = run
         self._ledger = Ledger(run.lake)
         self._suites = load_suites(run.settings.conf)
+        self._history = read_history(run.lake, looked_at(self._suites), Gates(run.lake).released())
         self._prepare()
 
     def look(self, after: datetime, upto: datetime, refined: Refined) -> list[Result]:
@@ -62,6 +66,11 @@ class Inspection:
         """Results on these rows alone; of what failed, however few rows it is about."""
         refined = self._ledger.since("refine", after)
         return self._judge.decide_again(self._count(after, upto, refined), failed)
+
+    def accept(self, results: Iterable[Result]) -> None:
+        """Let results that have let rows through be part of the shop's history."""
+        for result in results:
+            self._history.add(result.expectation, Look(result.rows, result.unexpected))
 
     def forget(self) -> None:
         """What was too few to judge does not count any more."""
@@ -76,7 +85,7 @@ class Inspection:
         self._records = Measure([each for each in about if not _of_impressions(each)])
         self._impressions = Measure([each for each in about if _of_impressions(each)])
         self._hours = Measure([each for each in rows if each.of == HOURS])
-        self._judge = Judge(every)
+        self._judge = Judge(every, self._history)
 
     def _count(self, after: datetime, upto: datetime, refined: Refined) -> Counts:
         suites = load_suites(self._run.settings.conf)

@@ -16,6 +16,10 @@ from kit.planted import an_hour_off, of_orders, on_something_else, plant, shop, 
 from kit.records import NOON, Bronze
 from kit.shop_world import Told, World, publish_a_day, world_of
 from lakehouse.errors import MillraceError
+from lakehouse.expectations.declared import load_suites
+from lakehouse.expectations.results import rows_of, write_results
+from lakehouse.expectations.verdicts import Result
+from lakehouse.tables import Lakehouse
 
 LATER = NOON + timedelta(hours=2)
 
@@ -132,8 +136,34 @@ def test_copies_at_a_fifth(world: World) -> None:
     assert world.alert()["reasons"] == [copies]
 
 
+SEEN = "silver.impressions: clicks are on something that was seen"
+
+
+def add_history(world: World, looks: int = 5) -> None:
+    """So many looks of publish, at which a tenth of the clicks was on nothing seen."""
+    expectation = load_suites(world.conf)["silver.impressions"].expectations[0]
+    assert expectation.id == SEEN
+    lake = Lakehouse(world.spark.newSession(), world.settings, "publish")
+    for number in range(looks):
+        result = Result(expectation, True, 400, 40, 0.1)
+        at = NOON - timedelta(days=2) + number * timedelta(minutes=1)
+        write_results(lake, rows_of("publish", at, at, [result]))
+
+
 @pytest.mark.long
 def test_clicks_on_what_nobody_has_seen(world: World) -> None:
+    add_history(world)
     world.send(plant(shop(2, LATER), 0.9, on_something_else))
-    assert_closed_by(world, "silver.impressions: clicks are on something that was seen")
+    assert_closed_by(world, SEEN)
     assert_released(world)
+
+
+@pytest.mark.long
+def test_a_shop_without_history_is_warned_of_clicks_on_what_nobody_has_seen(world: World) -> None:
+    world.send(plant(shop(2, LATER), 0.9, on_something_else))
+    world.ends_as_the_oracle()
+    assert world.failed("warn") == {SEEN}
+    assert world.failed("stop") == set()
+    alert = world.alert()
+    assert (alert["event"], alert["reasons"]) == ("warning", [SEEN])
+    assert "a warning, until there is history to compare with" in alert["details"][0]

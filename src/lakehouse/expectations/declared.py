@@ -13,7 +13,10 @@ from lakehouse.errors import MillraceError
 FOLDER = "expectations"
 STOP, WARN = "stop", "warn"
 ROWS, RECORDS, HOURS = "rows", "records", "hours"
-_KNOWN = {"name", "expect", "column", "severity", "where", "mostly", "at_least", "of", "only_reported"}
+_KNOWN = {
+    "name", "expect", "column", "severity", "where", "mostly", "at_least", "of", "only_reported",
+    "margin", "advice",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,9 @@ class Expectation:
         at_least: rows it takes to say anything; fewer are counted together with those to come.
         of: what is counted: `rows` of the table, all `records` that came with them, or whole `hours`.
         only_reported: left to the scheduled job, since it takes more than one look at each row.
+        margin: with it, the share of rows not as expected may also exceed that of the shop's own history by
+            so much; while there is too little history, it warns and stops nothing.
+        advice: what to look at first when it is not met.
     """
 
     table: str
@@ -45,6 +51,8 @@ class Expectation:
     at_least: int = 0
     of: str = ROWS
     only_reported: bool = False
+    margin: float | None = None
+    advice: str | None = None
 
     @property
     def id(self) -> str:
@@ -108,6 +116,11 @@ def _expectation(file: Path, entry: dict[str, Any]) -> Expectation:
     if severity == STOP and told.get("only_reported"):
         raise MillraceError(
             f"{file}: {entry['name']!r} is only reported, so it can't stop anything", "Let it warn"
+        )
+    margin = told.get("margin")
+    if margin is not None and not (isinstance(margin, (int, float)) and 0 < margin < 1):
+        raise MillraceError(
+            f"{file}: {entry['name']!r} has a margin of {margin}", "Give a share between 0 and 1"
         )
     arguments = {key: value for key, value in entry.items() if key not in _KNOWN}
     return Expectation(file.stem, entry["name"], entry["expect"], severity, arguments=arguments, **told)

@@ -63,6 +63,10 @@ class Gates:
         last = max(ends, key=_SEQUENCE, default=None)
         return last is not None and last.state == REPLAYED
 
+    def released(self) -> set[str]:
+        """run_id of the looks whose rows somebody has let through as they are."""
+        return {change.run_id for change in self._changes() if change.state == RELEASED}
+
     def close(self, job: str, after: datetime, upto: datetime, stopping: Sequence[Result]) -> Change:
         """Hold the rows between two ingest stamps, for what is not as expected of them."""
         reasons = tuple(result.expectation.id for result in stopping)

@@ -1,16 +1,20 @@
 """Results of expectations, written down in ops.expectations."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 
+from lakehouse.arrow_frames import rows_of as tuples_of
 from lakehouse.contracts import TABLES
+from lakehouse.expectations.declared import Expectation
+from lakehouse.expectations.history import History, WrittenLook, history_of
 from lakehouse.expectations.verdicts import Result
 from lakehouse.instants import to_micros
 from lakehouse.ledger import now
+from lakehouse.lookup import Lookup
 from lakehouse.tables import Lakehouse
 
 NAME = "ops.expectations"
@@ -44,7 +48,7 @@ def rows_of(job: str, after: datetime, upto: datetime, results: Iterable[Result]
             "expectation": result.expectation.kind,
             "column": result.expectation.column,
             "success": result.success,
-            "severity": result.expectation.severity,
+            "severity": result.severity,
             "observed": float(result.observed),
             "unexpected_count": result.unexpected,
             "name": result.expectation.name,
@@ -52,6 +56,24 @@ def rows_of(job: str, after: datetime, upto: datetime, results: Iterable[Result]
         }
         for result in results
     ]
+
+
+def read_history(lake: Lakehouse, expectations: Collection[Expectation], released: Iterable[str]) -> History:
+    """The shop's own history of those expectations that are compared with it, by what publish has written.
+
+    Args:
+        lake: the tables.
+        expectations: those of now.
+        released: see `history_of`.
+    """
+    compared = [each for each in expectations if each.margin is not None]
+    if not compared:
+        return History()
+    columns = ("run_id", "table", "name", "success", "severity", "rows", "unexpected_count", "upto", "job")
+    wanted = Lookup(columns, key=("name", {each.name for each in compared}))
+    rows = sorted(tuples_of(lake.find(NAME, wanted), columns), key=lambda row: row[-2])
+    written = (WrittenLook(*row[:-2]) for row in rows if row[-1] == "publish")
+    return history_of(compared, written, released)
 
 
 def write_results(lake: Lakehouse, rows: Sequence[dict[str, Any]]) -> None:
