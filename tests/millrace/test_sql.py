@@ -7,10 +7,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, Field, write_deltalake
+from deltalake.schema import PrimitiveType
 from typer.testing import CliRunner
 
 from lakehouse.contracts import TABLES
+from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.errors import MillraceError
 from millrace.cli import app, register_commands
 
@@ -67,6 +71,45 @@ def test_an_error_says_what_to_do(query: str, message: str) -> None:
     with pytest.raises(MillraceError, match=message) as error:
         run("sql", query)
     assert str(error.value).count("silver.") == 0, "not all the tables"
+
+
+def write(home: Path, name: str, rows: list[dict[str, Any]]) -> None:
+    table = TABLES[name]
+    data = pa.Table.from_pylist(rows, arrow_schema(table))
+    write_deltalake(
+        home / "warehouse" / name.replace(".", "/"), data, partition_by=list(table.partitioned_by)
+    )
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.string_view()], ids=str)
+def test_rows_are_found_by_a_string(tmp_path: Path, kind: pa.DataType) -> None:
+    schema = arrow_schema(TABLES["silver.bots"])
+    written = pa.schema([it.with_type(kind) if it.type == pa.string() else it for it in schema])
+    rows = pa.Table.from_pylist([{"visitor_id": visitor} for visitor in ("a", "b", "c")], schema)
+    write_deltalake(tmp_path / "warehouse" / "silver" / "bots", rows.cast(written))
+    (line,) = run("sql", "SELECT visitor_id FROM silver.bots WHERE visitor_id = 'b'", "--json").splitlines()
+    assert json.loads(line) == {"visitor_id": "b"}
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"), [("is_open", "ac"), ("NOT is_open", "b"), ("is_open IS NULL", "d")]
+)
+def test_rows_are_found_by_the_partition(tmp_path: Path, condition: str, expected: str) -> None:
+    are_open = {"a": True, "b": False, "c": True, "d": None}
+    write(tmp_path, "silver.sessions", [{"session_id": id_, "is_open": it} for id_, it in are_open.items()])
+    query = f"SELECT session_id FROM silver.sessions WHERE {condition} ORDER BY ALL"
+    found = [json.loads(line)["session_id"] for line in run("sql", query, "--json").splitlines()]
+    assert found == list(expected)
+
+
+def test_columns_that_files_lack_are_null(tmp_path: Path) -> None:
+    folder = tmp_path / "warehouse" / "silver" / "bots"
+    write_deltalake(
+        folder, pa.table({"visitor_id": ["a"], "since": pa.array([0], pa.timestamp("us", "UTC"))})
+    )
+    DeltaTable(folder).alter.add_columns([Field("reason", PrimitiveType("string"))])
+    query = "SELECT visitor_id FROM silver.bots WHERE reason IS NULL"
+    assert json.loads(run("sql", query, "--json")) == {"visitor_id": "a"}
 
 
 def test_the_version_is_printed() -> None:
