@@ -79,4 +79,18 @@ RULES = Table(
     ),
 )
 
-TABLES = (LEDGER, EXPECTATIONS, GATES, RULES)
+DIGESTS = Table(
+    name="ops.digests",
+    grain="file of a table or its log, or manifest",
+    key=("table", "path", "recorded_at"),
+    columns=(
+        Column("table", "string", "table that the file is of; `manifests` for manifests of clients"),
+        Column("path", "string", "from the table's folder"),
+        Column("size", "bigint", "bytes"),
+        Column("sha256", "string", "SHA-256 of the bytes, hexadecimal"),
+        Column("version", "bigint", "commit that added the file, or that a file of the log is of"),
+        Column("recorded_at", "timestamp", "when the file was read for this row"),
+    ),
+)
+
+TABLES = (LEDGER, EXPECTATIONS, GATES, RULES, DIGESTS)

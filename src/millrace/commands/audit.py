@@ -1,15 +1,18 @@
 """`millrace audit`: is everything there, and everything once?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
+from millrace.audit_finding import Finding
 from millrace.table_scan import reading
 
 
@@ -18,22 +21,52 @@ def register(app: typer.Typer) -> None:
     app.command()(audit)
 
 
-def audit() -> None:
+def audit(
+    of_bytes: Annotated[
+        bool,
+        typer.Option(
+            "--bytes", help="Compare each live file with the SHA-256 it had when it was new instead."
+        ),
+    ] = False,
+) -> None:
     """Compare manifests, broker, bronze, ledger, silver and gold with each other; exit 1 on a difference."""
+    settings = load_settings()
+    if of_bytes:
+        _audit_bytes(settings)
+        return
     from millrace.audit import run_audit
 
-    settings = load_settings()
-    table = Table("", "compared", "found", box=None, header_style="dim")
-    wrong = 0
     with _kafka(settings), reading(settings):
-        for finding in run_audit(settings):
-            wrong += not finding.is_right
-            mark = "[green]ok[/]" if finding.is_right else "[red]wrong[/]"
-            table.add_row(mark, escape(finding.what), escape(finding.detail))
-    Console(soft_wrap=True).print(table)
+        wrong = _print(run_audit(settings))
     if wrong:
         raise _difference(wrong)
     typer.echo("Audit ok: nothing is missing and nothing is doubled.")
+
+
+def _audit_bytes(settings: Settings) -> None:
+    from millrace.byte_audit import audit_bytes
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("comparing files", total=None)
+        findings = list(
+            audit_bytes(settings, lambda done, total: bar.update(task, completed=done, total=total))
+        )
+    if wrong := _print(findings):
+        raise _difference(wrong, command="millrace audit --bytes")
+    typer.echo("Audit ok: every byte that has been recorded is as it was.")
+
+
+def _print(findings: Iterable[Finding]) -> int:
+    """Show findings; how many are not right."""
+    table = Table("", "compared", "found", box=None, header_style="dim")
+    wrong = 0
+    for finding in findings:
+        wrong += not finding.is_right
+        mark = "[green]ok[/]" if finding.is_right else "[red]wrong[/]"
+        table.add_row(mark, escape(finding.what), escape(finding.detail))
+    Console(soft_wrap=True).print(table)
+    return wrong
 
 
 def require_whole(settings: Settings) -> None:
@@ -64,8 +97,8 @@ def _kafka(settings: Settings) -> Iterator[None]:
         yield
 
 
-def _difference(count: int, first: str = "") -> MillraceError:
+def _difference(count: int, first: str = "", command: str = "millrace audit") -> MillraceError:
     return MillraceError(
         f"the audit found {count} difference{'s' * (count > 1)}{first}",
-        "Keep the home as it is, and look at the rows marked wrong in `millrace audit`",
+        f"Keep the home as it is, and look at the rows marked wrong in `{command}`",
     )

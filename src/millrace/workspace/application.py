@@ -13,6 +13,7 @@ from filelock import FileLock, Timeout
 from lakehouse.errors import MillraceError
 from lakehouse.recall import sole_writer
 from lakehouse.settings import Settings
+from millrace.digests.recording import recorded_digests
 from millrace.workspace.starting import all_or_nothing, keep_quiet, sigint_kept, stderr_to
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def spark_application(settings: Settings, goes_on: bool = False) -> Iterator[App
     try:
         application = _start(settings, goes_on)
         try:
-            with sole_writer(settings):
+            with sole_writer(settings), recorded_digests(settings):
                 yield application
         finally:
             application.end()

@@ -1,0 +1,1 @@
+"""Digests of files: recorded after each commit, compared by `millrace audit --bytes`."""

@@ -1,0 +1,47 @@
+"""A small home with files of all kinds that digests are kept of, made without Spark."""
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from kit.sample_warehouse import ledger_rows, sample_warehouse
+from kit.warehouse_builder import append_rows, build_warehouse
+from lakehouse.settings import Settings, load_settings
+from millrace.clients.manifest import new_manifest
+from millrace.digests.recorder import DigestRecorder
+
+UNTIL = datetime(2026, 11, 20, 12, tzinfo=timezone.utc)
+CHECKPOINTED = ("silver.events", "gold.conversions", "ops.digests")
+
+
+def recorded_home(home: Path) -> Settings:
+    """Tables of all layers, with several commits and some checkpoints, and two manifests; all recorded."""
+    settings = load_settings(home=home)
+    recorder = DigestRecorder(settings)
+    sample = sample_warehouse(UNTIL, hours=24, visits=60)
+    build_warehouse(home, sample.tables)
+    for batch in range(3):
+        at = UNTIL + timedelta(minutes=batch)
+        record = {"topic": "events", "partition": 0, "timestamp": at, "value": b"{}", "ingested_at": at}
+        append_rows(home, "bronze.kafka_records", [{**record, "offset": batch}])
+        append_rows(home, "ops.ledger", ledger_rows(at, sample.watermark, batch))
+        send(home)
+        recorder.record()
+    for name in CHECKPOINTED:
+        table_of(home, name).create_checkpoint()
+    recorder.record()
+    return settings
+
+
+def send(home: Path) -> Path:
+    """Leave a manifest of a client that has ended."""
+    manifest = new_manifest(home, "produce", "sample", "events")
+    manifest.confirm(7, 0, 0)
+    manifest.close(whole=True)
+    return manifest.path
+
+
+def table_of(home: Path, name: str) -> DeltaTable:
+    """A table under a home."""
+    return DeltaTable(home / "warehouse" / name.replace(".", "/"))

@@ -1,0 +1,318 @@
+"""One altered byte is found and named by table and commit; VACUUM, compaction and rebuild raise no alarm."""
+
+import random
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kit.recorded_home import recorded_home, send, table_of
+from kit.warehouse_builder import append_rows, replace_rows
+from lakehouse.contracts import TABLES
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings, load_settings
+from millrace.audit_finding import Finding
+from millrace.byte_audit import audit_bytes
+from millrace.digests.files import added_files, digest_of
+from millrace.digests.recorder import DigestRecorder
+from millrace.digests.recording import recorded_digests
+
+CHANGES = 200
+CONVERSIONS = "gold.conversions"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("recorded") / "home"
+    recorded_home(home)
+    return home
+
+
+@pytest.fixture
+def settings(made: Path, tmp_path: Path) -> Settings:
+    return load_settings(home=shutil.copytree(made, tmp_path / "home"))
+
+
+def wrong(settings: Settings) -> list[Finding]:
+    return [finding for finding in audit_bytes(settings) if not finding.is_right]
+
+
+def unrecorded(settings: Settings) -> list[str]:
+    return [each.detail for each in audit_bytes(settings) if each.what == "without a digest yet"]
+
+
+def kept_files(home: Path) -> list[Path]:
+    """All files that are neither hidden nor replaced."""
+    found = [file for file in (home / "manifests").iterdir() if file.suffix == ".json"]
+    found.append(home / "warehouse" / "ops" / "digests.sums")
+    for name in TABLES:
+        folder = home / "warehouse" / name.replace(".", "/")
+        if folder.is_dir():
+            found += [Path(uri.removeprefix("file://")) for uri in table_of(home, name).file_uris()]
+            found += [file for file in (folder / "_delta_log").iterdir() if file.is_file()]
+    return sorted(found)
+
+
+def commit_of(file: Path, home: Path) -> str:
+    """What the audit is to call a file's table and commit, found from the log line by line."""
+    inside = file.relative_to(home).parts
+    if inside[0] == "manifests":
+        return "manifests"
+    if file.name == "digests.sums":
+        return "ops.digests"
+    table = f"{inside[1]}.{inside[2]}"
+    folder = home.joinpath(*inside[:3])
+    if file.name[:20].isdigit():
+        return f"{table}, commit {int(file.name[:20])}"
+    if file.name == "_last_checkpoint":
+        (checkpoint,) = (folder / "_delta_log").glob("*.checkpoint.parquet")
+        return f"{table}, commit {int(checkpoint.name[:20])}"
+    for commit in (folder / "_delta_log").glob("*.json"):
+        if file.name in commit.read_text():
+            return f"{table}, commit {int(commit.name[:20])}"
+    raise AssertionError(file)
+
+
+def test_untouched_files_are_as_they_were(settings: Settings) -> None:
+    *others, last = audit_bytes(settings)
+    assert others == []
+    assert last.what == "bytes"
+    files = kept_files(settings.home)
+    compared = len(files) - 1  # the sums of ops.digests are compared with their first line
+    size = sum(file.stat().st_size for file in files if file.name != "digests.sums")
+    assert last.detail.startswith(f"{compared} files compared, {size / 1e6:.1f} MB in ")
+
+
+def test_each_of_200_altered_bytes_is_found_and_named(settings: Settings) -> None:
+    chance = random.Random(11)
+    files = kept_files(settings.home)
+    named = {file: commit_of(file, settings.home) for file in files}
+    chosen = [*files, *chance.choices(files, k=CHANGES)][:CHANGES]
+    assert {file.relative_to(settings.home).parts[1] for file in chosen} >= {
+        "bronze",
+        "silver",
+        "gold",
+        "ops",
+    }
+    for file in chosen:
+        content = bytearray(file.read_bytes())
+        place, flip = chance.randrange(len(content)), chance.randrange(1, 256)
+        content[place] ^= flip
+        file.write_bytes(content)
+        found = [(finding.what, finding.detail) for finding in wrong(settings)]
+        assert found == [(named[file], f"altered: {path_of(file)}")], (file, place, flip)
+        content[place] ^= flip
+        file.write_bytes(content)
+    assert wrong(settings) == []
+
+
+def path_of(file: Path) -> str:
+    inside = file.parts[file.parts.index("warehouse") + 3 :] if "warehouse" in file.parts else (file.name,)
+    return "/".join(inside) or file.name
+
+
+def compact(settings: Settings) -> None:
+    for name in ("bronze.kafka_records", "ops.ledger", "ops.digests"):
+        assert table_of(settings.home, name).optimize.compact()["numFilesRemoved"] > 1
+
+
+def rebuild(settings: Settings) -> None:
+    replace_rows(settings.home, CONVERSIONS, [{"conversion_id": "1"}])
+
+
+def vacuum(settings: Settings) -> None:
+    rebuild(settings)
+    for name in ("bronze.kafka_records", CONVERSIONS, "ops.digests"):
+        table_of(settings.home, name).vacuum(0, dry_run=False, enforce_retention_duration=False)
+
+
+def clean_log(settings: Settings) -> None:
+    """Remove commits before a checkpoint, as Delta does after the time that they are kept."""
+    table = table_of(settings.home, CONVERSIONS)
+    append_rows(settings.home, CONVERSIONS, [{"conversion_id": "2"}])
+    for commit in (settings.warehouse / "gold" / "conversions" / "_delta_log").glob("*.json"):
+        if int(commit.stem) < table.version():
+            commit.unlink()
+
+
+def checkpoint_again(settings: Settings) -> None:
+    append_rows(settings.home, CONVERSIONS, [{"conversion_id": "2"}])
+    table_of(settings.home, CONVERSIONS).create_checkpoint()
+
+
+def send_more(settings: Settings) -> None:
+    send(settings.home)
+
+
+@pytest.mark.parametrize("change", [compact, rebuild, vacuum, clean_log, checkpoint_again, send_more])
+@pytest.mark.parametrize("then", ["at once", "recorded", "recorded by another process"])
+def test_what_goes_by_the_rules_raises_no_alarm(
+    settings: Settings, change: Callable[[Settings], None], then: str
+) -> None:
+    recorder = DigestRecorder(settings)
+    recorder.record()
+    change(settings)
+    if then != "at once":
+        (recorder if then == "recorded" else DigestRecorder(settings)).record()
+        assert unrecorded(settings) == []
+    assert wrong(settings) == []
+
+
+def test_compacted_after_compacted_and_vacuumed(settings: Settings) -> None:
+    for change in (compact, vacuum, checkpoint_again, clean_log):
+        change(settings)
+        DigestRecorder(settings).record()
+        append_rows(settings.home, "bronze.kafka_records", [{"topic": "events", "offset": 9}])
+        append_rows(settings.home, "ops.ledger", [{"job": "ingest"}])
+        DigestRecorder(settings).record()
+        assert wrong(settings) == []
+
+
+def first_file(settings: Settings, name: str) -> Path:
+    return Path(table_of(settings.home, name).file_uris()[0].removeprefix("file://"))
+
+
+def test_missing_files_are_named(settings: Settings) -> None:
+    file = first_file(settings, CONVERSIONS)
+    file.unlink()
+    manifest = min((settings.home / "manifests").glob("*.json"))
+    manifest.unlink()
+    (settings.warehouse / "ops" / "ledger" / "_delta_log" / f"{2:020}.json").unlink()
+    found = {(finding.what, finding.detail) for finding in wrong(settings)}
+    assert found >= {
+        (f"{CONVERSIONS}, commit 0", f"missing: {file.name}"),
+        ("manifests", f"missing: {manifest.name}"),
+        ("ops.ledger, commit 2", f"missing: _delta_log/{2:020}.json"),
+    }
+
+
+def test_last_commit_that_is_gone_is_named(settings: Settings) -> None:
+    log = settings.warehouse / "bronze" / "kafka_records" / "_delta_log"
+    max(log.glob("*.json")).unlink()
+    (found,) = wrong(settings)
+    assert found.what == "bronze.kafka_records, commit 2"
+    assert found.detail.startswith("missing: _delta_log/")
+
+
+def test_sums_that_are_gone_are_named_and_written_again(settings: Settings) -> None:
+    (settings.warehouse / "ops" / "digests.sums").unlink()
+    assert [(each.what, each.detail) for each in wrong(settings)] == [
+        ("ops.digests", "missing: digests.sums")
+    ]
+    DigestRecorder(settings).record()
+    assert wrong(settings) == []
+
+
+def test_new_file_has_no_digest_and_the_audit_gives_it_none(settings: Settings) -> None:
+    append_rows(settings.home, CONVERSIONS, [{"conversion_id": "2"}])
+    for _ in range(2):
+        assert wrong(settings) == []
+        (line,) = unrecorded(settings)
+        assert line.startswith("2 files, not compared: gold.conversions _delta_log/")
+    DigestRecorder(settings).record()
+    assert unrecorded(settings) == []
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_file_cut_off_before_it_was_recorded_is_not_accepted(settings: Settings, recorded: bool) -> None:
+    before = set(table_of(settings.home, CONVERSIONS).file_uris())
+    append_rows(settings.home, CONVERSIONS, [{"conversion_id": "2"}])
+    (new,) = set(table_of(settings.home, CONVERSIONS).file_uris()) - before
+    file = Path(new.removeprefix("file://"))
+    file.write_bytes(file.read_bytes()[:-1])
+    if recorded:
+        DigestRecorder(settings).record()
+        DigestRecorder(settings).record()
+    version = table_of(settings.home, CONVERSIONS).version()
+    assert [(each.what, each.detail) for each in wrong(settings)] == [
+        (f"{CONVERSIONS}, commit {version}", f"not as large as its commit says: {file.name}")
+    ]
+
+
+def test_altered_file_is_still_named_after_it_has_been_recorded_again(settings: Settings) -> None:
+    file = first_file(settings, CONVERSIONS)
+    file.write_bytes(file.read_bytes()[:-1] + b"?")
+    DigestRecorder(settings).record()
+    assert [each.what for each in wrong(settings)] == [f"{CONVERSIONS}, commit 0"]
+
+
+def test_home_of_before_digests_is_recorded_with_files_whose_commits_are_gone(
+    settings: Settings,
+) -> None:
+    shutil.rmtree(settings.warehouse / "ops" / "digests")
+    (settings.warehouse / "ops" / "digests.sums").unlink()
+    clean_log(settings)
+    assert wrong(settings) == []
+    file = first_file(settings, CONVERSIONS)
+    DigestRecorder(settings).record()
+    DigestRecorder(settings).record()
+    assert unrecorded(settings) == []
+    live = {Path(uri).name for uri in table_of(settings.home, CONVERSIONS).file_uris()}
+    known = {
+        row["path"]: (row["size"], row["sha256"])
+        for row in table_of(settings.home, "ops.digests").to_pyarrow_table().to_pylist()
+        if row["table"] == CONVERSIONS and row["path"].endswith("c000.snappy.parquet")
+    }
+    assert known.keys() == live
+    assert known[file.name] == digest_of(file)
+
+
+def test_recording_what_is_recorded_adds_nothing(settings: Settings) -> None:
+    version = table_of(settings.home, "ops.digests").version()
+    assert [DigestRecorder(settings).record(), DigestRecorder(settings).record()] == [0, 0]
+    assert table_of(settings.home, "ops.digests").version() == version
+
+
+def test_recording_that_is_cut_short_goes_on_the_next_time(settings: Settings) -> None:
+    append_rows(settings.home, CONVERSIONS, [{"conversion_id": "2"}])
+    recorder = DigestRecorder(settings)
+    assert recorder.record(seconds=-1) == 0
+    assert len(unrecorded(settings)) == 1
+    assert recorder.record() == 2  # the commit and its file
+    assert unrecorded(settings) == []
+
+
+def test_digests_are_recorded_beside_an_application_and_when_it_ends(settings: Settings) -> None:
+    with recorded_digests(settings, pause=0.02):
+        append_rows(settings.home, CONVERSIONS, [{"conversion_id": "2"}])
+        deadline = time.monotonic() + 20
+        while unrecorded(settings) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert unrecorded(settings) == []
+    with recorded_digests(settings):
+        append_rows(settings.home, CONVERSIONS, [{"conversion_id": "3"}])
+        assert len(unrecorded(settings)) == 1
+    assert unrecorded(settings) == []
+
+
+def test_application_goes_on_where_digests_cannot_be_recorded(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (settings.warehouse / "ops" / "digests.sums").write_bytes(b"")
+    with recorded_digests(settings):
+        pass
+    assert "digests were not recorded: " in capsys.readouterr().err
+
+
+def test_altered_sums_are_left_as_they_are(settings: Settings) -> None:
+    sums = settings.warehouse / "ops" / "digests.sums"
+    sums.write_bytes(sums.read_bytes().replace(b" 1 ", b" 2 ", 1))
+    append_rows(settings.home, CONVERSIONS, [{"conversion_id": "2"}])
+    before = sums.read_bytes()
+    with pytest.raises(MillraceError, match="has been altered"):
+        DigestRecorder(settings).record()
+    assert sums.read_bytes() == before
+    assert [(each.what, each.detail) for each in wrong(settings)] == [
+        ("ops.digests", "altered: digests.sums")
+    ]
+
+
+def test_commit_names_its_files(settings: Settings) -> None:
+    log = settings.warehouse / "bronze" / "kafka_records" / "_delta_log"
+    added = [added_files(commit) for commit in sorted(log.glob("*.json"))]
+    assert [file for each in added for file in each] != []
+    assert {file for each in added for file in each} == {
+        Path(uri).name for uri in table_of(settings.home, "bronze.kafka_records").file_uris()
+    }
