@@ -1,6 +1,6 @@
 """Files compared with their digests, byte by byte."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -47,8 +47,8 @@ class Comparison:
     def compare_table(self, state: TableState, digests: Digests, last_recorded: int) -> Iterator[Finding]:
         """Compare the log of a table and its live files.
 
-        If the log has been altered, it does not say for certain what is live: then every data file that is
-        there and has a digest is compared.
+        If the log has been altered, it does not show for certain what is live: then every data file that
+        is there and has a digest is compared.
 
         Args:
             state: the table.
@@ -109,7 +109,7 @@ class Comparison:
         version = pointed_version(state.folder)
         key = Key(state.table, POINTER, version)
         known = [each.version or 0 for each in digests if each[:2] == key[:2]]
-        if version is None or (key not in digests and not _is_new(state, version, known)):
+        if version is None or (key not in digests and not _has_checkpoint(state, version)):
             found = [self.finding(key, max(known, default=None), "altered")]
         else:
             found = list(self.compare_file(key, state.folder / POINTER, digests.get(key)))
@@ -127,7 +127,7 @@ class Comparison:
                 if is_live(state, path):  # else a later version has replaced it, and VACUUM removed it
                     yield self.finding(key, version or version_of(state, path), "missing")
             elif digest is None and size is not None and file.stat().st_size != size:
-                yield self.finding(key, version_of(state, path), "not as large as its commit says")
+                yield self.finding(key, version_of(state, path), "size differs from that in its commit")
             else:
                 yield from self.compare_file(key, file, digest)
 
@@ -142,7 +142,5 @@ def _is_readable(commit: Path) -> bool:
     return True
 
 
-def _is_new(state: TableState, version: int, known: Iterable[int]) -> bool:
-    """Whether a checkpoint is there that is later than those whose pointers have been recorded."""
-    checkpoints = {logged_version(path) for path in log_files(state.folder) if is_checkpoint(path)}
-    return version in checkpoints and version > max(known, default=-1)
+def _has_checkpoint(state: TableState, version: int) -> bool:
+    return any(is_checkpoint(path) and logged_version(path) == version for path in log_files(state.folder))

@@ -16,7 +16,7 @@ POINTER = f"{LOG}/_last_checkpoint"
 """The one file of a log that is overwritten: it names the latest checkpoint."""
 
 MANIFESTS = "manifests"
-"""What stands in the place of a table's name for manifests of clients."""
+"""Takes the place of a table's name for manifests of clients."""
 
 _OF_LOG = re.compile(r"(\d{20})\.(?:[\w-]+\.)*(?:json|crc|parquet)")
 _COMMIT = re.compile(rf"{LOG}/\d{{20}}\.json")
@@ -117,7 +117,7 @@ def data_files(folder: Path) -> Iterator[str]:
 
 
 def live_files(folder: Path) -> dict[str, int]:
-    """The data files of a table's latest version, with the sizes that its log says.
+    """The data files of a table's latest version, with the sizes in its log.
 
     Raises:
         DeltaError: if the log can't be read.
@@ -131,7 +131,7 @@ def live_files(folder: Path) -> dict[str, int]:
 
 
 def finished_manifests(home: Path) -> Iterator[str]:
-    """Manifests that no client writes to any more: those that say when they ended."""
+    """Manifests that no client writes to any more: those with the time when they ended."""
     for file in sorted((home / MANIFESTS).glob("*.json")):
         try:
             is_finished = json.loads(file.read_bytes())["ended_at"] is not None

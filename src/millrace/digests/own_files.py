@@ -21,7 +21,7 @@ from millrace.digests.sums import Sums, read_sums, sums_file, write_sums
 
 
 def update_sums(settings: Settings) -> None:
-    """Bring `digests.sums` up to the table. What it says of files that are still there, it goes on saying.
+    """Bring `digests.sums` up to the table. Lines of files that are still there stay.
 
     Raises:
         MillraceError: if it has been altered: it stays as it is.

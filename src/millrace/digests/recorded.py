@@ -49,7 +49,7 @@ def read_digests(parts: Iterable[Path], wanted: Collection[Key]) -> RecordedDige
 
     Args:
         parts: the files.
-        wanted: what is looked for.
+        wanted: keys of the files.
 
     Raises:
         PolarsError: if a file can't be read.

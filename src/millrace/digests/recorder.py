@@ -1,4 +1,4 @@
-"""The recorder: digests of files that commits have added since it last looked, into ops.digests."""
+"""The recorder: digests of files that commits have added since the last time, into ops.digests."""
 
 import math
 import time
@@ -52,10 +52,10 @@ class DigestRecorder:
     def record(self, seconds: float = math.inf) -> int:
         """Append a row for each file that has none; the number of rows.
 
-        A file that is not as large as its commit says is left out, and a commit that can't be read.
+        Left out are files whose size differs from that in their commit, and commits that can't be read.
 
         Args:
-            seconds: after so long no further commit is read; the rest is left for the next time.
+            seconds: after so long no further commit is read; others are left for the next time.
 
         Raises:
             MillraceError: if `digests.sums` has been altered.
@@ -80,9 +80,11 @@ class DigestRecorder:
                 return rows
             rows += self._digests(key)
         done = known | {key_of(digest) for digest in rows}
-        for key in sorted(self._older.keys() - done):
-            rows += self._digest(key, None, self._older[key])
-        self._older = {}
+        for key in sorted(self._older):
+            if time.monotonic() > deadline:
+                return rows
+            size = self._older.pop(key)
+            rows += self._digest(key, None, size) if key not in done else ()
         return rows
 
     def _there(self) -> set[Key]:
@@ -98,11 +100,11 @@ class DigestRecorder:
 
     def _without_commit(self) -> dict[Key, int]:
         """Live files of tables whose first commits are gone from the log, with their sizes."""
-        found = {}
+        found: dict[Key, int] = {}
         for name in TABLES:
             folder = folder_of(self._settings, name)
-            commits = [path for path in log_files(folder) if is_commit(path)]
-            if name != DIGESTS.name and commits and min(map(logged_version, commits)):
+            commits = [logged_version(path) for path in log_files(folder) if is_commit(path)]
+            if name != DIGESTS.name and commits and 0 not in commits:
                 found |= {Key(name, path): size for path, size in live_files(folder).items()}
         return found
 
@@ -118,7 +120,7 @@ class DigestRecorder:
         if is_commit(key.path):
             try:
                 added = added_files(folder_of(self._settings, key.table) / key.path)
-            except (FileNotFoundError, ValueError):  # gone by now, or no commit: the audit will say
+            except (FileNotFoundError, ValueError):  # gone by now, or no commit: the audit names it
                 return
             for path, size in added.items():
                 yield from self._digest(Key(key.table, path), version, size)

@@ -1,4 +1,4 @@
-"""Recording beside the jobs of a Spark application: once a minute, and when it ends."""
+"""Recording while a Spark application runs: once a minute, and when it ends."""
 
 import math
 import sys

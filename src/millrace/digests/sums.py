@@ -1,4 +1,4 @@
-"""Digests of the files of ops.digests itself: a small file beside the table, with a digest of its own."""
+"""Digests of the files of ops.digests itself: a small file next to the table, with a digest of its own."""
 
 import hashlib
 import os
@@ -14,10 +14,10 @@ _UNKNOWN = "-"
 
 
 class Sums(NamedTuple):
-    """What the file says.
+    """Content of the file.
 
     Args:
-        is_intact: the rest of the file has the digest in its first line.
+        is_intact: the other lines have the digest in the first one.
         files: digests by path; empty if it is not intact.
     """
 
@@ -33,24 +33,24 @@ def sums_file(warehouse: Path) -> Path:
 def read_sums(warehouse: Path) -> Sums | None:
     """Read the file; None if there is none."""
     try:
-        first, _, rest = sums_file(warehouse).read_bytes().partition(b"\n")
+        first, _, lines = sums_file(warehouse).read_bytes().partition(b"\n")
     except FileNotFoundError:
         return None
-    if hashlib.sha256(rest).hexdigest().encode() != first:
+    if hashlib.sha256(lines).hexdigest().encode() != first:
         return Sums(is_intact=False, files={})
-    return Sums(is_intact=True, files={each.path: each for each in map(_parse, rest.decode().splitlines())})
+    return Sums(is_intact=True, files={each.path: each for each in map(_parse, lines.decode().splitlines())})
 
 
 def write_sums(warehouse: Path, files: Iterable[FileDigest]) -> None:
     """Write it, so that a reader finds the old one or the new one, never half of one."""
-    rest = "".join(
+    lines = "".join(
         f"{each.sha256} {each.size} {_UNKNOWN if each.version is None else each.version} {each.path}\n"
         for each in sorted(files, key=lambda each: each.path)
     ).encode()
     place = sums_file(warehouse)
     draft = place.with_suffix(".draft")
     with draft.open("wb") as file:
-        file.write(hashlib.sha256(rest).hexdigest().encode() + b"\n" + rest)
+        file.write(hashlib.sha256(lines).hexdigest().encode() + b"\n" + lines)
         file.flush()
         os.fsync(file.fileno())
     draft.replace(place)

@@ -1,4 +1,4 @@
-"""A table as it is on disk when its bytes are checked: files, and what the log says of them."""
+"""A table as it is on disk when its bytes are checked: files, and what the log has of them."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -42,7 +42,7 @@ class TableState(NamedTuple):
 
 
 def read_state(table: str, folder: Path) -> TableState:
-    """Look at a table. The log comes first: what is committed since then is not looked for."""
+    """Read the state of a table. The log comes first: later commits are left out."""
     logged = log_files(folder)
     try:
         live = live_files(folder) if logged else {}

@@ -4,6 +4,7 @@ import random
 import shutil
 import time
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -133,8 +134,13 @@ def clean_log(settings: Settings) -> None:
     table = table_of(settings.home, CONVERSIONS)
     append_rows(settings.home, CONVERSIONS, [{"conversion_id": "2"}])
     for commit in (settings.warehouse / "gold" / "conversions" / "_delta_log").glob("*.json"):
-        if int(commit.stem) < table.version():
+        if int(commit.stem) <= table.version():
             commit.unlink()
+
+
+def compact_and_vacuum(settings: Settings) -> None:
+    compact(settings)
+    vacuum(settings)
 
 
 def checkpoint_again(settings: Settings) -> None:
@@ -146,7 +152,9 @@ def send_more(settings: Settings) -> None:
     send(settings.home)
 
 
-@pytest.mark.parametrize("change", [compact, rebuild, vacuum, clean_log, checkpoint_again, send_more])
+@pytest.mark.parametrize(
+    "change", [compact, rebuild, vacuum, compact_and_vacuum, clean_log, checkpoint_again, send_more]
+)
 @pytest.mark.parametrize("then", ["at once", "recorded", "recorded by another process"])
 def test_what_goes_by_the_rules_raises_no_alarm(
     settings: Settings, change: Callable[[Settings], None], then: str
@@ -227,15 +235,66 @@ def test_file_cut_off_before_it_was_recorded_is_not_accepted(settings: Settings,
         DigestRecorder(settings).record()
     version = table_of(settings.home, CONVERSIONS).version()
     assert [(each.what, each.detail) for each in wrong(settings)] == [
-        (f"{CONVERSIONS}, commit {version}", f"not as large as its commit says: {file.name}")
+        (f"{CONVERSIONS}, commit {version}", f"size differs from that in its commit: {file.name}")
     ]
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_commit_that_cannot_be_read_is_named_though_it_has_no_digest(
+    settings: Settings, recorded: bool
+) -> None:
+    append_rows(settings.home, CONVERSIONS, [{"conversion_id": "2"}])
+    version = table_of(settings.home, CONVERSIONS).version()
+    commit = settings.warehouse / "gold" / "conversions" / "_delta_log" / f"{version:020}.json"
+    commit.write_bytes(b"[" + commit.read_bytes()[1:])
+    if recorded:
+        DigestRecorder(settings).record()
+    assert [(each.what, each.detail) for each in wrong(settings)] == [
+        (
+            f"{CONVERSIONS}, commit {version}",
+            f"altered before its digest was recorded: _delta_log/{commit.name}",
+        )
+    ]
+
+
+def test_files_of_a_catalog_are_left_to_it(settings: Settings) -> None:
+    on_a_catalog = settings.model_copy(update={"catalog": "main"})
+    append_rows(settings.home, CONVERSIONS, [{"conversion_id": "2"}])
+    with recorded_digests(on_a_catalog):
+        pass
+    assert len(unrecorded(settings)) == 1
+    with pytest.raises(MillraceError, match="in a catalog"):
+        list(audit_bytes(on_a_catalog))
 
 
 def test_altered_file_is_still_named_after_it_has_been_recorded_again(settings: Settings) -> None:
     file = first_file(settings, CONVERSIONS)
     file.write_bytes(file.read_bytes()[:-1] + b"?")
+    size, sha256 = digest_of(file)
+    row = {"table": CONVERSIONS, "path": file.name, "size": size, "sha256": sha256, "version": 0}
+    append_rows(settings.home, "ops.digests", [{**row, "recorded_at": datetime.now(timezone.utc)}])
     DigestRecorder(settings).record()
     assert [each.what for each in wrong(settings)] == [f"{CONVERSIONS}, commit 0"]
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_pointer_to_a_checkpoint_that_is_not_there_is_named(settings: Settings, recorded: bool) -> None:
+    pointer = settings.warehouse / "gold" / "conversions" / "_delta_log" / "_last_checkpoint"
+    pointer.write_bytes(pointer.read_bytes().replace(b'"version":0', b'"version":9'))
+    if recorded:
+        DigestRecorder(settings).record()
+    (found,) = wrong(settings)
+    assert (found.what, found.detail) == (f"{CONVERSIONS}, commit 0", "altered: _delta_log/_last_checkpoint")
+
+
+def test_digests_are_read_from_files_that_have_been_compared(settings: Settings) -> None:
+    before = {Path(uri.removeprefix("file://")) for uri in table_of(settings.home, "ops.digests").file_uris()}
+    compact(settings)
+    replaced = min(before)
+    content = bytearray(replaced.read_bytes())
+    content[len(content) // 2] ^= 1
+    replaced.write_bytes(content)
+    assert [each.detail for each in wrong(settings)] == [f"altered: {replaced.name}"]
 
 
 def test_home_of_before_digests_is_recorded_with_files_whose_commits_are_gone(
@@ -246,8 +305,10 @@ def test_home_of_before_digests_is_recorded_with_files_whose_commits_are_gone(
     clean_log(settings)
     assert wrong(settings) == []
     file = first_file(settings, CONVERSIONS)
-    DigestRecorder(settings).record()
-    DigestRecorder(settings).record()
+    recorder = DigestRecorder(settings)
+    recorder.record(seconds=-1)
+    assert recorder.record() > 0
+    assert DigestRecorder(settings).record() == 0
     assert unrecorded(settings) == []
     live = {Path(uri).name for uri in table_of(settings.home, CONVERSIONS).file_uris()}
     known = {
@@ -307,6 +368,12 @@ def test_altered_sums_are_left_as_they_are(settings: Settings) -> None:
     assert [(each.what, each.detail) for each in wrong(settings)] == [
         ("ops.digests", "altered: digests.sums")
     ]
+
+
+def test_path_in_a_commit_is_decoded(tmp_path: Path) -> None:
+    commit = tmp_path / "commit.json"
+    commit.write_text('{"commitInfo":{}}\n{"add":{"path":"day=a%20b/part-0.parquet","size":7}}\n')
+    assert added_files(commit) == {"day=a b/part-0.parquet": 7}
 
 
 def test_commit_names_its_files(settings: Settings) -> None:
