@@ -14,12 +14,14 @@ from lakehouse.rules import rules_version
 from lakehouse.settings import Settings
 from millrace.audit_finding import Finding
 from millrace.audit_windows import wrong_windows
+from millrace.reader import open_table
 from millrace.table_scan import iterate, query, rows_of, scan
 
 _LOOKS, _PAUSE = 3, 2.0
 """Publish writes one table after the other: what is wrong is so in each of some looks, seconds apart."""
 
 _NAMED = 3  # of what is wrong
+_TABLES = ("gold.conversions", "gold.attribution", "gold.touches", "gold.visitor_minutes", "gold.traffic")
 _PRECISION = 1e-9
 
 Keys = set[tuple[Any, ...]]
@@ -58,6 +60,7 @@ def audit_gold(settings: Settings) -> Iterator[Finding]:
     if conversions is None or credits_ is None:
         yield Finding("gold", "nothing has been published yet", True)
         return
+    before = _versions(settings)
     count = f"{rows_of(conversions.select(nw.len()))[0]['len']:,} conversions"
     yield _finding("credits sum to conversions", count, lambda: _keys(settings, _SUMS))
     if scan(settings, "gold.touches") is not None:
@@ -67,6 +70,22 @@ def audit_gold(settings: Settings) -> Iterator[Finding]:
         windows = scan(settings, "gold.traffic")
         rows = 0 if windows is None else rows_of(windows.select(nw.len()))[0]["len"]
         yield _finding("windows sum minutes", f"{rows:,} windows", lambda: wrong_windows(settings))
+    if before:
+        yield Finding("gold: as of", _as_of(before, _versions(settings)), is_right=True)
+
+
+def _versions(settings: Settings) -> dict[str, int]:
+    """Versions of the tables that are compared; of a catalog's tables none."""
+    if settings.catalog:
+        return {}
+    tables = {name: open_table(settings, name) for name in _TABLES}
+    return {name: table.version() for name, table in tables.items() if table is not None}
+
+
+def _as_of(before: dict[str, int], after: dict[str, int]) -> str:
+    """Each table with its version, or with those from the first comparison to the last."""
+    spans = [(name, dict.fromkeys((before.get(name, version), version))) for name, version in after.items()]
+    return ", ".join(f"{name} version {' to '.join(map(str, versions))}" for name, versions in spans)
 
 
 def _finding(what: str, whole: str, look: Callable[[], Keys]) -> Finding:

@@ -121,6 +121,39 @@ def test_all_is_well_after_all_jobs(caught_up_home: Home) -> None:
     assert wrong_lines(done.stdout) == []
     assert f"{SAMPLE_EVENTS:,} of {SAMPLE_EVENTS:,} records in bronze" in done.stdout
     assert "Audit ok: nothing is missing and nothing is doubled." in done.stdout
+    (as_of,) = [line for line in done.stdout.splitlines() if "gold: as of" in line]
+    tables = ("gold.conversions", "gold.attribution", "gold.touches", "gold.visitor_minutes", "gold.traffic")
+    assert [
+        name
+        for name in tables
+        if f"{name} version {DeltaTable(folder(caught_up_home, name)).version()}" not in as_of
+    ] == []
+
+
+def test_every_byte_is_as_it_was_after_all_jobs(caught_up_home: Home, tmp_path: Path) -> None:
+    home = caught_up_home.copy(tmp_path / "home")
+    home.must("rebuild", "silver.sessions", "gold.conversions")
+    home.must("run", "maintenance")
+    done = home.run("audit", "--bytes")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert wrong_lines(done.stdout) == []
+    assert "without a digest" not in done.stdout
+    assert "Audit ok: every byte that has been recorded is as it was." in done.stdout
+
+
+def test_one_altered_byte_is_named(caught_up_home: Home, tmp_path: Path) -> None:
+    home = caught_up_home.copy(tmp_path / "home")
+    table = DeltaTable(folder(home, "gold.attribution"))
+    file = Path(table.file_uris()[0].removeprefix("file://"))
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    done = home.run("audit", "--bytes")
+    assert done.returncode == 1
+    (line,) = wrong_lines(done.stdout)
+    assert line.startswith("wrong gold.attribution, commit ")
+    assert line.endswith(f"altered: {file.name}")
+    assert "look at the rows marked wrong in `millrace audit --bytes`" in done.stderr
 
 
 @pytest.mark.parametrize(
