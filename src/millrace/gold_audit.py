@@ -65,6 +65,7 @@ def audit_gold(settings: Settings) -> Iterator[Finding]:
     yield _finding("credits sum to conversions", count, lambda: _keys(settings, _SUMS))
     if scan(settings, "gold.touches") is not None:
         yield _finding("credits are of touches", count, lambda: _keys(settings, _TOUCHES))
+        yield _finding("credits are of all touches", count, lambda: _keys(settings, _left_out(settings)))
     yield _finding("credits follow from models", count, lambda: _wrong_shares(settings))
     if not settings.catalog and scan(settings, "gold.traffic_changes") is not None:
         windows = scan(settings, "gold.traffic")
@@ -97,6 +98,34 @@ def _finding(what: str, whole: str, look: Callable[[], Keys]) -> Finding:
         wrong &= look()
     named = ", ".join("/".join(map(str, key)) for key in sorted(wrong, key=str)[:_NAMED])
     return Finding(f"gold: {what}", f"{whole}, {len(wrong):,} wrong{f': {named}' * bool(wrong)}", not wrong)
+
+
+def _left_out(settings: Settings) -> str:
+    """Conversions credited to fewer or more touches than they count, or not to one of their own visitor's.
+
+    Touches of a person's other visitors are counted alone: silver may know of a person before gold does.
+    Single touches are compared for conversions computed by the rules of now.
+    """
+    seconds = load_rule_numbers(settings.conf).look_back // timedelta(seconds=1)
+    return f"""
+    WITH credited AS (
+        SELECT DISTINCT conversion_id, touch_id FROM gold.attribution WHERE touch_id IS NOT NULL
+    ), counted AS (
+        SELECT conversion_id, count(*) AS touches FROM credited GROUP BY conversion_id
+    )
+    SELECT whole.conversion_id, 'touches' AS touch_id FROM gold.conversions AS whole
+    LEFT JOIN counted ON whole.conversion_id = counted.conversion_id
+    WHERE whole.touches <> coalesce(counted.touches, 0)
+    UNION ALL
+    SELECT whole.conversion_id, touches.touch_id
+    FROM gold.conversions AS whole
+    JOIN gold.touches AS touches ON whole.visitor_id = touches.visitor_id
+        AND touches.touched_at <= whole.converted_at
+        AND touches.touched_at >= whole.converted_at - INTERVAL {seconds} SECOND
+    LEFT JOIN credited ON whole.conversion_id = credited.conversion_id
+        AND touches.touch_id = credited.touch_id
+    WHERE credited.touch_id IS NULL AND whole.is_counted AND coalesce(touches.earns_credit, true)
+        AND coalesce(whole.rules_version, '') = '{rules_version(settings.conf)}'"""
 
 
 def _keys(settings: Settings, sql: str) -> Keys:

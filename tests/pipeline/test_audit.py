@@ -91,6 +91,20 @@ def remove_a_credited_touch(home: Home) -> None:
     DeltaTable(folder(home, "gold.touches")).delete(f"touch_id = '{touch}'")
 
 
+def add_a_touch_without_credit(home: Home) -> None:
+    """A touch more of a visitor, at the time of one that has earned credit."""
+    credits_ = pl.scan_delta(folder(home, "gold.attribution")).filter(pl.col("touch_id").is_not_null())
+    credited = credits_.select(pl.col("touch_id").min()).collect().item()
+    touches = pl.read_delta(folder(home, "gold.touches")).filter(pl.col("touch_id") == credited)
+    more = touches.with_columns(pl.lit("another").alias("touch_id"))
+    write_deltalake(folder(home, "gold.touches"), more.to_arrow(), mode="append")
+
+
+def count_a_touch_more(home: Home) -> None:
+    chosen = credit_of_two_touches(home).split(" AND ")[0]
+    DeltaTable(folder(home, "gold.conversions")).update({"touches": "touches + 1"}, predicate=chosen)
+
+
 def rewrite_window(home: Home, kind: str, *, removed: bool) -> None:
     """Remove the window of all channels with the most events, or give it a page view more."""
     place = folder(home, "gold.traffic")
@@ -179,6 +193,8 @@ def test_one_altered_byte_is_named(caught_up_home: Home, tmp_path: Path) -> None
         ),
         (swap_two_credits, ["gold: credits follow from models", "conversions, 1 wrong", "/first"]),
         (remove_a_credited_touch, ["gold: credits are of touches"]),
+        (add_a_touch_without_credit, ["gold: credits are of all touches", "/another"]),
+        (count_a_touch_more, ["gold: credits are of all touches", "conversions, 1 wrong", "/touches"]),
         (change_a_window, ["gold: windows sum minutes", "windows, 1 wrong: 1 hour/"]),
         (remove_a_window, ["gold: windows sum minutes", "events in none"]),
     ],
