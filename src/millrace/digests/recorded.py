@@ -8,7 +8,7 @@ import polars as pl
 
 from millrace.digests.files import MANIFESTS, POINTER, FileDigest
 
-_KEY: dict[str, Any] = {"table": pl.String, "path": pl.String, "key": pl.Int64}
+KEY_TYPES: dict[str, Any] = {"table": pl.String, "path": pl.String, "key": pl.Int64}
 _ROW: dict[str, Any] = {
     "table": pl.String,
     "path": pl.String,
@@ -44,6 +44,12 @@ class RecordedDigests(NamedTuple):
     last_versions: dict[str, int]
 
 
+def scan_digests(part: Path) -> pl.LazyFrame:
+    """Rows of a data file of ops.digests, and `key`: that of `Key.version`."""
+    key = pl.when(pl.col("path") == POINTER).then("version").alias("key")
+    return pl.scan_parquet(part).select(*FileDigest._fields, "recorded_at", key)
+
+
 def read_digests(parts: Iterable[Path], wanted: Collection[Key]) -> RecordedDigests:
     """Read digests from data files of ops.digests: of what is wanted, of all manifests and of pointers.
 
@@ -54,16 +60,14 @@ def read_digests(parts: Iterable[Path], wanted: Collection[Key]) -> RecordedDige
     Raises:
         PolarsError: if a file can't be read.
     """
-    keys = pl.LazyFrame(list(wanted), schema=_KEY, orient="row")
+    keys = pl.LazyFrame(list(wanted), schema=KEY_TYPES, orient="row")
     found, last = [pl.DataFrame(schema=_ROW)], dict[str, int]()
     for part in parts:
-        rows = pl.scan_parquet(part).select(*FileDigest._fields, pl.col("recorded_at").dt.epoch("us"))
+        rows = scan_digests(part).with_columns(pl.col("recorded_at").dt.epoch("us"))
         counted = rows.group_by("table").agg(pl.col("version").max()).collect()
         for table, version in counted.drop_nulls().rows():
             last[table] = max(last.get(table, 0), version)
-        key = pl.when(pl.col("path") == POINTER).then("version").alias("key")
-        rows = rows.with_columns(key)
-        asked = rows.join(keys, on=list(_KEY), how="semi", nulls_equal=True)
+        asked = rows.join(keys, on=list(KEY_TYPES), how="semi", nulls_equal=True)
         always = rows.filter((pl.col("table") == MANIFESTS) | (pl.col("path") == POINTER))
         found += [each.select(*_ROW).collect() for each in (asked, always)]
     first = pl.concat(found).sort("recorded_at", descending=True).drop("recorded_at")

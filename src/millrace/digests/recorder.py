@@ -31,6 +31,7 @@ from millrace.digests.files import (
     pointed_version,
 )
 from millrace.digests.own_files import update_sums
+from millrace.digests.pruning import Pruner
 from millrace.digests.recorded import Key, key_of, read_digests
 
 _METADATA = {"job": "digests"}
@@ -46,6 +47,7 @@ class DigestRecorder:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._own = folder_of(settings, DIGESTS.name)
+        self._pruner = Pruner(settings)
         self._known: set[Key] | None = None
         self._older: dict[Key, int] = {}
 
@@ -71,6 +73,8 @@ class DigestRecorder:
                 self._append(rows)
             self._known = (self._known & there) | {key_of(digest) for digest in rows}
             update_sums(self._settings)
+            if rows and self._pruner.prune(there):
+                update_sums(self._settings)
             return len(rows)
 
     def _new_digests(self, there: set[Key], known: set[Key], deadline: float) -> list[FileDigest]:

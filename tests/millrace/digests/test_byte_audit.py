@@ -7,6 +7,8 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kit.recorded_home import recorded_home, send, table_of
@@ -16,6 +18,7 @@ from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
 from millrace.audit_finding import Finding
 from millrace.byte_audit import audit_bytes
+from millrace.digests import pruning
 from millrace.digests.files import added_files, digest_of
 from millrace.digests.recorder import DigestRecorder
 from millrace.digests.recording import recorded_digests
@@ -383,3 +386,34 @@ def test_commit_names_its_files(settings: Settings) -> None:
     assert {file for each in added for file in each} == {
         Path(uri).name for uri in table_of(settings.home, "bronze.kafka_records").file_uris()
     }
+
+
+def test_digests_of_removed_files_go_once_there_are_many(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruning, "MANY", 10)
+    vacuum(settings)
+    before = table_of(settings.home, "ops.digests").to_pyarrow_table()
+    removed = {row["path"] for row in before.to_pylist() if row["table"] == CONVERSIONS}
+    removed -= {str(file.relative_to(file.parents[1])) for file in kept_files(settings.home)}
+    removed -= {file.name for file in kept_files(settings.home)}
+    assert removed
+    DigestRecorder(settings).record()
+    after = table_of(settings.home, "ops.digests").to_pyarrow_table().to_pylist()
+    assert not removed & {row["path"] for row in after}
+    assert (wrong(settings), unrecorded(settings)) == ([], [])
+    (name,) = [Path(uri).name for uri in table_of(settings.home, CONVERSIONS).file_uris()]
+    (settings.warehouse / "gold" / "conversions" / name).write_bytes(b"")
+    assert [finding.detail for finding in wrong(settings)] == [f"altered: {name}"]
+
+
+def test_altered_digests_are_not_carried_on(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pruning, "MANY", 10)
+    file = Path(table_of(settings.home, "ops.digests").file_uris()[0])
+    rows = pq.read_table(file)
+    zeros = pa.array(["0" * 64] * len(rows), rows.schema.field("sha256").type)
+    pq.write_table(rows.set_column(rows.schema.get_field_index("sha256"), "sha256", zeros), file)
+    rebuild(settings)
+    table_of(settings.home, CONVERSIONS).vacuum(0, dry_run=False, enforce_retention_duration=False)
+    DigestRecorder(settings).record()
+    assert f"altered: {file.name}" in [finding.detail for finding in wrong(settings)]
