@@ -44,6 +44,25 @@ class Checkpoint:
         except (OSError, ValueError, IndexError):
             return {}
 
+    @property
+    def recoveries(self) -> int:
+        """How many losses of records had been accepted when its query was started; see `topic_history`."""
+        try:
+            return int(self._recoveries_file.read_text())
+        except (OSError, ValueError):
+            return 0
+
+    def note_recoveries(self, recoveries: int) -> None:
+        """Write down, before its query is started, how many losses have been accepted."""
+        if recoveries != self.recoveries:
+            self.folder.parent.mkdir(parents=True, exist_ok=True)
+            self._recoveries_file.write_text(str(recoveries))
+
+    @property
+    def _recoveries_file(self) -> Path:
+        """Beside the folder, in which Spark wants no file that is not its own."""
+        return self.folder.with_name(f"{self.folder.name}.recoveries")
+
     def goes_with(self, app: object, version: object) -> bool:
         """Whether going on from it neither repeats nor skips what the table already holds.
 

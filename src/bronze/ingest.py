@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming import DataStreamWriter
 
 from bronze.records import stamp_records
+from bronze.topic_watch import TopicWatch
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.instants import EPOCH, as_utc
 from lakehouse.job import Run
@@ -27,15 +28,17 @@ class Ingest:
         run: the job's run.
         query_id: id of the streaming query, which names the Delta transaction.
         committed: the last micro-batch that this query has committed, -1 if none.
+        watch: over the topics.
 
     Attributes:
         arrived: when the last micro-batch was done, by the monotonic clock; at first, when this was made.
     """
 
-    def __init__(self, run: Run, query_id: Callable[[], str], committed: int) -> None:
+    def __init__(self, run: Run, query_id: Callable[[], str], committed: int, watch: TopicWatch) -> None:
         self._run = run
         self._query_id = query_id
         self._committed = committed
+        self._watch = watch
         self._ledger = Ledger(run.lake)
         self._last = self._ledger.last(run.job)
         self.arrived = time.monotonic()
@@ -53,13 +56,19 @@ class Ingest:
             self._record(as_utc(row.ingested_at), row["count"], now())
 
     def write(self, records: DataFrame, batch_id: int) -> None:
-        """Append a micro-batch; called again with the same one, do nothing."""
+        """Append a micro-batch; called again with the same one, do nothing.
+
+        Raises:
+            MillraceError: if a topic is not the one that was read before; nothing is written then.
+        """
         if batch_id <= self._committed:
             return
+        self._watch.before_batch()
         started_at = now()
         stamp = max(started_at, self.position + _TICK)
         written = Observation()
-        stamped = stamp_records(records, stamp).observe(written, F.count(F.lit(1)).alias("rows"))
+        stamped = stamp_records(records, stamp, self._watch.shifts())
+        stamped = stamped.observe(written, F.count(F.lit(1)).alias("rows"))
         self._run.lake.append_once(KAFKA_RECORDS.name, stamped, self._query_id(), batch_id)
         self._committed = batch_id
         if rows := written.get["rows"]:

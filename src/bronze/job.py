@@ -1,49 +1,66 @@
 """The ingest job: real Kafka, real checkpoint."""
 
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
 from kafka.errors import KafkaError
+from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming import StreamingQuery
 
 from bronze.checkpoint import Checkpoint
 from bronze.heartbeats import Pulse
 from bronze.ingest import Ingest, ingest_records
-from bronze.kafka import Spans, offset_spans, read_records, send_heartbeat
-from bronze.offsets import next_offsets
+from bronze.kafka import Spans, TopicIds, offset_spans, read_records, send_heartbeat
+from bronze.offsets import starting_offsets
+from bronze.topic_check import require_readable
+from bronze.topic_watch import TopicWatch
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.job import Run
-from lakehouse.ledger import Ledger, now
+from lakehouse.ledger import now
 from lakehouse.tuning import MANY
 
 _POLL_SECONDS = 1
 
 
 def ingest(run: Run) -> None:
-    """Take the records of the subscribed topics into bronze, exactly once."""
-    spans = offset_spans(run.settings)
-    while not spans:  # no topic yet: nothing to read, and nothing wrong
-        if run.once or run.stop.wait(run.settings.trigger_interval.total_seconds()):
-            return
+    """Take the records of the subscribed topics into bronze, exactly once.
+
+    Raises:
+        MillraceError: if a topic was made again, or lost records before they were read.
+    """
+    with TopicIds(run.settings) as ids:
+        watch = TopicWatch(run, ids)
         spans = offset_spans(run.settings)
-    if run.once:  # else there is no end to tell the way to
-        run.expect(_waiting(run, spans))
-    query, sink = _start(run, spans)
-    _drive(run, query, sink)
+        while not spans and not watch.known:  # no topic yet: nothing to read, and nothing wrong
+            if run.once or run.stop.wait(run.settings.trigger_interval.total_seconds()):
+                return
+            spans = offset_spans(run.settings)
+        query, sink = _start(run, spans, watch)
+        try:
+            _drive(run, query, sink)
+        except StreamingQueryException:
+            require_readable(watch.troubles())  # an error of Spark about a lost offset names no command
+            raise
 
 
-def _start(run: Run, spans: Spans) -> tuple[StreamingQuery, Ingest]:
+def _start(run: Run, spans: Spans, watch: TopicWatch) -> tuple[StreamingQuery, Ingest]:
     """Start the query where bronze stands, whatever became of the checkpoint."""
     checkpoint = Checkpoint.of_ingest(run.settings)
     commit = run.lake.last_commit(KAFKA_RECORDS.name)
     kept = checkpoint.goes_with(commit.get("app"), commit.get("version"))
+    kept = kept and checkpoint.recoveries == watch.recoveries
+    upcoming = watch.start(is_held_needed=not kept)
+    if run.once:  # else there is no end to report the way to
+        run.expect(_waiting(spans, upcoming))
     if not kept:
         checkpoint.set_aside()
+    checkpoint.note_recoveries(watch.recoveries)
     committed = int(str(commit["version"])) if kept and commit else -1
-    sink = Ingest(run, lambda: str(checkpoint.query_id), committed)
+    sink = Ingest(run, lambda: str(checkpoint.query_id), committed, watch)
     sink.settle()
-    starting = next_offsets(run.lake.read(KAFKA_RECORDS.name), list(spans)) if not kept else "earliest"
+    starting = "earliest" if kept else starting_offsets(upcoming)
     run.prepare_for(MANY if run.once else 0)  # what comes every few seconds is little
     writer = ingest_records(read_records(run.spark, run.settings, starting), sink.write)
     writer = writer.option("checkpointLocation", str(checkpoint.folder))
@@ -71,7 +88,9 @@ def _is_idle(status: dict[str, Any]) -> bool:
     return not status["isDataAvailable"] and not status["message"].startswith("Initializing")
 
 
-def _waiting(run: Run, spans: Spans) -> int:
+def _waiting(spans: Spans, upcoming: Mapping[str, Mapping[int, int]]) -> int:
     """Records in Kafka that bronze doesn't hold yet, about: transactions leave gaps."""
-    sent = sum(end - first for first, end in spans.values())
-    return max(sent - Ledger(run.lake).rows_read(run.job), 0)
+    return sum(
+        max(end - upcoming.get(place.topic, {}).get(place.partition, first), 0)
+        for place, (first, end) in spans.items()
+    )

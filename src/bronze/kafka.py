@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
 
-from kafka import KafkaConsumer, KafkaProducer
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
 from bronze.kafka_login import client_options, source_options
+from bronze.topic_history import BrokerTopic, known_id
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 
@@ -77,10 +78,65 @@ def _consumer(settings: Settings) -> Iterator[KafkaConsumer]:
         finally:
             consumer.close()
     except KafkaError as error:
-        raise MillraceError(
-            f"no Kafka broker answers at {settings.bootstrap} ({type(error).__name__})",
-            "Start the local one with `millrace up --broker`, or set MILLRACE_KAFKA_BOOTSTRAP",
-        ) from error
+        raise _no_answer(settings, error) from error
+
+
+def broker_topics(settings: Settings) -> dict[str, BrokerTopic]:
+    """The subscribed topics that are there: ids, and the offsets of each partition.
+
+    Raises:
+        MillraceError: if no broker answers.
+    """
+    with TopicIds(settings) as topics:
+        ids = topics.read()
+    spans: dict[str, dict[int, tuple[int, int]]] = {}
+    for place, span in offset_spans(settings).items():
+        spans.setdefault(place.topic, {})[place.partition] = span
+    return {topic: BrokerTopic(ids.get(topic, ("", 0))[0], of_topic) for topic, of_topic in spans.items()}
+
+
+class TopicIds:
+    """Asks for the ids of the subscribed topics, by one connection; use it as a context manager."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._admin: KafkaAdminClient | None = None
+
+    def __enter__(self) -> "TopicIds":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._admin is not None:
+            self._admin.close()
+
+    def read(self) -> dict[str, tuple[str, int]]:
+        """By topic that is there: its id, empty if the broker gives none, and how many partitions it has.
+
+        Raises:
+            MillraceError: if no broker answers.
+        """
+        try:
+            if self._admin is None:
+                self._admin = KafkaAdminClient(
+                    bootstrap_servers=self._settings.bootstrap,
+                    request_timeout_ms=15_000,
+                    **client_options(self._settings),
+                )
+            described = self._admin.describe_topics(list(self._settings.topics))
+        except KafkaError as error:
+            raise _no_answer(self._settings, error) from error
+        return {
+            each["name"]: (known_id(each.get("topic_id")), len(each["partitions"]))
+            for each in described
+            if each["partitions"]
+        }
+
+
+def _no_answer(settings: Settings, error: KafkaError) -> MillraceError:
+    return MillraceError(
+        f"no Kafka broker answers at {settings.bootstrap} ({type(error).__name__})",
+        "Start the local one with `millrace up --broker`, or set MILLRACE_KAFKA_BOOTSTRAP",
+    )
 
 
 def send_heartbeat(settings: Settings, at: datetime) -> None:

@@ -1,5 +1,6 @@
 """What bronze keeps of a Kafka record: all of it, and when it came."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from pyspark.sql import DataFrame
@@ -8,14 +9,19 @@ from pyspark.sql import functions as F
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 
 
-def stamp_records(records: DataFrame, ingested_at: datetime) -> DataFrame:
+def stamp_records(records: DataFrame, ingested_at: datetime, shifts: Mapping[str, int]) -> DataFrame:
     """Give each record of a micro-batch its one stamp.
 
     Args:
         records: as Spark's Kafka source gives them, headers included.
         ingested_at: later than the stamp of every micro-batch before.
+        shifts: by topic that was made again, what is added to its partitions.
 
     Returns:
         The columns of bronze.kafka_records, values and keys byte for byte.
     """
+    for topic, shift in shifts.items():
+        of_topic = F.col("topic") == topic
+        moved = F.when(of_topic, F.col("partition") + shift).otherwise(F.col("partition"))
+        records = records.withColumn("partition", moved)
     return records.withColumn("ingested_at", F.lit(ingested_at)).select(*KAFKA_RECORDS.column_names)

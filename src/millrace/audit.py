@@ -3,8 +3,6 @@
 Everything is counted from the tables and from Kafka; what the ledger says is compared like the rest.
 """
 
-import json
-from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
@@ -12,12 +10,13 @@ from typing import Any
 import narwhals as nw
 
 from lakehouse.settings import Settings
+from millrace.audit_broker import against_broker
 from millrace.audit_finding import Finding
-from millrace.audit_tables import absent_offsets, held_offsets, ledger_sums
-from millrace.clients.checksum import MODULUS, as_hex, value_digest
-from millrace.clients.manifest import HEADER
+from millrace.audit_manifests import against_manifests
+from millrace.audit_tables import ledger_sums
 from millrace.gold_audit import audit_gold
-from millrace.table_scan import iterate, rows_of, scan, value_of
+from millrace.table_scan import rows_of, scan, value_of
+from millrace.topic_state import read_topics
 
 BRONZE, EVENTS = "bronze.kafka_records", "silver.events"
 REJECTED, DUPLICATES = "silver.rejected_events", "silver.duplicate_events"
@@ -40,8 +39,9 @@ def run_audit(settings: Settings) -> Iterator[Finding]:
         yield _no_bronze(settings)
         return
     yield _unique("bronze.kafka_records", bronze)
-    yield from _against_broker(settings)
-    yield from _against_manifests(settings, bronze)
+    topics = read_topics(settings)
+    yield from against_broker(settings, topics)
+    yield from against_manifests(settings, topics, bronze)
     yield from _against_ledger(settings, bronze)
     yield from _against_silver(settings, bronze)
     yield from audit_gold(settings)
@@ -58,85 +58,6 @@ def _unique(name: str, records: Frame) -> Finding:
     rows = _count(records)
     doubled = rows - _count(records.select(*_PLACE).unique())
     return Finding(name, f"{rows:,} records, {doubled:,} of them twice", doubled == 0)
-
-
-def _against_broker(settings: Settings) -> Iterator[Finding]:
-    """Offsets alone don't tell: transactions leave gaps. So what bronze lacks is sought in Kafka."""
-    from bronze.kafka import count_records, offset_spans
-
-    held = held_offsets(settings)
-    for place, (first, end) in sorted(offset_spans(settings).items()):
-        low, after, rows = held.get((place.topic, place.partition), (first, first, 0))
-        absent = absent_offsets(settings, place.topic, place.partition)
-        lacking = [(max(begin, first), stop) for begin, stop in [(first, low), *absent] if stop > first]
-        lost = sum(count_records(settings, place, *span) for span in lacking if span[0] < span[1])
-        detail = f"{rows:,} in bronze, {max(end - after, 0):,} not ingested yet, {lost:,} lost"
-        if after > end:
-            detail += f"; bronze goes to offset {after:,}, the broker only to {end:,}: another topic?"
-        yield Finding(f"{place.topic}/{place.partition}", detail, not lost and after <= end)
-
-
-def _against_manifests(settings: Settings, bronze: Frame) -> Iterator[Finding]:
-    from bronze.kafka import offset_spans
-
-    manifests = _manifests(settings)
-    if not manifests:
-        return
-    sent = {(place.topic, place.partition): end for place, (_, end) in offset_spans(settings).items()}
-    ends = {place: after for place, (_, after, _) in held_offsets(settings).items()}
-    found, sums = _follow_headers(bronze)
-    for manifest in manifests:
-        key = manifest["id"]
-        name = f"manifest {key}"
-        if waiting := _beyond(ends, manifest):
-            detail = f"{found[key]:,} of {manifest['records']:,} records ingested so far"
-            gone = waiting & _beyond(sent, manifest) if manifest["topic"] in settings.topics else set()
-            if gone:
-                detail += f"; Kafka does not have the rest, in {', '.join(sorted(gone))}: another topic?"
-            yield Finding(name, detail, not gone)
-            continue
-        yield _compare_manifest(name, manifest, found[key], as_hex(sums[key]))
-
-
-def _compare_manifest(name: str, manifest: dict[str, Any], rows: int, checksum: str) -> Finding:
-    sent, unconfirmed = manifest["records"], manifest["unconfirmed"]
-    if unconfirmed or manifest["ended_at"] is None:  # an interrupted client can't vouch for the rest
-        right = sent <= rows and (manifest["ended_at"] is None or rows <= sent + unconfirmed)
-        return Finding(
-            name, f"{rows:,} records in bronze, {sent:,} confirmed, {unconfirmed:,} uncertain", right
-        )
-    right = rows == sent and checksum == manifest["checksum"]
-    detail = f"{rows:,} of {sent:,} records in bronze, checksum {checksum}"
-    if checksum != manifest["checksum"]:
-        detail += f", the client's is {manifest['checksum']}"
-    return Finding(name, detail, right)
-
-
-def _manifests(settings: Settings) -> list[dict[str, Any]]:
-    return [json.loads(path.read_text()) for path in sorted((settings.home / "manifests").glob("*.json"))]
-
-
-def _beyond(ends: dict[tuple[str, int], int], manifest: dict[str, Any]) -> set[str]:
-    """The partitions, as `topic/partition`, where the manifest's records go on after such an end."""
-    topic = manifest["topic"]
-    return {
-        f"{topic}/{partition}"
-        for partition, span in manifest["offsets"].items()
-        if span["last"] >= ends.get((topic, int(partition)), 0)
-    }
-
-
-def _follow_headers(bronze: Frame) -> tuple[Counter[str], Counter[str]]:
-    """By manifest: how many records bronze holds, and their checksum."""
-    found: Counter[str] = Counter()
-    sums: Counter[str] = Counter()
-    for headers, value in iterate(bronze.select("headers", "value")):
-        for header in headers or ():
-            if header["key"] == HEADER:
-                key = bytes(header["value"] or b"").decode(errors="replace")  # anybody's, perhaps
-                found[key] += 1
-                sums[key] = (sums[key] + value_digest(bytes(value or b""))) % MODULUS
-    return found, sums
 
 
 def _against_ledger(settings: Settings, bronze: Frame) -> Iterator[Finding]:

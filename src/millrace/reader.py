@@ -152,35 +152,3 @@ def rows_between(settings: Settings, after: datetime | None, upto: datetime) -> 
     if after is not None:
         ours &= pl.col("position") > after
     return int(ledger.filter(ours).select(pl.col("input_rows").sum()).collect().item())
-
-
-def offset_spans(settings: Settings) -> dict[tuple[str, int], tuple[int, int, int]]:
-    """By topic and partition of bronze: its first offset, the one after its last, and how many it holds."""
-    records = scan(settings, "bronze.kafka_records")
-    if records is None:
-        return {}
-    spans = records.group_by("topic", "partition").agg(
-        pl.col("offset").min().alias("first"),
-        (pl.col("offset").max() + 1).alias("after"),
-        pl.len().alias("rows"),
-    )
-    return {
-        (topic, partition): (first, after, rows)
-        for topic, partition, first, after, rows in spans.collect().rows()
-    }
-
-
-def lag(settings: Settings) -> dict[str, int]:
-    """By `topic/partition`: records in Kafka that bronze doesn't hold yet.
-
-    Raises:
-        MillraceError: if no broker answers.
-    """
-    from bronze.kafka import offset_spans as kafka_spans
-
-    held = offset_spans(settings)
-    waiting = {}
-    for place, (first, end) in sorted(kafka_spans(settings).items()):
-        _, after, _ = held.get((place.topic, place.partition), (first, first, 0))
-        waiting[f"{place.topic}/{place.partition}"] = max(end - after, 0)
-    return waiting

@@ -27,6 +27,7 @@ _CHOICES = ("serverless", "clusters")
 
 OPERATIONS = {
     "audit": set[str](),
+    "recover": {"topic", "option", "by"},
     "explain": {"conversion"},
     "gate": set[str](),
     "rebuild": {"tables"},

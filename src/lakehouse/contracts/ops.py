@@ -93,4 +93,26 @@ DIGESTS = Table(
     ),
 )
 
-TABLES = (LEDGER, EXPECTATIONS, GATES, RULES, DIGESTS)
+TOPICS = Table(
+    name="ops.topics",
+    grain="change of a Kafka partition that bronze reads",
+    key=("sequence",),
+    columns=(
+        Column("sequence", "bigint", "counts up from 0"),
+        Column("topic", "string", "Kafka topic"),
+        Column("topic_id", "string", "id that Kafka gave the topic; empty where the broker gives none"),
+        Column("generation", "int", "0, and 1 more each time that a topic of this name was made again"),
+        Column("partition", "int", "the partition in Kafka; in bronze 100,000 more for each generation"),
+        Column(
+            "kind", "string", "started (bronze reads from first_offset on) or lost (accepted by somebody)"
+        ),
+        Column("first_offset", "bigint", "first offset read, or lost"),
+        Column(
+            "end_offset", "bigint", "the offset after the last one lost; null: to the end, with the topic"
+        ),
+        Column("who", "string", "who accepted the loss"),
+        Column("at", "timestamp", "when it was written"),
+    ),
+)
+
+TABLES = (LEDGER, EXPECTATIONS, GATES, RULES, DIGESTS, TOPICS)

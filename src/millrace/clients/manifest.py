@@ -25,6 +25,7 @@ class Manifest:
 
     Attributes:
         source: the file, or the settings of the generator, that the records came from.
+        topic_id: Kafka's id of the topic; None if it gives none.
         checksum: order-independent, see `millrace.clients.checksum`.
         offsets: by partition, the first and the last offset acknowledged.
         set_aside: lines of the source that did not become records.
@@ -37,6 +38,7 @@ class Manifest:
     source: str
     topic: str
     started_at: str
+    topic_id: str | None = None
     records: int = 0
     checksum: int = 0
     offsets: dict[int, dict[str, int]] = field(default_factory=dict)

@@ -60,7 +60,7 @@ class Sender:
         patience: timedelta = PATIENCE,
         login: Login = PLAINTEXT,
     ) -> None:
-        limit = ensure_topic(bootstrap, manifest.topic, login)
+        limit, manifest.topic_id = ensure_topic(bootstrap, manifest.topic, login)
         largest = max(limit - _OVERHEAD, limit // 2)
         self._manifest = manifest
         self._on_refused = on_refused

@@ -2,13 +2,14 @@
 
 import logging
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError, KafkaTimeoutError, TopicAlreadyExistsError
 
 from bronze.kafka_login import PLAINTEXT, Login
+from bronze.topic_history import known_id
 from lakehouse.errors import MillraceError
 
 PARTITIONS = 2
@@ -35,16 +36,25 @@ NEXT_STEP = "Start one with `millrace up --broker`, or check MILLRACE_KAFKA_BOOT
 logging.getLogger("kafka").addHandler(logging.NullHandler())
 
 
-def ensure_topic(bootstrap: str, topic: str, login: Login = PLAINTEXT) -> int:
+class ReadyTopic(NamedTuple):
+    """A topic that can be written to.
+
+    Args:
+        largest: how many bytes a record may have there.
+        topic_id: Kafka's id of it; None if it gives none.
+    """
+
+    largest: int
+    topic_id: str | None
+
+
+def ensure_topic(bootstrap: str, topic: str, login: Login = PLAINTEXT) -> ReadyTopic:
     """Create the topic unless it exists; an existing one is left as it is.
 
     Args:
         bootstrap: Kafka, as host:port.
         topic: its name.
         login: how to talk to it.
-
-    Returns:
-        How many bytes a record may have there.
 
     Raises:
         MillraceError: if no broker answers there, or it refuses.
@@ -63,7 +73,9 @@ def ensure_topic(bootstrap: str, topic: str, login: Login = PLAINTEXT) -> int:
             # Replication is the broker's default: 1 on a laptop, what its owner set elsewhere.
             wanted = {"num_partitions": PARTITIONS, "replication_factor": -1, "configs": TOPIC_CONFIGS}
             _create(admin, topic, wanted)
-        return _largest_record(admin, topic)
+        described = admin.describe_topics([topic])
+        topic_id = known_id(described[0].get("topic_id")) if described else ""
+        return ReadyTopic(_largest_record(admin, topic), topic_id or None)
     except (KafkaError, ValueError) as error:
         raise MillraceError(
             f"the topic {topic} can't be created at {bootstrap} ({_named(error)})",

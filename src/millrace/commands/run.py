@@ -65,6 +65,7 @@ def _run_beside(settings: Settings, names: list[str]) -> bool:
 
     select_jobs(names)
     _require_broker(settings, names)
+    _require_topics(settings, names)
     console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
     run_beside(settings, names, console.print)
     return True
@@ -80,6 +81,15 @@ def _require_broker(settings: Settings, names: list[str]) -> None:
             f"no Kafka broker answers at {settings.bootstrap}",
             "Start the local one with `millrace up --broker`, or set MILLRACE_KAFKA_BOOTSTRAP",
         )
+
+
+def _require_topics(settings: Settings, names: list[str]) -> None:
+    """Report what keeps the engine's ingest from reading on: it would seem to have caught up."""
+    from bronze.topic_check import require_readable
+    from millrace.topic_state import read_topics
+
+    if "ingest" in names:
+        require_readable(read_topics(settings).troubles)
 
 
 def _run_on(settings: Settings, names: list[str]) -> None:

@@ -33,6 +33,14 @@ def rebuild(run: Run) -> None:
     rebuild_unless_held(names).body(run)
 
 
+def recover(run: Run) -> None:
+    """Record that a loss in a topic is accepted; ingest goes on when it runs next."""
+    from bronze.recover import recover_job
+
+    option = f"--{run.parameters['option'].lstrip('-')}"
+    recover_job(run.parameters["topic"], option, run.parameters["by"]).body(run)
+
+
 def show_gate(run: Run) -> None:
     """Print how the gate is."""
     from millrace.gate_report import print_failures, print_gate, print_results

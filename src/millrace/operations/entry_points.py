@@ -36,6 +36,15 @@ rebuild = Job.imported(
     Parameter("tables", "tables, as silver.events, separated by commas", is_required=True),
 )
 
+recover = Job.imported(
+    "recover",
+    f"{_BODIES}:recover",
+    "Go on with a topic that lost records in Kafka or was made again.",
+    Parameter("topic", "Kafka topic, as events", is_required=True),
+    Parameter("option", "accept-loss or from-beginning", is_required=True),
+    Parameter("by", "who accepts it; kept in ops.topics", is_required=True),
+)
+
 audit = Job.imported(
     "audit",
     f"{_BODIES}:audit",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from millrace.workspace.bundle import BundleJob, select_jobs
 
 REBUILD, RUN = "rebuild", "run"
-RELEASE, REPLAY, RECONSIDER = "release", "replay", "reconsider"
+RELEASE, REPLAY, RECONSIDER, RECOVER = "release", "replay", "reconsider", "recover"
 
 
 @dataclass(frozen=True)
@@ -15,8 +15,8 @@ class Order:
 
     Args:
         command: `rebuild`, of tables; `run`, of jobs, each until it has caught up; `release` or `replay`,
-            of what is held; `reconsider`, of what was refused.
-        names: tables, jobs, or who gives the order and why.
+            of what is held; `reconsider`, of what was refused; `recover`, of a topic.
+        names: tables, jobs, or who gives the order and why; a topic, its option and who gives the order.
     """
 
     command: str
@@ -41,6 +41,11 @@ class Order:
             from silver.reconsider import main
 
             return [BundleJob.of(main)]
+        if self.command == RECOVER:
+            from bronze.recover import recover_job
+
+            topic, option, who = self.names
+            return [BundleJob.of(recover_job(topic, option, who))]
         if self.command == REPLAY:
             from gold.replay import replay_job
             from silver.definitions import DEFINITIONS

@@ -103,7 +103,16 @@ def _read_tables(settings: Settings, snapshot: Snapshot, lag: bool) -> None:
         snapshot.notes.append(held_error(settings).problem)
     snapshot.behind = _read(lambda: reader.behind(settings), snapshot, {})
     if lag and _answers(settings):
-        snapshot.lag = _read(lambda: reader.lag(settings), snapshot, None)
+        _read_topics(settings, snapshot)
+
+
+def _read_topics(settings: Settings, snapshot: Snapshot) -> None:
+    from millrace.topic_state import read_topics
+
+    topics = _read(lambda: read_topics(settings), snapshot, None)
+    if topics is not None:
+        snapshot.lag = topics.lag
+        snapshot.notes += [f"{each.problem}: {each.next_step}" for each in topics.troubles]
 
 
 def _answers(settings: Settings) -> bool:

@@ -1,0 +1,52 @@
+"""Recovering a topic: bronze goes on after a loss in Kafka that somebody accepts, and keeps what was lost."""
+
+from bronze.kafka import TopicIds, broker_topics
+from bronze.topic_check import ACCEPT_LOSS, Trouble, accepted_gaps, next_generation, require_recoverable
+from bronze.topic_history import STARTED, TopicChange, next_offsets
+from bronze.topic_watch import TopicWatch
+from lakehouse.entry_point import Job
+from lakehouse.job import Run
+
+
+def recover_job(topic: str, option: str, who: str) -> Job:
+    """What records that a loss of records is accepted.
+
+    Args:
+        topic: which topic.
+        option: `--accept-loss` or `--from-beginning`; empty asks what there is to do.
+        who: somebody's name.
+    """
+    return Job("recover", lambda run: _recover(run, topic, option, who))
+
+
+def _recover(run: Run, topic: str, option: str, who: str) -> None:
+    with TopicIds(run.settings) as ids, run.turn:
+        watch = TopicWatch(run, ids)
+        watch.record_unknown(broker_topics(run.settings))
+        trouble = require_recoverable(run.settings.topics, watch.troubles(), topic, option)
+        if trouble is None:
+            run.say(f"nothing is to be recovered: ingest can read {topic} on")
+            return
+        changes = _changes(run, watch, trouble, who)
+        watch.table.append(changes)
+    for change in changes:
+        run.say(describe(change))
+
+
+def _changes(run: Run, watch: TopicWatch, trouble: Trouble, who: str) -> list[TopicChange]:
+    topic = trouble.topic
+    broker, known = broker_topics(run.settings)[topic], watch.known[topic]
+    if trouble.option == ACCEPT_LOSS:
+        return accepted_gaps(trouble, known, broker, who)
+    upcoming = next_offsets({topic: known}, watch.held().ends, watch.reached)[topic]
+    return next_generation(topic, known, broker, upcoming, who)
+
+
+def describe(change: TopicChange) -> str:
+    """A row of ops.topics in a line."""
+    place = f"{change.topic}/{change.partition}"
+    if change.kind == STARTED:
+        return f"{place} is read from offset {change.first_offset:,} on"
+    if change.end_offset is None:
+        return f"{place} of the topic before: what it had from offset {change.first_offset:,} on is lost"
+    return f"{place} has lost offsets {change.first_offset:,} to {change.end_offset - 1:,}"

@@ -1,0 +1,39 @@
+"""ops.topics as a job reads and writes it."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from bronze.topic_history import TopicChange, to_changes
+from lakehouse.contracts.arrow import arrow_schema
+from lakehouse.contracts.ops import TOPICS
+from lakehouse.ledger import now
+from lakehouse.lookup import Lookup
+from lakehouse.tables import Lakehouse
+
+_COLUMNS = ("sequence", *TopicChange._fields)
+
+
+class TopicTable:
+    """The table, and what is known of it here.
+
+    Args:
+        lake: the tables, as the job writes them.
+    """
+
+    def __init__(self, lake: Lakehouse) -> None:
+        self._lake = lake
+        rows = lake.find(TOPICS.name, Lookup(_COLUMNS)).to_pylist()
+        self.changes: list[TopicChange] = to_changes(rows)
+
+    def append(self, changes: Sequence[TopicChange]) -> None:
+        """Add rows in one commit, if there are any."""
+        if not changes:
+            return
+        at = now()
+        rows = [
+            {"sequence": number, **change._asdict(), "at": at}
+            for number, change in enumerate(changes, len(self.changes))
+        ]
+        self._lake.append(TOPICS.name, pa.Table.from_pylist(rows, arrow_schema(TOPICS)))
+        self.changes.extend(changes)

@@ -1,0 +1,154 @@
+"""Ingest's watch over its topics: nothing is read of a topic that is not the one known, or lacks records."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import functions as F
+
+from bronze.checkpoint import Checkpoint
+from bronze.kafka import TopicIds, broker_topics
+from bronze.topic_check import Trouble, find_trouble, new_partitions, require_readable
+from bronze.topic_history import (
+    PARTITIONS_APART,
+    BrokerTopic,
+    Generation,
+    Partition,
+    current_generations,
+    next_offsets,
+    recoveries,
+)
+from bronze.topic_table import TopicTable
+from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.job import Run
+
+
+@dataclass(frozen=True)
+class Held:
+    """What bronze holds, by topic and partition: its first offset, and the one after its last."""
+
+    spans: Mapping[Partition, tuple[int, int]]
+
+    @property
+    def ends(self) -> dict[Partition, int]:
+        """The offsets after the last."""
+        return {partition: end for partition, (_, end) in self.spans.items()}
+
+    def firsts(self, topic: str) -> dict[int, int]:
+        """By partition of a topic: the first offset."""
+        return {number: first for (name, number), (first, _) in self.spans.items() if name == topic}
+
+
+class TopicWatch:
+    """Knows the topics by ops.topics, and compares them with the broker.
+
+    Args:
+        run: of ingest, or of what recovers a topic.
+        ids: asks the broker for the topics' ids.
+    """
+
+    def __init__(self, run: Run, ids: TopicIds) -> None:
+        self._run = run
+        self._ids = ids
+        self.table = TopicTable(run.lake)
+        self._checkpoint = Checkpoint.of_ingest(run.settings)
+        self._seen: dict[str, tuple[str, int]] = {}
+
+    @property
+    def known(self) -> dict[str, Generation]:
+        """The subscribed topics as bronze knows them."""
+        topics = self._run.settings.topics
+        return {name: it for name, it in current_generations(self.table.changes).items() if name in topics}
+
+    @property
+    def recoveries(self) -> int:
+        """How many losses have been accepted."""
+        return recoveries(self.table.changes)
+
+    def troubles(self) -> list[Trouble]:
+        """What keeps ingest from reading on; bronze itself is asked only if the checkpoint doesn't know."""
+        broker, known = broker_topics(self._run.settings), self.known
+        reached = self.reached
+        upcoming = next_offsets(known, {}, reached)
+        if not find_trouble(known, broker, upcoming):
+            return []
+        return find_trouble(known, broker, next_offsets(known, self.held().ends, reached))
+
+    def start(self, is_held_needed: bool) -> dict[str, dict[int, int]]:
+        """Check all topics before they are read, and record what is new of them.
+
+        Args:
+            is_held_needed: whether bronze is asked where to go on; else the checkpoint is.
+
+        Returns:
+            By topic and partition, the offset to be read next.
+
+        Raises:
+            MillraceError: if a topic was made again, or records are gone.
+        """
+        self._check()
+        held = self.held().ends if is_held_needed else {}
+        return next_offsets(self.known, held, self.reached)
+
+    def before_batch(self) -> None:
+        """Check that the topics are still the same before a micro-batch is read.
+
+        Raises:
+            MillraceError: if one was made again.
+        """
+        if self._ids.read() != self._seen:
+            self._check()
+
+    def held(self) -> Held:
+        """What bronze holds."""
+        records = self._run.lake.read(KAFKA_RECORDS.name)
+        spans = records.groupBy("topic", "partition").agg(
+            F.min("offset").alias("first"), (F.max("offset") + 1).alias("end")
+        )
+        return Held({(row.topic, row.partition): (row.first, row.end) for row in spans.collect()})
+
+    def shifts(self) -> dict[str, int]:
+        """By topic that was made again: what is added to its partitions in bronze."""
+        return {
+            topic: generation.number * PARTITIONS_APART
+            for topic, generation in self.known.items()
+            if generation.number
+        }
+
+    @property
+    def reached(self) -> dict[str, dict[str, int]]:
+        """How far the checkpoint has read, by topic and partition; empty if it is to be left."""
+        return self._checkpoint.reached if self._checkpoint.recoveries == self.recoveries else {}
+
+    def record_unknown(self, broker: Mapping[str, BrokerTopic]) -> None:
+        """Record topics that are read for the first time, or were read before ids were kept."""
+        unknown = {topic: found for topic, found in broker.items() if topic not in self.known}
+        if unknown:
+            self._record_new(unknown, self.held())
+
+    def _check(self) -> None:
+        broker = broker_topics(self._run.settings)
+        self.record_unknown(broker)
+        require_readable(self.troubles())
+        self._record_new(broker, Held({}))
+        self._seen = {topic: (found.topic_id, len(found.spans)) for topic, found in broker.items()}
+
+    def _record_new(self, broker: Mapping[str, BrokerTopic], held: Held) -> None:
+        known = self.known
+        added = {
+            topic: new_partitions(topic, known.get(topic), found, held.firsts(topic))
+            for topic, found in broker.items()
+        }
+        self.table.append([change for changes in added.values() for change in changes])
+        for topic, changes in added.items():
+            starts = [(change.partition, change.first_offset) for change in changes]
+            _announce(self._run, topic, topic in known, starts)
+
+
+def _announce(run: Run, topic: str, is_known: bool, starts: list[tuple[int, int]]) -> None:
+    """Log partitions that were added, and first offsets that are not 0."""
+    if is_known and starts:
+        numbers = ", ".join(str(partition) for partition, _ in starts)
+        run.say(f"the topic {topic} has new partitions: {numbers}; they are read from their beginning")
+    for partition, first in starts:
+        if first:
+            run.say(f"{topic}/{partition} begins at offset {first:,}: Kafka has deleted what was before")

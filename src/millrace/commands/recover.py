@@ -1,0 +1,44 @@
+"""`millrace recover`: goes on with a topic that lost records before they were read, or was made again."""
+
+import getpass
+from typing import Annotated
+
+import typer
+
+from lakehouse.errors import MillraceError
+from lakehouse.settings import load_settings
+from millrace.commands.release import carry_out
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(recover)
+
+
+def recover(
+    topic: Annotated[str, typer.Argument(help="Kafka topic, as events.")],
+    accept_loss: Annotated[
+        bool, typer.Option("--accept-loss", help="Go on without records that Kafka deleted unread.")
+    ] = False,
+    from_beginning: Annotated[
+        bool, typer.Option("--from-beginning", help="Read a topic that was made again, from its beginning.")
+    ] = False,
+    by: Annotated[str, typer.Option(help="Who accepts it; kept in ops.topics.")] = "",
+) -> None:
+    """Go on with a topic that lost records in Kafka or was made again; what is lost is kept in ops.topics."""
+    from bronze.topic_check import ACCEPT_LOSS, FROM_BEGINNING, require_recoverable
+    from millrace.topic_state import read_topics
+    from millrace.workspace.orders import RECOVER
+
+    if accept_loss and from_beginning:
+        raise MillraceError(
+            "a topic has lost records or was made again, not both", "Give the one option that ingest names"
+        )
+    option = ACCEPT_LOSS if accept_loss else FROM_BEGINNING if from_beginning else ""
+    settings = load_settings()
+    if not settings.catalog:  # reported at once, without Spark's start
+        troubles = read_topics(settings).troubles
+        if require_recoverable(settings.topics, troubles, topic, option) is None:
+            typer.echo(f"Nothing is to be recovered: ingest can read {topic} on.")
+            return
+    carry_out(RECOVER, topic, option, by or getpass.getuser(), then=["ingest"])
