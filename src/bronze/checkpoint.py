@@ -1,6 +1,7 @@
 """Whether a stream's checkpoint still goes with the table it fills."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,6 +63,16 @@ class Checkpoint:
     def _recoveries_file(self) -> Path:
         """Beside the folder, in which Spark wants no file that is not its own."""
         return self.folder.with_name(f"{self.folder.name}.recoveries")
+
+    def is_usable(self, commit: Mapping[str, object], recoveries: int) -> bool:
+        """Whether a query may go on from it.
+
+        Args:
+            commit: what ingest wrote of its last commit to bronze; empty if it made none.
+            recoveries: how many losses of records have been accepted.
+        """
+        fits = self.goes_with(commit.get("app"), commit.get("version"))
+        return fits and self.recoveries == recoveries
 
     def goes_with(self, app: object, version: object) -> bool:
         """Whether going on from it neither repeats nor skips what the table already holds.

@@ -16,7 +16,6 @@ from bronze.kafka import Spans, TopicIds, offset_spans, read_records, send_heart
 from bronze.offsets import starting_offsets
 from bronze.topic_check import require_readable
 from bronze.topic_watch import TopicWatch
-from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.job import Run
 from lakehouse.ledger import now
 from lakehouse.tuning import MANY
@@ -48,10 +47,8 @@ def ingest(run: Run) -> None:
 def _start(run: Run, spans: Spans, watch: TopicWatch) -> tuple[StreamingQuery, Ingest]:
     """Start the query where bronze stands, whatever became of the checkpoint."""
     checkpoint = Checkpoint.of_ingest(run.settings)
-    commit = run.lake.last_commit(KAFKA_RECORDS.name)
-    kept = checkpoint.goes_with(commit.get("app"), commit.get("version"))
-    kept = kept and checkpoint.recoveries == watch.recoveries
-    upcoming = watch.start(is_held_needed=not kept)
+    commit, kept = watch.commit, watch.is_checkpoint_usable
+    upcoming = watch.start()
     if run.once:  # else there is no end to report the way to
         run.expect(_waiting(spans, upcoming))
     if not kept:

@@ -24,7 +24,7 @@ class TopicTable:
     def __init__(self, lake: Lakehouse) -> None:
         self._lake = lake
         rows = lake.find(TOPICS.name, Lookup(_COLUMNS)).to_pylist()
-        self.changes: list[TopicChange] = to_changes(rows)
+        self.history: list[TopicChange] = to_changes(rows)
 
     def append(self, changes: Sequence[TopicChange]) -> None:
         """Add rows in one commit, if there are any."""
@@ -33,7 +33,7 @@ class TopicTable:
         at = now()
         rows = [
             {"sequence": number, **change._asdict(), "at": at}
-            for number, change in enumerate(changes, len(self.changes))
+            for number, change in enumerate(changes, len(self.history))
         ]
         self._lake.append(TOPICS.name, pa.Table.from_pylist(rows, arrow_schema(TOPICS)))
-        self.changes.extend(changes)
+        self.history.extend(changes)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql import functions as F
 
@@ -20,6 +21,9 @@ from bronze.topic_history import (
 from bronze.topic_table import TopicTable
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.job import Run
+
+INGEST = "ingest"
+"""The job that fills bronze, as it names itself in its commits."""
 
 
 @dataclass(frozen=True)
@@ -51,18 +55,20 @@ class TopicWatch:
         self._ids = ids
         self.table = TopicTable(run.lake)
         self._checkpoint = Checkpoint.of_ingest(run.settings)
+        commits = (each for _, each in run.lake.commits(KAFKA_RECORDS.name) if each.get("job") == INGEST)
+        self.commit: Mapping[str, Any] = next(commits, {})
         self._seen: dict[str, tuple[str, int]] = {}
 
     @property
     def known(self) -> dict[str, Generation]:
         """The subscribed topics as bronze knows them."""
         topics = self._run.settings.topics
-        return {name: it for name, it in current_generations(self.table.changes).items() if name in topics}
+        return {name: it for name, it in current_generations(self.table.history).items() if name in topics}
 
     @property
     def recoveries(self) -> int:
         """How many losses have been accepted."""
-        return recoveries(self.table.changes)
+        return recoveries(self.table.history)
 
     def troubles(self) -> list[Trouble]:
         """What keeps ingest from reading on; bronze itself is asked only if the checkpoint doesn't know."""
@@ -73,11 +79,13 @@ class TopicWatch:
             return []
         return find_trouble(known, broker, next_offsets(known, self.held().ends, reached))
 
-    def start(self, is_held_needed: bool) -> dict[str, dict[int, int]]:
-        """Check all topics before they are read, and record what is new of them.
+    @property
+    def is_checkpoint_usable(self) -> bool:
+        """Whether the checkpoint has the offsets to go on from; else bronze has."""
+        return self._checkpoint.is_usable(self.commit, self.recoveries)
 
-        Args:
-            is_held_needed: whether bronze is asked where to go on; else the checkpoint is.
+    def start(self) -> dict[str, dict[int, int]]:
+        """Check all topics before they are read, and record what is new of them.
 
         Returns:
             By topic and partition, the offset to be read next.
@@ -86,7 +94,7 @@ class TopicWatch:
             MillraceError: if a topic was made again, or records are gone.
         """
         self._check()
-        held = self.held().ends if is_held_needed else {}
+        held = {} if self.is_checkpoint_usable else self.held().ends
         return next_offsets(self.known, held, self.reached)
 
     def before_batch(self) -> None:
@@ -116,8 +124,8 @@ class TopicWatch:
 
     @property
     def reached(self) -> dict[str, dict[str, int]]:
-        """How far the checkpoint has read, by topic and partition; empty if it is to be left."""
-        return self._checkpoint.reached if self._checkpoint.recoveries == self.recoveries else {}
+        """How far the checkpoint has read, by topic and partition; empty if it is not usable."""
+        return self._checkpoint.reached if self.is_checkpoint_usable else {}
 
     def record_unknown(self, broker: Mapping[str, BrokerTopic]) -> None:
         """Record topics that are read for the first time, or were read before ids were kept."""

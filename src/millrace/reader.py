@@ -1,5 +1,6 @@
 """Tables read without a JVM: for `status`, `audit` and `sql`."""
 
+import json
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from lakehouse.settings import Settings
 FOLLOWS = {"refine": "ingest", "repair": "refine", "publish": "refine"}
 """By job, the one that it follows."""
 
+_RECENT = 100  # commits of a table that are looked through
 _RULES = "rules_version"
 _SUMS = ("input_rows", "output_rows", "duplicates", "rejected", "heartbeats", "erased", "late", "seconds")
 
@@ -38,6 +40,14 @@ def scan(settings: Settings, name: str) -> pl.LazyFrame | None:
     """The table as a lazy frame, which reads the columns and rows asked for; None if there is none."""
     table = open_table(settings, name)
     return None if table is None else pl.scan_delta(table)
+
+
+def last_commit(settings: Settings, name: str, job: str) -> dict[str, Any]:
+    """What a job wrote of its last commit to a table; empty if the log has none of it."""
+    table = open_table(settings, name)
+    history = [] if table is None else table.history(_RECENT)
+    written = (json.loads(commit.get("userMetadata") or "{}") for commit in history)
+    return next((each for each in written if each.get("job") == job), {})
 
 
 def table_rows(settings: Settings) -> dict[str, int]:

@@ -17,8 +17,10 @@ from bronze.topic_history import (
     recoveries,
     to_changes,
 )
+from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.ops import TOPICS
 from lakehouse.settings import Settings
+from millrace import reader
 from millrace.audit_tables import held_offsets
 from millrace.table_scan import rows_of, scan
 
@@ -29,14 +31,14 @@ class TopicState:
 
     Args:
         topics: those that are subscribed to.
-        changes: the rows of ops.topics, in order; of topics that it lacks, what they would be.
+        history: the rows of ops.topics, in order; of topics that it lacks, what they would be.
         held: by topic and partition of bronze: its first offset, the one after its last, how many records.
         reached: by topic and partition, how far ingest's checkpoint has read; empty if it is to be left.
         broker: the topics as they are.
     """
 
     topics: tuple[str, ...]
-    changes: list[TopicChange]
+    history: list[TopicChange]
     held: dict[Partition, tuple[int, int, int]]
     reached: dict[str, dict[str, int]]
     broker: dict[str, BrokerTopic]
@@ -44,7 +46,7 @@ class TopicState:
     @cached_property
     def generations(self) -> dict[str, dict[int, Generation]]:
         """By topic and number: its generations."""
-        return generations(self.changes)
+        return generations(self.history)
 
     @cached_property
     def known(self) -> dict[str, Generation]:
@@ -90,12 +92,19 @@ def read_topics(settings: Settings) -> TopicState:
         MillraceError: if no broker answers.
     """
     changes, held = read_changes(settings), held_offsets(settings)
-    checkpoint = Checkpoint.of_ingest(settings)
-    is_used = checkpoint.recoveries == recoveries(changes)
+    reached = _reached(settings, recoveries(changes))
     known = {change.topic for change in changes}
     changes += _first_changes(held, set(settings.topics) - known)
-    reached = checkpoint.reached if is_used else {}
     return TopicState(settings.topics, changes, held, reached, broker_topics(settings))
+
+
+def _reached(settings: Settings, accepted: int) -> dict[str, dict[str, int]]:
+    """How far ingest's checkpoint has read; empty if it is not usable, or that can't be known from here."""
+    if settings.catalog:
+        return {}
+    checkpoint = Checkpoint.of_ingest(settings)
+    commit = reader.last_commit(settings, KAFKA_RECORDS.name, "ingest")
+    return checkpoint.reached if checkpoint.is_usable(commit, accepted) else {}
 
 
 def read_changes(settings: Settings) -> list[TopicChange]:

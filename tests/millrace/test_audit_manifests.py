@@ -10,8 +10,8 @@ import pytest
 
 from bronze.topic_history import LOST, STARTED, BrokerTopic, TopicChange
 from lakehouse.settings import load_settings
+from millrace.audit_finding import Finding
 from millrace.audit_manifests import against_manifests
-from millrace.audit_tables import Finding
 from millrace.clients.checksum import MODULUS, as_hex, value_digest
 from millrace.topic_state import TopicState
 
