@@ -90,12 +90,12 @@ lock: setup ## resolve the Python packages anew into requirements.lock (UPGRADE=
 	@$(MAKE) app-requirements
 
 app-requirements: setup ## what the page needs, from the lock into dashboards/requirements.txt
-	@.venv/bin/python -m millrace.machine.app_requirements
+	@.venv/bin/python -m millrace.environment.app_requirements
 
 wheel: setup ## build the wheel into dist/
 	@PATH="$$PATH:$$PWD/.venv/bin" uv build --wheel --clear --quiet
 
-lock-jars: setup ## resolve the jars anew into src/millrace/machine/jars.lock
+lock-jars: setup ## resolve the jars anew into src/millrace/environment/jars.lock
 	@.venv/bin/millrace jars --lock
 
 clean: ## remove the environment and what tools left (never .millrace/, which millrace reset removes)

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from lakehouse.settings import Settings, load_settings
 from lakehouse.spark import build_session
-from millrace.machine.jars import spark_jars
+from millrace.environment.jars import spark_jars
 
 
 @contextmanager

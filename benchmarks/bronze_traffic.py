@@ -12,7 +12,7 @@ from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.frames import settle
 from lakehouse.ledger import Entry, Ledger
 from lakehouse.tables import Lakehouse
-from millrace.clients.traffic.stream import DEFAULT_SEED, generate
+from millrace.sample_shop.traffic_stream import DEFAULT_SEED, generate
 
 SAMPLE = 100_000  # records that are generated
 _SENT = datetime(2026, 11, 1, tzinfo=timezone.utc)  # Kafka's stamp: after everything that the traffic says

@@ -21,7 +21,7 @@ from benchmarks.silver import JAVA, default_session, time_steps
 from lakehouse.settings import load_settings
 from lakehouse.spark import build_session
 from lakehouse.tables import Lakehouse
-from millrace.machine.jars import spark_jars
+from millrace.environment.jars import spark_jars
 
 EVENTS = {"sample": 2_000_000, "harder": HARDER}
 BATCH = {"sample": 300_000, "harder": 100_000}

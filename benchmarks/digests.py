@@ -12,8 +12,8 @@ from benchmarks.round import EVENTS, HISTORY
 from gold.job import publish
 from lakehouse.job import Run
 from lakehouse.tables import Lakehouse
-from millrace.byte_audit import audit_bytes
-from millrace.digests.recorder import DigestRecorder
+from millrace.audit.digests.recorder import DigestRecorder
+from millrace.audit.file_bytes import audit_bytes
 from silver.refine_job import refine
 from silver.repair_job import repair
 

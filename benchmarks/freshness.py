@@ -20,8 +20,8 @@ from deltalake import DeltaTable
 
 from benchmarks.bench import print_table, progress
 from lakehouse.settings import Settings, load_settings
-from millrace import reader
-from millrace.workspace.ports import free_port
+from millrace.local.process.ports import free_port
+from millrace.tables import table_reader
 
 WANTED = 10.0  # seconds, for 95 of 100 conversions
 _OURS = {os.getpid()}  # measuring does not count
@@ -90,7 +90,7 @@ def watch(settings: Settings, seconds: float, processors: Processors) -> dict[st
     version, until = -1, time.monotonic() + seconds
     while time.monotonic() < until:
         processors.measure()
-        table: DeltaTable | None = reader.open_table(settings, "gold.attribution")
+        table: DeltaTable | None = table_reader.open_table(settings, "gold.attribution")
         if table is not None and table.version() != version:
             now, version = time.time(), table.version()
             ids = pl.scan_delta(table).select("conversion_id").unique().collect()["conversion_id"]
@@ -107,7 +107,8 @@ def conversions_sent(settings: Settings, seen: dict[str, float], since: float, u
         `sent`, by Kafka's stamp of the record; `stamp`, of the ingest micro-batch; `seen`, in gold: all in s.
     """
     conversions, events, records = (
-        reader.scan(settings, name) for name in ("gold.conversions", "silver.events", "bronze.kafka_records")
+        table_reader.scan(settings, name)
+        for name in ("gold.conversions", "silver.events", "bronze.kafka_records")
     )
     assert conversions is not None
     assert events is not None
@@ -126,7 +127,7 @@ def conversions_sent(settings: Settings, seen: dict[str, float], since: float, u
 
 def stages(settings: Settings, conversions: pl.DataFrame) -> dict[str, float]:
     """Mean seconds that conversions spend in each stage, by the ledger."""
-    ledger = reader.scan(settings, "ops.ledger")
+    ledger = table_reader.scan(settings, "ops.ledger")
     assert ledger is not None
     start, position = _seconds("started_at"), _seconds("position")
     batches = ledger.select("job", position=position, start=start, end=start + pl.col("seconds")).collect()
@@ -168,7 +169,7 @@ def main() -> int:
             producer.terminate()
             producer.wait()
         sent = conversions_sent(settings, seen, since, since + options.seconds)
-        sums = reader.ledger_sums(settings)
+        sums = table_reader.ledger_sums(settings)
         mean = {} if sent.is_empty() else stages(settings, sent)
     used = processors.seconds_a_minute
     print(f"All processes of the home took {used:.1f} processor seconds a minute.")

@@ -19,7 +19,7 @@ from folds.records.parse_rules import ParseRules, load_parse_rules
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.frames import settle
 from lakehouse.tables import Lakehouse
-from millrace.clients.traffic.stream import DEFAULT_SEED, generate
+from millrace.sample_shop.traffic_stream import DEFAULT_SEED, generate
 from silver.record_parser import RecordParser
 
 FEW, MANY = 5_000, 300_000

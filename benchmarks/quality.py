@@ -25,7 +25,7 @@ from lakehouse.recall import sole_writer
 from lakehouse.settings import Settings
 from lakehouse.standing import Standing
 from lakehouse.tables import Lakehouse
-from millrace.clients.traffic.stream import generate
+from millrace.sample_shop.traffic_stream import generate
 from silver.refine_job import refine
 from silver.repair_job import repair
 

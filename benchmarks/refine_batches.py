@@ -18,7 +18,7 @@ from lakehouse.job import Run, Watcher
 from lakehouse.settings import load_settings
 from lakehouse.spark import build_session
 from lakehouse.tables import Lakehouse
-from millrace.machine.jars import spark_jars
+from millrace.environment.jars import spark_jars
 from silver.refine_job import refine
 
 

@@ -25,7 +25,7 @@ from lakehouse.maintenance_job import maintain
 from lakehouse.recall import sole_writer
 from lakehouse.settings import Settings
 from lakehouse.tables import Lakehouse
-from millrace.workspace.turns import Turns
+from millrace.local.engine.fair_semaphore import Turns
 from silver.refine_job import refine
 from silver.repair_job import repair
 

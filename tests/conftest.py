@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from xdist.scheduler import LoadScopeScheduling
 
 from kit.home import JOBS, REAL_LOG, SAMPLE_EVENTS, Home
-from millrace.workspace.broker import running_broker
-from millrace.workspace.ports import lasting_port
+from millrace.local.kafka.broker import running_broker
+from millrace.local.process.ports import lasting_port
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from kit.warehouse_builder import build_warehouse
 from lakehouse.contracts import TABLES
 from lakehouse.settings import Settings, load_settings
 from millrace import commands
-from millrace.query import run_query
+from millrace.tables.duckdb_views import run_query
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -20,8 +20,8 @@ from kit.spark import settle_in
 from lakehouse.errors import MillraceError
 from lakehouse.job import Run, Watcher
 from lakehouse.settings import Settings
-from millrace.audit import run_audit
-from millrace.topic_state import read_topics
+from millrace.audit.comparisons import run_audit
+from millrace.tables.topic_state import read_topics
 
 
 class Lines(Watcher):

@@ -17,7 +17,7 @@ from kit.polling import eventually
 from kit.spark import settle_in
 from lakehouse.job import Run
 from lakehouse.settings import Settings
-from millrace.audit import run_audit
+from millrace.audit.comparisons import run_audit
 
 _WRITE = """
 import sys

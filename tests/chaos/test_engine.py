@@ -11,8 +11,8 @@ from kit.home import JOBS, ROOT, Home, command
 from kit.polling import eventually
 from kit.processes import assert_nothing_runs
 from kit.tables import commits, facts, folder
-from millrace.workspace import records
-from millrace.workspace.ports import lasting_port
+from millrace.local.process import process_registry
+from millrace.local.process.ports import lasting_port
 
 REBUILT = ("silver.events", "silver.sessions")
 PATIENCE = 240  # seconds, on a busy machine
@@ -30,7 +30,7 @@ def workspace(new_home: Callable[..., Home]) -> Iterator[Home]:
 
 
 def engine(home: Home) -> psutil.Process | None:
-    return records.running(home.path, "engine")
+    return process_registry.running(home.path, "engine")
 
 
 def published(home: Home) -> int:

@@ -12,8 +12,9 @@ import pytest
 from kit.home import ROOT, Home
 from kit.polling import eventually
 from kit.processes import assert_nothing_runs
-from millrace.workspace import records, runs
-from millrace.workspace.ports import lasting_port
+from millrace.local.engine import run_history
+from millrace.local.process import process_registry
+from millrace.local.process.ports import lasting_port
 
 PATIENCE = 240  # seconds, on a busy machine
 MINUTELY = """
@@ -64,7 +65,7 @@ def status(home: Home) -> dict[str, Any]:
 
 def on_time(home: Home) -> int:
     """Runs of maintenance that its schedule began and that went well."""
-    told = runs.recorded(home.path, "maintenance")
+    told = run_history.recorded(home.path, "maintenance")
     return sum((run["cause"], run["state"]) == ("schedule", "succeeded") for run in told)
 
 
@@ -78,17 +79,17 @@ def test_jobs_begin_on_time_and_what_is_killed_comes_back(home: Home) -> None:
     assert {jobs[name]["state"] for name in ("ingest", "refine", "publish")} == {"running"}
     assert jobs["maintenance"]["next_run"]
     assert not jobs["attribution-model"]["next_run"]
-    assert runs.recorded(home.path, "attribution-model") == []
+    assert run_history.recorded(home.path, "attribution-model") == []
 
-    engine = records.running(home.path, "engine")
+    engine = process_registry.running(home.path, "engine")
     assert engine is not None
     engine.kill()
     eventually(lambda: status(home)["processes"]["engine"]["restarts"] == 1, 60, "it is started again")
     assert "ended with code -9" in status(home)["processes"]["engine"]["last_error"]
     done = on_time(home)
     eventually(lambda: on_time(home) > done, PATIENCE, "maintenance begins on time again")
-    ingest = [run["state"] for run in runs.recorded(home.path, "ingest")]
+    ingest = [run["state"] for run in run_history.recorded(home.path, "ingest")]
     assert ingest == ["broken off", "running"]
     assert status(home)["jobs"]["ingest"]["restarts"] == 1
     home.must("run", "attribution-model", "--once")  # paused is not forbidden: who asks for it has it run
-    assert [run["state"] for run in runs.recorded(home.path, "attribution-model")] == ["succeeded"]
+    assert [run["state"] for run in run_history.recorded(home.path, "attribution-model")] == ["succeeded"]

@@ -11,7 +11,7 @@ from scope import MODELS
 
 from folds.persons import models
 from folds.rule_numbers import RuleNumbers
-from millrace import arithmetic as told
+from millrace.explain import credit as told
 
 TOUCHES = st.lists(
     st.tuples(st.sampled_from(["Direct", "Email", "Display"]), st.integers(0, 30 * 86_400)), max_size=7

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from kit.browsing import Browsing, browsing
 from kit.serving import served
-from millrace.workspace.ports import lasting_port
+from millrace.local.process.ports import lasting_port
 
 pytestmark = pytest.mark.browser
 

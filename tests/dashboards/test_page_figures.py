@@ -9,7 +9,7 @@ import trail_words
 
 from kit.shop_warehouse import Shop
 from kit.shown import chart_rows, metrics, number, said
-from millrace.trail_words import WORDS, in_words
+from millrace.explain.trail_steps import WORDS, in_words
 
 _CENT = 0.0051  # what a table with two decimals rounds off, at most
 

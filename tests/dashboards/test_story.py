@@ -9,7 +9,7 @@ from reading.local import LocalTables
 
 from kit.asking import Sql
 from lakehouse.settings import load_settings
-from millrace.story import tell_conversion
+from millrace.explain.conversion import tell_conversion
 
 
 def test_pages_and_command_line_tell_the_same_story(shop_home: Path, sql: Sql) -> None:

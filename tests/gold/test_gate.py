@@ -21,7 +21,7 @@ from kit.spark import settle_in
 from lakehouse.errors import MillraceError
 from lakehouse.job import Run, Watcher
 from lakehouse.settings import BUNDLE_FILE, Settings, bundle_root
-from millrace.workspace.orders import REBUILD, RELEASE, Order
+from millrace.local.requests.engine_commands import REBUILD, RELEASE, Order
 from silver.definitions import DEFINITIONS
 
 HOUR = timedelta(hours=1)

@@ -14,10 +14,10 @@ import yaml
 
 from kit.home import ROOT
 from lakehouse.bundle_file import BUNDLE_FILE, read_yaml
-from millrace.machine.app_requirements import app_requirements
-from millrace.workspace.bundle import BundleJob, read_job
-from millrace.workspace.bundle_tree import Tree, read_tree, resolve
-from millrace.workspace.quartz import quartz_trigger
+from millrace.environment.app_requirements import app_requirements
+from millrace.local.bundle.bundle_resolver import Tree, read_tree, resolve
+from millrace.local.bundle.jobs import BundleJob, read_job
+from millrace.local.bundle.quartz import quartz_trigger
 
 SCHEMA = ROOT.parent / "shared" / "data" / "bundle.schema.json"
 TARGETS = ("dev", "prod", "local")

@@ -11,8 +11,8 @@ from pathlib import Path
 import pyspark
 
 from kit.polling import eventually
-from millrace.machine.java import java_executable
-from millrace.workspace.ports import HOST, lasting_port
+from millrace.environment.java import java_executable
+from millrace.local.process.ports import HOST, lasting_port
 
 _SPARK = Path(pyspark.__file__).parent
 _DEPLOY = "org.apache.spark.deploy"

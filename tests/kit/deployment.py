@@ -8,7 +8,7 @@ from typing import Any
 
 from kit.bundle import OPERATIONS, REQUIRED, WORKSPACES, tree_of
 from lakehouse.bundle_file import BUNDLE_FILE, LOCAL_TARGET, read_yaml, variables_of
-from millrace.workspace.bundle_tree import Tree, read_tree
+from millrace.local.bundle.bundle_resolver import Tree, read_tree
 
 KEPT = ("schemas", "volumes", "registered_models", "secret_scopes")
 """Kinds of resources that hold what a deployment can't make again."""

@@ -8,8 +8,8 @@ from deltalake import DeltaTable
 from kit.sample_warehouse import ledger_rows, sample_warehouse
 from kit.warehouse_builder import append_rows, build_warehouse
 from lakehouse.settings import Settings, load_settings
+from millrace.audit.digests.recorder import DigestRecorder
 from millrace.clients.manifest import new_manifest
-from millrace.digests.recorder import DigestRecorder
 
 UNTIL = datetime(2026, 11, 20, 12, tzinfo=timezone.utc)
 CHECKPOINTED = ("silver.events", "gold.conversions", "ops.digests")

@@ -11,15 +11,15 @@ from random import Random
 
 from kit.records import Record
 from millrace.clients.record import Record as Sent
-from millrace.clients.traffic.rates import late_rates, monthly_rates
-from millrace.clients.traffic.stream import (
+from millrace.sample_shop.sample_rates import late_rates, monthly_rates
+from millrace.sample_shop.segment_messages import encode
+from millrace.sample_shop.traffic_stream import (
     DEFAULT_START,
     EVENTS_PER_DAY,
     EVENTS_PER_VISIT,
     Arrival,
     simulate,
 )
-from millrace.clients.traffic.wire import encode
 
 _PARTITIONS = 3
 _EVERY = 20

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kit.dashboards_folder import DASHBOARDS
 from kit.polling import eventually
-from millrace.workspace.ports import lasting_port
+from millrace.local.process.ports import lasting_port
 
 _DEADLINE = 40  # seconds
 

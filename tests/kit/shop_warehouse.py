@@ -21,8 +21,8 @@ from kit.records import Record, Stored
 from kit.sample_gates import expectation_rows
 from kit.warehouse_builder import schema_of
 from lakehouse.contracts import TABLES
-from millrace.clients.traffic.rates import monthly_rates
-from millrace.clients.traffic.stream import EVENTS_PER_VISIT, simulate
+from millrace.sample_shop.sample_rates import monthly_rates
+from millrace.sample_shop.traffic_stream import EVENTS_PER_VISIT, simulate
 
 Row = dict[str, Any]
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from lakehouse.settings import Settings, load_settings
 from lakehouse.spark import build_session
-from millrace.machine.jars import spark_jars
+from millrace.environment.jars import spark_jars
 
 _LAYERS = ("bronze", "silver", "gold", "ops")
 

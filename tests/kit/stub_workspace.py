@@ -8,10 +8,10 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
-from millrace.workspace.keeper import BackOff
-from millrace.workspace.processes import Child, Program
-from millrace.workspace.services import Service, last_words
-from millrace.workspace.supervisor import Supervisor
+from millrace.local.process.child_process import Child, Program
+from millrace.local.process.service_runner import BackOff
+from millrace.local.services import Service, last_words
+from millrace.local.supervisor import Supervisor
 
 _READY = "import pathlib, sys, time, signal, subprocess; pathlib.Path(sys.argv[1]).touch();"
 

@@ -10,7 +10,7 @@ from importlib.metadata import distribution
 
 import lakehouse.spark
 from lakehouse.settings import load_settings
-from millrace.machine.jars import spark_jars
+from millrace.environment.jars import spark_jars
 
 
 def main() -> None:

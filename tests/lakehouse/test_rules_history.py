@@ -17,8 +17,8 @@ from lakehouse.job import Run
 from lakehouse.ledger import Ledger
 from lakehouse.rules import rules_version
 from lakehouse.settings import Settings
-from millrace.query import run_query
-from millrace.reader import tables_of_other_rules
+from millrace.tables.duckdb_views import run_query
+from millrace.tables.table_reader import tables_of_other_rules
 
 FILES = {"bots.yml", "channels.yml", "referrers.yml", "roles.yml", "rules.yml"}
 

@@ -18,8 +18,8 @@ from kit.polling import eventually
 from kit.serving import answers
 from kit.shown import MODELS, number
 from lakehouse.settings import load_settings
-from millrace.workspace.launch import end
-from millrace.workspace.ports import lasting_port
+from millrace.local.launch import end
+from millrace.local.process.ports import lasting_port
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 

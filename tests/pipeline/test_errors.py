@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kit.home import Home
+from millrace.local.process.ports import free_port
 from millrace.operations.rebuild import definitions
-from millrace.workspace.ports import free_port
 
 PARTS = {"missing": None, "empty": b"", "binary": bytes(range(256)) * 64}
 TOLD = {"missing": "no such file", "empty": "is empty", "binary": "is binary"}

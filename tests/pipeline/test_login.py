@@ -7,10 +7,10 @@ import pytest
 
 from kit.home import Home
 from kit.polling import eventually
-from millrace.workspace.broker_setup import prepare_broker
-from millrace.workspace.kafka_health import cluster_id
-from millrace.workspace.ports import lasting_port
-from millrace.workspace.processes import Child
+from millrace.local.kafka.broker_setup import prepare_broker
+from millrace.local.kafka.kafka_health import cluster_id
+from millrace.local.process.child_process import Child
+from millrace.local.process.ports import lasting_port
 
 _LOGIN = {"MILLRACE_KAFKA_USERNAME": "reader", "MILLRACE_KAFKA_PASSWORD": 'a "quoted" \\ word'}
 _BY = {"MILLRACE_KAFKA_SECURITY_PROTOCOL": "SASL_PLAINTEXT", "MILLRACE_KAFKA_SASL_MECHANISM": "PLAIN"}

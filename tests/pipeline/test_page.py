@@ -8,9 +8,9 @@ from playwright.sync_api import expect, sync_playwright
 from kit.browser import FLAGS, chromium
 from kit.home import Home
 from kit.polling import eventually
-from millrace.workspace.ports import lasting_port
-from millrace.workspace.processes import Child
-from millrace.workspace.services import dashboard_service, url
+from millrace.local.process.child_process import Child
+from millrace.local.process.ports import lasting_port
+from millrace.local.services import dashboard_service, url
 
 pytestmark = pytest.mark.browser
 

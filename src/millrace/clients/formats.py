@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from lakehouse.errors import MillraceError
 from millrace.clients.access_log import UnreadableLineError, is_entry, page_event
-from millrace.clients.lines import Line
+from millrace.clients.line_reader import Line
+from millrace.clients.log_site import infer_site
 from millrace.clients.record import Record, key_of
 from millrace.clients.rejected import Rejected
 from millrace.clients.segment import looks_like_event, segment_records
-from millrace.clients.site import infer_site
 
 Reader = Callable[[Iterable[Line], Rejected], Iterator[Record]]
 

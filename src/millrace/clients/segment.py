@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from millrace.clients.lines import Line
+from millrace.clients.line_reader import Line
 from millrace.clients.record import Record, key_of
 from millrace.clients.rejected import Rejected
 

@@ -31,7 +31,7 @@ def attribute(
     from folds.persons.models import ModelNumbers
     from folds.rule_numbers import load_rule_numbers
     from gold.rules.paths import PATH_MODELS, credit_channels
-    from millrace.path_file import read_paths
+    from millrace.clients.path_csv import read_paths
 
     if model and model not in PATH_MODELS:
         raise MillraceError(f"there is no model {model!r}", f"The models are {', '.join(PATH_MODELS)}")

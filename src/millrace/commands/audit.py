@@ -12,8 +12,8 @@ from rich.table import Table
 
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
-from millrace.audit_finding import Finding
-from millrace.table_scan import reading
+from millrace.audit.finding import Finding
+from millrace.tables.table_scan import reading
 
 
 def register(app: typer.Typer) -> None:
@@ -34,7 +34,7 @@ def audit(
     if of_bytes:
         _audit_bytes(settings)
         return
-    from millrace.audit import run_audit
+    from millrace.audit.comparisons import run_audit
 
     with _kafka(settings), reading(settings):
         wrong = _print(run_audit(settings))
@@ -44,7 +44,7 @@ def audit(
 
 
 def _audit_bytes(settings: Settings) -> None:
-    from millrace.byte_audit import audit_bytes
+    from millrace.audit.file_bytes import audit_bytes
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
@@ -71,7 +71,7 @@ def _print(findings: Iterable[Finding]) -> int:
 
 def require_whole(settings: Settings) -> None:
     """Raise a MillraceError if the audit finds a difference."""
-    from millrace.audit import run_audit
+    from millrace.audit.comparisons import run_audit
 
     wrong = [finding for finding in run_audit(settings) if not finding.is_right]
     if wrong:
@@ -81,8 +81,8 @@ def require_whole(settings: Settings) -> None:
 @contextmanager
 def _kafka(settings: Settings) -> Iterator[None]:
     """Start the local broker for as long as it is asked, if it isn't running."""
-    from millrace.workspace.broker import running_broker
-    from millrace.workspace.kafka_health import cluster_id
+    from millrace.local.kafka.broker import running_broker
+    from millrace.local.kafka.kafka_health import cluster_id
 
     is_stopped = (
         settings.kafka_bootstrap is None

@@ -49,8 +49,8 @@ def demo(
 def _once(settings: Settings, events: int, as_json: bool) -> None:
     from rich.console import Console
 
-    from millrace.workspace.catching_up import catch_up, print_summary
-    from millrace.workspace.state import one_line
+    from millrace.local.demo_once import catch_up, print_summary
+    from millrace.local.process.state_files import one_line
 
     # With --json standard output is one line; what else there is to say goes beside it.
     with redirect_stdout(sys.stderr if as_json else sys.stdout):
@@ -62,11 +62,11 @@ def _once(settings: Settings, events: int, as_json: bool) -> None:
 
 
 def _stay(settings: Settings, history: int, rate: float) -> None:
-    from millrace.workspace.demo_view import draw
-    from millrace.workspace.plan import Plan
-    from millrace.workspace.session import stay
-    from millrace.workspace.traffic import history_is_sent
-    from millrace.workspace.watching import watch
+    from millrace.local.demo_traffic import history_is_sent
+    from millrace.local.foreground import stay
+    from millrace.local.plan import Plan
+    from millrace.local.status.demo import draw
+    from millrace.local.status.poll import watch
 
     _make_ready()
     plan = Plan(history=0 if history_is_sent(settings.home) else history, rate=rate)
@@ -79,8 +79,8 @@ def _stay(settings: Settings, history: int, rate: float) -> None:
 
 
 def _make_ready() -> None:
-    from millrace.machine.fetch import fetch_jars
-    from millrace.machine.java import java_executable
+    from millrace.environment.download_progress import fetch_jars
+    from millrace.environment.java import java_executable
 
     java_executable()
     fetch_jars()

@@ -16,8 +16,8 @@ def doctor() -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from millrace.machine.doctor import examine
-    from millrace.machine.finding import Verdict
+    from millrace.environment.check import Verdict
+    from millrace.environment.doctor import examine
 
     colours = {Verdict.OK: "green", Verdict.WARN: "yellow", Verdict.FAIL: "red"}
     findings = examine(load_settings())

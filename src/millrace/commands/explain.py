@@ -10,10 +10,10 @@ from rich.console import Console
 
 from lakehouse.errors import MillraceError
 from lakehouse.settings import load_settings
-from millrace.table_scan import reading
+from millrace.tables.table_scan import reading
 
 if TYPE_CHECKING:
-    from millrace.channel_reasons import Reason
+    from millrace.explain.channel import Reason
 
 _WIDE = 140  # columns, where nobody says how many there are
 
@@ -38,7 +38,7 @@ def channel(
 ) -> None:
     """Say through which channel a visit came, by which rule of conf/channels.yml, and why."""
     from folds.records.channels import Visit, host_of
-    from millrace.channel_reasons import explain_channel
+    from millrace.explain.channel import explain_channel
 
     for address in filter(None, (url, referrer)):
         if not host_of(address):
@@ -60,8 +60,8 @@ def conversion(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Say what led to a conversion, who earned it by each model, and the arithmetic."""
-    from millrace.story import tell_conversion
-    from millrace.story_view import as_dict, render
+    from millrace.explain.conversion import tell_conversion
+    from millrace.explain.render import as_dict, render
 
     settings = load_settings()
     with reading(settings):

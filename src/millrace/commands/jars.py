@@ -15,10 +15,10 @@ def jars(
 ) -> None:
     """Fetch the jars that Spark and the broker run on."""
     if lock:
-        from millrace.machine.relock import relock
+        from millrace.environment.resolve_lock import relock
 
         typer.echo("Resolving the jars of ivy.xml, about half a minute")
         typer.echo(f"{relock()} jars are in jars.lock")
-    from millrace.machine.fetch import fetch_jars
+    from millrace.environment.download_progress import fetch_jars
 
     fetch_jars()

@@ -27,7 +27,7 @@ def load(
 
     What can't be read is counted, and kept with its line number under rejected/ in MILLRACE_HOME.
     """
-    from millrace.clients.loading import load_file
+    from millrace.clients.load_file import load_file
 
     loaded = load_file(load_settings(), file, format_name, site)
     manifest, rejected = loaded.manifest, loaded.rejected

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from lakehouse.settings import load_settings
-from millrace.clients.traffic.stream import DEFAULT_SEED
+from millrace.sample_shop.traffic_stream import DEFAULT_SEED
 
 
 def register(app: typer.Typer) -> None:
@@ -36,9 +36,11 @@ def produce(
 
     Without --rate it is simulated days, about 67,000 events each, sent as fast as it goes.
     """
-    from millrace.clients import producing
+    from millrace.clients import produce_sample
 
-    manifest, seconds = producing.produce(load_settings(), producing.Wanted(rate, events, seed, start))
+    manifest, seconds = produce_sample.produce(
+        load_settings(), produce_sample.Wanted(rate, events, seed, start)
+    )
     typer.echo(
         f"{manifest.records:,} records sent, {manifest.unconfirmed:,} unconfirmed, "
         f"{seconds:.1f} s, {manifest.records / max(seconds, 1e-9):,.0f} records/s, manifest {manifest.path}"

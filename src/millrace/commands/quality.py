@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from lakehouse.settings import Settings, load_settings
-from millrace.gate_report import print_failures, print_gate, print_results
-from millrace.table_scan import reading
+from millrace.tables.table_scan import reading
+from millrace.terminal.gate_report import print_failures, print_gate, print_results
 
 _BYTES = 60  # shown of an example
 _WIDE = 140  # columns, where nobody says how many there are
@@ -34,8 +34,8 @@ def show(
     """Say whether gold is held, and what was found at the last look; exit code 1 if it is held."""
     if context.invoked_subcommand:
         return
-    from millrace.quality import gate, is_held, last_results
-    from millrace.workspace.state import one_line
+    from millrace.local.process.state_files import one_line
+    from millrace.tables.gate_status import gate, is_held, last_results
 
     settings = load_settings()
     with reading(settings):
@@ -56,7 +56,7 @@ def explain(
     ] = "",
 ) -> None:
     """Show rows that are not as expected, and the query that finds them."""
-    from millrace.quality import explain as explain_failures
+    from millrace.tables.gate_status import explain as explain_failures
 
     settings = load_settings()
     console = _console()
@@ -88,8 +88,8 @@ def refused(
 ) -> None:
     """Show refused records by day and reason, with an example of each."""
     from millrace.commands.release import carry_out
-    from millrace.quality import refused as refused_records
-    from millrace.workspace.orders import RECONSIDER
+    from millrace.local.requests.engine_commands import RECONSIDER
+    from millrace.tables.gate_status import refused as refused_records
 
     table = Table("day", "reason", "records", "example at", "bytes", box=None, header_style="dim")
     settings = load_settings()

@@ -15,6 +15,6 @@ def rebuild(
 ) -> None:
     """Compute tables anew from the layer before by the rules of now, and swap each in at once."""
     from millrace.commands.release import carry_out
-    from millrace.workspace.orders import REBUILD
+    from millrace.local.requests.engine_commands import REBUILD
 
     carry_out(REBUILD, *tables)

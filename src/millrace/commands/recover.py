@@ -27,8 +27,8 @@ def recover(
 ) -> None:
     """Go on with a topic that lost records in Kafka or was made again; what is lost is kept in ops.topics."""
     from bronze.topic_check import ACCEPT_LOSS, FROM_BEGINNING, require_recoverable
-    from millrace.topic_state import read_topics
-    from millrace.workspace.orders import RECOVER
+    from millrace.local.requests.engine_commands import RECOVER
+    from millrace.tables.topic_state import read_topics
 
     if accept_loss and from_beginning:
         raise MillraceError(

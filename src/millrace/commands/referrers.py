@@ -24,7 +24,7 @@ def referrers(
     date: Annotated[str, typer.Option(help="The commit's date, as 2026-07-15; else asked of Git.")] = "",
 ) -> None:
     """Take a newer list of referrers' hosts (search, social, AI) into conf/referrers.yml."""
-    from millrace.referrer_list import FILE, convert, render
+    from millrace.operations.referrer_list import FILE, convert, render
 
     hosts = convert(folder)
     if not (commit and date):

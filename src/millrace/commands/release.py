@@ -22,23 +22,23 @@ def register(app: typer.Typer) -> None:
 
 def release(by: _By, reason: _Reason) -> None:
     """Let rows that are held through to gold, although they are not as expected."""
-    from millrace.workspace.orders import RELEASE
+    from millrace.local.requests.engine_commands import RELEASE
 
     carry_out(RELEASE, by, reason, then=["publish"])
 
 
 def replay(by: _By = "", reason: _Reason = "replayed by the rules of now") -> None:
     """Run all records again by the rules of now, refused and held ones too, and look at what is held anew."""
-    from millrace.workspace.orders import REPLAY
+    from millrace.local.requests.engine_commands import REPLAY
 
     carry_out(REPLAY, by or getpass.getuser(), reason, then=["publish"])
 
 
 def carry_out(command: str, *names: str, then: Sequence[str] = ()) -> None:
     """Carry out an order in the engine, if one runs; else here, and then what else an engine would run."""
-    from millrace.workspace.handing_over import engine_runs, hand_over
-    from millrace.workspace.once import run_once
-    from millrace.workspace.orders import RUN, Order
+    from millrace.local.engine.run_once import run_once
+    from millrace.local.requests.command_client import engine_runs, hand_over
+    from millrace.local.requests.engine_commands import RUN, Order
 
     settings = load_settings()
     order = Order(command, names)

@@ -14,9 +14,9 @@ def register(app: typer.Typer) -> None:
 
 def reset(yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False) -> None:
     """Remove all local state: tables, checkpoints, the broker's data, manifests, logs."""
-    from millrace.workspace.lock import already_running, supervisor_pid
-    from millrace.workspace.records import end_leftovers
-    from millrace.workspace.removal import removable, remove
+    from millrace.local.process.home_lock import already_running, supervisor_pid
+    from millrace.local.process.process_registry import end_leftovers
+    from millrace.local.reset import removable, remove
 
     home = load_settings().home
     if supervisor_pid(home) is not None:

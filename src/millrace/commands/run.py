@@ -23,7 +23,7 @@ def run(
 
     Jobs that the bundle has on a schedule run to their end in any case.
     """
-    from millrace.workspace.bundle import select_jobs
+    from millrace.local.bundle.jobs import select_jobs
 
     settings = load_settings()
     load_rule_numbers(settings.conf)  # refused here, not by a job later
@@ -44,10 +44,10 @@ def run_jobs(settings: Settings, names: list[str]) -> dict[str, float]:
         Seconds by job, and `spark`, the seconds Spark took to start.
 
     Raises:
-        MillraceError: if a job fails or is stopped; see `millrace.workspace.once`.
+        MillraceError: if a job fails or is stopped; see `millrace.local.engine.run_once`.
     """
-    from millrace.workspace.once import run_once
-    from millrace.workspace.orders import RUN, Order
+    from millrace.local.engine.run_once import run_once
+    from millrace.local.requests.engine_commands import RUN, Order
 
     jobs = Order(RUN, names).jobs()
     _require_broker(settings, names)
@@ -56,12 +56,12 @@ def run_jobs(settings: Settings, names: list[str]) -> dict[str, float]:
 
 def _run_beside(settings: Settings, names: list[str]) -> bool:
     """Where an engine runs, have the jobs catch up there; whether there is one."""
-    from millrace.workspace.bundle import select_jobs
-    from millrace.workspace.handing_over import engine_runs
+    from millrace.local.bundle.jobs import select_jobs
+    from millrace.local.requests.command_client import engine_runs
 
     if not engine_runs(settings):
         return False
-    from millrace.workspace.joining import run_beside
+    from millrace.local.requests.wait_for_jobs import run_beside
 
     select_jobs(names)
     _require_broker(settings, names)
@@ -74,7 +74,7 @@ def _run_beside(settings: Settings, names: list[str]) -> bool:
 def _require_broker(settings: Settings, names: list[str]) -> None:
     """Say at once what would else be known only after Spark's start and the client's patience."""
     from bronze.kafka_login import client_options
-    from millrace.workspace.kafka_health import cluster_id
+    from millrace.local.kafka.kafka_health import cluster_id
 
     if "ingest" in names and cluster_id(settings.bootstrap, 5.0, client_options(settings)) is None:
         raise MillraceError(
@@ -86,17 +86,17 @@ def _require_broker(settings: Settings, names: list[str]) -> None:
 def _require_topics(settings: Settings, names: list[str]) -> None:
     """Report what keeps the engine's ingest from reading on: it would seem to have caught up."""
     from bronze.topic_check import require_readable
-    from millrace.topic_state import read_topics
+    from millrace.tables.topic_state import read_topics
 
     if "ingest" in names:
         require_readable(read_topics(settings).troubles)
 
 
 def _run_on(settings: Settings, names: list[str]) -> None:
-    from millrace.workspace.application import spark_application
-    from millrace.workspace.bundle import select_jobs
-    from millrace.workspace.ending import Ending
-    from millrace.workspace.engine import Engine
+    from millrace.local.bundle.jobs import select_jobs
+    from millrace.local.engine.main import Engine
+    from millrace.local.engine.spark_application import spark_application
+    from millrace.local.process.graceful_shutdown import Ending
 
     jobs = select_jobs(names)
     _require_broker(settings, names)

@@ -22,8 +22,8 @@ def sql(
     as_json: Annotated[bool, typer.Option("--json", help="Print all rows, one JSON object a line.")] = False,
 ) -> None:
     """Query the tables by their names: layer.table. Shows the first 200 rows, or with --csv or --json all."""
-    from millrace.query import run_query
-    from millrace.terminal_rows import print_rows, with_nested_as_text
+    from millrace.tables.duckdb_views import run_query
+    from millrace.terminal.rows import print_rows, with_nested_as_text
 
     if not query.strip().rstrip(";"):
         raise MillraceError("the query is empty", 'As an example: millrace sql "SHOW TABLES"')

@@ -19,16 +19,16 @@ def status(
     """Show processes, jobs, topic lag, rows by table, watermark and last errors."""
     from rich.console import Console
 
-    from millrace.clients.stopping import Stop
-    from millrace.workspace import watching
-    from millrace.workspace.display import render
-    from millrace.workspace.snapshot import take_snapshot
-    from millrace.workspace.state import one_line
+    from millrace.clients.graceful_stop import Stop
+    from millrace.local.process.state_files import one_line
+    from millrace.local.status import poll
+    from millrace.local.status.render import render
+    from millrace.local.status.snapshot import take_snapshot
 
     settings = load_settings()
     if watch and not as_json:
         with Stop().on_signals() as stop:
-            watching.watch(settings, goes_on=lambda: not stop.requested)
+            poll.watch(settings, goes_on=lambda: not stop.requested)
         return
     snapshot = take_snapshot(settings)
     if as_json:

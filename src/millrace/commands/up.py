@@ -21,10 +21,10 @@ def up(
     target: Annotated[str | None, typer.Option("--target", help="Target of bundle.yml.")] = None,
 ) -> None:
     """Start the local workspace: broker, the jobs of bundle.yml, dashboard."""
-    from millrace.machine.fetch import fetch_jars
-    from millrace.machine.java import java_executable
-    from millrace.workspace.plan import Plan
-    from millrace.workspace.session import start_detached, stay
+    from millrace.environment.download_progress import fetch_jars
+    from millrace.environment.java import java_executable
+    from millrace.local.foreground import start_detached, stay
+    from millrace.local.plan import Plan
 
     settings = load_settings(target=target)
     if broker and settings.kafka_bootstrap:
@@ -46,8 +46,8 @@ def up(
 
 
 def _name_unsupported(settings: Settings) -> None:
-    from millrace.workspace.bundle import bundle_tree
-    from millrace.workspace.unsupported import unsupported
+    from millrace.local.bundle.jobs import bundle_tree
+    from millrace.local.bundle.unsupported import unsupported
 
     for part in sorted(unsupported(bundle_tree(settings))):
         typer.echo(f"Left out on this machine: {part}", err=True)
@@ -55,7 +55,7 @@ def _name_unsupported(settings: Settings) -> None:
 
 def down() -> None:
     """Stop whatever of the local workspace runs."""
-    from millrace.workspace.launch import end
+    from millrace.local.launch import end
 
     settings = load_settings()
     stopped = end(settings)

@@ -4,7 +4,7 @@ from rich.console import Console
 
 from lakehouse.errors import MillraceError
 from lakehouse.job import Run
-from millrace.table_scan import reading_through
+from millrace.tables.table_scan import reading_through
 
 _WIDTH = 160
 """Columns of a task's log, which has no terminal."""
@@ -43,8 +43,8 @@ def recover(run: Run) -> None:
 
 def show_gate(run: Run) -> None:
     """Print how the gate is."""
-    from millrace.gate_report import print_failures, print_gate, print_results
-    from millrace.quality import explain, gate, is_held, last_results
+    from millrace.tables.gate_status import explain, gate, is_held, last_results
+    from millrace.terminal.gate_report import print_failures, print_gate, print_results
 
     settings, console = run.settings, _console()
     with reading_through(run.spark):
@@ -59,7 +59,7 @@ def audit(run: Run) -> None:
     Raises:
         MillraceError: if there is a difference.
     """
-    from millrace.audit import run_audit
+    from millrace.audit.comparisons import run_audit
 
     console, wrong = _console(), 0
     with reading_through(run.spark):
@@ -73,8 +73,8 @@ def audit(run: Run) -> None:
 
 def explain(run: Run) -> None:
     """Print what led to a conversion."""
-    from millrace.story import tell_conversion
-    from millrace.story_view import render
+    from millrace.explain.conversion import tell_conversion
+    from millrace.explain.render import render
 
     with reading_through(run.spark):
         story = tell_conversion(run.settings, run.parameters["conversion"])

@@ -5,7 +5,7 @@ import sys
 from lakehouse.job import Run, Watcher
 from lakehouse.sessions import found_session
 from lakehouse.settings import Settings
-from millrace.workspace.orders import Order
+from millrace.local.requests.engine_commands import Order
 
 
 class _Lines(Watcher):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from millrace.clients.access_log import UnreadableLineError, is_entry, page_event
-from millrace.clients.site import infer_site
+from millrace.clients.log_site import infer_site
 
 SAMPLE = Path(__file__).resolve().parents[4] / "shared" / "data" / "apache_logs.log"
 LINE = (

@@ -10,12 +10,12 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kit.sending import in_topic, numbered, told_by
 from millrace.clients import topic as topic_module
 from millrace.clients.checksum import as_hex, value_digest
-from millrace.clients.delivery import deliver
-from millrace.clients.loading import load_file
+from millrace.clients.graceful_stop import Stop
+from millrace.clients.load_file import load_file
 from millrace.clients.manifest import new_manifest
-from millrace.clients.producing import Wanted, produce
+from millrace.clients.produce_sample import Wanted, produce
 from millrace.clients.record import Record
-from millrace.clients.stopping import Stop
+from millrace.clients.send import deliver
 from millrace.clients.topic import ensure_topic
 
 SAMPLE = Path(__file__).resolve().parents[4] / "shared" / "data" / "apache_logs.log"

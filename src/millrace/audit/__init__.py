@@ -1,0 +1,1 @@
+"""Audits: whether everything is there, once, and as it was written."""

@@ -1,0 +1,151 @@
+"""The audit: manifests, broker, bronze, ledger, silver and gold, compared with each other.
+
+Everything is counted from the tables and from Kafka; what the ledger says is compared like the rest.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import narwhals as nw
+
+from lakehouse.settings import Settings
+from millrace.audit.broker import against_broker
+from millrace.audit.bronze_offsets import ledger_sums
+from millrace.audit.finding import Finding
+from millrace.audit.gold import audit_gold
+from millrace.audit.manifests import against_manifests
+from millrace.tables.table_scan import rows_of, scan, value_of
+from millrace.tables.topic_state import read_topics
+
+BRONZE, EVENTS = "bronze.kafka_records", "silver.events"
+REJECTED, DUPLICATES = "silver.rejected_events", "silver.duplicate_events"
+RATES = "silver.exchange_rates"
+_PLACE = ("topic", "partition", "offset")
+Frame = nw.LazyFrame[Any]
+
+
+def run_audit(settings: Settings) -> Iterator[Finding]:
+    """Compare what must agree, as far as each job has come.
+
+    Yields:
+        A finding for each comparison, right or not.
+
+    Raises:
+        MillraceError: if no broker answers.
+    """
+    bronze = scan(settings, BRONZE)
+    if bronze is None:
+        yield _no_bronze(settings)
+        return
+    yield _unique("bronze.kafka_records", bronze)
+    topics = read_topics(settings)
+    yield from against_broker(settings, topics)
+    yield from against_manifests(settings, topics, bronze)
+    yield from _against_ledger(settings, bronze)
+    yield from _against_silver(settings, bronze)
+    yield from audit_gold(settings)
+
+
+def _no_bronze(settings: Settings) -> Finding:
+    told = ledger_sums(settings).get("ingest")
+    if told is None:
+        return Finding("bronze", "nothing has been ingested yet", True)
+    return Finding(BRONZE, f"is not there; by the ledger it has {told['output_rows']:,} records", False)
+
+
+def _unique(name: str, records: Frame) -> Finding:
+    rows = _count(records)
+    doubled = rows - _count(records.select(*_PLACE).unique())
+    return Finding(name, f"{rows:,} records, {doubled:,} of them twice", doubled == 0)
+
+
+def _against_ledger(settings: Settings, bronze: Frame) -> Iterator[Finding]:
+    sums = ledger_sums(settings)
+    ingest = sums.get("ingest")
+    if ingest is None:
+        yield Finding("ledger", "bronze has records, and the ledger no row of ingest", False)
+        return
+    upto = _count(bronze.filter(nw.col("ingested_at") <= ingest["position"]))
+    yield Finding(
+        "ledger of ingest", f"{ingest['output_rows']:,} rows, bronze {upto:,}", ingest["output_rows"] == upto
+    )
+    refine = sums.get("refine")
+    if refine is None:
+        return
+    for name, column in ((EVENTS, "output_rows"), (REJECTED, "rejected"), (DUPLICATES, "duplicates")):
+        rows = _rows_upto(settings, name, refine["position"])
+        yield Finding(
+            f"ledger of refine: {name}", f"{refine[column]:,} rows, table {rows:,}", refine[column] == rows
+        )
+
+
+def _against_silver(settings: Settings, bronze: Frame) -> Iterator[Finding]:
+    refine = ledger_sums(settings).get("refine")
+    if refine is None:
+        yield Finding("silver", "nothing has been refined yet", True)
+        return
+    position, topic = refine["position"], settings.exchange_rates_topic
+    refined = bronze.filter(nw.col("ingested_at") <= position)
+    yield from _against_rates(settings, refined.filter(nw.col("topic") == topic), position)
+    refined = refined.filter(nw.col("topic") != topic)
+    records = _count(refined)
+    parts = {name: _rows_upto(settings, name, position) for name in (EVENTS, DUPLICATES, REJECTED)}
+    rest = records - sum(parts.values()) - refine["heartbeats"] - refine["erased"]
+    detail = (
+        f"{records:,} bronze records = {parts[EVENTS]:,} events + {parts[DUPLICATES]:,} duplicates + "
+        f"{parts[REJECTED]:,} rejected + {refine['heartbeats']:,} heartbeats"
+    )
+    yield Finding("bronze = silver", detail if not rest else f"{detail}, off by {rest:,}", rest == 0)
+    missing = _unaccounted(settings, refined, (EVENTS, REJECTED, DUPLICATES))
+    lost = max(missing - refine["heartbeats"] - refine["erased"], 0)
+    yield Finding("every record by its place", f"{lost:,} bronze records are in no silver table", lost == 0)
+    events = scan(settings, EVENTS)
+    if events is not None:
+        doubled = _count(events) - _count(events.select("event_id").unique())
+        yield Finding("one event a UID", f"{doubled:,} UIDs twice in {EVENTS}", doubled == 0)
+
+
+def _against_rates(settings: Settings, records: Frame, position: datetime) -> Iterator[Finding]:
+    """Exchange rates: a record is the row's that it made, or was replaced by a later one, or refused."""
+    count = _count(records)
+    rates = scan(settings, RATES)
+    if not count and rates is None:
+        return
+    refused = _rows_upto(settings, REJECTED, position, of_rates=True)
+    rows, told = 0, 0
+    if rates is not None:
+        sums = rates.select(nw.len(), nw.col("records").sum(), nw.col("ingested_at").max())
+        rows, told, latest = rows_of(sums)[0].values()
+        if latest is not None and latest > position:
+            yield Finding("bronze = exchange rates", "a micro-batch is under way", True)
+            return
+    rest = count - told - refused
+    detail = f"{count:,} bronze records = {rows:,} rates + {told - rows:,} replaced + {refused:,} rejected"
+    yield Finding("bronze = exchange rates", f"{detail}, off by {rest:,}" if rest else detail, rest == 0)
+    missing = _unaccounted(settings, records, (RATES, REJECTED))
+    lost = abs(missing - (told - rows))
+    yield Finding("every rate by its place", f"{lost:,} bronze records are in no silver table", lost == 0)
+
+
+def _rows_upto(settings: Settings, name: str, position: datetime, of_rates: bool = False) -> int:
+    """Rows of a silver table that came of the topic of events, or of that of exchange rates."""
+    rows = scan(settings, name)
+    if rows is None:
+        return 0
+    of_topic = (nw.col("topic") == settings.exchange_rates_topic) == of_rates
+    return _count(rows.filter((nw.col("ingested_at") <= position) & of_topic))
+
+
+def _unaccounted(settings: Settings, bronze: Frame, tables: tuple[str, ...]) -> int:
+    """Bronze records that none of these tables has by topic, partition and offset."""
+    missing = bronze.select(*_PLACE)
+    for name in tables:
+        known = scan(settings, name)
+        if known is not None:
+            missing = missing.join(known.select(*_PLACE), on=list(_PLACE), how="anti")
+    return _count(missing)
+
+
+def _count(rows: Frame) -> int:
+    return int(value_of(rows.select(nw.len())))

@@ -1,0 +1,61 @@
+"""Digests of the files of ops.digests itself: a small file next to the table, with a digest of its own."""
+
+import hashlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from lakehouse.contracts.ops import DIGESTS
+from millrace.audit.digests.files import FileDigest
+
+NAME = "digests.sums"
+_UNKNOWN = "-"
+
+
+class Sums(NamedTuple):
+    """Content of the file.
+
+    Args:
+        is_intact: the other lines have the digest in the first one.
+        files: digests by path; empty if it is not intact.
+    """
+
+    is_intact: bool
+    files: dict[str, FileDigest]
+
+
+def sums_file(warehouse: Path) -> Path:
+    """Where it is."""
+    return warehouse / DIGESTS.layer / NAME
+
+
+def read_sums(warehouse: Path) -> Sums | None:
+    """Read the file; None if there is none."""
+    try:
+        first, _, lines = sums_file(warehouse).read_bytes().partition(b"\n")
+    except FileNotFoundError:
+        return None
+    if hashlib.sha256(lines).hexdigest().encode() != first:
+        return Sums(is_intact=False, files={})
+    return Sums(is_intact=True, files={each.path: each for each in map(_parse, lines.decode().splitlines())})
+
+
+def write_sums(warehouse: Path, files: Iterable[FileDigest]) -> None:
+    """Write it, so that a reader finds the old one or the new one, never half of one."""
+    lines = "".join(
+        f"{each.sha256} {each.size} {_UNKNOWN if each.version is None else each.version} {each.path}\n"
+        for each in sorted(files, key=lambda each: each.path)
+    ).encode()
+    place = sums_file(warehouse)
+    draft = place.with_suffix(".draft")
+    with draft.open("wb") as file:
+        file.write(hashlib.sha256(lines).hexdigest().encode() + b"\n" + lines)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(place)
+
+
+def _parse(line: str) -> FileDigest:
+    sha256, size, version, path = line.split(" ", 3)
+    return FileDigest(DIGESTS.name, path, int(size), sha256, None if version == _UNKNOWN else int(version))

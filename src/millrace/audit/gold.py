@@ -1,0 +1,164 @@
+"""The audit of gold: credits and windows, recomputed from the layer before."""
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from itertools import groupby
+from typing import Any
+
+import narwhals as nw
+
+from folds.persons.models import DIRECT, MODELS, ModelInput, ModelNumbers
+from folds.rule_numbers import load_rule_numbers
+from lakehouse.rules import rules_version
+from lakehouse.settings import Settings
+from millrace.audit.finding import Finding
+from millrace.audit.windows import wrong_windows
+from millrace.tables.table_reader import open_table
+from millrace.tables.table_scan import iterate, query, rows_of, scan
+
+_LOOKS, _PAUSE = 3, 2.0
+"""Publish writes one table after the other: what is wrong is so in each of some looks, seconds apart."""
+
+_NAMED = 3  # of what is wrong
+_TABLES = ("gold.conversions", "gold.attribution", "gold.touches", "gold.visitor_minutes", "gold.traffic")
+_PRECISION = 1e-9
+
+Keys = set[tuple[Any, ...]]
+
+_RIGHT = f"""
+    SELECT sums.conversion_id FROM (
+        SELECT conversion_id, model, sum(credit) AS credit, sum(credited_value) AS value,
+            sum(credited_reporting_value) AS reporting_value
+        FROM gold.attribution GROUP BY conversion_id, model
+    ) AS sums JOIN gold.conversions AS whole ON sums.conversion_id = whole.conversion_id
+    WHERE abs(sums.credit - 1) < {_PRECISION} AND sums.value IS NOT DISTINCT FROM whole.value
+        AND sums.reporting_value IS NOT DISTINCT FROM whole.reporting_value
+    GROUP BY sums.conversion_id HAVING count(*) = {len(MODELS)}"""
+"""Conversions whose credits sum to 1, and credited values to theirs, by every model."""
+
+_SUMS = f"""
+    SELECT conversion_id FROM gold.conversions EXCEPT {_RIGHT}
+    UNION ALL
+    (SELECT conversion_id FROM gold.attribution EXCEPT SELECT conversion_id FROM gold.conversions)"""
+
+_TOUCHES = f"""
+    SELECT DISTINCT credits.conversion_id, credits.touch_id
+    FROM gold.attribution AS credits LEFT JOIN gold.touches AS touches ON credits.touch_id = touches.touch_id
+    WHERE credits.touch_id IS NOT NULL AND (
+        touches.touch_id IS NULL OR touches.touched_at <> credits.touched_at OR touches.earns_credit = false
+        OR coalesce(touches.channel, '{DIRECT}') <> credits.channel)"""
+
+
+def audit_gold(settings: Settings) -> Iterator[Finding]:
+    """Compare credits with conversions, touches and models, and windows with visitors' minutes.
+
+    Yields:
+        A finding for each comparison, right or not.
+    """
+    conversions, credits_ = scan(settings, "gold.conversions"), scan(settings, "gold.attribution")
+    if conversions is None or credits_ is None:
+        yield Finding("gold", "nothing has been published yet", True)
+        return
+    before = _versions(settings)
+    count = f"{rows_of(conversions.select(nw.len()))[0]['len']:,} conversions"
+    yield _finding("credits sum to conversions", count, lambda: _keys(settings, _SUMS))
+    if scan(settings, "gold.touches") is not None:
+        yield _finding("credits are of touches", count, lambda: _keys(settings, _TOUCHES))
+        yield _finding("credits are of all touches", count, lambda: _keys(settings, _left_out(settings)))
+    yield _finding("credits follow from models", count, lambda: _wrong_shares(settings))
+    if not settings.catalog and scan(settings, "gold.traffic_changes") is not None:
+        windows = scan(settings, "gold.traffic")
+        rows = 0 if windows is None else rows_of(windows.select(nw.len()))[0]["len"]
+        yield _finding("windows sum minutes", f"{rows:,} windows", lambda: wrong_windows(settings))
+    if before:
+        yield Finding("gold: as of", _as_of(before, _versions(settings)), is_right=True)
+
+
+def _versions(settings: Settings) -> dict[str, int]:
+    """Versions of the tables that are compared; of a catalog's tables none."""
+    if settings.catalog:
+        return {}
+    tables = {name: open_table(settings, name) for name in _TABLES}
+    return {name: table.version() for name, table in tables.items() if table is not None}
+
+
+def _as_of(before: dict[str, int], after: dict[str, int]) -> str:
+    """Each table with its version, or with those from the first comparison to the last."""
+    spans = [(name, dict.fromkeys((before.get(name, version), version))) for name, version in after.items()]
+    return ", ".join(f"{name} version {' to '.join(map(str, versions))}" for name, versions in spans)
+
+
+def _finding(what: str, whole: str, look: Callable[[], Keys]) -> Finding:
+    wrong = look()
+    for _ in range(_LOOKS - 1):
+        if not wrong:
+            break
+        time.sleep(_PAUSE)
+        wrong &= look()
+    named = ", ".join("/".join(map(str, key)) for key in sorted(wrong, key=str)[:_NAMED])
+    return Finding(f"gold: {what}", f"{whole}, {len(wrong):,} wrong{f': {named}' * bool(wrong)}", not wrong)
+
+
+def _left_out(settings: Settings) -> str:
+    """Conversions credited to fewer or more touches than they count, or not to one of their own visitor's.
+
+    Touches of a person's other visitors are counted alone: silver may know of a person before gold does.
+    Single touches are compared for conversions computed by the rules of now.
+    """
+    seconds = load_rule_numbers(settings.conf).look_back // timedelta(seconds=1)
+    return f"""
+    WITH credited AS (
+        SELECT DISTINCT conversion_id, touch_id FROM gold.attribution WHERE touch_id IS NOT NULL
+    ), counted AS (
+        SELECT conversion_id, count(*) AS touches FROM credited GROUP BY conversion_id
+    )
+    SELECT whole.conversion_id, 'touches' AS touch_id FROM gold.conversions AS whole
+    LEFT JOIN counted ON whole.conversion_id = counted.conversion_id
+    WHERE whole.touches <> coalesce(counted.touches, 0)
+    UNION ALL
+    SELECT whole.conversion_id, touches.touch_id
+    FROM gold.conversions AS whole
+    JOIN gold.touches AS touches ON whole.visitor_id = touches.visitor_id
+        AND touches.touched_at <= whole.converted_at
+        AND touches.touched_at >= whole.converted_at - INTERVAL {seconds} SECOND
+    LEFT JOIN credited ON whole.conversion_id = credited.conversion_id
+        AND touches.touch_id = credited.touch_id
+    WHERE credited.touch_id IS NULL AND whole.is_counted AND coalesce(touches.earns_credit, true)
+        AND coalesce(whole.rules_version, '') = '{rules_version(settings.conf)}'"""
+
+
+def _keys(settings: Settings, sql: str) -> Keys:
+    return {tuple(row.values()) for row in query(settings, sql)}
+
+
+def _wrong_shares(settings: Settings) -> Keys:
+    """Conversions, and models, whose credits are not what the model gives for the touches that they name.
+
+    Left out: credits of refunds and cancellations, which are shared as those of their order were, and
+    conversions that were computed by other rules than those of now.
+    """
+    credits_, conversions = scan(settings, "gold.attribution"), scan(settings, "gold.conversions")
+    if credits_ is None or conversions is None:
+        return set()
+    current = nw.col("rules_version") == rules_version(settings.conf)
+    ours = conversions.filter(current & nw.col("is_counted")).select("conversion_id")
+    columns = ("conversion_id", "model", "position", "channel", "touched_at", "converted_at", "credit")
+    order = ("conversion_id", "model", "position")
+    rows = credits_.join(ours, on="conversion_id", how="inner").select(*columns).sort(*order)
+    numbers = ModelNumbers.of(load_rule_numbers(settings.conf))
+    wrong = set()
+    for key, group in groupby(iterate(rows), lambda row: row[:2]):
+        _, _, _, channels, touched, converted, found = zip(*group, strict=True)
+        ages = [_micros(at - touch) if touch else 0 for touch, at in zip(touched, converted, strict=True)]
+        share = MODELS.get(key[1])
+        expected = share(ModelInput(channels, ages, numbers)) if share else []
+        if len(expected) != len(found) or any(
+            abs(one - other) > _PRECISION for one, other in zip(expected, found, strict=True)
+        ):
+            wrong.add(key)
+    return wrong
+
+
+def _micros(age: timedelta) -> int:
+    return age // timedelta(microseconds=1)

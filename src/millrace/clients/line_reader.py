@@ -1,0 +1,122 @@
+"""Lines of a file or of standard input, as bytes, with their numbers."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from lakehouse.errors import MillraceError
+from millrace.clients.graceful_stop import Stop
+
+LONGEST_LINE = 8 << 20
+"""Bytes; what is longer is cut here and set aside, so that a file without line ends fits in memory."""
+
+SAMPLE_LINES = 1000
+"""How many lines of a file are read ahead; of standard input it is one."""
+
+_COMPRESSED = {
+    b"\x1f\x8b": "gzip -dc",
+    b"\x28\xb5\x2f\xfd": "zstd -dc",
+    b"BZh": "bzip2 -dc",
+    b"\xfd7zXZ": "xz -dc",
+    b"PK\x03\x04": "unzip -p",
+}
+
+
+class Line(NamedTuple):
+    """One line: number from 1, its bytes without line end, and whether it was cut at `LONGEST_LINE`."""
+
+    number: int
+    content: bytes
+    cut: bool = False
+
+
+class Source:
+    """A file, or `-` for standard input, read once from start to end.
+
+    The first lines are read ahead, so that what can't be meant is refused before anything is sent.
+
+    Args:
+        name: path, or `-`.
+        stop: ends the wait for a silent standard input.
+
+    Raises:
+        MillraceError: if it can't be read, or is empty or compressed.
+    """
+
+    def __init__(self, name: str, stop: Stop) -> None:
+        self.name = "standard input" if name == "-" else name
+        self.bytes_read = 0
+        self.size: int | None = None
+        self._stop = stop
+        self._piped = name == "-"
+        self._file: BinaryIO = sys.stdin.buffer if self._piped else self._open(Path(name))
+        self._lines = self._read()
+        self.sample = self._first_lines(name)
+
+    def __iter__(self) -> Iterator[Line]:
+        yield from self.sample
+        yield from self._lines
+
+    def refuse_binary(self, is_one: Callable[[bytes], bool], format_name: str) -> None:
+        """Refuse a file with more lines that hold a NUL byte than lines of its format at its start.
+
+        Text has none; a log that a crash has torn has a few.
+        """
+        start = [line.content for line in self.sample]
+        if sum(b"\0" in content for content in start) > sum(map(is_one, start)):
+            raise MillraceError(
+                f"{self.name} is binary, not {format_name}",
+                "Give a text file with one event a line",
+            )
+
+    def close(self) -> None:
+        """Close the file; standard input stays open."""
+        if not self._piped:
+            self._file.close()
+
+    def _open(self, path: Path) -> BinaryIO:
+        try:
+            file = path.open("rb")
+        except IsADirectoryError:
+            raise MillraceError(f"{path} is a folder", "Give one of the files in it") from None
+        except OSError as error:
+            raise MillraceError(
+                f"{path} can't be read: {(error.strerror or 'unknown reason').lower()}",
+                "Check the path, or use - to read standard input",
+            ) from error
+        self.size = os.fstat(file.fileno()).st_size or None
+        return file
+
+    def _read(self) -> Iterator[Line]:
+        number = 0
+        while content := self._read_line():
+            number += 1
+            cut = len(content) > LONGEST_LINE and not content.endswith(b"\n")
+            rest = content
+            while cut and rest and not rest.endswith(b"\n"):
+                rest = self._read_line()
+            yield Line(number, content[:LONGEST_LINE].removesuffix(b"\n").removesuffix(b"\r"), cut)
+
+    def _read_line(self) -> bytes:
+        # Only a pipe may fall silent; a file is read on to a record's boundary.
+        with self._stop.interruptible() if self._piped else nullcontext():
+            content = self._file.readline(LONGEST_LINE + 1)
+        self.bytes_read += len(content)
+        return content
+
+    def _first_lines(self, name: str) -> list[Line]:
+        # A pipe may be a live one: to read ahead would hold its lines back.
+        sample = list(islice(self._lines, 1 if self._piped else SAMPLE_LINES))
+        if not sample:
+            raise MillraceError(f"{self.name} is empty", "Give a file with one event a line")
+        for magic, command in _COMPRESSED.items():
+            if sample[0].content.startswith(magic):
+                raise MillraceError(
+                    f"{self.name} is compressed",
+                    f"Unpack it on the way: `{command} {name} | millrace load - --format …`",
+                )
+        return sample

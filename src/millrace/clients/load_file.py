@@ -1,0 +1,80 @@
+"""A file of real events, sent to Kafka."""
+
+from dataclasses import dataclass
+from time import monotonic
+
+from bronze.kafka_login import client_options
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings
+from millrace.clients.formats import Reader, find_format
+from millrace.clients.graceful_stop import Stop, StoppedError
+from millrace.clients.line_reader import Source
+from millrace.clients.manifest import Manifest, new_manifest
+from millrace.clients.progress import progress_bar
+from millrace.clients.record import Record
+from millrace.clients.rejected import Rejected
+from millrace.clients.send import deliver
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What became of a file."""
+
+    manifest: Manifest
+    rejected: Rejected
+    seconds: float
+    stopped: bool
+
+
+def load_file(settings: Settings, file: str, format_name: str, site: str | None) -> Loaded:
+    """Send each line of a file that can be read, set aside the others, leave a manifest.
+
+    Args:
+        settings: where Kafka and the local state are.
+        file: path, or `-` for standard input.
+        format_name: a key of `millrace.clients.formats.FORMATS`.
+        site: host that an access log belongs to; None: told from its first lines.
+
+    Raises:
+        MillraceError: if the file, the format or the broker is not as it should be.
+    """
+    form = find_format(format_name)
+    with Stop().on_signals() as stop:
+        try:
+            source = Source(file, stop)
+        except StoppedError:
+            raise MillraceError("stopped before the first line", "Nothing was sent") from None
+        try:
+            source.refuse_binary(form.is_one, format_name)
+            return _load(settings, source, form.reader(source.sample, site), stop)
+        finally:
+            source.close()
+
+
+def _load(settings: Settings, source: Source, reader: Reader, stop: Stop) -> Loaded:
+    manifest = new_manifest(settings.home, "load", source.name, settings.events_topic)
+    rejected = Rejected(settings.home, manifest.id)
+    started = monotonic()
+
+    def refuse(record: Record) -> None:
+        rejected.add(record.line, "larger than the topic takes", record.value)
+
+    with progress_bar(f"Loading {source.name}", source.size) as bar:
+
+        def tick() -> None:
+            manifest.set_aside = rejected.count
+            bar(source.bytes_read, manifest.records)
+
+        try:
+            deliver(
+                reader(source, rejected),
+                manifest,
+                settings.bootstrap,
+                stop,
+                on_tick=tick,
+                on_refused=refuse,
+                login=client_options(settings),
+            )
+        finally:
+            rejected.close()
+    return Loaded(manifest, rejected, monotonic() - started, stop.requested)

@@ -1,0 +1,123 @@
+"""Sample traffic, sent to Kafka."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from time import monotonic
+
+from bronze.kafka_login import client_options
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings
+from millrace.clients.graceful_stop import Stop
+from millrace.clients.manifest import Manifest, new_manifest
+from millrace.clients.progress import progress_bar
+from millrace.clients.record import Record
+from millrace.clients.send import deliver
+from millrace.sample_shop.realtime import live_records
+from millrace.sample_shop.sample_rates import late_rates, monthly_rates
+from millrace.sample_shop.traffic_stream import DEFAULT_SEED, DEFAULT_START, EVENTS_PER_DAY, generate
+
+DEFAULT_EVENTS = 200_000
+_MONTH = timedelta(days=31)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What traffic to make.
+
+    Attributes:
+        rate: records per second, arriving now; None: simulated days, as fast as it goes.
+        events: number of records; None: without end if live, else `DEFAULT_EVENTS`.
+        seed: what chance starts from.
+        start: when simulated days begin; None: `DEFAULT_START`.
+    """
+
+    rate: float | None = None
+    events: int | None = None
+    seed: int = DEFAULT_SEED
+    start: datetime | None = None
+
+    def check(self) -> None:
+        """Refuse what can't be made.
+
+        Raises:
+            MillraceError: for figures below what makes sense, or a live stream with a start.
+        """
+        if self.rate is not None and not 0 < self.rate < float("inf"):
+            raise MillraceError(f"a rate of {self.rate} records a second can't be kept", "Give one above 0")
+        if self.events is not None and self.events < 1:
+            raise MillraceError(f"{self.events} events are none", "Give --events 1 or more")
+        if self.rate is not None and self.start is not None:
+            raise MillraceError("live traffic starts now, at no other time", "Leave out --rate or --start")
+
+    def describe(self) -> str:
+        """In words, for the manifest."""
+        if self.rate is not None:
+            return f"live traffic, seed {self.seed}, {self.rate:g} records/s"
+        return f"simulated traffic, seed {self.seed}, from {(self.start or DEFAULT_START).isoformat()}"
+
+    def records(self, stop: Stop) -> Iterator[Record]:
+        """The records."""
+        if self.rate is not None:
+            return live_records(self.seed, self.rate, self.events, stop)
+        return generate(self.seed, self.events or DEFAULT_EVENTS, self.start or DEFAULT_START)
+
+    def rates(self, reporting: str) -> Iterator[Record]:
+        """The exchange rates that are there before the events."""
+        first = self._first
+        days = timedelta(days=2 * (self.events or DEFAULT_EVENTS) / EVENTS_PER_DAY)
+        return monthly_rates(self.seed, reporting, first, first + (_MONTH if self.rate is not None else days))
+
+    def late_rates(self, reporting: str) -> Iterator[Record]:
+        """The exchange rates that come after the events; live traffic may have no end to wait for."""
+        return late_rates(self.seed, reporting, self._first) if self.rate is None else iter(())
+
+    @property
+    def _first(self) -> datetime:
+        start = datetime.now(timezone.utc) if self.rate is not None else self.start or DEFAULT_START
+        return start if start.tzinfo else start.replace(tzinfo=timezone.utc)
+
+
+def produce(settings: Settings, wanted: Wanted) -> tuple[Manifest, float]:
+    """Send sample traffic until it ends or the user stops it, and the exchange rates for its money.
+
+    Rates go to a topic of their own, under manifests of their own.
+
+    Returns:
+        The manifest of the events, closed, and how many seconds they took.
+
+    Raises:
+        MillraceError: if the wish can't be met, there is no broker, or it went away.
+    """
+    wanted.check()
+    with Stop().on_signals() as stop:
+        _send_rates(settings, wanted, "exchange rates", wanted.rates(settings.reporting_currency), stop)
+        manifest, seconds = _send_events(settings, wanted, stop)
+        late = wanted.late_rates(settings.reporting_currency)
+        _send_rates(settings, wanted, "late exchange rates", late, stop)
+    return manifest, seconds
+
+
+def _send_events(settings: Settings, wanted: Wanted, stop: Stop) -> tuple[Manifest, float]:
+    total = wanted.events if wanted.rate is not None else wanted.events or DEFAULT_EVENTS
+    manifest = new_manifest(settings.home, "produce", wanted.describe(), settings.events_topic)
+    started = monotonic()
+    with progress_bar("Sending sample traffic", total) as bar:
+        deliver(
+            wanted.records(stop),
+            manifest,
+            settings.bootstrap,
+            stop,
+            endless=wanted.rate is not None and wanted.events is None,
+            on_tick=lambda: bar(manifest.records, manifest.records),
+            login=client_options(settings),
+        )
+    return manifest, monotonic() - started
+
+
+def _send_rates(settings: Settings, wanted: Wanted, what: str, rates: Iterable[Record], stop: Stop) -> None:
+    records = list(rates)
+    if records and not stop.requested:
+        source = f"{what} for {wanted.describe()}"
+        manifest = new_manifest(settings.home, "rates", source, settings.exchange_rates_topic)
+        deliver(records, manifest, settings.bootstrap, stop, login=client_options(settings))

@@ -1,0 +1,91 @@
+"""One run of a client: a source of records, sent, counted and left in a manifest."""
+
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from time import monotonic
+
+from kafka.errors import KafkaError, KafkaTimeoutError
+
+from bronze.kafka_login import PLAINTEXT, Login
+from lakehouse.errors import MillraceError
+from millrace.clients.graceful_stop import Stop, StoppedError
+from millrace.clients.manifest import Manifest
+from millrace.clients.record import Record
+from millrace.clients.sender import PATIENCE, Sender
+from millrace.clients.topic import NEXT_STEP
+
+MANIFEST_SECONDS = 5.0
+"""How often a running client brings its manifest up to date."""
+
+_TICK_SECONDS = 0.1
+
+
+def deliver(
+    records: Iterable[Record],
+    manifest: Manifest,
+    bootstrap: str,
+    stop: Stop,
+    *,
+    endless: bool = False,
+    on_tick: Callable[[], None] = lambda: None,
+    on_refused: Callable[[Record], None] = lambda _: None,
+    patience: timedelta = PATIENCE,
+    login: Login = PLAINTEXT,
+) -> None:
+    """Send all records; whatever happens, the manifest says at the end what was acknowledged.
+
+    Args:
+        records: the source; it may pause, and should come to an end soon after `stop`.
+        manifest: is written as it goes and closed at the end.
+        bootstrap: Kafka, as host:port.
+        stop: ends the run after the record in hand.
+        endless: a stop is the source's proper end, so that the manifest is complete all the same.
+        on_tick: called about ten times a second, e.g. to move a progress bar.
+        on_refused: is given each record that Kafka finds too large.
+        patience: how long a broker may be silent before it counts as gone.
+        login: how to talk to it.
+
+    Raises:
+        MillraceError: if there is no broker, or it went away.
+    """
+    exhausted = False
+    try:
+        with Sender(bootstrap, manifest, on_refused, patience, login) as sender:
+            exhausted = _send_all(records, sender, manifest, stop, on_tick)
+            sender.finish(hurried=stop.requested)
+            on_tick()
+    except KafkaError as error:
+        raise _broker_gone(bootstrap, manifest, error) from error
+    finally:
+        manifest.close(whole=exhausted or (endless and stop.requested))
+
+
+def _send_all(
+    records: Iterable[Record], sender: Sender, manifest: Manifest, stop: Stop, on_tick: Callable[[], None]
+) -> bool:
+    """Send until the source ends (True) or the user stops (False)."""
+    next_tick = next_write = monotonic()
+    try:
+        for record in records:
+            sender.send(record)
+            now = monotonic()
+            if now >= next_tick:
+                next_tick = now + _TICK_SECONDS
+                on_tick()
+            if now >= next_write:
+                next_write = now + MANIFEST_SECONDS
+                manifest.write()
+            if stop.requested:
+                return False
+    except StoppedError:
+        return False
+    return not stop.requested
+
+
+def _broker_gone(bootstrap: str, manifest: Manifest, error: KafkaError) -> MillraceError:
+    reason = "no answer in time" if isinstance(error, KafkaTimeoutError) else type(error).__name__
+    return MillraceError(
+        f"the Kafka broker at {bootstrap} went away ({reason}): {manifest.records:,} records "
+        f"are confirmed, {manifest.unconfirmed:,} are not, see {manifest.path}",
+        f"{NEXT_STEP}; then send again: what arrives twice is dropped",
+    )

@@ -1,0 +1,107 @@
+"""Fetching jars with Ivy, which PySpark brings along: no other resolver is needed."""
+
+import importlib.util
+import os
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from lakehouse.errors import MillraceError
+from millrace.environment.jar_lock import LockedJar
+from millrace.environment.java import java_executable
+
+RESOLVE_FILE = Path(__file__).with_name("ivy.xml")
+
+# Jars whose coordinates are known need no look at their descriptions, and the lock has better checksums.
+# That makes two requests a jar instead of six and more.
+_PLAIN_SETTINGS = """\
+<ivysettings>
+  <settings defaultResolver="central"/>
+  <property name="ivy.checksums" value=""/>
+  <resolvers>
+    <ibiblio name="central" m2compatible="true" usepoms="false" useMavenMetadata="false"/>
+  </resolvers>
+</ivysettings>
+"""
+
+
+def write_request(jars: Iterable[LockedJar], folder: Path) -> tuple[Path, Path]:
+    """Write what asks Ivy for exactly these jars and nothing they would pull in.
+
+    Returns:
+        The module file and the settings file. MILLRACE_IVY_SETTINGS, when set, names other settings: of a
+        mirror, say.
+    """
+    root = ET.Element("ivy-module", version="2.0")
+    ET.SubElement(root, "info", organisation="millrace", module="locked-jars")
+    roles = ET.SubElement(root, "configurations")
+    dependencies = ET.SubElement(root, "dependencies")
+    wanted = list(jars)
+    for role in sorted({jar.role for jar in wanted}):
+        ET.SubElement(roles, "conf", name=role)
+    for jar in wanted:
+        coordinates = {"org": jar.organisation, "name": jar.name, "rev": jar.revision}
+        ET.SubElement(dependencies, "dependency", coordinates, conf=f"{jar.role}->*", transitive="false")
+    module = folder / "request.xml"
+    ET.ElementTree(root).write(module, encoding="utf-8")
+    settings = folder / "settings.xml"
+    settings.write_text(_PLAIN_SETTINGS, encoding="utf-8")
+    own = os.environ.get("MILLRACE_IVY_SETTINGS")
+    return module, Path(own) if own else settings
+
+
+def retrieve(module: Path, settings: Path | None, pattern: str, downloads: Path) -> Iterator[str]:
+    """Run Ivy, giving its lines as they come.
+
+    Args:
+        module: the module file.
+        settings: the settings file; Ivy's own when None.
+        pattern: where each jar goes, in Ivy's words.
+        downloads: Ivy's own folder; what is whole there from an earlier try is not fetched again.
+
+    Raises:
+        MillraceError: if a jar could not be had.
+    """
+    command = [str(java_executable()), "-jar", str(_ivy_jar()), "-cache", str(downloads), "-ivy", str(module)]
+    command += ["-retrieve", pattern, "-types", "jar", "bundle"]
+    command += ["-settings", str(settings)] if settings else []
+    lines: list[str] = []
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    )
+    try:
+        assert process.stdout is not None  # for the type checker: it was asked for above
+        for line in process.stdout:
+            lines.append(line)
+            yield line.strip()
+        code = process.wait()
+    finally:
+        process.kill()
+        process.wait()
+    (downloads.parent / "ivy.log").write_text("".join(lines), encoding="utf-8")
+    if code != 0:
+        raise MillraceError(
+            f"Fetching jars failed: {_reason(lines)}",
+            f"Check the network and run `make setup` again, which goes on where this stopped; the whole story"
+            f" is in {downloads.parent / 'ivy.log'}",
+        )
+
+
+def _ivy_jar() -> Path:
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise MillraceError("PySpark is not installed", "Run `make setup`")
+    found = sorted((Path(spec.origin).parent / "jars").glob("ivy-*.jar"))
+    if not found:
+        raise MillraceError("PySpark is incomplete: its Ivy jar is missing", "Run `make clean setup`")
+    return found[-1]
+
+
+def _reason(lines: list[str]) -> str:
+    """The first line of Ivy's that says what could not be had."""
+    told = (line.strip(" \t\n:") for line in lines)
+    for line in told:
+        if line.endswith("not found") or "FAILED" in line or "UnknownHost" in line or "Host " in line:
+            return line
+    return lines[-1].strip() if lines else "Ivy said nothing"

@@ -1,0 +1,73 @@
+"""Each jar is checked against the lock before it is used; a check done once is remembered."""
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from lakehouse.errors import MillraceError
+from millrace.environment.jar_lock import LockedJar, cache_folder, sha256_of
+
+
+def missing(jars: Iterable[LockedJar]) -> list[LockedJar]:
+    """Those that are not in the cache."""
+    return [jar for jar in jars if not jar.path.is_file()]
+
+
+def check(jars: Iterable[LockedJar]) -> None:
+    """Make sure that jars of the cache are the locked ones.
+
+    A file is read again only when its size or times differ from when it was last found right.
+
+    Raises:
+        MillraceError: if one is missing or is another than the lock says.
+    """
+    jars = list(jars)
+    if gone := missing(jars):
+        raise MillraceError(
+            f"{len(gone)} of {len(jars)} jars are not in {cache_folder()} (the first: {gone[0].file_name})",
+            "Run `make setup`",
+        )
+    known = _remembered()
+    marks = {f"{jar.role}/{jar.file_name}": _mark(jar.path, jar) for jar in jars}
+    for jar in jars:
+        key = f"{jar.role}/{jar.file_name}"
+        if known.get(key) != marks[key]:
+            _check_content(jar)
+    if any(known.get(key) != mark for key, mark in marks.items()):
+        _remember(known | marks)
+
+
+def _check_content(jar: LockedJar) -> None:
+    if jar.path.stat().st_size != jar.size or sha256_of(jar.path) != jar.sha256:
+        raise MillraceError(
+            f"The jar {jar.path} has a wrong checksum and is not used",
+            "Delete it, then run `make setup`, which fetches it anew",
+        )
+
+
+def _mark(file: Path, jar: LockedJar) -> list[object]:
+    # The change time as well: unlike the other two it can't be set back after the content was changed.
+    found = file.stat()
+    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, jar.sha256]
+
+
+def _memory() -> Path:
+    return cache_folder() / "checked.json"
+
+
+def _remembered() -> dict[str, list[object]]:
+    try:
+        content = json.loads(_memory().read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _remember(marks: dict[str, list[object]]) -> None:
+    scratch = _memory().with_suffix(f".{os.getpid()}.tmp")
+    try:
+        scratch.write_text(json.dumps(marks), encoding="utf-8")
+        scratch.replace(_memory())
+    except OSError:
+        scratch.unlink(missing_ok=True)  # a cache that can't be written is checked in full each time

@@ -1,0 +1,107 @@
+"""The jars that Spark and the broker run on: fetched once, checked always."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from filelock import FileLock
+
+from lakehouse.errors import MillraceError
+from millrace.environment.ivy import retrieve, write_request
+from millrace.environment.jar_check import check, missing
+from millrace.environment.jar_lock import LockedJar, cache_folder, read_lock, sha256_of
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, bytes done and bytes in all."""
+
+
+def spark_jars() -> list[Path]:
+    """What Spark needs besides its own classpath, each checked.
+
+    Raises:
+        MillraceError: if one is missing or is another than the lock says.
+    """
+    return _checked("spark")
+
+
+def broker_jars() -> list[Path]:
+    """The classpath of the broker, each jar checked.
+
+    Raises:
+        MillraceError: if one is missing or is another than the lock says.
+    """
+    return _checked("broker")
+
+
+def ensure_jars(progress: Progress | None = None) -> None:
+    """Bring every jar of the lock into the cache.
+
+    Two processes at once do the work once. Broken off, it goes on where it stopped.
+
+    Args:
+        progress: told how far it is, when there is anything to do.
+
+    Raises:
+        MillraceError: if a jar can't be had, or is another than the lock says.
+    """
+    wanted = read_lock()
+    if missing(wanted):
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        with FileLock(cache_folder() / ".lock"):
+            if gone := missing(wanted):
+                _fetch(gone, progress or _say_nothing)
+    check(wanted)
+
+
+def _checked(role: str) -> list[Path]:
+    jars = [jar for jar in read_lock() if jar.role == role]
+    check(jars)
+    return [jar.path for jar in jars]
+
+
+def _fetch(jars: list[LockedJar], progress: Progress) -> None:
+    downloads = cache_folder() / "downloads"
+    downloads.mkdir(exist_ok=True)
+    for left in cache_folder().glob("incoming-*"):  # of a process that was killed: the lock is ours now
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=cache_folder(), prefix="incoming-") as scratch:
+        incoming = Path(scratch)
+        module, settings = write_request(jars, incoming)
+        pattern = f"{incoming}/[conf]/[artifact]-[revision].[ext]"
+        there = sum(jar.size for jar in jars if any(downloads.rglob(jar.file_name)))
+        _follow(retrieve(module, settings, pattern, downloads), jars, there, progress)
+        for jar in jars:
+            _take_in(jar, incoming / jar.role / jar.file_name)
+    shutil.rmtree(downloads, ignore_errors=True)
+
+
+def _take_in(jar: LockedJar, arrived: Path) -> None:
+    """Move a jar that has arrived to its place, if it is the one that the lock says."""
+    if not arrived.is_file() or sha256_of(arrived) != jar.sha256:
+        # What came is wrong: the next try must not find it among what is already there.
+        shutil.rmtree(cache_folder() / "downloads", ignore_errors=True)
+        raise MillraceError(
+            f"The jar {jar.file_name} was fetched with a wrong checksum and is not used",
+            "Run `make setup` again; if it stays so, something on the way to the registry changes files",
+        )
+    jar.path.parent.mkdir(exist_ok=True)
+    arrived.replace(jar.path)
+
+
+def _follow(lines: Iterator[str], jars: list[LockedJar], done: int, progress: Progress) -> None:
+    """Turn Ivy's lines into progress: first it looks each jar up, then it fetches those not there yet."""
+    total = sum(jar.size for jar in jars)
+    sizes = {f"{jar.organisation}#{jar.name};{jar.revision}": jar.size for jar in jars}
+    found = 0
+    for line in lines:
+        if line.startswith("found "):
+            found += 1
+            progress(f"looking up jars ({found} of {len(jars)})", done, total)
+        elif line.startswith("[SUCCESSFUL ]"):
+            done += sizes.get(line.split()[2].partition("!")[0], 0)
+            progress(f"fetching {line.split()[2].partition('!')[2]}", done, total)
+
+
+def _say_nothing(_text: str, _done: int, _total: int) -> None:
+    pass

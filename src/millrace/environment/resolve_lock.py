@@ -1,0 +1,32 @@
+"""Writing the lock of jars anew, from the names and versions in ivy.xml."""
+
+import tempfile
+from pathlib import Path
+
+from millrace.environment.ivy import RESOLVE_FILE, retrieve
+from millrace.environment.jar_lock import LOCK_FILE, LockedJar, sha256_of, write_lock
+
+_PATTERN = "[conf]/[organisation]/[module]/[revision]/[artifact]-[revision].[ext]"
+
+
+def relock(lock: Path = LOCK_FILE) -> int:
+    """Resolve ivy.xml with all it pulls in and write down what came.
+
+    Returns:
+        How many jars the lock has now.
+
+    Raises:
+        MillraceError: if a jar can't be had.
+    """
+    with tempfile.TemporaryDirectory(prefix="millrace-relock-") as scratch:
+        folder = Path(scratch)
+        for _ in retrieve(RESOLVE_FILE, None, f"{folder}/out/{_PATTERN}", folder / "downloads"):
+            pass
+        jars = [_locked(file, folder / "out") for file in sorted((folder / "out").rglob("*.jar"))]
+    write_lock(jars, lock)
+    return len(jars)
+
+
+def _locked(file: Path, root: Path) -> LockedJar:
+    role, organisation, name, revision = file.relative_to(root).parts[:4]
+    return LockedJar(role, sha256_of(file), file.stat().st_size, organisation, name, revision)

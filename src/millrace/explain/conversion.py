@@ -1,0 +1,104 @@
+"""What led to a conversion, and how its credit was computed: read from the tables of a home or a catalog."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import narwhals as nw
+
+from folds.persons.models import MODELS
+from folds.persons.refunds import load_order_rules
+from folds.rule_numbers import RuleNumbers, load_rule_numbers
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings
+from millrace.tables.table_scan import Row, rows_of, scan
+
+
+@dataclass(frozen=True)
+class Story:
+    """A conversion, and what gold says of it.
+
+    Args:
+        conversion: its row of gold.conversions.
+        anchor: the row whose touches count: its own, or that of the order which it reverses.
+        trail: rows of gold.trails, in order.
+        numbers: of the rules in force.
+        credits: by model, rows of gold.attribution, in order of position.
+        touches: by touch_id, rows of gold.touches.
+        rate: the row of silver.exchange_rates that the reporting value is at, if one was needed and known.
+    """
+
+    conversion: Row
+    anchor: Row
+    trail: list[Row]
+    numbers: RuleNumbers
+    credits: dict[str, list[Row]]
+    touches: dict[str, Row] = field(default_factory=dict)
+    rate: Row | None = None
+
+
+def tell_conversion(settings: Settings, wanted: str) -> Story:
+    """Find a conversion and all that explains it.
+
+    Args:
+        settings: the settings in force.
+        wanted: its conversion_id or the beginning of it, its order, or the UID of its event.
+
+    Raises:
+        MillraceError: if there is none, or more than one.
+    """
+    conversion = _find(settings, wanted)
+    mine = nw.col("conversion_id") == conversion["conversion_id"]
+    credits_ = _rows(settings, "gold.attribution", mine, "position")
+    ids = [row["touch_id"] for row in credits_ if row["touch_id"]]
+    touches = _rows(settings, "gold.touches", nw.col("touch_id").is_in(ids), "touched_at")
+    return Story(
+        conversion=conversion,
+        anchor=_anchor(settings, conversion),
+        trail=_rows(settings, "gold.trails", mine, "step"),
+        numbers=load_rule_numbers(settings.conf),
+        credits={model: [row for row in credits_ if row["model"] == model] for model in MODELS},
+        touches={row["touch_id"]: row for row in touches},
+        rate=_rate(settings, conversion),
+    )
+
+
+def _find(settings: Settings, wanted: str) -> Row:
+    any_of = nw.col("conversion_id").str.starts_with(wanted)
+    for name in ("order_id", "event_id"):
+        any_of |= (nw.col(name) == wanted).fill_null(value=False)
+    found = _rows(settings, "gold.conversions", any_of, "converted_at")
+    if not found:
+        raise MillraceError(
+            f"there is no conversion {wanted!r}",
+            "Name a conversion_id, an order or a UID: "
+            '`millrace sql "SELECT conversion_id, goal, order_id FROM gold.conversions LIMIT 9"` lists some',
+        )
+    if len(found) > 1:
+        listed = "; ".join(f"{row['conversion_id']} ({row['goal']})" for row in found[:5])
+        raise MillraceError(f"{wanted!r} is {len(found):,} conversions", f"Name one of them: {listed}")
+    return found[0]
+
+
+def _anchor(settings: Settings, conversion: Row) -> Row:
+    goal = load_order_rules(settings.conf).order_goal(conversion["goal"])
+    if goal is None or conversion["order_id"] is None:
+        return conversion
+    same = (nw.col("goal") == goal) & (nw.col("order_id") == conversion["order_id"])
+    orders = _rows(settings, "gold.conversions", same, "converted_at")
+    return orders[0] if orders else conversion
+
+
+def _rate(settings: Settings, conversion: Row) -> Row | None:
+    code = (conversion["currency"] or "").upper()
+    if conversion["value"] is None or code == settings.reporting_currency.upper():
+        return None
+    at: datetime = conversion["converted_at"]
+    until = nw.col("valid_to").is_null() | (nw.col("valid_to") > at)
+    valid = (nw.col("currency") == code) & (nw.col("valid_from") <= at) & until
+    rates = _rows(settings, "silver.exchange_rates", valid, "valid_from")
+    return rates[0] if rates else None
+
+
+def _rows(settings: Settings, table: str, condition: nw.Expr, order: str) -> list[Row]:
+    rows = scan(settings, table)
+    return [] if rows is None else rows_of(rows.filter(condition).sort(order))

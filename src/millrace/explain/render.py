@@ -1,0 +1,135 @@
+"""A conversion's story, for people: what led to it, who earned it, and the arithmetic."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from millrace.explain.conversion import Story
+from millrace.explain.credit import share_out, work_out
+from millrace.explain.trail_steps import in_words
+from millrace.tables.table_scan import Row
+
+
+def render(story: Story, currency: str) -> RenderableType:
+    """All of it.
+
+    Args:
+        story: what is known.
+        currency: the reporting currency.
+    """
+    came, touched = Text("How it came about", "bold"), Text("Touches that share in it", "bold")
+    parts = (*_head(story, currency), Text(), came, _trail(story), Text(), touched, _touches(story))
+    return Group(*parts, *_models(story))
+
+
+def as_dict(story: Story) -> dict[str, Any]:
+    """The same for a machine: rows of the tables, times as ISO 8601."""
+    parts = {
+        "conversion": story.conversion,
+        "rate": story.rate,
+        "trail": story.trail,
+        "credits": story.credits,
+    }
+    plain: dict[str, Any] = _plain(parts)
+    plain["touches"] = [_plain(touch) for touch in story.touches.values()]
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
+def _head(story: Story, currency: str) -> Iterator[RenderableType]:
+    told = story.conversion
+    order = f", order {told['order_id']}" if told["order_id"] else ""
+    order += f", refund {told['refund_id']}" if told.get("refund_id") else ""
+    yield Text.assemble((f"{told['goal']}{order}", "bold"), f"  {_time(told['converted_at'])}")
+    person = f"person {told['person_id']}, visitor {told['visitor_id']}, event {told['event_id']}"
+    state = "final" if told["is_final"] else "may still change: the watermark has not passed it"
+    yield Text(f"{person}; {state}; conversion_id {told['conversion_id']}", "dim")
+    yield Text(_worth(story, currency))
+    if story.anchor is not story.conversion:
+        at = _time(story.anchor["converted_at"])
+        yield Text(
+            f"It takes back from the touches of its order, {story.anchor['goal']} of {at}, "
+            "and counts in money alone."
+        )
+    if told.get("over_refunded"):
+        yield Text("With it, more has been refunded than the order was worth.")
+
+
+def _worth(story: Story, currency: str) -> str:
+    told = story.conversion
+    if told["value"] is None:
+        return "Worth: not said."
+    value = f"Worth {told['value']:f} {told['currency'] or '(no currency)'}"
+    if told["reporting_value"] is None:
+        return f"{value}; in {currency} not known, for want of a rate."
+    if story.rate is None:
+        return f"{value}."
+    since = _time(story.rate["valid_from"])
+    rate = f"{story.rate['rate'].normalize():f}, the rate since {since}"
+    return f"{value} × {rate} = {told['reporting_value']:f} {currency}."
+
+
+def _trail(story: Story) -> RenderableType:
+    table = _table("", "when", "what", "address", "promotion", "matched on")
+    for step in story.trail:
+        address = step["url"] or step["referrer"] or ""
+        words, tie = in_words(step["kind"], step["matched_on"]), step["matched_on"] or ""
+        table.add_row(
+            str(step["step"]), _time(step["at"]), words, Text(address), Text(step["promotion_id"] or ""), tie
+        )
+    return table
+
+
+def _touches(story: Story) -> RenderableType:
+    """The touches of the look-back; the same for every model."""
+    rows = next((rows for rows in story.credits.values() if rows), [])
+    if not any(row["touch_id"] for row in rows):
+        return Text(f"None in the {story.numbers.look_back / timedelta(days=1):g} days before.")
+    table = _table("", "when", "by", "channel", "campaign or promotion", "before")
+    for row in rows:
+        kind = story.touches.get(row["touch_id"], {}).get("kind", "view")  # which has no row of its own
+        campaign = Text(row["campaign_name"] or row["promotion_id"] or "")
+        age = f"{(story.anchor['converted_at'] - row['touched_at']) / timedelta(days=1):.3g} d"
+        table.add_row(str(row["position"]), _time(row["touched_at"]), kind, row["channel"], campaign, age)
+    return table
+
+
+def _models(story: Story) -> Iterator[RenderableType]:
+    for model, rows in story.credits.items():
+        if rows:
+            yield from (Text(), Text.assemble("Credit by ", (model, "bold")), _model(story, model, rows))
+
+
+def _model(story: Story, model: str, rows: list[Row]) -> RenderableType:
+    table = _table("", "channel", "why", "credit × value")
+    at = story.anchor["converted_at"]
+    touches = [(row["channel"], at - row["touched_at"]) for row in rows if row["touch_id"]]
+    values = [row["credited_value"] for row in rows]
+    parts = share_out(story.conversion["value"], [row["credit"] for row in rows], values)
+    for row, why, part in zip(rows, work_out(model, touches, story.numbers), parts, strict=True):
+        table.add_row(str(row["position"]), row["channel"], why, part)
+    return table
+
+
+def _table(*names: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for name in names:
+        table.add_column(name, overflow="fold")
+    return table
+
+
+def _time(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M:%S}"

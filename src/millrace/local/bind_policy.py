@@ -1,0 +1,50 @@
+"""Who could reach the dashboard, and whether that is wanted."""
+
+import ipaddress
+import re
+from pathlib import Path
+
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings
+from millrace.local.process.ports import HOST
+
+_LOGIN = re.compile(r"^\s*\[auth[\].]", re.MULTILINE)
+
+
+def require_protection(settings: Settings, folder: Path) -> None:
+    """Refuse to listen beyond this machine without a login, unless told so as well.
+
+    Args:
+        settings: address, and whether a login may be done without.
+        folder: of the dashboard, whose `.streamlit/secrets.toml` may have a login.
+
+    Raises:
+        MillraceError: if everyone who reaches the address would see the dashboard.
+    """
+    if is_loopback(settings.dashboard_address) or settings.dashboard_without_login or _has_login(folder):
+        return
+    raise MillraceError(
+        f"the dashboard would listen on {settings.dashboard_address} without a login",
+        "Set up a login in .streamlit/secrets.toml (section [auth]), or set"
+        " MILLRACE_DASHBOARD_WITHOUT_LOGIN=true if everyone who can reach it may see all of it",
+    )
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine reaches an address."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"
+
+
+def host_of(address: str) -> str:
+    """Where this machine itself finds what listens on an address."""
+    return HOST if address in ("", "0.0.0.0", "::") else address
+
+
+def _has_login(folder: Path) -> bool:
+    """Whether a file of secrets that Streamlit reads has a section `auth`."""
+    places = (Path.home(), Path.cwd(), folder)
+    files = [place / ".streamlit" / "secrets.toml" for place in places]
+    return any(_LOGIN.search(file.read_text(encoding="utf-8")) for file in files if file.is_file())

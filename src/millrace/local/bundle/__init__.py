@@ -1,0 +1,1 @@
+"""The bundle's jobs, as files define them."""

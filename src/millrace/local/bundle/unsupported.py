@@ -1,0 +1,39 @@
+"""What a bundle asks for and this machine does not do."""
+
+from collections.abc import Iterator
+
+from millrace.local.bundle.bundle_resolver import Tree
+
+_KINDS = {"apps", "experiments", "jobs", "registered_models", "schemas", "volumes"}
+_KINDS_OF_A_WORKSPACE = {"alerts", "secret_scopes", "sql_warehouses"}
+"""Here `status`, the variables MILLRACE_KAFKA_… and the files of the tables stand for them."""
+_JOB = {"continuous", "max_concurrent_runs", "schedule", "tasks"}
+_TASK = {"depends_on", "python_wheel_task", "task_key"}
+_OF_A_WORKSPACE = {
+    "budget_policy_id", "description", "disable_auto_optimization", "email_notifications", "environment_key",
+    "environments", "health", "job_cluster_key", "job_clusters", "libraries", "name", "permissions", "run_as",
+    "tags", "timeout_seconds",
+}  # fmt: skip
+"""What says where and as whom a job runs, or what it is called: here all run in one application."""
+
+_ONE = (None, 1)
+
+
+def unsupported(tree: Tree) -> Iterator[str]:
+    """A line for each resource, and each part of a job, that is left out here.
+
+    Args:
+        tree: the bundle as a target has it.
+    """
+    resources: Tree = tree.get("resources") or {}
+    for kind, found in resources.items():
+        if kind not in _KINDS | _KINDS_OF_A_WORKSPACE:
+            yield f"{kind}: {', '.join(found)}"
+    for name, job in (resources.get("jobs") or {}).items():
+        for key in job.keys() - _JOB - _OF_A_WORKSPACE:
+            yield f"job {name}: {key}"
+        if job.get("max_concurrent_runs") not in _ONE:
+            yield f"job {name}: max_concurrent_runs above 1"
+        for task in job.get("tasks") or []:
+            for key in task.keys() - _TASK - _OF_A_WORKSPACE:
+                yield f"job {name}: {key} of task {task['task_key']}"

@@ -1,0 +1,1 @@
+"""The engine: the bundle's jobs in one Spark application."""

@@ -1,0 +1,135 @@
+"""Jobs kept running: begun again after a pause that doubles when they fail, or when their time has come."""
+
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+from lakehouse.job import Watcher
+from millrace.local.bundle.jobs import BundleJob
+from millrace.local.engine import run_history
+from millrace.local.engine.schedules import Schedules
+from millrace.local.engine.task_runner import Worker
+
+LONGEST_PAUSE = 60.0
+_TRIES = 3
+"""How often a job on a schedule is tried each time; then it waits for the next."""
+
+
+@dataclass
+class JobState:
+    """How one job gets on."""
+
+    state: str = "starting"
+    kind: str = "continuous"
+    batches: int = 0
+    rows: int = 0
+    restarts: int = 0
+    last_error: str | None = None
+    last_batch_at: str | None = None
+    next_run: str | None = None
+
+
+class JobKeeper(Watcher):
+    """Keeps jobs running, or runs them on time, and knows how each gets on.
+
+    Args:
+        jobs: what to keep running, or to run once if it has an end; paused ones are not begun.
+        scheduled: what to run on its schedule.
+    """
+
+    def __init__(self, jobs: Sequence[BundleJob], scheduled: Sequence[BundleJob] = ()) -> None:
+        self.jobs, self.scheduled = list(jobs), list(scheduled)
+        self.states = {job.name: JobState() for job in self.jobs}
+        self.states |= {job.name: JobState("scheduled", "scheduled") for job in self.scheduled}
+        for job in (*self.jobs, *self.scheduled):
+            if job.is_paused:
+                self.states[job.name].state = "paused"
+
+    def advance(self, job: str, rows: int, seconds: float) -> None:
+        """Count a micro-batch."""
+        state = self.states.get(job, JobState())
+        state.batches += 1
+        state.rows += rows
+        state.last_batch_at = datetime.now(timezone.utc).isoformat()
+
+    def begin(self, worker: Worker) -> tuple[list[threading.Thread], Schedules]:
+        """Begin all of them; the threads of those that go on, and the clock of the others."""
+        schedules = Schedules(self.scheduled, lambda job: self._run_on_time(job, worker, schedules))
+        for job in (*self.jobs, *self.scheduled):
+            if run_history.close_broken_off(worker.settings.home, job.name):
+                self.states[job.name].restarts += 1
+                if job.schedule and not job.is_paused and job in self.scheduled:
+                    schedules.begin_now(job)
+        threads = [
+            threading.Thread(target=self._keep_running, args=(job, worker), name=job.name, daemon=True)
+            for job in self.jobs
+            if not job.is_paused
+        ]
+        for thread in threads:
+            thread.start()
+        schedules.start()
+        return threads, schedules
+
+    def look_ahead(self, schedules: Schedules) -> None:
+        """Note when each job on a schedule begins next."""
+        for job in self.scheduled:
+            at = schedules.next_time(job.name)
+            self.states[job.name].next_run = at.astimezone(timezone.utc).isoformat() if at else None
+
+    def _keep_running(self, job: BundleJob, worker: Worker) -> None:
+        """Run a job; when it fails, run it again after a pause that doubles each time in a row."""
+        state, pause = self.states[job.name], 1.0
+        worker.application.share_fairly(job.name)
+        while not worker.stop.is_set():
+            done = state.batches
+            try:
+                state.state = "running"
+                worker.run(job, "continuous" if job.goes_on else "order", self)
+                if worker.stop.is_set() or not job.goes_on:
+                    state.state = "done"
+                    return
+                worker.stop.wait(worker.settings.trigger_interval.total_seconds())
+            except Exception as error:  # noqa: BLE001 - whatever it was: say so, and try again
+                if worker.stop.is_set() or worker.application.has_ended():
+                    return
+                pause = 1.0 if state.batches > done else min(pause * 2, LONGEST_PAUSE)
+                self._failed(job.name, "restarting", error, f"again in {pause:.0f} s")
+                state.restarts += 1
+                worker.stop.wait(pause)
+
+    def _run_on_time(self, job: BundleJob, worker: Worker, schedules: Schedules) -> None:
+        """Run a job whose time has come; when it fails, a few times again after pauses that double."""
+        state = self.states[job.name]
+        worker.application.share_fairly(job.name)
+        for attempt in range(_TRIES):
+            if worker.stop.is_set():
+                return
+            state.state = "running"
+            try:
+                worker.run(job, "schedule", self, once=True)
+            except Exception as error:  # noqa: BLE001 - the same
+                if worker.stop.is_set() or worker.application.has_ended():
+                    return
+                last = attempt == _TRIES - 1
+                pause = 2.0 ** (attempt + 1)
+                again = "not again before its next time" if last else f"again in {pause:.0f} s"
+                self._failed(job.name, "failed" if last else "restarting", error, again)
+                if last or worker.stop.wait(pause):
+                    return
+                state.restarts += 1
+            else:
+                state.state = "scheduled"
+                return
+
+    def _failed(self, name: str, state: str, error: Exception, again: str) -> None:
+        self.states[name].last_error = " ".join(str(error).split())[:300] or type(error).__name__
+        self.states[name].state = state
+        say(f"{name} failed, {again}: {error}")
+
+
+def say(line: str) -> None:
+    """Write a line to the engine's log."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()

@@ -1,0 +1,118 @@
+"""The engine: the jobs of the bundle, in one Spark application, kept running or begun on time."""
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any
+
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings, load_settings
+from millrace.local.bundle.jobs import BundleJob, bundle_jobs
+from millrace.local.engine.fair_semaphore import Turns
+from millrace.local.engine.gate_reports import report_failures
+from millrace.local.engine.job_runner import JobKeeper, say
+from millrace.local.engine.spark_application import Application, spark_application
+from millrace.local.engine.task_runner import Worker
+from millrace.local.process.graceful_shutdown import GRACE_SECONDS
+from millrace.local.process.state_files import write_state
+from millrace.local.requests.command_queue import who
+from millrace.local.requests.command_server import serve
+
+
+class Engine:
+    """Runs jobs side by side, each on a thread and in a session of its own.
+
+    Args:
+        settings: the settings in force.
+        jobs: what to keep running.
+        stop: set when it is to end.
+        scheduled: what to run on its schedule.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        jobs: Sequence[BundleJob],
+        stop: threading.Event | None = None,
+        scheduled: Sequence[BundleJob] = (),
+    ) -> None:
+        self.settings = settings
+        self.stop = stop or threading.Event()
+        self._keeper = JobKeeper(jobs, scheduled)
+        self._turns = Turns(max(1, (os.cpu_count() or 2) // 2))
+
+    def run(self, application: Application) -> None:
+        """Run until asked to stop.
+
+        Raises:
+            MillraceError: if the Java process ends.
+        """
+        worker = Worker(application, self.settings, self.stop, self._turns)
+        threads, schedules = self._keeper.begin(worker)
+        for target, name in ((serve, "errands"), (report_failures, "report")):
+            threads.append(threading.Thread(target=target, args=(worker,), name=name, daemon=True))
+            threads[-1].start()
+        while not self.stop.wait(1.0) and application.is_alive:
+            self._keeper.look_ahead(schedules)
+            self.tell("running")
+        self.tell("stopping")
+        schedules.stop()
+        if not application.is_alive:
+            if self.stop.is_set():  # it was cut off
+                return
+            raise MillraceError(
+                "Spark's Java process ended while the jobs ran",
+                "Nothing is lost: start them again; `millrace up` does so by itself",
+            )
+        deadline = time.monotonic() + GRACE_SECONDS
+        for thread in threads:
+            thread.join(max(deadline - time.monotonic(), 0))
+
+    def tell(self, state: str) -> None:
+        """Write the state file: how the engine and each job get on."""
+        told: dict[str, Any] = {
+            **who(),
+            "state": state,
+            "jobs": {name: vars(job) for name, job in self._keeper.states.items()},
+        }
+        write_state(self.settings.home / "run" / "engine.json", told)
+
+
+def main() -> None:
+    """Run the bundle's jobs until SIGTERM, or until standard input ends."""
+    settings = load_settings()
+    stop = threading.Event()
+    logging.getLogger().addHandler(logging.NullHandler())  # py4j's traces would bury what is told below
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    signal.signal(signal.SIGTERM, on_signal)
+    signal.signal(signal.SIGINT, on_signal)
+    threading.Thread(target=_stop_with_stdin, args=(stop,), daemon=True).start()
+    try:
+        jobs = bundle_jobs(settings).values()
+        kept, scheduled = [job for job in jobs if job.goes_on], [job for job in jobs if job.schedule]
+        engine = Engine(settings, kept, stop, scheduled)
+        engine.tell("starting")
+        with spark_application(settings, goes_on=True) as application:
+            engine.run(application)
+    except MillraceError as error:
+        say(f"ERROR {error}")
+        os._exit(1)  # not by way of threads that wait for a JVM that is gone
+    os._exit(0)
+
+
+def _stop_with_stdin(stop: threading.Event) -> None:
+    while sys.stdin.buffer.read(4096):
+        pass
+    stop.set()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Run records: for each run of a job, what became of it, and a log of its own.
+
+They lie under `runs/JOB` in the home: `ID.json` says how it stands, `ID.log` what it said.
+"""
+
+import os
+from contextlib import suppress
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, TextIO
+
+from lakehouse.job import Watcher
+from millrace.local.process.state_files import now, read_state, write_state
+
+RUNNING, SUCCEEDED, FAILED, STOPPED, BROKEN_OFF = "running", "succeeded", "failed", "stopped", "broken off"
+KEPT = 50
+"""Runs of a job whose records are kept."""
+
+
+class RunLog(Watcher):
+    """One run's record and log; what it hears it passes on, under the job's name.
+
+    Args:
+        home: the folder of all local state.
+        job: name of the job.
+        cause: why it runs: `continuous`, `schedule` or `order`.
+        above: who else hears of the run.
+    """
+
+    def __init__(self, home: Path, job: str, cause: str, above: Watcher) -> None:
+        self.job = job
+        self._above = above
+        forget_old(home, job)
+        self.file = _new_file(folder(home, job))
+        self._told: dict[str, Any] = {"job": job, "cause": cause, "state": RUNNING, "started_at": now()}
+        self._told |= {
+            "ended_at": None,
+            "task": None,
+            "batches": 0,
+            "rows": 0,
+            "error": None,
+            "pid": os.getpid(),
+        }
+        self._log: TextIO = self.file.with_suffix(".log").open("a", encoding="utf-8")
+        self._write()
+
+    def expect(self, job: str, rows: int) -> None:
+        """Pass it on."""
+        self._above.expect(self.job, rows)
+
+    def advance(self, job: str, rows: int, seconds: float) -> None:
+        """Count a micro-batch."""
+        self._told["batches"] += 1
+        self._told["rows"] += rows
+        self._line(f"{job}: batch of {rows:,} rows in {seconds:.1f} s")
+        self._above.advance(self.job, rows, seconds)
+
+    def say(self, job: str, line: str) -> None:
+        """Write a line."""
+        self._line(f"{job}: {line}")
+        self._above.say(self.job, line)
+
+    def begin_task(self, key: str) -> None:
+        """Note which task is at work."""
+        self._told["task"] = key
+        self._line(f"task {key} begins")
+        self._write()
+
+    def end(self, state: str, error: BaseException | None = None) -> None:
+        """Note how it ended."""
+        what = None if error is None else " ".join(str(error).split())[:300] or type(error).__name__
+        self._told |= {"state": state, "ended_at": now(), "error": what}
+        self._line(f"{state}: {error}" if error else state)
+        self._write()
+        self._log.close()
+
+    def _line(self, line: str) -> None:
+        with suppress(OSError, ValueError):  # a full disk, or a late word after the end
+            self._log.write(f"{now()} {line}\n")
+            self._log.flush()
+
+    def _write(self) -> None:
+        with suppress(OSError):
+            write_state(self.file, self._told)
+
+
+def folder(home: Path, job: str) -> Path:
+    """Where a job's runs are recorded."""
+    return home / "runs" / job
+
+
+def recorded(home: Path, job: str) -> list[dict[str, Any]]:
+    """The records of a job, the earliest first."""
+    return [told for file in _files(home, job) if (told := read_state(file))]
+
+
+def close_broken_off(home: Path, job: str) -> bool:
+    """Note that runs which nobody ended were broken off; whether the last one was.
+
+    Only who has the home's one Spark application may ask: no run of others goes on then.
+    """
+    last = False
+    for file in _files(home, job):
+        told = read_state(file)
+        last = told.get("state") == RUNNING
+        if last:
+            write_state(file, {**told, "state": BROKEN_OFF, "ended_at": now()})
+    return last
+
+
+def forget_old(home: Path, job: str, kept: int = KEPT) -> int:
+    """Remove all but a job's last records; how many went."""
+    old = _files(home, job)[:-kept]
+    for file in old:
+        file.unlink(missing_ok=True)
+        file.with_suffix(".log").unlink(missing_ok=True)
+    return len(old)
+
+
+def _files(home: Path, job: str) -> list[Path]:
+    return sorted(folder(home, job).glob("[0-9]*.json"))
+
+
+def _new_file(place: Path) -> Path:
+    place.mkdir(parents=True, exist_ok=True)
+    return place / f"{datetime.now(timezone.utc):%Y%m%dT%H%M%S.%fZ}.json"

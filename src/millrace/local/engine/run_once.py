@@ -1,0 +1,62 @@
+"""Jobs that run to their end in a Spark application of this process's own."""
+
+import time
+from collections.abc import Sequence
+
+from lakehouse.errors import MillraceError
+from lakehouse.job import Watcher
+from lakehouse.settings import Settings
+from millrace.local.bundle.jobs import BundleJob
+from millrace.local.engine.job_progress import console_watcher
+from millrace.local.engine.run_history import close_broken_off
+from millrace.local.engine.spark_application import Application, spark_application
+from millrace.local.engine.task_runner import Worker
+from millrace.local.process.graceful_shutdown import Ending
+
+
+def run_once(settings: Settings, jobs: Sequence[BundleJob]) -> dict[str, float]:
+    """Run jobs one after the other, each until it has caught up.
+
+    Returns:
+        Seconds by job, and `spark`, the seconds Spark took to start.
+
+    Raises:
+        MillraceError: if a job fails, or a signal ends it within ten seconds. What it had committed stays;
+            running it again goes on from there.
+    """
+    clock = time.monotonic()
+    with Ending().on_signals() as ending, spark_application(settings) as application:
+        ending.cut_off_by(application.kill)
+        seconds = {"spark": round(time.monotonic() - clock, 3)}
+        worker = Worker(application, settings, ending.asked)
+        for job in jobs:
+            clock = time.monotonic()
+            with console_watcher(job.name) as watcher:
+                _catch_up(worker, job, watcher)
+            seconds[job.name] = round(time.monotonic() - clock, 3)
+    return seconds
+
+
+def _catch_up(worker: Worker, job: BundleJob, watcher: Watcher) -> None:
+    close_broken_off(worker.settings.home, job.name)
+    try:
+        worker.run(job, "order", watcher, once=True)
+    except MillraceError:
+        raise
+    except Exception as error:
+        if not worker.stop.is_set():
+            raise _failure(worker.settings, worker.application, job.name, error) from error
+    if worker.stop.is_set():
+        raise MillraceError(f"{job.name} was stopped", "Run it again: it goes on where it stopped")
+
+
+def _failure(settings: Settings, application: Application, job: str, error: Exception) -> MillraceError:
+    if application.has_ended():
+        return MillraceError(
+            f"Spark's Java process ended while {job} ran",
+            "Run the same command again: it goes on where it stopped, and nothing is lost",
+        )
+    what = " ".join(str(error).split())[:200]
+    return MillraceError(
+        f"{job} failed: {what}", f"See {settings.home / 'logs' / 'spark.log'}; then run it again"
+    )

@@ -1,0 +1,142 @@
+"""The one Spark application that writes a home's tables."""
+
+import logging
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
+
+from lakehouse.errors import MillraceError
+from lakehouse.recall import sole_writer
+from lakehouse.settings import Settings
+from millrace.audit.digests.recording import recorded_digests
+from millrace.local.process.pyspark_launch import all_or_nothing, keep_quiet, sigint_kept, stderr_to
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_STOP_SECONDS = 2.0
+
+
+class Application:
+    """A Spark application, its Java process included.
+
+    Args:
+        spark: its first session.
+    """
+
+    def __init__(self, spark: "SparkSession") -> None:
+        self.spark = spark
+        gateway = spark.sparkContext._gateway  # noqa: SLF001 - no public way leads to the process
+        self._java = gateway.proc if gateway is not None else None
+        keep_quiet(spark.sparkContext._accumulatorServer)  # noqa: SLF001 - nor to this server
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the Java process still runs."""
+        return self._java is None or self._java.poll() is None
+
+    def has_ended(self, seconds: float = 2.0) -> bool:
+        """Whether the Java process is gone, now or within the time: its sockets close before it ends."""
+        try:
+            return self._java is not None and self._java.wait(seconds) is not None
+        except subprocess.TimeoutExpired:
+            return False
+
+    def share_fairly(self, pool: str) -> None:
+        """Give what this thread runs a pool of its own: a long batch then leaves room for short ones."""
+        self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+
+    def end(self) -> None:
+        """Stop Spark and its Java process, whatever state they are in, in a little over two seconds."""
+        if self.is_alive:  # on a thread, since a Java process that hangs does not answer
+            stopping = threading.Thread(target=self._stop, daemon=True)
+            stopping.start()
+            stopping.join(_STOP_SECONDS)
+        self.kill()
+
+    def kill(self) -> None:
+        """End the Java process at once."""
+        if self._java is not None:
+            self._java.kill()
+            self._java.wait()
+
+    def _stop(self) -> None:
+        try:
+            self.spark.stop()
+        except Exception as error:  # noqa: BLE001 - a JVM that dies meanwhile is as good as stopped
+            logging.getLogger(__name__).debug("Spark did not stop cleanly: %s", error)
+
+
+@contextmanager
+def spark_application(settings: Settings, goes_on: bool = False) -> Iterator[Application]:
+    """Start Spark on this machine, as the only one that writes this home's tables.
+
+    Delta's local log is safe for one writing process only, so a lock is held meanwhile. What Spark has to
+    say goes to `logs/spark.log` under the home.
+
+    Args:
+        settings: the settings in force.
+        goes_on: whether it is to run until it is stopped, not just to catch up.
+
+    Raises:
+        MillraceError: if another application has the home, or Spark doesn't start.
+    """
+    (settings.home / "run").mkdir(parents=True, exist_ok=True)
+    lock = FileLock(settings.home / "run" / "engine.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise MillraceError(
+            f"another Millrace process is writing the tables in {settings.home}",
+            "`millrace status` shows it; wait for it, or stop it with `millrace down`",
+        ) from None
+    try:
+        application = _start(settings, goes_on)
+        try:
+            with sole_writer(settings), recorded_digests(settings):
+                yield application
+        finally:
+            application.end()
+    finally:
+        lock.release()
+
+
+@contextmanager
+def own_session(settings: Settings) -> Iterator["SparkSession"]:
+    """A session of a Spark application that is started for the block, for an entry point without one.
+
+    Raises:
+        MillraceError: if the jars can't be had, another application has the home, or Spark doesn't start.
+    """
+    from millrace.environment.jars import ensure_jars
+
+    ensure_jars()
+    with spark_application(settings) as application:
+        yield application.spark.newSession()
+
+
+def _start(settings: Settings, goes_on: bool) -> Application:
+    from lakehouse.spark import build_session
+    from millrace.environment.jars import spark_jars
+    from millrace.environment.java import java_executable
+
+    java = java_executable()
+    os.environ["JAVA_HOME"] = str(java.resolve().parents[1])
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    log = settings.home / "logs" / "spark.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    jars = spark_jars()
+    with stderr_to(log), sigint_kept(), all_or_nothing():
+        try:
+            return Application(build_session(settings, jars, goes_on=goes_on))
+        except MillraceError:
+            raise
+        except Exception as error:
+            raise MillraceError(
+                f"Spark did not start ({type(error).__name__})", f"See {log}; `millrace doctor` may know why"
+            ) from error

@@ -1,0 +1,86 @@
+"""A job of the bundle, run: its tasks one after the other, each with its parameters."""
+
+import threading
+from collections import defaultdict
+from contextlib import AbstractContextManager, nullcontext
+
+from lakehouse.errors import MillraceError
+from lakehouse.job import Run, Watcher
+from lakehouse.parameters import Parameters
+from lakehouse.settings import Settings, load_settings
+from millrace.local.bundle.jobs import BundleJob, Task
+from millrace.local.engine.run_history import FAILED, STOPPED, SUCCEEDED, RunLog
+from millrace.local.engine.spark_application import Application
+
+_ONE_RUN: dict[str, threading.Lock] = defaultdict(threading.Lock)
+
+
+class Worker:
+    """Runs jobs in an application.
+
+    Args:
+        application: the one that writes this home's tables.
+        settings: the settings in force.
+        stop: ends a run after the micro-batch at hand.
+        turn: held while a micro-batch is worked on.
+    """
+
+    def __init__(
+        self,
+        application: Application,
+        settings: Settings,
+        stop: threading.Event,
+        turn: AbstractContextManager[object] | None = None,
+    ) -> None:
+        self.application = application
+        self.settings = settings
+        self.stop = stop
+        self._turn = turn or nullcontext()
+
+    def run(self, job: BundleJob, cause: str, watcher: Watcher, once: bool = False) -> None:
+        """Run a job to its end, with a record of the run. A job that runs already is waited for.
+
+        Args:
+            job: what to run.
+            cause: why, for the record.
+            watcher: hears of it.
+            once: catch up and stop, whatever the tasks' parameters say.
+
+        Raises:
+            MillraceError: if a task can't be run.
+            Exception: whatever a task fails of.
+        """
+        with _ONE_RUN[f"{self.settings.home}:{job.name}"]:
+            log = RunLog(self.settings.home, job.name, cause, watcher)
+            try:
+                for task in job.tasks:
+                    if self.stop.is_set():
+                        break
+                    log.begin_task(task.key)
+                    self._run_task(task, log, once)
+            except BaseException as error:
+                log.end(STOPPED if self.stop.is_set() else FAILED, error)
+                raise
+            log.end(STOPPED if self.stop.is_set() else SUCCEEDED)
+
+    def _run_task(self, task: Task, log: RunLog, once: bool) -> None:
+        given = parameters_of(task)
+        own = load_settings(**{**self.settings.model_dump(exclude_none=True), **given.settings})
+        session = self.application.spark.newSession()
+        once = once or given.once
+        task.job.body(Run(task.job.name, session, own, once, self.stop, log, self._turn))
+
+
+def parameters_of(task: Task) -> Parameters:
+    """What a task is called with.
+
+    Raises:
+        MillraceError: if its entry point does not take that.
+    """
+    try:
+        return task.job.parse(task.parameters)
+    except SystemExit:
+        raise MillraceError(
+            f"{task.entry_point} does not take the parameters of task {task.key}",
+            "Correct them in resources/",
+        ) from None

@@ -1,0 +1,99 @@
+"""A workspace in sight of a user: started and left, or stayed with until Ctrl-C."""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from lakehouse.settings import Settings
+from millrace.clients.graceful_stop import Stop, StoppedError
+from millrace.local.launch import STOP_SECONDS, Report, end, launch, wait_until_running, workspace_state
+from millrace.local.plan import Plan
+from millrace.local.process import process_registry
+from millrace.local.process.child_process import Child
+
+_TICK_SECONDS = 0.25
+
+Show = Callable[[Callable[[], bool]], None]
+"""Shows something for as long as what it is given says so."""
+
+
+def start_detached(settings: Settings, plan: Plan) -> None:
+    """Start a workspace, wait until all of it is ready, and leave it running.
+
+    Raises:
+        MillraceError: if it can't be started, or a part is not ready in time.
+    """
+    supervisor = launch(settings, plan, tied=False)
+    with Stop().on_signals() as stop:
+        try:
+            with stop.interruptible():
+                wait_until_running(supervisor, settings, _reporter())
+        except StoppedError:
+            end(settings)
+            typer.echo("Stopped before it was ready.")
+            raise typer.Exit(130) from None
+    _tell_where(settings)
+    typer.echo("See `millrace status`; stop it with `millrace down`.")
+
+
+def stay(settings: Settings, plan: Plan, show: Show | None = None) -> bool:
+    """Start a workspace that ends with this process, and stay until a signal, or until it ends.
+
+    Args:
+        settings: the settings in force.
+        plan: what to run.
+        show: what to show once all of it is ready; nothing by default.
+
+    Returns:
+        True if a signal ended it, False if `millrace down` or an error did.
+
+    Raises:
+        MillraceError: if it can't be started.
+    """
+    supervisor = launch(settings, plan, tied=True)
+    with Stop().on_signals() as stop:
+        try:
+            with stop.interruptible():
+                # Without a deadline: the user sees what is being tried, and has Ctrl-C.
+                wait_until_running(supervisor, settings, _reporter(), seconds=math.inf)
+            _tell_where(settings)
+            (show or _wait)(lambda: not stop.requested and supervisor.exit_code is None)
+        except StoppedError:
+            pass
+        finally:
+            _end(supervisor, settings)
+        return stop.requested
+
+
+def _wait(goes_on: Callable[[], bool]) -> None:
+    typer.echo("Ctrl-C stops it.")
+    while goes_on():
+        time.sleep(_TICK_SECONDS)
+
+
+def _end(supervisor: Child, settings: Settings) -> None:
+    supervisor.stop(STOP_SECONDS - 0.5)
+    process_registry.end_leftovers(settings.home, seconds=0.0)
+
+
+def _reporter() -> Report:
+    begun = time.monotonic()
+
+    def report(name: str, service: dict[str, Any]) -> None:
+        state = service["state"]
+        why = f": {service['last_error']}" if state == "backing off" else ""
+        if state in ("starting", "running", "done") or why:
+            typer.echo(f"  {time.monotonic() - begun:5.1f} s  {name} {state}{why}")
+
+    return report
+
+
+def _tell_where(settings: Settings) -> None:
+    state = workspace_state(settings)
+    if page := state.get("dashboard"):
+        typer.echo(f"Dashboard  {page}")
+    typer.echo(f"Kafka      {state.get('kafka')}")
+    typer.echo(f"Logs       {settings.home / 'logs'}")

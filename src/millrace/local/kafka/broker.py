@@ -1,0 +1,75 @@
+"""A real Kafka on this machine: one KRaft node on 127.0.0.1, its data under the home."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lakehouse.errors import MillraceError
+from millrace.local.kafka.broker_setup import check_port, own_id, prepare_broker, server_log
+from millrace.local.kafka.kafka_health import cluster_id
+from millrace.local.process.child_process import Child, last_error
+from millrace.local.process.home_lock import workspace_lock
+from millrace.local.process.ports import HOST
+from millrace.local.process.process_registry import end_leftovers
+
+READY_SECONDS = 60.0
+_STOP_SECONDS = 8.0
+
+
+@contextmanager
+def running_broker(home: Path, port: int) -> Iterator[str]:
+    """A broker for as long as the block runs; its data stays for the next time.
+
+    It is tied to the thread that enters the block: when that ends, so does the broker.
+
+    Args:
+        home: the folder of all local state.
+        port: on 127.0.0.1.
+
+    Yields:
+        Where clients find it, as host:port.
+
+    Raises:
+        MillraceError: if it can't be started or does not answer within a minute, or the home is in use.
+    """
+    with workspace_lock(home):
+        end_leftovers(home)
+        check_port(port)
+        broker = Child(prepare_broker(home, port))
+        try:
+            wait_until_ready(broker, port)
+            yield f"{HOST}:{port}"
+        finally:
+            broker.stop(_STOP_SECONDS)
+
+
+def is_ready(broker: Child, port: int, seconds: float = 1.0) -> bool:
+    """Whether this broker, and not another program on its port, answers a metadata request."""
+    return cluster_id(f"{HOST}:{port}", seconds) == own_id(broker.program.home / "kafka" / "data")
+
+
+def wait_until_ready(broker: Child, port: int, seconds: float = READY_SECONDS) -> None:
+    """Wait for the first answer.
+
+    Raises:
+        MillraceError: if the broker ends, or has not answered within the time (seconds).
+    """
+    until = time.monotonic() + seconds
+    while not is_ready(broker, port):
+        if broker.exit_code is not None or time.monotonic() > until:
+            raise not_ready(broker)
+        time.sleep(0.1)
+
+
+def not_ready(broker: Child) -> MillraceError:
+    """What to tell of a broker that does not come up."""
+    home = broker.program.home
+    problem = f"the broker does not come up: {last_words(home)}"
+    return MillraceError(problem, f"See {server_log(home)} and {broker.program.log}")
+
+
+def last_words(home: Path) -> str:
+    """The last error that Kafka or its Java reported."""
+    java_log = home / "logs" / "broker.out.log"
+    return (last_error(server_log(home)) or last_error(java_log) or "its logs are empty")[:300]

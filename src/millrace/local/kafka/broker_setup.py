@@ -1,0 +1,117 @@
+"""What the local Kafka needs before it can start: a free port, its data, its command line."""
+
+import base64
+import importlib.util
+import shutil
+import subprocess
+import uuid
+from contextlib import suppress
+from pathlib import Path
+
+from lakehouse.errors import MillraceError
+from millrace.environment.jars import broker_jars
+from millrace.environment.java import java_executable
+from millrace.local.kafka import broker_config
+from millrace.local.process.child_process import Program
+from millrace.local.process.ports import HOST, lasting_port, require_free
+
+NAME = "broker"
+_FORMAT_SECONDS = 60.0
+_JVM = (
+    "-Xmx512m",
+    # Without the second compiler it starts on 60 % of the processor time, which Spark has use for by then.
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+ExitOnOutOfMemoryError",
+    "-Djava.awt.headless=true",
+    "-Duser.timezone=UTC",
+)
+
+
+def check_port(port: int) -> None:
+    """Refuse a port that is taken.
+
+    Raises:
+        MillraceError: naming who has it.
+    """
+    require_free(
+        port,
+        "the broker",
+        f"Stop that program, or set MILLRACE_BROKER_PORT={{free}}; if it is a Kafka that you want to use, "
+        f"set MILLRACE_KAFKA_BOOTSTRAP={HOST}:{port}",
+    )
+
+
+def prepare_broker(home: Path, port: int) -> Program:
+    """Set up the data of a new broker, or take what an earlier one left; write what it is started with.
+
+    Raises:
+        MillraceError: if Java or a jar is missing, or the data can't be set up.
+    """
+    folder = home / "kafka"
+    folder.mkdir(parents=True, exist_ok=True)
+    (home / "logs").mkdir(exist_ok=True)
+    if not (folder / "data").exists():
+        _format(folder)
+    own_id(folder / "data")
+    properties, logging = folder / "server.properties", folder / "log4j2.yaml"
+    # The controller's port is nobody else's business, and not part of the data: a new free one each time.
+    broker_config.write_server_properties(properties, port, lasting_port(), folder / "data")
+    broker_config.write_logging(logging, server_log(home))
+    command = _java(f"-Dlog4j2.configurationFile={logging}", "kafka.Kafka", str(properties))
+    return Program(NAME, command, home, log_name="broker.out")
+
+
+def own_id(data: Path) -> str:
+    """The cluster's id, as it was set up.
+
+    Raises:
+        MillraceError: if the folder is not what a Kafka left there.
+    """
+    with suppress(OSError):
+        for line in (data / "meta.properties").read_text(encoding="utf-8").splitlines():
+            if line.startswith("cluster.id="):
+                return line.partition("=")[2].strip()
+    raise MillraceError(
+        f"{data} is not the data of a Kafka", "Remove it, or everything with `millrace reset`"
+    )
+
+
+def server_log(home: Path) -> Path:
+    """Kafka's own log; what Java prints by itself is beside it, in `broker.out.log`."""
+    return home / "logs" / "broker.log"
+
+
+def _format(folder: Path) -> None:
+    """Make the empty data of a new cluster: beside its place first, so that a half-made one is never used."""
+    draft, properties = folder / "data.draft", folder / "format.properties"
+    shutil.rmtree(draft, ignore_errors=True)
+    broker_config.write_server_properties(properties, 1, 2, draft)
+    tool = ("kafka.tools.StorageTool", "format", "-t", _new_id(), "-c", str(properties))
+    try:
+        subprocess.run(_java(*tool), capture_output=True, text=True, timeout=_FORMAT_SECONDS, check=True)
+    except subprocess.SubprocessError as error:
+        told = str(getattr(error, "stderr", "") or error).strip().splitlines()[-1]
+        raise MillraceError(
+            f"no data folder for Kafka: {told}", f"See that {folder} can be written to"
+        ) from error
+    draft.rename(folder / "data")
+
+
+def _new_id() -> str:
+    """A cluster id as Kafka makes them; its command line would take one that begins with - for an option."""
+    while (drawn := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
+        pass
+    return drawn
+
+
+def _java(*arguments: str) -> tuple[str, ...]:
+    classpath = ":".join(str(jar) for jar in (*_logging_jars(), *broker_jars()))
+    return (str(java_executable()), *_JVM, "-cp", classpath, *arguments)
+
+
+def _logging_jars() -> list[Path]:
+    """Kafka's jars come without a way to write its log: PySpark's log4j, put first, provides it."""
+    pyspark = importlib.util.find_spec("pyspark")
+    folder = Path(pyspark.origin).parent / "jars" if pyspark and pyspark.origin else Path()
+    names = ("slf4j-api-", "log4j-slf4j2-impl-", "log4j-api-", "log4j-core-")
+    return [jar for name in names for jar in sorted(folder.glob(f"{name}*.jar"))]

@@ -1,0 +1,78 @@
+"""What one `up` or `demo` wants of a workspace, and how its supervisor is told."""
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings, load_settings
+from millrace.local import demo_traffic
+from millrace.local.services import (
+    Service,
+    broker_service,
+    dashboard_service,
+    engine_service,
+    url,
+)
+from millrace.local.supervisor import Supervisor
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run.
+
+    Args:
+        broker_only: the broker and nothing else.
+        history: so many sample events are sent first; 0 for none.
+        rate: sample events a second from then on; 0 for none.
+    """
+
+    broker_only: bool = False
+    history: int = 0
+    rate: float = 0.0
+
+    def arguments(self) -> tuple[str, ...]:
+        """The plan as arguments of this module's command line."""
+        alone = ("--broker-only",) if self.broker_only else ()
+        return (*alone, f"--history={self.history}", f"--rate={self.rate}")
+
+    def services(self, settings: Settings) -> list[Service]:
+        """The services of the plan; without a broker where an existing Kafka is named."""
+        local = [] if settings.kafka_bootstrap else [broker_service(settings)]
+        if self.broker_only:
+            return local
+        needs = tuple(service.name for service in local)
+        parts = [*local, engine_service(settings, needs), dashboard_service(settings, needs)]
+        if self.history:
+            parts.append(demo_traffic.history_service(settings, self.history, needs))
+            needs = (*needs, demo_traffic.HISTORY)
+        if self.rate:
+            parts.append(demo_traffic.live_service(settings, self.rate, needs))
+        return parts
+
+    def facts(self, settings: Settings) -> dict[str, str]:
+        """Addresses, for the workspace's state file."""
+        page = {} if self.broker_only else {"dashboard": url(settings)}
+        return {"kafka": settings.bootstrap, **page}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Be the supervisor of a plan until a signal ends it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--broker-only", action="store_true")
+    parser.add_argument("--history", type=int, default=0)
+    parser.add_argument("--rate", type=float, default=0.0)
+    plan = Plan(**vars(parser.parse_args(arguments)))
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    settings = load_settings()
+    try:
+        Supervisor(settings.home, plan.services(settings), plan.facts(settings)).run()
+    except MillraceError as error:
+        sys.exit(f"ERROR {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Child processes: started, registered, kept running and ended."""

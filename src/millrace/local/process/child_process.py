@@ -1,0 +1,136 @@
+"""Child processes: started, logged, recorded, and ended with all they started themselves."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from millrace.local.process import parent_death_signal, process_registry
+
+_LOG_LIMIT = 5_000_000
+_POLL_SECONDS = 0.05
+_NAMES_ERROR = re.compile(r"\b(ERROR|FATAL|Caused by)\b|^[\w.]*(Error|Exception)\b")
+"""A report of a logger, or the last line of a stack trace, which says most."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """What to run.
+
+    Args:
+        name: what the workspace calls it.
+        command: program and arguments.
+        home: the folder of all local state.
+        env: environment variables beyond those of this process.
+        grace: seconds it has for ending by itself.
+        log_name: of its log, without `.log`; the program's own name by default.
+        tied: ends when the process that starts it ends.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    home: Path
+    env: Mapping[str, str] = field(default_factory=dict)
+    grace: float = 6.5
+    log_name: str | None = None
+    tied: bool = True
+
+    @property
+    def log(self) -> Path:
+        """Where its standard output and error go."""
+        return self.home / "logs" / f"{self.log_name or self.name}.log"
+
+
+class Child:
+    """A program that runs as a child of this process.
+
+    It has a session of its own, so that Ctrl-C in a terminal reaches only its parent and that it
+    can be ended with all its own children. If tied, it gets SIGTERM when the thread that started it
+    ends (Linux), and the end of its standard input (anywhere).
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.started = time.monotonic()
+        self._process = _spawn(program)
+        self._record = process_registry.remember(program.home, program.name, self.pid)
+
+    @property
+    def pid(self) -> int:
+        """Its process id, which is also the id of its process group."""
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; negative after a signal."""
+        return self._process.poll()
+
+    @property
+    def uptime(self) -> float:
+        """Seconds since it was started."""
+        return time.monotonic() - self.started
+
+    def ask_to_stop(self) -> None:
+        """Send SIGTERM and end its standard input; returns at once."""
+        if self.exit_code is None:
+            self._process.terminate()
+        if self._process.stdin is not None:
+            with suppress(OSError):
+                self._process.stdin.close()
+
+    def kill(self) -> None:
+        """End it, and whatever it started that still runs, without asking."""
+        if self.exit_code is None:
+            self._process.kill()
+        self._record.kill()
+        self._process.wait()
+        process_registry.forget(self.program.home, self.program.name)
+
+    def stop(self, seconds: float | None = None) -> bool:
+        """End it; True if it ended by itself within the time (default: the program's grace)."""
+        self.ask_to_stop()
+        until = time.monotonic() + (self.program.grace if seconds is None else seconds)
+        while self.exit_code is None and time.monotonic() < until:
+            time.sleep(_POLL_SECONDS)
+        by_itself = self.exit_code is not None
+        self.kill()
+        return by_itself
+
+
+def _spawn(program: Program) -> subprocess.Popen[bytes]:
+    wrapper = (
+        (sys.executable, "-I", "-S", parent_death_signal.__file__, str(os.getpid())) if program.tied else ()
+    )
+    program.log.parent.mkdir(parents=True, exist_ok=True)
+    rotate(program.log)
+    with program.log.open("ab") as log:
+        return subprocess.Popen(
+            (*wrapper, *program.command),
+            stdin=subprocess.PIPE if program.tied else subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **program.env, **process_registry.marks(program.home, program.name)},
+            start_new_session=True,
+        )
+
+
+def rotate(log: Path, limit: int = _LOG_LIMIT) -> None:
+    """Put a log aside as `….log.1` when it has grown beyond the limit (bytes)."""
+    with suppress(FileNotFoundError):
+        if log.stat().st_size > limit:
+            log.replace(log.with_name(f"{log.name}.1"))
+
+
+def last_error(log: Path) -> str | None:
+    """The last line of a log that names an error, else its last line; None without one."""
+    with suppress(OSError):
+        lines = log.read_bytes()[-100_000:].decode("utf-8", "replace").splitlines()
+        told = [line.strip() for line in lines if line.strip()]
+        errors = [line for line in told if _NAMES_ERROR.search(line)]
+        return next(reversed(errors or told), None)
+    return None

@@ -1,0 +1,51 @@
+"""One workspace a home: who has it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from lakehouse.errors import MillraceError
+from millrace.local.process import process_registry
+
+SUPERVISOR = "supervisor"
+_PROBE_SECONDS = 0.5
+"""Longer than another process that only looks whether the lock is free has it."""
+
+
+@contextmanager
+def workspace_lock(home: Path) -> Iterator[None]:
+    """Have the home's broker, engine and dashboard to oneself while the block runs.
+
+    The system gives the lock back when its holder dies, however it dies.
+
+    Raises:
+        MillraceError: if another process has it.
+    """
+    (home / "run").mkdir(parents=True, exist_ok=True)
+    lock = FileLock(home / "run" / "workspace.lock")
+    try:
+        lock.acquire(timeout=_PROBE_SECONDS)
+    except Timeout:
+        raise already_running(home) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def supervisor_pid(home: Path) -> int | None:
+    """The process id of the home's supervisor; None when none runs."""
+    process = process_registry.running(home, SUPERVISOR)
+    return process.pid if process else None
+
+
+def already_running(home: Path) -> MillraceError:
+    """What to tell who wants a workspace that is in use."""
+    pid = supervisor_pid(home)
+    who = f" (pid {pid})" if pid else ""
+    return MillraceError(
+        f"Millrace is already running in {home}{who}",
+        "See it with `millrace status`, or stop it first with `millrace down`",
+    )

@@ -1,0 +1,154 @@
+"""Which processes this home has started: what a later command needs to find and end leftovers.
+
+A process is taken for one of ours only if its pid, its time of creation, its home and its name, the
+last two read from its environment, are all as recorded. Nothing else is ever signalled.
+"""
+
+import os
+import time
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+from millrace.local.process.state_files import read_state, write_state
+
+_CLOCK_TOLERANCE = 2.0
+"""Seconds a time of creation may be off: it is counted from the boot, whose time NTP may correct."""
+
+_KILL_ROUNDS = 5
+_HOME, _NAME = "MILLRACE_HOME", "MILLRACE_PROCESS"
+
+
+@dataclass(frozen=True)
+class Record:
+    """A process as it was when it was started."""
+
+    name: str
+    pid: int
+    created: float
+    home: str
+
+    def process(self) -> psutil.Process | None:
+        """The process, if it still runs and is the one that was recorded."""
+        with suppress(psutil.Error):
+            process = psutil.Process(self.pid)
+            if _in_group(process, self):
+                return process
+        return None
+
+    def group(self) -> list[psutil.Process]:
+        """The process and what it started, as far as that runs: also when the process itself is gone.
+
+        As long as one member lives, the id of the group is not given to another.
+        """
+        return [process for process in psutil.process_iter() if _in_group(process, self)]
+
+    def kill(self) -> None:
+        """End the group without asking, also those it starts meanwhile."""
+        for _ in range(_KILL_ROUNDS):
+            members = self.group()
+            for process in members:
+                with suppress(psutil.Error):
+                    process.kill()
+            if not members:
+                return
+
+
+def marks(home: Path, name: str) -> dict[str, str]:
+    """The environment by which a process is known again."""
+    return {_HOME: str(home), _NAME: name}
+
+
+def remember(home: Path, name: str, pid: int | None = None) -> Record:
+    """Record a process that was started with the `marks`; this one by default."""
+    pid = os.getpid() if pid is None else pid
+    created = -_CLOCK_TOLERANCE  # of no process: it has ended already, there will be nothing to find
+    with suppress(psutil.Error):
+        created = psutil.Process(pid).create_time()
+    record = Record(name, pid, created, str(home))
+    write_state(_folder(home) / f"{name}.json", asdict(record))
+    return record
+
+
+def forget(home: Path, name: str) -> None:
+    """Drop the record of a process that has ended."""
+    (_folder(home) / f"{name}.json").unlink(missing_ok=True)
+
+
+def recorded(home: Path) -> list[Record]:
+    """The processes recorded under a home, running or not."""
+    found = []
+    for file in sorted(_folder(home).glob("*.json")):
+        with suppress(TypeError):
+            found.append(Record(**read_state(file)))
+    return found
+
+
+def running(home: Path, name: str) -> psutil.Process | None:
+    """The recorded process of that name, if it runs."""
+    return next((record.process() for record in recorded(home) if record.name == name), None)
+
+
+def end_leftovers(home: Path, seconds: float = 8.0, names: Collection[str] | None = None) -> list[str]:
+    """End every process that this home recorded and that still runs, with what it started.
+
+    Args:
+        home: the folder of all local state.
+        names: only those of these names; all by default.
+        seconds: how long they have for ending by themselves, all together.
+
+    Returns:
+        The names of those that were running.
+    """
+    ours = [record for record in recorded(home) if names is None or record.name in names]
+    ours = [record for record in ours if record.pid != os.getpid()]
+    alive = {record: record.group() for record in ours}
+    everyone = [process for group in alive.values() for process in group]
+    for process in everyone:
+        with suppress(psutil.Error):
+            process.terminate()
+    wait_for(everyone, seconds)
+    for record in alive:
+        record.kill()
+        forget(home, record.name)
+    return [record.name for record, group in alive.items() if group]
+
+
+def wait_for(processes: Sequence[psutil.Process], seconds: float) -> None:
+    """Wait until all have ended, at most so long. A zombie has ended: who should reap it may never do so."""
+    until = time.monotonic() + seconds
+    while any(_lives(process) for process in processes) and time.monotonic() < until:
+        time.sleep(0.05)
+
+
+def _in_group(process: psutil.Process, record: Record) -> bool:
+    try:
+        age = process.create_time() - record.created
+        if process.pid == record.pid:
+            return abs(age) < _CLOCK_TOLERANCE and _is_marked(process, record)
+        below = age > -_CLOCK_TOLERANCE and os.getpgid(process.pid) == record.pid
+        return below and _is_marked(process, record)
+    except (psutil.Error, OSError):
+        return False
+
+
+def _is_marked(process: psutil.Process, record: Record) -> bool:
+    if not _lives(process):
+        return False
+    environment = process.environ()
+    return environment.get(_HOME) == record.home and environment.get(_NAME) == record.name
+
+
+def _lives(process: psutil.Process) -> bool:
+    """Whether it runs: a zombie has ended, its parent just did not ask yet."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _folder(home: Path) -> Path:
+    return home / "run" / "processes"

@@ -1,0 +1,139 @@
+"""Keeping one service running: start it, watch it, start it again after a pause that grows."""
+
+import logging
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from lakehouse.errors import MillraceError
+from millrace.local.process.child_process import Child
+from millrace.local.process.state_files import now
+from millrace.local.services import Service
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class BackOff:
+    """How long to wait before starting a service again: twice as long each time, up to a limit.
+
+    Args:
+        first: after the first failure.
+        limit: at most.
+        healthy_after: a service that has run so long is new again.
+    """
+
+    first: timedelta = timedelta(seconds=1)
+    limit: timedelta = timedelta(seconds=60)
+    healthy_after: timedelta = timedelta(seconds=60)
+
+    def pause(self, failures: int) -> float:
+        """Seconds to wait after so many failures in a row (1 or more)."""
+        doublings = min(failures - 1, 30)
+        return min(self.first.total_seconds() * 2.0**doublings, self.limit.total_seconds())
+
+
+class Keeper:
+    """Keeps one service running.
+
+    Call `tick` again and again. `patiently` surrounds what may take long and may be broken off by
+    an exception; starting a process is outside of it, so that none is ever started and forgotten.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        back_off: BackOff,
+        patiently: Callable[[], AbstractContextManager[Any]] = nullcontext,
+    ) -> None:
+        self.service = service
+        self.child: Child | None = None
+        self.state = "waiting"
+        self.since = now()
+        self.was_ready = False
+        self.starts = 0
+        self.last_error: str | None = None
+        self._back_off = back_off
+        self._patiently = patiently
+        self._failures = 0
+        self._next_start = 0.0
+
+    def tick(self, ready: set[str]) -> None:
+        """Do what is due.
+
+        Args:
+            ready: names of the services that are, or have been, ready.
+
+        Raises:
+            MillraceError: if the first start is impossible; later ones are tried again.
+        """
+        if self.state == "done":
+            return
+        if self.child is None:
+            if ready.issuperset(self.service.needs) and time.monotonic() >= self._next_start:
+                self._start()
+        elif self.child.exit_code is not None:
+            self._ended(self.child)
+        elif self.state == "starting":
+            self._look(self.child)
+        elif self.child.uptime > self._back_off.healthy_after.total_seconds():
+            self._failures = 0
+
+    def describe(self) -> dict[str, Any]:
+        """For the workspace's state file."""
+        return {
+            "state": self.state,
+            "pid": self.child.pid if self.child else None,
+            "since": self.since,
+            "restarts": max(self.starts - 1, 0),
+            "last_error": self.last_error,
+        }
+
+    def enter(self, state: str) -> None:
+        """Note a change of state and when it was."""
+        self.state, self.since = state, now()
+        pid = f", pid {self.child.pid}" if self.child else ""
+        why = f": {self.last_error}" if state == "backing off" else ""
+        _LOG.info("%s: %s%s%s", self.service.name, state, pid, why)
+
+    def _start(self) -> None:
+        try:
+            with self._patiently():
+                self.service.check()
+                program = self.service.prepare()
+            self.child = Child(program)
+        except MillraceError as error:
+            if self.starts == 0:
+                raise
+            self._fail(str(error))
+        else:
+            self.starts += 1
+            self.enter("starting")
+
+    def _look(self, child: Child) -> None:
+        with self._patiently():
+            is_ready = self.service.is_ready(child)
+        if is_ready:
+            self.was_ready = True
+            self.enter("running")
+        elif child.uptime > self.service.ready_within.total_seconds():
+            child.kill()
+            self._fail(f"not ready after {child.uptime:.0f} s: {self.service.last_words()}")
+
+    def _ended(self, child: Child) -> None:
+        child.kill()  # what it may have started and left
+        if self.service.once and child.exit_code == 0:
+            self.child, self.was_ready = None, True
+            self.enter("done")
+        else:
+            self._fail(f"ended with code {child.exit_code}: {self.service.last_words()}")
+
+    def _fail(self, why: str) -> None:
+        self.child = None
+        self.last_error = why
+        self._failures += 1
+        self._next_start = time.monotonic() + self._back_off.pause(self._failures)
+        self.enter("backing off")

@@ -1,0 +1,1 @@
+"""Command requests to a running engine."""

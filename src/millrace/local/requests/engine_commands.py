@@ -1,0 +1,55 @@
+"""What commands have run in the one Spark application of a home."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from millrace.local.bundle.jobs import BundleJob, select_jobs
+
+REBUILD, RUN = "rebuild", "run"
+RELEASE, REPLAY, RECONSIDER, RECOVER = "release", "replay", "reconsider", "recover"
+
+
+@dataclass(frozen=True)
+class Order:
+    """A command that writes, and what it is about.
+
+    Args:
+        command: `rebuild`, of tables; `run`, of jobs, each until it has caught up; `release` or `replay`,
+            of what is held; `reconsider`, of what was refused; `recover`, of a topic.
+        names: tables, jobs, or who gives the order and why; a topic, its option and who gives the order.
+    """
+
+    command: str
+    names: Sequence[str]
+
+    def jobs(self) -> list[BundleJob]:
+        """What carries it out.
+
+        Raises:
+            MillraceError: for a name that is not known.
+        """
+        if self.command == REBUILD:
+            from millrace.operations.rebuild import rebuild_unless_held
+
+            return [BundleJob.of(rebuild_unless_held(self.names))]
+        if self.command == RELEASE:
+            from gold.release import release_job
+
+            who, why = self.names
+            return [BundleJob.of(release_job(who, why))]
+        if self.command == RECONSIDER:
+            from silver.reconsider import main
+
+            return [BundleJob.of(main)]
+        if self.command == RECOVER:
+            from bronze.recover import recover_job
+
+            topic, option, who = self.names
+            return [BundleJob.of(recover_job(topic, option, who))]
+        if self.command == REPLAY:
+            from gold.replay import replay_job
+            from silver.definitions import DEFINITIONS
+
+            who, why = self.names
+            return [BundleJob.of(replay_job(DEFINITIONS, who, why))]
+        return select_jobs(list(self.names))

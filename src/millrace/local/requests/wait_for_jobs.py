@@ -1,0 +1,109 @@
+"""`millrace run … --once` beside a running engine: its own jobs are waited for, others it runs once."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from bronze.checkpoint import Checkpoint
+from bronze.kafka import offset_spans
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings
+from millrace.local.bundle.jobs import bundle_jobs
+from millrace.local.process.state_files import read_state
+from millrace.local.requests.command_client import engine_runs, hand_over
+from millrace.local.requests.engine_commands import RUN, Order
+from millrace.tables import table_reader
+from millrace.tables.gate_status import held_error, is_held
+
+_LOOK_SECONDS = 0.5
+_FAILURES = 3
+"""A running job that has failed so often meanwhile is not waited for."""
+
+Tell = Callable[[str], None]
+
+
+def run_beside(settings: Settings, names: Sequence[str], tell: Tell) -> None:
+    """See to it that jobs have caught up with what is there now.
+
+    Args:
+        settings: the settings in force.
+        names: jobs of the bundle.
+        tell: is given each line that there is to tell.
+
+    Raises:
+        MillraceError: if a job keeps failing, or the engine ends.
+    """
+    for name in names:
+        if name not in _jobs(settings):
+            hand_over(settings, Order(RUN, [name]), tell)
+        elif name == "ingest":
+            _wait(settings, name, _records_ahead(settings), tell)
+        else:
+            _wait(settings, name, _rows_behind(settings, name), tell)
+        tell(f"{name}: caught up")
+
+
+def _wait(settings: Settings, name: str, left: Iterator[int], tell: Tell) -> None:
+    failures, told = _restarts(settings, name) + _FAILURES, 0
+    for rows in left:
+        if rows != told:
+            tell(f"{name}: {rows:,} rows to go")
+        told = rows
+        if name == "publish" and is_held(settings):
+            raise held_error(settings)
+        if not engine_runs(settings):
+            raise MillraceError(
+                "the engine ended before the jobs had caught up", "Start it with `millrace up`"
+            )
+        if _restarts(settings, name) >= failures:
+            why = _jobs(settings)[name].get("last_error")
+            raise MillraceError(f"{name} keeps failing: {why}", "See logs/engine.log in the home")
+        time.sleep(_LOOK_SECONDS)
+
+
+def _records_ahead(settings: Settings) -> Iterator[int]:
+    """Records that are in Kafka now and that ingest hasn't read, until there are none."""
+    ends = {place: end for place, (_, end) in offset_spans(settings).items()}
+    checkpoint = Checkpoint.of_ingest(settings)
+    while True:
+        reached = checkpoint.reached
+        left = {
+            place: end - reached.get(place.topic, {}).get(str(place.partition), 0)
+            for place, end in ends.items()
+        }
+        if not (rows := sum(max(ahead, 0) for ahead in left.values())):
+            return
+        yield rows
+
+
+def _rows_behind(settings: Settings, name: str) -> Iterator[int]:
+    """Rows that a job lacks of what is in bronze now, until there are none."""
+    target = table_reader.ledger_sums(settings).get("ingest", {}).get("position")
+    while target is not None and (
+        rows := table_reader.rows_between(settings, _position(settings, name), target)
+    ):
+        yield rows
+
+
+def _position(settings: Settings, name: str) -> datetime | None:
+    """How far a job has come, and with what it hears of besides."""
+    told = table_reader.ledger_sums(settings).get(name, {})
+    reached = [told[way] for way in ("position", "heard") if told.get(way) is not None]
+    return min(reached, default=None)
+
+
+def _jobs(settings: Settings) -> dict[str, dict[str, Any]]:
+    """The continuous jobs of the engine, as it tells of them; before it first did, those it will run."""
+    told: dict[str, dict[str, Any]] = read_state(settings.home / "run" / "engine.json").get("jobs", {})
+    if not told:
+        return {name: {} for name, job in bundle_jobs(settings).items() if job.is_continuous}
+    return {name: job for name, job in told.items() if _goes_on(job)}
+
+
+def _goes_on(job: dict[str, Any]) -> bool:
+    return job.get("kind", "continuous") == "continuous" and job.get("state") != "paused"
+
+
+def _restarts(settings: Settings, name: str) -> int:
+    return int(_jobs(settings).get(name, {}).get("restarts", 0))

@@ -1,0 +1,83 @@
+"""Removing local state: what Millrace made, and nothing else."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from lakehouse.bundle_file import BUNDLE_FILE
+from lakehouse.errors import MillraceError
+from millrace.local.process.home_lock import workspace_lock
+
+MADE = (
+    "checkpoints",
+    "kafka",
+    "logs",
+    "manifests",
+    "mlflow",
+    "quality",
+    "rejected",
+    "runs",
+    "spark",
+    "warehouse",
+    "run",  # last: it holds the locks
+)
+"""The folders that Millrace makes in its home."""
+
+_SIGNS = (
+    "run/workspace.lock",
+    "run/engine.lock",
+    "kafka/data/meta.properties",
+    "warehouse/bronze",
+    "manifests",
+)
+_NOT_A_HOME = (".git", BUNDLE_FILE, "pyproject.toml")
+
+
+def removable(home: Path) -> list[Path]:
+    """The folders under a home that Millrace made.
+
+    Raises:
+        MillraceError: if the home does not look like one: removing from it could take what is not ours.
+    """
+    foreign = next((name for name in _NOT_A_HOME if (home / name).exists()), None)
+    if foreign or any(place.is_relative_to(home) for place in (Path.cwd(), Path.home())):
+        why = f"it holds {foreign}" if foreign else "it is a folder for other things"
+        raise MillraceError(f"{home} is not a home of Millrace: {why}", "Correct MILLRACE_HOME")
+    found = [home / name for name in MADE if (home / name).exists()]
+    if found and not any((home / sign).exists() for sign in _SIGNS):
+        raise MillraceError(
+            f"{home} does not look like a home of Millrace: nothing of a workspace is in it",
+            "Correct MILLRACE_HOME, or remove what is there yourself",
+        )
+    return found
+
+
+def remove(home: Path) -> Iterator[Path]:
+    """Remove what `removable` tells, yielding each folder once it is gone; the home too, if then empty.
+
+    Raises:
+        MillraceError: if something is running in it.
+    """
+    with workspace_lock(home):
+        _require_idle(home)
+        for folder in removable(home):
+            if folder.is_symlink():
+                folder.unlink()
+            else:
+                shutil.rmtree(folder)
+            yield folder
+    if not any(home.iterdir()):
+        home.rmdir()
+
+
+def _require_idle(home: Path) -> None:
+    lock = FileLock(home / "run" / "engine.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise MillraceError(
+            f"jobs are running in {home}", "Wait until they have ended, or stop them, and try again"
+        ) from None
+    lock.release()

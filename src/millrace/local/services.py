@@ -1,0 +1,141 @@
+"""What a workspace consists of: how each part is started, and when it counts as ready."""
+
+import http.client
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from lakehouse.bundle_file import bundle_root
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings
+from millrace.local.bind_policy import host_of, require_protection
+from millrace.local.kafka import broker, broker_setup
+from millrace.local.process.child_process import Child, Program, last_error
+from millrace.local.process.ports import require_free
+from millrace.local.process.state_files import read_state
+
+ENGINE = "engine"
+DASHBOARD = "dashboard"
+
+
+@dataclass(frozen=True)
+class Service:
+    """A program that the workspace keeps running.
+
+    Args:
+        name: as `millrace status` shows it.
+        prepare: makes ready what the program needs and says how to run it; may take a while.
+        is_ready: whether it does its work; may take a second.
+        last_words: the last error it reported, for when it has ended.
+        check: refuses, before anything is started, what can't work.
+        needs: names of the services that have to be ready before its first start.
+        ready_within: how long it may take; then it is started anew.
+        once: it has an end of its own, exit code 0, and is not started again after it.
+        extra: the workspace counts as running without it.
+    """
+
+    name: str
+    prepare: Callable[[], Program]
+    is_ready: Callable[[Child], bool]
+    last_words: Callable[[], str]
+    check: Callable[[], None] = lambda: None
+    needs: tuple[str, ...] = ()
+    ready_within: timedelta = timedelta(seconds=120)
+    once: bool = False
+    extra: bool = False
+
+
+def broker_service(settings: Settings) -> Service:
+    """The local Kafka."""
+    home, port = settings.home, settings.broker_port
+    return Service(
+        broker_setup.NAME,
+        prepare=lambda: broker_setup.prepare_broker(home, port),
+        is_ready=lambda child: broker.is_ready(child, port),
+        last_words=lambda: broker.last_words(home),
+        check=lambda: broker_setup.check_port(port),
+        ready_within=timedelta(seconds=broker.READY_SECONDS),
+    )
+
+
+def engine_service(settings: Settings, needs: tuple[str, ...]) -> Service:
+    """The one Spark application, which runs the continuous jobs."""
+    command = (sys.executable, "-m", "millrace.local.engine.main")
+    program = Program(ENGINE, command, settings.home, env=environment(settings))
+
+    def is_ready(child: Child) -> bool:
+        told = read_state(settings.home / "run" / "engine.json")
+        return told.get("pid") == child.pid and told.get("state") == "running"
+
+    return Service(ENGINE, lambda: program, is_ready, lambda: last_words(program), needs=needs)
+
+
+def dashboard_service(settings: Settings, needs: tuple[str, ...]) -> Service:
+    """The Streamlit page."""
+    port = settings.dashboard_port
+    options = {
+        "server.headless": "true",
+        "server.address": settings.dashboard_address,
+        "server.port": str(port),
+        "server.fileWatcherType": "none",
+        "browser.gatherUsageStats": "false",
+    }
+    flags = tuple(f"--{name}={value}" for name, value in options.items())
+
+    command = (sys.executable, "-m", "streamlit", "run", str(_dashboard_file()), *flags)
+    program = Program(DASHBOARD, command, settings.home, env=environment(settings))
+    return Service(
+        DASHBOARD,
+        prepare=lambda: program,
+        is_ready=lambda _: _is_healthy(host_of(settings.dashboard_address), port),
+        last_words=lambda: last_words(program),
+        check=lambda: _check_dashboard(settings),
+        needs=needs,
+    )
+
+
+def url(settings: Settings) -> str:
+    """Where the dashboard is."""
+    return f"http://{host_of(settings.dashboard_address)}:{settings.dashboard_port}"
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """The settings in force as MILLRACE_* variables, so that a child has the same, flags included."""
+    values: dict[str, Any] = settings.model_dump(mode="json", exclude_none=True)
+    if settings.alert_secret is not None:
+        values["alert_secret"] = settings.alert_secret.get_secret_value()
+    return {f"MILLRACE_{name.upper()}": str(value) for name, value in values.items()}
+
+
+def _check_dashboard(settings: Settings) -> None:
+    require_protection(settings, _dashboard_file().parent)
+    next_step = "Stop that program, or set MILLRACE_DASHBOARD_PORT={free}"
+    require_free(settings.dashboard_port, "the dashboard", next_step)
+
+
+def _dashboard_file() -> Path:
+    checkout = Path(__file__).resolve().parents[3]
+    for root in (bundle_root(), checkout):
+        if root is not None and (root / "dashboards" / "app.py").is_file():
+            return root / "dashboards" / "app.py"
+    raise MillraceError("there is no dashboards/app.py here", "Go to a checkout of Millrace and try again")
+
+
+def last_words(program: Program) -> str:
+    """The last error in a program's log."""
+    return (last_error(program.log) or "its log is empty")[:300]
+
+
+def _is_healthy(host: str, port: int) -> bool:
+    # Not urllib: it would ask a proxy, where one is set.
+    connection = http.client.HTTPConnection(host, port, timeout=1)
+    try:
+        connection.request("GET", "/_stcore/health")
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,1 @@
+"""What a workspace is doing, on a terminal."""

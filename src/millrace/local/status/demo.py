@@ -1,0 +1,35 @@
+"""The calm view of `millrace demo`: how much arrives, and what it has become."""
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from millrace.local.status.poll import INGESTED, Watcher
+from millrace.local.status.render import last_errors, readable
+
+_SHOWN = {
+    "records received": INGESTED,
+    "events": "silver.events",
+    "copies set aside": "silver.duplicate_events",
+    "records rejected": "silver.rejected_events",
+    "sessions": "silver.sessions",
+    "conversions and refunds": "gold.conversions",
+    "attributed touches": "gold.attribution",
+}
+
+
+def draw(watcher: Watcher) -> RenderableType:
+    """The view; needs a snapshot to have been taken."""
+    snapshot = watcher.latest
+    if snapshot is None:
+        return Text("…")
+    table = Table.grid(padding=(0, 3))
+    table.add_column()
+    table.add_column(justify="right")
+    table.add_row("arriving", f"{watcher.rate:,.0f} /s")
+    for label, name in _SHOWN.items():
+        table.add_row(label, f"{snapshot.rows.get(name, 0):,}")
+    table.add_row("complete up to", readable(snapshot.watermark))
+    errors = [Text(f"{name}: {error}", style="red") for name, error in last_errors(snapshot).items()]
+    page = Text.assemble("\nSee it at ", (str(snapshot.dashboard), "bold"), "; Ctrl-C stops everything.")
+    return Group(Text(), table, *errors, page)

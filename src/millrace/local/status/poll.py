@@ -1,0 +1,80 @@
+"""Looking at a workspace again and again without ever standing in the way of Ctrl-C."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from lakehouse.settings import Settings
+from millrace.local.status.render import render
+from millrace.local.status.snapshot import Snapshot, take_snapshot
+
+_LOOK_SECONDS = 2.0
+_TICK_SECONDS = 0.25
+_RATE_OVER = 15
+"""Looks that a rate is taken over."""
+
+INGESTED = "bronze.kafka_records"
+
+
+class Watcher:
+    """Takes snapshots in a thread of its own: reading may be slow, or hang."""
+
+    def __init__(self, settings: Settings, lag: bool) -> None:
+        self.latest: Snapshot | None = None
+        self._lag = lag
+        self._settings = settings
+        self._counts: deque[tuple[float, int]] = deque(maxlen=_RATE_OVER)
+        threading.Thread(target=self._look, name="watcher", daemon=True).start()
+
+    @property
+    def rate(self) -> float:
+        """Records a second that arrived in bronze lately."""
+        counts = list(self._counts)
+        if len(counts) < 2:
+            return 0.0
+        (begun, before), (ended, after) = counts[0], counts[-1]
+        return max(after - before, 0) / (ended - begun)
+
+    def _look(self) -> None:
+        while True:
+            # Tables change under the reader; what fails now, the next look will tell.
+            with suppress(Exception):
+                self.latest = take_snapshot(self._settings, self._lag)
+                self._counts.append((time.monotonic(), self.latest.rows.get(INGESTED, 0)))
+            time.sleep(_LOOK_SECONDS)
+
+
+def watch(
+    settings: Settings,
+    goes_on: Callable[[], bool],
+    draw: Callable[[Watcher], RenderableType] | None = None,
+    lag: bool = True,
+) -> None:
+    """Show a live view for as long as `goes_on` says.
+
+    Args:
+        settings: the settings in force.
+        goes_on: asked several times a second.
+        draw: makes the view; all there is by default. Nothing is shown where there is no terminal.
+        lag: whether the view needs to know how far bronze is behind.
+    """
+    watcher, console, shown = Watcher(settings, lag), Console(), None
+    with Live(console=console, auto_refresh=False) as live:
+        while goes_on():
+            if console.is_terminal and watcher.latest is not shown:
+                shown = watcher.latest
+                live.update((draw or _everything)(watcher), refresh=True)
+            time.sleep(_TICK_SECONDS)
+
+
+def _everything(watcher: Watcher) -> RenderableType:
+    if watcher.latest is None:
+        return Text("…")
+    arriving = Text(f"{watcher.rate:,.0f} records/s arriving; Ctrl-C ends this view", style="dim")
+    return Group(render(watcher.latest), Text(), arriving)

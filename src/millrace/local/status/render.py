@@ -1,0 +1,126 @@
+"""A snapshot of a workspace as tables on a terminal."""
+
+from collections import Counter
+from datetime import datetime
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from millrace.local.status.snapshot import Snapshot
+
+_COLOURS = {
+    "running": "green",
+    "done": "green",
+    "scheduled": "green",
+    "failed": "red",
+    "backing off": "red",
+    "restarting": "red",
+}
+
+
+def render(snapshot: Snapshot) -> RenderableType:
+    """All of it: what runs, what the jobs do, what is in the tables, what went wrong."""
+    parts: list[RenderableType] = [_headline(snapshot)]
+    if snapshot.processes:
+        parts += [Text(), _processes(snapshot)]
+    if snapshot.jobs or snapshot.ledger:
+        parts += [Text(), _jobs(snapshot)]
+    if snapshot.rows:
+        parts += [Text(), _tables(snapshot)]
+    notes = [f"  {name}: {error}" for name, error in last_errors(snapshot).items()]
+    parts += [Text(line, style="red") for line in (["", "Last errors", *notes] if notes else [])]
+    parts += [Text(f"({note})", style="dim") for note in snapshot.notes]
+    return Group(*parts)
+
+
+def last_errors(snapshot: Snapshot) -> dict[str, str]:
+    """The last error of each process and job that has had one."""
+    known = {**snapshot.processes, **snapshot.jobs}
+    return {name: part["last_error"] for name, part in known.items() if part.get("last_error")}
+
+
+def _headline(snapshot: Snapshot) -> RenderableType:
+    table = Table.grid(padding=(0, 2))
+    table.add_row("Millrace", _coloured(snapshot.state), escape(snapshot.home))
+    table.add_row("Kafka", "", snapshot.kafka)
+    if snapshot.dashboard:
+        table.add_row("Dashboard", "", snapshot.dashboard)
+    for topic, records in _lag_by_topic(snapshot).items():
+        table.add_row("Lag", "", f"{escape(topic)}: {records:,} records not in bronze yet")
+    if repair := snapshot.behind.get("repair", {}).get("rows"):
+        late, seconds = snapshot.behind["repair"]["late"], snapshot.behind["repair"]["seconds"]
+        told = f"{repair:,} rows refined and not repaired yet, {late:,} of them late, for {seconds:,.0f} s"
+        table.add_row("Repair", "", told)
+    if snapshot.watermark is not None:
+        table.add_row("Watermark", "", readable(snapshot.watermark))
+    return table
+
+
+def readable(time: datetime | None) -> str:
+    """A time as a person reads it, to the second; a dash for none."""
+    return f"{time:%Y-%m-%d %H:%M:%S} UTC" if time else "–"
+
+
+def _lag_by_topic(snapshot: Snapshot) -> dict[str, int]:
+    lag: Counter[str] = Counter()
+    for partition, records in (snapshot.lag or {}).items():
+        lag[partition.rpartition("/")[0]] += records
+    return lag
+
+
+def _processes(snapshot: Snapshot) -> RenderableType:
+    table = _table("process", "state", "pid", "since", right=("restarts",))
+    for name, process in snapshot.processes.items():
+        cells = (process.get("pid") or "", process.get("since", ""), process.get("restarts", 0))
+        table.add_row(name, _coloured(process["state"]), *map(str, cells))
+    return table
+
+
+def _jobs(snapshot: Snapshot) -> RenderableType:
+    counts = ("batches", "input_rows", "output_rows", "duplicates", "rejected", "late")
+    heads = ("batches", "in", "out", "copies", "rejected", "late", "behind", "oldest", "restarts", "next run")
+    table = _table("job", "state", right=heads)
+    for name in dict.fromkeys((*snapshot.jobs, *snapshot.ledger)):
+        job, sums = snapshot.jobs.get(name, {}), snapshot.ledger.get(name, {})
+        figures = [_number(sums.get(count)) for count in counts]
+        behind = _behind(snapshot.behind.get(name, {}))
+        told = (_number(job.get("restarts")), _minute(job.get("next_run")))
+        table.add_row(name, _coloured(job.get("state", "")), *figures, *behind, *told)
+    return table
+
+
+def _minute(time: str | None) -> str:
+    return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M}" if time else ""
+
+
+def _behind(waiting: dict[str, Any]) -> tuple[str, str]:
+    """Rows that the job before is done with and this one isn't, and for how long the oldest has waited."""
+    age = f"{waiting['seconds']:,.0f} s" if waiting.get("rows") else ""
+    return _number(waiting.get("rows")), age
+
+
+def _tables(snapshot: Snapshot) -> RenderableType:
+    table = _table("table", right=("rows",))
+    for name, rows in snapshot.rows.items():
+        table.add_row(name, f"{rows:,}")
+    return table
+
+
+def _table(*left: str, right: tuple[str, ...] = ()) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    for name in left:
+        table.add_column(name)
+    for name in right:
+        table.add_column(name, justify="right")
+    return table
+
+
+def _coloured(state: str) -> Text:
+    return Text(state, style=_COLOURS.get(state, "yellow"))
+
+
+def _number(value: Any) -> str:
+    return "" if value is None else f"{value:,}"

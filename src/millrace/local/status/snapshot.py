@@ -1,0 +1,127 @@
+"""What a workspace is doing just now: processes, jobs, tables, lag."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from bronze.kafka_login import client_options
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings
+from millrace.local.kafka.kafka_health import cluster_id
+from millrace.local.launch import workspace_state
+from millrace.local.process.home_lock import supervisor_pid
+from millrace.local.process.state_files import read_state
+from millrace.local.services import ENGINE
+
+
+@dataclass
+class Snapshot:
+    """A workspace at one moment.
+
+    Args:
+        home: the folder of all local state.
+        state: starting, running, stopping, failed or stopped.
+        kafka: where clients find it, as host:port.
+        dashboard: its address, while it runs.
+        processes: by name, as the supervisor describes them.
+        jobs: by name, as the engine describes them.
+        rows: by table.
+        ledger: sums by job.
+        behind: by job, what the job before it is done with and it isn't yet.
+        lag: by topic/partition, the records that bronze does not have yet; None if it was not asked
+            for, or no Kafka answers.
+        notes: what could not be told, and why.
+    """
+
+    home: str
+    state: str
+    kafka: str
+    dashboard: str | None = None
+    processes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    ledger: dict[str, dict[str, Any]] = field(default_factory=dict)
+    behind: dict[str, dict[str, Any]] = field(default_factory=dict)
+    lag: dict[str, int] | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    @property
+    def watermark(self) -> datetime | None:
+        """The watermark that every job which has one has reached (UTC); None before the first."""
+        reached = [sums["watermark"] for sums in self.ledger.values() if sums.get("watermark")]
+        return min(reached, default=None)
+
+
+def take_snapshot(settings: Settings, lag: bool = True) -> Snapshot:
+    """Look at everything once; takes up to a few seconds where there is much to read.
+
+    Args:
+        settings: the settings in force.
+        lag: whether to ask how far bronze is behind, which reads more than all else.
+    """
+    told = workspace_state(settings)
+    alive = supervisor_pid(settings.home) is not None
+    snapshot = Snapshot(str(settings.home), _state(told, alive), settings.bootstrap)
+    if alive:
+        snapshot.kafka = told.get("kafka", settings.bootstrap)
+        snapshot.dashboard = told.get("dashboard")
+        snapshot.processes = told.get("processes", {})
+        snapshot.jobs = _jobs(settings, snapshot.processes.get(ENGINE, {}).get("pid"))
+    elif error := told.get("error"):
+        snapshot.notes.append(f"it last failed: {error['problem']}")
+    _read_tables(settings, snapshot, lag)
+    return snapshot
+
+
+def _state(told: dict[str, Any], alive: bool) -> str:
+    if alive:
+        return str(told.get("state", "starting"))
+    return "failed" if told.get("error") else "stopped"
+
+
+def _jobs(settings: Settings, pid: int | None) -> dict[str, dict[str, Any]]:
+    told = read_state(settings.home / "run" / "engine.json")
+    return dict(told.get("jobs", {})) if pid is not None and told.get("pid") == pid else {}
+
+
+def _read_tables(settings: Settings, snapshot: Snapshot, lag: bool) -> None:
+    from millrace.tables import table_reader
+    from millrace.tables.gate_status import held_error, is_held
+
+    snapshot.rows = _read(lambda: table_reader.table_rows(settings), snapshot, {})
+    snapshot.ledger = _read(lambda: table_reader.ledger_sums(settings), snapshot, {})
+    if lacking := _read(lambda: table_reader.without_rate(settings), snapshot, 0):
+        snapshot.notes.append(f"{lacking:,} amounts have no reporting value: no exchange rate")
+    if due := _read(lambda: table_reader.tables_of_other_rules(settings), snapshot, []):
+        snapshot.notes.append(f"rows by other rules than those of conf/: `millrace rebuild {' '.join(due)}`")
+    if _read(lambda: is_held(settings), snapshot, False):
+        snapshot.notes.append(held_error(settings).problem)
+    snapshot.behind = _read(lambda: table_reader.behind(settings), snapshot, {})
+    if lag and _answers(settings):
+        _read_topics(settings, snapshot)
+
+
+def _read_topics(settings: Settings, snapshot: Snapshot) -> None:
+    from millrace.tables.topic_state import read_topics
+
+    topics = _read(lambda: read_topics(settings), snapshot, None)
+    if topics is not None:
+        snapshot.lag = topics.lag
+        snapshot.notes += [f"{each.problem}: {each.next_step}" for each in topics.troubles]
+
+
+def _answers(settings: Settings) -> bool:
+    return cluster_id(settings.bootstrap, 1.0, client_options(settings)) is not None
+
+
+def _read(figures: Callable[[], Any], snapshot: Snapshot, otherwise: Any) -> Any:
+    try:
+        return figures()
+    except MillraceError as error:
+        snapshot.notes.append(error.problem)
+        return otherwise

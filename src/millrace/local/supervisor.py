@@ -1,0 +1,119 @@
+"""The process that starts a home's broker, engine and dashboard, and keeps them running."""
+
+import os
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from lakehouse.errors import MillraceError
+from millrace.clients.graceful_stop import Stop, StoppedError
+from millrace.local.process import process_registry
+from millrace.local.process.child_process import Child
+from millrace.local.process.home_lock import SUPERVISOR, workspace_lock
+from millrace.local.process.service_runner import BackOff, Keeper
+from millrace.local.process.state_files import now, write_state
+from millrace.local.services import Service
+
+_TICK_SECONDS = 0.2
+_DEPENDENTS_SECONDS = 7.0
+_ALL_SECONDS = 8.7
+"""The user is promised 10."""
+
+
+class Supervisor:
+    """Keeps services running until it is told to stop.
+
+    Args:
+        home: the folder of all local state.
+        services: what to keep, those that others need first.
+        facts: what else the state file shall say (addresses and the like).
+        back_off: how to go about services that end.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        services: Sequence[Service],
+        facts: dict[str, Any] | None = None,
+        back_off: BackOff | None = None,
+    ) -> None:
+        self.home = home
+        self._stop = Stop()
+        self._facts = facts or {}
+        self._started_at = now()
+        self._written: dict[str, Any] = {}
+        self._keepers = [
+            Keeper(service, back_off or BackOff(), self._stop.interruptible) for service in services
+        ]
+
+    def run(self) -> None:
+        """Start everything and keep it running; return when a signal has ended it all.
+
+        Raises:
+            MillraceError: if a service can't be started at all, or the home is in use. What was
+                started has been stopped again by then.
+        """
+        with self._stop.on_signals(), workspace_lock(self.home):
+            process_registry.end_leftovers(self.home)
+            process_registry.remember(self.home, SUPERVISOR)
+            try:
+                self._keep()
+            except StoppedError:
+                pass
+            except MillraceError as error:
+                self._end({"problem": error.problem, "next_step": error.next_step})
+                raise
+            finally:
+                self._end(None)
+
+    def _keep(self) -> None:
+        for keeper in self._keepers:
+            keeper.service.check()
+        while not self._stop.requested:
+            ready = {keeper.service.name for keeper in self._keepers if keeper.was_ready}
+            for keeper in self._keepers:
+                keeper.tick(ready)
+            wanted = [keeper for keeper in self._keepers if not keeper.service.extra]
+            all_ready = all(keeper.state in ("running", "done") for keeper in wanted)
+            self._tell("running" if all_ready else "starting")
+            self._stop.pause(_TICK_SECONDS)
+
+    def _end(self, error: dict[str, str] | None) -> None:
+        """Stop what runs, in the reverse order of need, within the time, whatever hangs."""
+        if self._written.get("state") in ("stopped", "failed"):
+            return
+        self._tell("stopping")
+        begun = time.monotonic()
+        dependents = [keeper for keeper in self._keepers if keeper.service.needs]
+        others = [keeper for keeper in self._keepers if not keeper.service.needs]
+        _stop_all(dependents, begun + _DEPENDENTS_SECONDS)
+        _stop_all(others, begun + _ALL_SECONDS)
+        self._tell("failed" if error else "stopped", error)
+        process_registry.forget(self.home, SUPERVISOR)
+
+    def _tell(self, state: str, error: dict[str, str] | None = None) -> None:
+        content = {
+            "state": state,
+            "started_at": self._started_at,
+            "pid": os.getpid(),
+            **self._facts,
+            "error": error,
+            "processes": {keeper.service.name: keeper.describe() for keeper in self._keepers},
+        }
+        if content != self._written:
+            with suppress(OSError):  # a full disk must not keep it from stopping what runs
+                write_state(self.home / "run" / "workspace.json", content)
+            self._written = content
+
+
+def _stop_all(keepers: Sequence[Keeper], until: float) -> None:
+    children: list[Child] = [keeper.child for keeper in keepers if keeper.child]
+    for child in children:
+        child.ask_to_stop()
+    for child in children:
+        child.stop(max(until - time.monotonic(), 0))
+    for keeper in keepers:
+        keeper.child = None
+        keeper.enter("stopped")

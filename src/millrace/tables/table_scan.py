@@ -1,0 +1,99 @@
+"""Tables as lazy frames: of a home by polars and without a JVM, of a catalog by the Spark session at hand."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Row = dict[str, Any]
+_SPARK_SESSION: ContextVar["SparkSession | None"] = ContextVar("spark_session", default=None)
+
+
+@contextmanager
+def reading_through(spark: "SparkSession") -> Iterator[None]:
+    """While this lasts, the tables of a catalog are read through this Spark session."""
+    token = _SPARK_SESSION.set(spark)
+    try:
+        yield
+    finally:
+        _SPARK_SESSION.reset(token)
+
+
+@contextmanager
+def reading(settings: Settings) -> Iterator[None]:
+    """While this lasts, tables can be read; those of a catalog through a session that is found for it.
+
+    Raises:
+        MillraceError: if the tables are in a catalog and there is no Spark session.
+    """
+    if not settings.catalog:
+        yield
+        return
+    from lakehouse.sessions import found_session
+
+    with found_session(settings) as spark, reading_through(spark):
+        yield
+
+
+def scan(settings: Settings, name: str) -> nw.LazyFrame[Any] | None:
+    """The table as a lazy frame, which reads the columns and rows asked for; None if there is none."""
+    if settings.catalog:
+        spark, full_name = _spark_session(), f"{settings.catalog}.{name}"
+        return nw.from_native(spark.table(full_name)) if spark.catalog.tableExists(full_name) else None
+    from millrace.tables import table_reader
+
+    frame = table_reader.scan(settings, name)
+    return None if frame is None else nw.from_native(frame)
+
+
+def query(settings: Settings, sql: str) -> list[Row]:
+    """The rows of a query: in Spark's SQL over a catalog, else in DuckDB's. `"name"` quotes a name in both.
+
+    Raises:
+        MillraceError: if the query is not valid, or names a table that isn't there.
+    """
+    if not settings.catalog:
+        from millrace.tables.duckdb_views import run_query
+
+        return run_query(settings, sql).to_dicts()
+    spark = _spark_session()
+    spark.sql(f"SET CATALOG `{settings.catalog}`")
+    return [row.asDict(recursive=True) for row in spark.sql(sql.replace('"', "`")).collect()]
+
+
+def rows_of(frame: nw.LazyFrame[Any]) -> list[Row]:
+    """All rows of a frame."""
+    return frame.collect("pyarrow").rows(named=True)
+
+
+def value_of(frame: nw.LazyFrame[Any]) -> Any:
+    """The value of a frame of one row and one column."""
+    return frame.collect("pyarrow").rows()[0][0]
+
+
+def iterate(frame: nw.LazyFrame[Any]) -> Iterator[tuple[Any, ...]]:
+    """The rows of a frame one after the other, never all of them in memory."""
+    native = frame.to_native()
+    if hasattr(native, "toLocalIterator"):
+        yield from (tuple(row) for row in native.toLocalIterator())
+        return
+    for batch in native.collect_batches(chunk_size=50_000):
+        yield from batch.iter_rows()
+
+
+def _spark_session() -> "SparkSession":
+    spark = _SPARK_SESSION.get()
+    if spark is None:
+        raise MillraceError(
+            "the tables are in a catalog, and this command reads folders alone",
+            "Unset MILLRACE_CATALOG, or query the catalog itself",
+        )
+    return spark

@@ -1,0 +1,124 @@
+"""The topics by the tables and the broker, without a JVM: for `status`, `audit` and `recover`."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from bronze.checkpoint import Checkpoint
+from bronze.kafka import broker_topics
+from bronze.topic_check import Trouble, find_trouble
+from bronze.topic_history import (
+    STARTED,
+    BrokerTopic,
+    Generation,
+    Partition,
+    TopicChange,
+    generations,
+    next_offsets,
+    recoveries,
+    to_changes,
+)
+from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.contracts.ops import TOPICS
+from lakehouse.settings import Settings
+from millrace.audit.bronze_offsets import held_offsets
+from millrace.tables import table_reader
+from millrace.tables.table_scan import rows_of, scan
+
+
+@dataclass(frozen=True)
+class TopicState:
+    """Bronze, its history of topics, and the broker at one moment.
+
+    Args:
+        topics: those that are subscribed to.
+        history: the rows of ops.topics, in order; of topics that it lacks, what they would be.
+        held: by topic and partition of bronze: its first offset, the one after its last, how many records.
+        reached: by topic and partition, how far ingest's checkpoint has read; empty if it is to be left.
+        broker: the topics as they are.
+    """
+
+    topics: tuple[str, ...]
+    history: list[TopicChange]
+    held: dict[Partition, tuple[int, int, int]]
+    reached: dict[str, dict[str, int]]
+    broker: dict[str, BrokerTopic]
+
+    @cached_property
+    def generations(self) -> dict[str, dict[int, Generation]]:
+        """By topic and number: its generations."""
+        return generations(self.history)
+
+    @cached_property
+    def known(self) -> dict[str, Generation]:
+        """By topic that is subscribed to: the generation that bronze reads."""
+        return {topic: found[max(found)] for topic, found in self.generations.items() if topic in self.topics}
+
+    @cached_property
+    def upcoming(self) -> dict[str, dict[int, int]]:
+        """By topic and partition: the offset that ingest reads next."""
+        ends = {partition: end for partition, (_, end, _) in self.held.items()}
+        return next_offsets(self.known, ends, self.reached)
+
+    def number_of(self, topic: str) -> int:
+        """The generation of a topic that bronze reads, or will."""
+        known = self.known.get(topic)
+        return known.number if known else 0
+
+    @property
+    def lag(self) -> dict[str, int]:
+        """By `topic/partition`: records not in bronze yet, about, since transactions leave gaps."""
+        return {
+            f"{topic}/{partition}": max(end - max(self._next_of(topic, partition), first), 0)
+            for topic, found in sorted(self.broker.items())
+            for partition, (first, end) in sorted(found.spans.items())
+        }
+
+    def _next_of(self, topic: str, partition: int) -> int:
+        """The offset read next; of a topic that was made again and is not recovered, its first."""
+        known, broker = self.known.get(topic), self.broker[topic]
+        is_other = known is not None and known.topic_id and known.topic_id != broker.topic_id
+        return 0 if is_other else self.upcoming.get(topic, {}).get(partition, 0)
+
+    @property
+    def troubles(self) -> list[Trouble]:
+        """What keeps ingest from reading on, by topic."""
+        return find_trouble(self.known, self.broker, self.upcoming)
+
+
+def read_topics(settings: Settings) -> TopicState:
+    """Read tables, checkpoint and broker.
+
+    Raises:
+        MillraceError: if no broker answers.
+    """
+    changes, held = read_changes(settings), held_offsets(settings)
+    reached = _reached(settings, recoveries(changes))
+    known = {change.topic for change in changes}
+    changes += _first_changes(held, set(settings.topics) - known)
+    return TopicState(settings.topics, changes, held, reached, broker_topics(settings))
+
+
+def _reached(settings: Settings, accepted: int) -> dict[str, dict[str, int]]:
+    """How far ingest's checkpoint has read; empty if it is not usable, or that can't be known from here."""
+    if settings.catalog:
+        return {}
+    checkpoint = Checkpoint.of_ingest(settings)
+    commit = table_reader.last_commit(settings, KAFKA_RECORDS.name, "ingest")
+    return checkpoint.reached if checkpoint.is_usable(commit, accepted) else {}
+
+
+def read_changes(settings: Settings) -> list[TopicChange]:
+    """The rows of ops.topics, in order."""
+    rows = scan(settings, TOPICS.name)
+    if rows is None:
+        return []
+    return to_changes(rows_of(rows.select("sequence", *TopicChange._fields)))
+
+
+def _first_changes(held: dict[Partition, tuple[int, int, int]], topics: set[str]) -> list[TopicChange]:
+    """The rows of a home that is older than ops.topics, by what bronze holds of its topics."""
+    return [
+        TopicChange(topic, "", 0, partition, STARTED, first)
+        for (topic, partition), (first, _, _) in sorted(held.items())
+        if topic in topics
+    ]

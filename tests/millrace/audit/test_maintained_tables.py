@@ -1,0 +1,73 @@
+"""What Spark does to tables in maintenance and rebuilds raises no alarm, and its files get digests too."""
+
+from datetime import timedelta
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from kit.recorded_home import table_of
+from kit.records import NOON
+from kit.spark import settle_in
+from kit.warehouse_builder import append_rows
+from lakehouse.compaction import FEW
+from lakehouse.frames import settle
+from lakehouse.job import Run
+from lakehouse.maintenance_job import maintain
+from lakehouse.settings import Settings
+from lakehouse.tables import Lakehouse
+from millrace.audit.digests.recorder import DigestRecorder
+from millrace.audit.file_bytes import audit_bytes
+
+TABLES = CONVERSIONS, DIGESTS = "gold.conversions", "ops.digests"
+
+
+def findings(settings: Settings) -> tuple[list[str], list[str]]:
+    """What is wrong, and what has no digest."""
+    found = list(audit_bytes(settings))
+    wrong = [f"{each.what} {each.detail}" for each in found if not each.is_right]
+    return wrong, [each.detail for each in found if each.what == "without a digest yet"]
+
+
+def files_of(settings: Settings, name: str) -> list[Path]:
+    return [Path(uri.removeprefix("file://")) for uri in table_of(settings.home, name).file_uris()]
+
+
+def test_maintenance_and_rebuild_raise_no_alarm(spark: SparkSession, tmp_path: Path) -> None:
+    settings = settle_in(spark, tmp_path).model_copy(update={"vacuum_retention": timedelta(0)})
+    recorder = DigestRecorder(settings)
+    for hour in range(FEW + 1):
+        row = {"conversion_id": f"{hour:02}", "converted_at": NOON + timedelta(hours=hour)}
+        append_rows(tmp_path, CONVERSIONS, [row])
+        recorder.record()
+    maintain(Run("maintenance", spark.newSession(), settings, once=True))
+    assert {name: len(files_of(settings, name)) for name in (CONVERSIONS, DIGESTS)} == {
+        CONVERSIONS: 1,
+        DIGESTS: 1,
+    }
+    assert findings(settings)[0] == []
+    recorder.record()
+    assert findings(settings) == ([], [])
+    lake = Lakehouse(spark.newSession(), settings, "rebuild")
+    lake.overwrite(CONVERSIONS, settle(lake.read(CONVERSIONS)))
+    assert findings(settings)[0] == []
+    DigestRecorder(settings).record()
+    assert findings(settings) == ([], [])
+
+
+def test_altered_byte_of_a_compacted_file_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    settings = settle_in(spark, tmp_path)
+    recorder = DigestRecorder(settings)
+    for hour in range(FEW + 1):
+        append_rows(tmp_path, CONVERSIONS, [{"conversion_id": f"{hour:02}"}])
+        recorder.record()
+    maintain(Run("maintenance", spark.newSession(), settings, once=True))
+    compacted = {name: (table_of(tmp_path, name).version(), files_of(settings, name)) for name in TABLES}
+    recorder.record()
+    for name, (version, files) in compacted.items():
+        (file,) = files
+        content = bytearray(file.read_bytes())
+        content[len(content) // 2] ^= 1
+        file.write_bytes(content)
+        assert findings(settings)[0] == [f"{name}, commit {version} altered: {file.name}"]
+        content[len(content) // 2] ^= 1
+        file.write_bytes(content)

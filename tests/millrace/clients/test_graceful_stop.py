@@ -1,0 +1,140 @@
+"""Against a real broker: the user, the source or the broker ends it, and the manifest knows what went."""
+
+import os
+import signal
+import subprocess
+import sys
+from datetime import timedelta
+
+import pytest
+
+from kit.polling import eventually
+from kit.sending import in_topic, numbered, settings_for, told_by
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings
+from millrace.clients import sender as sender_module
+from millrace.clients import topic as topic_module
+from millrace.clients.graceful_stop import Stop
+from millrace.clients.manifest import new_manifest
+from millrace.clients.produce_sample import Wanted, produce
+from millrace.clients.send import deliver
+from millrace.local.kafka.broker import running_broker
+from millrace.local.process import process_registry
+from millrace.local.process.ports import free_port
+
+
+@pytest.mark.parametrize(("endless", "status"), [(False, "incomplete"), (True, "complete")])
+def test_a_stop_ends_after_the_record_in_hand(settings, endless, status):
+    stop = Stop()
+
+    def source():
+        for number, record in enumerate(numbered(1000)):
+            stop.requested = number == 99
+            yield record
+
+    manifest = new_manifest(settings.home, "load", "here", settings.events_topic)
+    deliver(source(), manifest, settings.bootstrap, stop, endless=endless)
+    assert len(in_topic(settings)) == 100
+    told = told_by(manifest.path)
+    assert (told["records"], told["unconfirmed"], told["status"]) == (100, 0, status)
+
+
+def test_a_source_that_fails_leaves_a_manifest_of_what_went(settings):
+    def source():
+        yield from numbered(10)
+        raise OSError("the disk is gone")
+
+    manifest = new_manifest(settings.home, "load", "here", settings.events_topic)
+    with pytest.raises(OSError, match="disk"):
+        deliver(source(), manifest, settings.bootstrap, Stop())
+    told = told_by(manifest.path)
+    assert told["status"] == "incomplete"
+    assert told["records"] + told["unconfirmed"] == 10
+
+
+def test_no_broker_is_one_clear_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(topic_module, "CONNECT_SECONDS", 1)
+    settings = settings_for(f"127.0.0.1:{free_port()}", tmp_path)
+    with pytest.raises(MillraceError, match="no Kafka broker answers at 127") as told:
+        produce(settings, Wanted(events=10))
+    assert "millrace up --broker" in told.value.next_step
+    assert "MILLRACE_KAFKA_BOOTSTRAP" in told.value.next_step
+    (manifest,) = (tmp_path / "manifests").glob("*.json")
+    assert told_by(manifest)["status"] == "incomplete"
+
+
+def test_a_broker_that_goes_away_ends_the_load_with_exact_figures(tmp_path, monkeypatch):
+    monkeypatch.setattr(sender_module, "_PENDING_RECORDS", 2000)
+    home, port = tmp_path / "broker", free_port()
+    home.mkdir()
+
+    def source():
+        for number, record in enumerate(numbered(1_000_000)):
+            if number == 20_000:
+                process_registry.running(home, "broker").send_signal(signal.SIGKILL)
+            yield record
+
+    with running_broker(home, port) as bootstrap:
+        settings = settings_for(bootstrap, tmp_path)
+        manifest = new_manifest(settings.home, "load", "here", settings.events_topic)
+        with pytest.raises(MillraceError, match="went away") as told:
+            deliver(source(), manifest, bootstrap, Stop(), patience=timedelta(seconds=3))
+    assert (
+        f"{manifest.records:,} records are confirmed, {manifest.unconfirmed:,} are not" in told.value.problem
+    )
+    assert manifest.records >= 15_000
+    assert told_by(manifest.path)["status"] == "incomplete"
+    with running_broker(home, port):
+        arrived = in_topic(settings)
+    assert manifest.records <= len(arrived) <= manifest.records + manifest.unconfirmed
+    assert len({r.value for r in arrived}) == len(arrived)
+
+
+def started(settings: Settings, *arguments: str, **more) -> subprocess.Popen:
+    environment = os.environ | {
+        "MILLRACE_HOME": str(settings.home),
+        "MILLRACE_KAFKA_BOOTSTRAP": settings.bootstrap,
+        "MILLRACE_EVENTS_TOPIC": settings.events_topic,
+        "MILLRACE_EXCHANGE_RATES_TOPIC": settings.exchange_rates_topic,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    command = [sys.executable, "-m", "millrace", *arguments]
+    return subprocess.Popen(
+        command, env=environment, text=True, stderr=subprocess.PIPE, stdout=subprocess.PIPE, **more
+    )
+
+
+def confirmed(settings: Settings) -> int:
+    return sum(told_by(path)["records"] for path in (settings.home / "manifests").glob("*-produce-*.json"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_live_traffic_ends_by_a_signal_and_all_of_it_is_confirmed(settings, number):
+    with started(settings, "produce", "--rate", "200") as process:
+        try:
+            eventually(lambda: confirmed(settings) > 0, seconds=40)
+            process.send_signal(number)
+            out, err = process.communicate(timeout=20)
+        finally:
+            process.kill()
+    assert (process.returncode, err) == (0, "")
+    (path,) = (settings.home / "manifests").glob("*-produce-*.json")
+    told = told_by(path)
+    assert (told["status"], told["records"]) == ("complete", len(in_topic(settings)))
+    assert f"{told['records']:,} records sent, 0 unconfirmed" in out
+
+
+def test_a_silent_pipe_is_left_by_a_signal(settings):
+    with started(settings, "load", "-", "--format", "segment", stdin=subprocess.PIPE) as process:
+        try:
+            process.stdin.write('{"anonymousId":"a"}\n')
+            process.stdin.flush()
+            eventually((settings.home / "manifests").exists, seconds=40)
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=20)
+        finally:
+            process.kill()
+        err = process.stderr.read()
+    assert process.returncode == 1
+    assert "stopped with" in err
+    assert "Traceback" not in err

@@ -1,0 +1,123 @@
+"""What can't be meant is refused before anything is sent; all else is read line by line."""
+
+import gzip
+
+import pytest
+
+from lakehouse.errors import MillraceError
+from millrace.clients import line_reader
+from millrace.clients.formats import FORMATS, find_format
+from millrace.clients.graceful_stop import Stop
+from millrace.clients.line_reader import Line, Source
+from millrace.clients.rejected import Rejected
+from millrace.clients.segment import segment_records
+
+
+def source_of(path, content: bytes) -> Source:
+    file = path / "file"
+    file.write_bytes(content)
+    return Source(str(file), Stop())
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"a\nb", [b"a", b"b"]),
+        (b"a\r\n\r\nb\n", [b"a", b"", b"b"]),
+        (b"\n\n", [b"", b""]),
+        (b"a\rb\x0b\x85c", [b"a\rb\x0b\x85c"]),
+    ],
+)
+def test_a_line_ends_with_a_newline_only(tmp_path, content, expected):
+    read = list(source_of(tmp_path, content))
+    assert [line.content for line in read] == expected
+    assert [line.number for line in read] == list(range(1, len(expected) + 1))
+
+
+def test_a_line_too_long_is_cut_and_the_next_one_is_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(line_reader, "LONGEST_LINE", 10)
+    read = list(source_of(tmp_path, b"x" * 35 + b"\nshort\n" + b"y" * 10 + b"\nlast"))
+    assert [(line.content, line.cut) for line in read] == [
+        (b"x" * 10, True),
+        (b"short", False),
+        (b"y" * 10, False),
+        (b"last", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem", "next_step"),
+    [
+        (b"", "is empty", "one event a line"),
+        (gzip.compress(b"{}", mtime=0), "is compressed", "gzip -dc"),
+        (b"PK\x03\x04...", "is compressed", "unzip -p"),
+    ],
+)
+def test_what_is_no_text_file_is_refused(tmp_path, content, problem, next_step):
+    with pytest.raises(MillraceError) as told:
+        source_of(tmp_path, content)
+    assert problem in told.value.problem
+    assert next_step in told.value.next_step
+
+
+def test_a_file_that_is_not_there_or_a_folder_is_refused(tmp_path):
+    with pytest.raises(MillraceError, match="no such file"):
+        Source(str(tmp_path / "none"), Stop())
+    with pytest.raises(MillraceError, match="is a folder"):
+        Source(str(tmp_path), Stop())
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_binary_file_is_refused(tmp_path, name):
+    content = b"\x7fELF\x00\x01\n{\x00\x02\n\x00\x00"
+    with pytest.raises(MillraceError, match="is binary"):
+        source_of(tmp_path, content).refuse_binary(FORMATS[name].is_one, name)
+
+
+def test_a_file_of_events_with_a_torn_line_is_not_binary(tmp_path):
+    source_of(tmp_path, b'{"a":1}\n\x00\x00\x00\n{"b":2}\n').refuse_binary(
+        FORMATS["segment"].is_one, "segment"
+    )
+
+
+def test_an_unknown_format_lists_the_known_ones():
+    with pytest.raises(MillraceError, match="segment or access-log"):
+        find_format("csv")
+
+
+def test_segment_lines_go_as_they_stand_unless_empty(tmp_path):
+    rejected = Rejected(tmp_path, "m")
+    given = [
+        Line(1, b'{"anonymousId":"a"}'),
+        Line(2, b""),
+        Line(3, b"  "),
+        Line(4, b"\xff{"),
+        Line(5, b"xx", True),
+    ]
+    sent = list(segment_records(given, rejected))
+    rejected.close()
+    assert [(record.key, record.value, record.line) for record in sent] == [
+        (b"a", b'{"anonymousId":"a"}', 1),
+        (None, b"  ", 3),
+        (None, b"\xff{", 4),
+    ]
+    assert rejected.summary() == "line 5"
+
+
+def test_what_is_set_aside_is_told_by_number_and_kept(tmp_path):
+    rejected = Rejected(tmp_path, "m")
+    for number in (3, 7, 8, 9, 10, 11, 400):
+        rejected.add(number, "not in combined format", b"\xffjunk")
+    rejected.close()
+    assert rejected.summary() == "lines 3, 7, 8, 9, 10 and 2 more"
+    kept = rejected.path.read_text().splitlines()
+    assert len(kept) == 7
+    assert '"line": 400' in kept[-1]
+    assert "\\\\xffjunk" in kept[-1]
+
+
+def test_nothing_set_aside_leaves_no_file(tmp_path):
+    rejected = Rejected(tmp_path, "m")
+    rejected.close()
+    assert not rejected.path.exists()
+    assert rejected.summary() == ""

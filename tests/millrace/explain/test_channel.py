@@ -1,0 +1,147 @@
+"""`millrace explain channel`: the rule that decides, and why, without Spark or Java."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from folds.records.channels import Visit
+from lakehouse.errors import MillraceError
+from lakehouse.settings import load_settings
+from millrace.cli import app, register_commands
+from millrace.explain.channel import explain_channel
+
+SHOP = "https://shop.example/"
+CONF = load_settings().conf
+RULES = (CONF / "channels.yml").read_text(encoding="utf-8").splitlines()
+
+
+def run(*arguments: str) -> str:
+    if not app.registered_commands:
+        register_commands()
+    answer = CliRunner().invoke(app, ["explain", "channel", *arguments])
+    if answer.exception:
+        raise answer.exception
+    return answer.stdout
+
+
+def asked(*arguments: str) -> dict[str, object]:
+    told: dict[str, object] = json.loads(run(*arguments, "--json"))
+    return told
+
+
+@pytest.mark.parametrize(
+    ("visit", "channel", "because"),
+    [
+        (
+            Visit(url=SHOP + "?a=1&msclkid=x", source="mail"),
+            "Paid Search",
+            ["the address has the click id msclkid"],
+        ),
+        (
+            Visit(url=SHOP, source=" Bing ", medium="CPC"),
+            "Paid Search",
+            [
+                "the source, bing, is of the sites called search",
+                "the medium, cpc, matches .*cp.*|ppc|retargeting|paid.*",
+            ],
+        ),
+        (
+            Visit(source="newsletter"),
+            "Email",
+            ["the source, newsletter, matches e-?mail|e_mail|e mail|newsletter"],
+        ),
+        (Visit(medium="affiliate"), "Affiliates", ["the medium, affiliate, matches affiliates?"]),
+        (
+            Visit(source="x.example", name="Spring"),
+            "Referral",
+            ["it has campaign fields: source x.example, campaign Spring"],
+        ),
+        (
+            Visit(url=SHOP, referrer="https://www.google.de/"),
+            "Organic Search",
+            ["the referrer's host, google.de, is of the sites called search"],
+        ),
+        (
+            Visit(url=SHOP, referrer="https://blog.example/"),
+            "Referral",
+            ["the referrer's host, blog.example, is not the page's, shop.example"],
+        ),
+        (Visit(referrer=SHOP), "Referral", ["the referrer's host, shop.example, is not the page's"]),
+        (
+            Visit(url=SHOP, referrer=SHOP + "cart"),
+            "Direct",
+            ["none of the 26 rules holds: no campaign field, and no referrer from another host"],
+        ),
+    ],
+)
+def test_the_reason_is_what_of_the_visit_meets_the_rule(
+    visit: Visit, channel: str, because: list[str]
+) -> None:
+    reason = explain_channel(CONF, visit)
+    assert (reason.channel, list(reason.because)) == (channel, because)
+
+
+@pytest.mark.parametrize(
+    ("referrer", "channel", "because"),
+    [
+        ("https://x.com/i/grok", "AI Assistant", "the sites called ai, as x.com/i/grok"),
+        ("https://webmail.shop.example/", "Email", "the sites called email, as webmail.*"),
+        ("https://docs.google.com/", "Referral", "docs.google.com, is not the page's"),
+        ("https://www.paypal.com/", "Direct", "counts as none: conf/channels.yml excludes paypal.com"),
+    ],
+)
+def test_the_reason_names_the_entry_where_the_host_does_not_say_it(
+    referrer: str, channel: str, because: str
+) -> None:
+    reason = explain_channel(CONF, Visit(url=SHOP, referrer=referrer))
+    assert reason.channel == channel
+    assert because in reason.because[0]
+
+
+def test_the_line_named_is_the_one_that_decides() -> None:
+    for visit in (Visit(source="google", medium="cpc"), Visit(referrer=SHOP), Visit()):
+        reason = explain_channel(CONF, visit)
+        assert RULES[reason.line - 1].strip().removeprefix("- ") == reason.rule
+        assert reason.channel in reason.rule
+
+
+def test_fields_come_from_the_address_unless_given() -> None:
+    url = SHOP + "?utm_source=google&utm_medium=cpc&utm_campaign=spring"
+    found = asked(url, "https://www.bing.com/")
+    assert found["channel"] == "Paid Search"
+    assert found["looked_at"] == {
+        "source": "google",
+        "medium": "cpc",
+        "campaign": "spring",
+        "page_host": "shop.example",
+        "referrer_host": "bing.com",
+    }
+    assert asked(url, "--medium", "email")["channel"] == "Email"
+    assert asked(url, "--source", "someone", "--medium", "banner", "--campaign", "x")["channel"] == "Display"
+
+
+def test_a_person_reads_channel_reason_rule_and_what_was_looked_at() -> None:
+    shown = run(SHOP, "https://www.shop.example:8443/cart")
+    assert shown.splitlines()[0] == "Direct"
+    assert "by conf/channels.yml, line " in shown
+    assert "referrer host: shop.example (the page's own)" in shown
+
+
+def test_rules_that_leave_something_open(tmp_path: Path) -> None:
+    (tmp_path / "channels.yml").write_text(
+        "sites: {}\nrules:\n  - {channel: Email, medium: email}\notherwise: Direct\n"
+    )
+    reason = explain_channel(tmp_path, Visit(source="x", referrer="https://blog.example/"))
+    assert (reason.channel, reason.line) == ("Direct", 4)
+    (because,) = reason.because
+    assert because.startswith(
+        "none of the 1 rules holds: campaign fields that none knows, and a referrer's host"
+    )
+
+
+@pytest.mark.parametrize("addresses", [("notaurl",), ("/product/1",), (SHOP, "nowhere")])
+def test_what_is_no_address_has_no_channel(addresses: tuple[str, ...]) -> None:
+    with pytest.raises(MillraceError, match=f"no address of a page: {addresses[-1]}"):
+        run(*addresses)

@@ -1,0 +1,187 @@
+"""Jobs kept running and begun on time, without Spark: bodies that count, fail and wait."""
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kit.polling import eventually
+from lakehouse.entry_point import Job
+from lakehouse.errors import MillraceError
+from lakehouse.job import Run
+from lakehouse.settings import load_settings
+from millrace.local.bundle.jobs import BundleJob, Schedule, Task, read_job
+from millrace.local.bundle.unsupported import unsupported
+from millrace.local.engine import run_history
+from millrace.local.engine.job_runner import JobKeeper
+from millrace.local.engine.task_runner import Worker
+
+EACH_SECOND = Schedule("* * * * * ?", "Europe/Berlin")
+Body = Callable[[Run], None]
+
+
+class Counting:
+    """A body that notes its runs, and does what it is told to in each of the first ones."""
+
+    def __init__(self, *first: Body) -> None:
+        self.seen: list[Run] = []
+        self._first = list(first)
+
+    def __call__(self, run: Run) -> None:
+        self.seen.append(run)
+        if self._first:
+            self._first.pop(0)(run)
+
+
+def job(name: str, body: Body, **more: Any) -> BundleJob:
+    return BundleJob(name, (Task(name, name, known=Job(name, body)),), **more)
+
+
+def fail(_: Run) -> None:
+    raise ValueError("no\nluck")
+
+
+def until_stopped(run: Run) -> None:
+    run.stop.wait(30)
+
+
+@pytest.fixture
+def worker(home: Path) -> Iterator[Worker]:
+    spark = SimpleNamespace(newSession=lambda: SimpleNamespace(conf=SimpleNamespace(set=lambda *_: None)))
+    application: Any = SimpleNamespace(spark=spark, share_fairly=lambda _: None, has_ended=lambda: False)
+    stop = threading.Event()
+    yield Worker(application, load_settings(home=home, trigger_interval="PT0.01S"), stop)
+    stop.set()
+
+
+def begin(worker: Worker, *jobs: BundleJob, scheduled: tuple[BundleJob, ...] = ()) -> JobKeeper:
+    keeper = JobKeeper(jobs, scheduled)
+    _, schedules = keeper.begin(worker)
+    keeper.look_ahead(schedules)
+    return keeper
+
+
+def test_a_job_begins_when_its_expression_says_so(worker: Worker) -> None:
+    body = Counting()
+    keeper = begin(worker, scheduled=(job("tidy", body, schedule=EACH_SECOND),))
+    assert keeper.states["tidy"].next_run is not None
+    eventually(lambda: len(body.seen) >= 2, 10, "it has begun twice")
+    assert all(run.once for run in body.seen)
+    told = run_history.recorded(worker.settings.home, "tidy")[0]
+    assert (told["state"], told["cause"], told["error"]) == ("succeeded", "schedule", None)
+
+
+def test_what_is_paused_does_not_begin(worker: Worker) -> None:
+    resting, paused, other = Counting(), Counting(), Counting()
+    keeper = begin(
+        worker,
+        job("resting", resting, goes_on=True, is_paused=True),
+        scheduled=(
+            job("paused", paused, schedule=EACH_SECOND, is_paused=True),
+            job("other", other, schedule=EACH_SECOND),
+        ),
+    )
+    eventually(lambda: len(other.seen) >= 2, 10, "another has begun twice")
+    assert (resting.seen, paused.seen) == ([], [])
+    assert {keeper.states[name].state for name in ("resting", "paused")} == {"paused"}
+    assert keeper.states["paused"].next_run is None
+
+
+def test_a_failed_job_begins_again_and_that_is_told(worker: Worker) -> None:
+    body = Counting(fail, until_stopped)
+    keeper = begin(worker, job("stream", body, goes_on=True))
+    state = keeper.states["stream"]
+    eventually(lambda: state.state == "restarting", 10, "it has failed")
+    eventually(lambda: len(body.seen) == 2 and state.state == "running", 10, "it runs again")
+    assert (state.restarts, state.last_error) == (1, "no luck")
+    first, second = run_history.recorded(worker.settings.home, "stream")
+    assert (first["state"], first["error"], second["state"]) == ("failed", "no luck", "running")
+    log = min(run_history.folder(worker.settings.home, "stream").glob("*.log")).read_text()
+    assert "failed: no" in log
+
+
+def test_a_job_on_time_that_fails_is_tried_again_before_its_next_time(worker: Worker) -> None:
+    body = Counting(fail)
+    yearly = Schedule("0 0 0 1 1 ?", "UTC")
+    broken_off = run_history.RunLog(worker.settings.home, "model", "schedule", _Quiet())
+    keeper = begin(worker, scheduled=(job("model", body, schedule=yearly),))
+    eventually(lambda: len(body.seen) == 2, 20, "what was broken off is done again, twice since it failed")
+    eventually(lambda: keeper.states["model"].state == "scheduled", 10, "it is done")
+    states = [told["state"] for told in run_history.recorded(worker.settings.home, "model")]
+    assert states == ["broken off", "failed", "succeeded"]
+    assert keeper.states["model"].restarts == 2
+    broken_off.end("stopped")
+
+
+class _Quiet(JobKeeper):
+    def __init__(self) -> None:
+        super().__init__([])
+
+
+def test_tasks_run_in_their_order_with_their_parameters(worker: Worker) -> None:
+    seen: list[tuple[str, bool, str]] = []
+
+    def note(run: Run) -> None:
+        seen.append((run.job, run.once, run.settings.reporting_currency))
+
+    def task(key: str, *parameters: str) -> Task:
+        return Task(key, key, parameters, known=Job(key, note))
+
+    given = BundleJob(
+        "both", (task("one", "--reporting_currency=USD"), task("two", "--trigger=available-now"))
+    )
+    worker.run(given, "order", _Quiet())
+    assert seen == [("one", False, "USD"), ("two", True, "EUR")]
+    with pytest.raises(MillraceError, match="does not take the parameters of task odd"):
+        worker.run(BundleJob("odd", (task("odd", "--currency=USD"),)), "order", _Quiet())
+    assert run_history.recorded(worker.settings.home, "odd")[0]["state"] == "failed"
+
+
+def test_a_task_comes_after_those_it_depends_on() -> None:
+    def task(key: str, *needs: str) -> dict[str, Any]:
+        wheel = {
+            "package_name": "millrace",
+            "entry_point": key,
+            "named_parameters": {"trigger": "continuous"},
+        }
+        return {
+            "task_key": key,
+            "depends_on": [{"task_key": need} for need in needs],
+            "python_wheel_task": wheel,
+        }
+
+    told = read_job("all", {"tasks": [task("c", "a", "b"), task("b", "a"), task("a")]})
+    assert [(each.key, each.parameters) for each in told.tasks] == [
+        (key, ("--trigger=continuous",)) for key in "abc"
+    ]
+    with pytest.raises(MillraceError, match="wait for each other"):
+        read_job("circle", {"tasks": [task("a", "b"), task("b", "a")]})
+    with pytest.raises(MillraceError, match="no task d"):
+        read_job("gap", {"tasks": [task("a", "d")]})
+
+
+def test_what_is_not_done_here_is_named() -> None:
+    jobs = {
+        "plain": {"name": "plain", "continuous": {}, "run_as": {}, "tasks": [{"task_key": "a"}]},
+        "fancy": {
+            "max_concurrent_runs": 2,
+            "git_source": {},
+            "tasks": [{"task_key": "a", "notebook_task": {}, "run_if": "ALL_DONE"}],
+        },
+    }
+    assert sorted(unsupported({"resources": {"jobs": jobs, "pipelines": {"flow": {}}}})) == [
+        "job fancy: git_source",
+        "job fancy: max_concurrent_runs above 1",
+        "job fancy: notebook_task of task a",
+        "job fancy: run_if of task a",
+        "pipelines: flow",
+    ]
+
+
+def test_only_the_last_records_of_a_job_are_kept(home: Path) -> None:
+    for _ in range(run_history.KEPT + 5):
+        run_history.RunLog(home, "busy", "order", _Quiet()).end("succeeded")
+    assert len(run_history.recorded(home, "busy")) == run_history.KEPT + 1  # the one at hand comes on top

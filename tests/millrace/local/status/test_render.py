@@ -1,0 +1,65 @@
+"""What `millrace status` shows of a workspace."""
+
+import io
+import json
+from datetime import datetime, timezone
+
+from rich.console import Console
+
+from millrace.local.process.state_files import one_line
+from millrace.local.status.render import last_errors, render
+from millrace.local.status.snapshot import Snapshot
+
+WATERMARK = datetime(2026, 3, 1, 9, 50, tzinfo=timezone.utc)
+SNAPSHOT = Snapshot(
+    home="/somewhere/.millrace",
+    state="running",
+    kafka="127.0.0.1:9092",
+    dashboard="http://127.0.0.1:8501",
+    processes={
+        "broker": {"state": "running", "pid": 11, "since": "2026-03-01T10:00:00Z", "restarts": 0},
+        "engine": {
+            "state": "backing off",
+            "pid": None,
+            "restarts": 2,
+            "last_error": "code 1: [no]",
+        },
+    },
+    jobs={"ingest": {"state": "running", "batches": 4, "restarts": 1, "last_error": None}},
+    rows={"bronze.kafka_records": 12345},
+    ledger={"refine": {"batches": 3, "input_rows": 12000, "late": 7, "watermark": WATERMARK}},
+    behind={
+        "refine": {"upstream": "ingest", "rows": 345, "late": 0, "since": WATERMARK, "seconds": 61.4},
+        "repair": {"upstream": "refine", "rows": 2000, "late": 9, "since": WATERMARK, "seconds": 12.3},
+    },
+    lag={"events/0": 40, "events/1": 2},
+    notes=["a note"],
+)
+
+
+def shown(snapshot):
+    console = Console(width=160, file=io.StringIO())
+    console.print(render(snapshot))
+    return console.file.getvalue()
+
+
+def test_processes_jobs_lag_tables_watermark_and_errors_are_shown():
+    text = shown(SNAPSHOT)
+    for part in (
+        "events: 42 records",
+        "12,345",
+        "12,000",
+        "2026-03-01 09:50:00 UTC",
+        "2,000 rows refined and not repaired yet, 9 of them late, for 12 s",
+        "61 s",
+        "http://127.0.0.1:8501",
+    ):
+        assert part in text
+    assert "engine: code 1: [no]" in text
+    assert "(a note)" in text
+    assert json.loads(one_line(SNAPSHOT.as_dict()))["ledger"]["refine"]["watermark"] == "2026-03-01T09:50:00Z"
+    assert last_errors(SNAPSHOT) == {"engine": "code 1: [no]"}
+
+
+def test_nothing_at_all_can_be_shown():
+    assert "stopped" in shown(Snapshot(home="/x", state="stopped", kafka="127.0.0.1:9092"))

@@ -1,0 +1,48 @@
+"""The parts of a workspace: how they are started, and when they count as ready."""
+
+import socket
+from datetime import timedelta
+
+import pytest
+
+from kit.polling import eventually
+from lakehouse.errors import MillraceError
+from lakehouse.settings import load_settings
+from millrace.local.process.child_process import Child
+from millrace.local.process.ports import free_port
+from millrace.local.process.state_files import write_state
+from millrace.local.services import dashboard_service, engine_service, environment
+
+
+def test_a_child_has_the_settings_of_its_parent_flags_included(home, monkeypatch):
+    settings = load_settings(home=home, broker_port=19092, watermark_delay=timedelta(minutes=3))
+    for name, value in environment(settings).items():
+        monkeypatch.setenv(name, value)
+    assert load_settings() == settings
+
+
+def test_the_dashboard_comes_up_and_answers(home):
+    service = dashboard_service(load_settings(home=home, dashboard_port=free_port()), ())
+    service.check()
+    child = Child(service.prepare())
+    eventually(lambda: service.is_ready(child), seconds=30)
+    assert child.stop()
+    assert not service.is_ready(child)
+
+
+def test_a_taken_port_of_the_dashboard_is_told(home):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        service = dashboard_service(load_settings(home=home, dashboard_port=other.getsockname()[1]), ())
+        with pytest.raises(MillraceError, match=r"for the dashboard, is taken by .*MILLRACE_DASHBOARD_PORT="):
+            service.check()
+
+
+def test_the_engine_is_ready_when_it_says_so_of_itself_and_not_of_an_earlier_one(home):
+    class Running:
+        pid = 42
+
+    is_ready = engine_service(load_settings(home=home), ()).is_ready
+    assert not is_ready(Running())
+    for pid, state, ready in ((41, "running", False), (42, "starting", False), (42, "running", True)):
+        write_state(home / "run" / "engine.json", {"pid": pid, "state": state})
+        assert is_ready(Running()) is ready

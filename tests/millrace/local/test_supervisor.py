@@ -1,0 +1,145 @@
+"""The supervisor: what ends is started again, and what is stopped leaves nothing behind."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kit import stub_workspace
+from kit.polling import eventually
+from millrace.local.process import process_registry
+from millrace.local.process.child_process import Child, Program
+from millrace.local.process.service_runner import BackOff
+from millrace.local.process.state_files import read_state
+
+
+def test_the_pause_doubles_from_a_second_to_a_minute():
+    pauses = [BackOff().pause(failures) for failures in range(1, 9)]
+    assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
+    assert BackOff(limit=timedelta(seconds=5)).pause(10_000) == 5
+
+
+def test_a_killed_service_is_started_again(home):
+    supervisor = start(home, "calm")
+    first = running(home, "calm")
+    os.kill(first, signal.SIGKILL)
+    second = eventually(lambda: (pid := running(home, "calm")) != first and pid)
+    assert state(home, "calm")["restarts"] == 1
+    assert "ended with code -9" in state(home, "calm")["last_error"]
+    assert supervisor.stop(10)
+    assert not psutil.pid_exists(second)
+    assert read_state(home / "run" / "workspace.json")["state"] == "stopped"
+
+
+def test_a_service_that_keeps_failing_waits_longer_each_time_and_says_why(home):
+    start(home, "broken")
+    log = home / "logs" / "supervisor.log"
+    eventually(lambda: state(home, "broken").get("restarts", 0) >= 4)
+    assert "RuntimeError: no luck" in state(home, "broken")["last_error"]
+    told = re.findall(r"broken: (starting|backing off)", log.read_text())
+    assert told[:6] == ["starting", "backing off"] * 3
+
+
+def test_others_start_after_what_they_need_and_stop_before_it(home):
+    supervisor = start(home, "calm", "short")
+    eventually(lambda: state(home, "short").get("state") == "done")
+    assert running(home, "calm")
+    supervisor.stop(10)
+    told = re.findall(r"(\w+): (starting|running|done|stopped)", (home / "logs/supervisor.log").read_text())
+    assert told.index(("calm", "running")) < told.index(("short", "starting"))
+    assert told.index(("short", "stopped")) < told.index(("calm", "stopped"))
+
+
+def test_what_hangs_is_ended_within_ten_seconds_with_its_children(home):
+    supervisor = start(home, "calm", "stubborn")
+    pids = [running(home, "calm"), running(home, "stubborn"), grandchild(home)]
+    begun = time.monotonic()
+    os.kill(supervisor.pid, signal.SIGINT)
+    eventually(lambda: supervisor.exit_code is not None, seconds=10)
+    assert time.monotonic() - begun < 10
+    assert not [pid for pid in pids if lives(pid)]
+
+
+def test_a_killed_supervisor_takes_its_children_along_and_the_next_start_ends_what_hangs(home):
+    supervisor = start(home, "calm", "stubborn")
+    calm, hanging, below = running(home, "calm"), running(home, "stubborn"), grandchild(home)
+    os.kill(supervisor.pid, signal.SIGKILL)
+    eventually(lambda: supervisor.exit_code is not None)  # half dead, it may count as a leftover or not
+    eventually(lambda: not lives(calm), what="the calm one ends with its parent")
+    assert lives(hanging)
+    assert lives(below)
+    assert process_registry.end_leftovers(home, seconds=0.2) == ["stubborn"]
+    eventually(lambda: not lives(hanging) and not lives(below), what="what hung has ended")
+
+
+def test_a_second_supervisor_of_a_home_is_refused_and_breaks_nothing(home):
+    supervisor = start(home, "calm")
+    pid = running(home, "calm")
+    second = subprocess.run(command(home, "calm"), capture_output=True, text=True, check=False, timeout=30)
+    assert second.returncode != 0
+    assert f"already running in {home} (pid {supervisor.pid})" in second.stderr
+    assert running(home, "calm") == pid
+
+
+@pytest.mark.parametrize("wrong", ["created", "home", "name"])
+def test_a_process_that_is_not_exactly_the_recorded_one_is_never_touched(home, wrong):
+    marks = process_registry.marks(home, "innocent")
+    with subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env={**os.environ, **marks}
+    ) as it:
+        known = process_registry.remember(home, "innocent", it.pid)
+        false = {"created": known.created - 100, "home": str(home.parent), "name": "guilty"}
+        forged = {**vars(known), wrong: false[wrong]}
+        process_registry.write_state(home / "run" / "processes" / "innocent.json", forged)
+        assert process_registry.end_leftovers(home, seconds=0.2) == []
+        assert it.poll() is None
+        it.communicate(b"\n")
+
+
+def test_a_log_that_has_grown_is_put_aside_at_the_next_start(home):
+    program = Program("noisy", (sys.executable, "-c", "print('new')"), home)
+    program.log.parent.mkdir()
+    program.log.write_bytes(b"old\n" * 2_000_000)
+    child = Child(program)
+    eventually(lambda: child.exit_code is not None)
+    child.stop()
+    assert program.log.read_text() == "new\n"
+    assert program.log.with_name("noisy.log.1").stat().st_size == 8_000_000
+
+
+def command(home: Path, *names: str) -> tuple[str, ...]:
+    return (sys.executable, stub_workspace.__file__, str(home), *names)
+
+
+def start(home: Path, *names: str) -> Child:
+    supervisor = Child(Program("supervisor", command(home, *names), home))
+    eventually(lambda: all(state(home, name).get("state", "waiting") != "waiting" for name in names[:1]))
+    return supervisor
+
+
+def state(home: Path, name: str) -> dict:
+    return read_state(home / "run" / "workspace.json").get("processes", {}).get(name, {})
+
+
+def running(home: Path, name: str) -> int:
+    told = eventually(lambda: (told := state(home, name)).get("state") == "running" and told)
+    return int(told["pid"])
+
+
+def grandchild(home: Path) -> int:
+    file = home / "stubborn.ready.child"
+    return int(eventually(lambda: file.exists() and file.read_text()))
+
+
+def lives(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

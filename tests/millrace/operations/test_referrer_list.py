@@ -1,0 +1,111 @@
+"""`millrace referrers`: a newer list of hosts comes into conf/."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from kit.home import REAL_LOG, ROOT
+from lakehouse.bundle_file import BUNDLE_FILE
+from lakehouse.errors import MillraceError
+from millrace.cli import app, register_commands
+from millrace.operations.referrer_list import FILE, KINDS, convert, render
+
+LIST = REAL_LOG.parent / "referrers"
+AI = "Chat: [chat.example.com, www.both.example]"
+SOCIAL = "Net: [WWW.net.example, 'net.example/path/', both.example]"
+SEARCH = """
+Engine: [{urls: ['engine.{}', '{}.engine.example', 'images.{}.ask.example', both.example], params: [q]}]
+App: [{urls: ['android-app//com.engine.app/x']}]
+Nothing: [{params: [q]}]
+"""
+
+
+def write(folder: Path, *texts: str) -> Path:
+    for name, text in zip(KINDS.values(), texts, strict=True):
+        (folder / name).write_text(text)
+    return folder
+
+
+def run(*arguments: str) -> Result:
+    if not app.registered_commands:
+        register_commands()
+    return CliRunner().invoke(app, ["referrers", *arguments])
+
+
+@pytest.fixture
+def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A bundle of the test's own, to be written to."""
+    shutil.copytree(ROOT / "conf", tmp_path / "bundle" / "conf")
+    shutil.copy(ROOT / BUNDLE_FILE, tmp_path / "bundle")
+    monkeypatch.chdir(tmp_path / "bundle")
+    return tmp_path / "bundle"
+
+
+def test_entries_are_hosts_each_of_one_kind(tmp_path: Path) -> None:
+    assert convert(write(tmp_path, AI, SOCIAL, SEARCH)) == {
+        "ai": ["both.example", "chat.example.com"],
+        "social": ["net.example", "net.example/path"],
+        "search": ["ask.example", "com.engine.app/x", "engine.example", "engine.{}"],
+    }
+
+
+@pytest.mark.parametrize("wrong", ["no host", "'*.example'", "7", "''"])
+def test_what_is_no_host_is_refused(tmp_path: Path, wrong: str) -> None:
+    with pytest.raises(MillraceError, match=r"Socials.yml: .* is no host"):
+        convert(write(tmp_path, AI, f"Net: [{wrong}]", SEARCH))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(MillraceError, match=r"AIAssistants.yml is not there"):
+        convert(tmp_path)
+
+
+def test_the_file_in_conf_is_what_the_list_gives() -> None:
+    if not LIST.is_dir():
+        pytest.skip(f"the list is not there: {LIST}")
+    text = (ROOT / "conf" / FILE).read_text(encoding="utf-8")
+    told = yaml.safe_load(text)
+    assert text == render(convert(LIST), told["commit"], told["date"])
+    readme = (LIST / "README.md").read_text(encoding="utf-8")
+    assert f"commit {told['commit']} of {told['date']}" in readme
+
+
+def test_a_newer_list_is_taken_and_its_changes_counted(tmp_path: Path, bundle: Path) -> None:
+    folder = tmp_path / "list"
+    folder.mkdir()
+    write(folder, AI, SOCIAL, SEARCH)
+    shown = run(str(folder), "--commit", "abcdef1", "--date", "2027-01-02").stdout
+    told = yaml.safe_load((bundle / "conf" / FILE).read_text())
+    assert (told["commit"], told["date"], told["licence"]) == ("abcdef1", "2027-01-02", "CC0-1.0")
+    assert told["hosts"] == convert(folder)
+    assert "2 ai, 2 social, 4 search; 8 new, " in shown
+    assert "; 0 new, 0 gone" in run(str(folder), "--commit", "abcdef1", "--date", "2027-01-02").stdout
+
+
+def test_commit_and_date_are_those_of_the_checkout(tmp_path: Path, bundle: Path) -> None:
+    folder = tmp_path / "list"
+    folder.mkdir()
+    write(folder, AI, SOCIAL, SEARCH)
+    assert "is no Git checkout" in str(run(str(folder)).exception)
+    git = ("git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@example.com")
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-qm", "x", "--date", "2026-01-01T00:00:00Z"], check=True)
+    assert run(str(folder)).exit_code == 0
+    told = yaml.safe_load((bundle / "conf" / FILE).read_text())
+    assert len(told["commit"]) >= 7
+    assert len(told["date"]) == len("2026-01-01")
+
+
+@pytest.mark.parametrize("given", [("abcdef1", "soon"), ("HEAD", "2027-01-02")])
+def test_what_is_no_commit_or_date_is_refused(tmp_path: Path, bundle: Path, given: tuple[str, str]) -> None:
+    before = (bundle / "conf" / FILE).read_text()
+    write(tmp_path, AI, SOCIAL, SEARCH)
+    assert "is no commit and date" in str(
+        run(str(tmp_path), "--commit", given[0], "--date", given[1]).exception
+    )
+    assert (bundle / "conf" / FILE).read_text() == before

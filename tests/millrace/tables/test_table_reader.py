@@ -1,0 +1,42 @@
+"""How far jobs are behind one another, as the ledger tells."""
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+from kit.warehouse_builder import append_rows
+from lakehouse.settings import load_settings
+from millrace.tables.table_reader import behind
+
+BEGUN = datetime(2026, 3, 1, tzinfo=timezone.utc)
+
+
+def entry(job: str, number: int, position: int, rows: int, late: int = 0) -> dict[str, object]:
+    at = BEGUN + timedelta(seconds=position)
+    counts = {"input_rows": rows, "late": late, "started_at": at + timedelta(minutes=number), "seconds": 1.5}
+    return {"job": job, "batch_id": number, "position": at, **counts}
+
+
+def test_each_job_is_behind_the_one_it_follows(tmp_path: Path) -> None:
+    settings = load_settings(home=tmp_path)
+    assert behind(settings) == {}
+    rows = [entry("ingest", number, number, 10) for number in range(6)]
+    rows += [entry("refine", 0, 1, 20, late=4), entry("refine", 1, 2, 10, late=3), entry("refine", 2, 4, 20)]
+    rows += [entry("repair", 0, 1, 20, late=4)]
+    append_rows(tmp_path, "ops.ledger", rows)
+    found = behind(settings)
+    assert {job: (told["upstream"], told["rows"], told["late"]) for job, told in found.items()} == {
+        "refine": ("ingest", 10, 0),
+        "repair": ("refine", 30, 3),
+        "publish": ("refine", 50, 7),
+    }
+    ready = BEGUN + timedelta(seconds=2 + 1.5, minutes=1)
+    assert found["repair"]["since"] == ready
+    age = (datetime.now(timezone.utc) - ready).total_seconds()
+    assert age - 60 < found["repair"]["seconds"] <= age + 1
+
+
+def test_nothing_waits_where_all_have_caught_up(tmp_path: Path) -> None:
+    append_rows(tmp_path, "ops.ledger", [entry("ingest", 0, 0, 5), entry("refine", 0, 0, 5)])
+    told = behind(load_settings(home=tmp_path))
+    assert told["refine"] == {"upstream": "ingest", "rows": 0, "late": 0, "since": None, "seconds": 0.0}
+    assert told["repair"]["rows"] == 5
