@@ -25,7 +25,7 @@ from lakehouse.maintenance_job import maintain
 from lakehouse.recall import sole_writer
 from lakehouse.settings import Settings
 from lakehouse.tables import Lakehouse
-from millrace.local.engine.fair_semaphore import Turns
+from millrace.local.engine.fair_semaphore import FairSemaphore
 from silver.refine_job import refine
 from silver.repair_job import repair
 
@@ -49,7 +49,7 @@ class Pipeline:
     spark: SparkSession
     settings: Settings
     stop: threading.Event = field(default_factory=threading.Event)
-    turns: Turns = field(default_factory=lambda: Turns(1))
+    turns: FairSemaphore = field(default_factory=lambda: FairSemaphore(1))
     failed: list[BaseException] = field(default_factory=list)
 
     def run_of(self, job: str) -> Run:

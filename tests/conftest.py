@@ -13,7 +13,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from kit.home import JOBS, REAL_LOG, SAMPLE_EVENTS, Home
 from millrace.local.kafka.broker import running_broker
-from millrace.local.process.ports import lasting_port
+from millrace.local.process.ports import stable_port
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A real broker for all tests; each takes a topic of its own."""
-    with running_broker(tmp_path_factory.mktemp("broker"), lasting_port()) as bootstrap:
+    with running_broker(tmp_path_factory.mktemp("broker"), stable_port()) as bootstrap:
         yield Broker(bootstrap)
 
 

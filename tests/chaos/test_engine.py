@@ -12,7 +12,7 @@ from kit.polling import eventually
 from kit.processes import assert_nothing_runs
 from kit.tables import commits, facts, folder
 from millrace.local.process import process_registry
-from millrace.local.process.ports import lasting_port
+from millrace.local.process.ports import stable_port
 
 REBUILT = ("silver.events", "silver.sessions")
 PATIENCE = 240  # seconds, on a busy machine
@@ -21,7 +21,7 @@ PATIENCE = 240  # seconds, on a busy machine
 @pytest.fixture
 def workspace(new_home: Callable[..., Home]) -> Iterator[Home]:
     """A home whose workspace runs, on the shared broker."""
-    home = new_home(MILLRACE_DASHBOARD_PORT=str(lasting_port()), MILLRACE_TRIGGER_INTERVAL="PT1S")
+    home = new_home(MILLRACE_DASHBOARD_PORT=str(stable_port()), MILLRACE_TRIGGER_INTERVAL="PT1S")
     home.must("produce", "--events", "1000", "--seed", "1")
     home.must("up")
     yield home

@@ -14,7 +14,7 @@ from kit.polling import eventually
 from kit.processes import assert_nothing_runs
 from millrace.local.engine import run_history
 from millrace.local.process import process_registry
-from millrace.local.process.ports import lasting_port
+from millrace.local.process.ports import stable_port
 
 PATIENCE = 240  # seconds, on a busy machine
 MINUTELY = """
@@ -51,7 +51,7 @@ def home(new_home: Callable[..., Home], tmp_path: Path) -> Iterator[Home]:
         shutil.copytree(ROOT / folder, place / folder)
     bundle = (ROOT / "bundle.yml").read_text(encoding="utf-8")
     (place / "bundle.yml").write_text(f"{bundle}{MINUTELY}", encoding="utf-8")
-    home = replace(new_home(MILLRACE_DASHBOARD_PORT=str(lasting_port())), place=place)
+    home = replace(new_home(MILLRACE_DASHBOARD_PORT=str(stable_port())), place=place)
     home.must("produce", "--events", "500", "--seed", "1")
     yield home
     home.must("down")

@@ -43,4 +43,4 @@ def test_parts_are_told_as_the_command_line_does(
     value: Decimal | None, rows: list[tuple[float, Decimal | None]]
 ) -> None:
     credits_, given_ = [row[0] for row in rows], [row[1] for row in rows]
-    assert arithmetic.share_out(value, credits_, given_) == told.share_out(value, credits_, given_)
+    assert arithmetic.share_out(value, credits_, given_) == told.explain_value_split(value, credits_, given_)

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from kit.browsing import Browsing, browsing
 from kit.serving import served
-from millrace.local.process.ports import lasting_port
+from millrace.local.process.ports import stable_port
 
 pytestmark = pytest.mark.browser
 
@@ -28,7 +28,7 @@ allow = ["@shop.example"]
 def tab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Browsing]:
     """A tab on pages that want a login."""
     monkeypatch.setenv("AUTHLIB_INSECURE_TRANSPORT", "1")  # the provider has no certificate
-    port = lasting_port()
+    port = stable_port()
     with run_server_in_thread() as provider:
         file = tmp_path / "secrets.toml"
         told = _SECRETS.format(pages=f"http://127.0.0.1:{port}/", provider=provider.server_port)

@@ -9,7 +9,7 @@ from reading.local import LocalTables
 
 from kit.asking import Sql
 from lakehouse.settings import load_settings
-from millrace.explain.conversion import tell_conversion
+from millrace.explain.conversion import explain_conversion
 
 
 def test_pages_and_command_line_tell_the_same_story(shop_home: Path, sql: Sql) -> None:
@@ -39,7 +39,7 @@ def test_what_one_finds_the_other_finds(shop_home: Path, sql: Sql) -> None:
     for conversion_id, event_id in sql(query):
         for wanted in (conversion_id, conversion_id[:10], event_id):
             (found,) = look.figure(find, wanted)
-            assert found["conversion_id"] == tell_conversion(settings, wanted).conversion["conversion_id"]
+            assert found["conversion_id"] == explain_conversion(settings, wanted).conversion["conversion_id"]
 
 
 def worth_telling(sql: Sql) -> list[str]:
@@ -57,7 +57,7 @@ def worth_telling(sql: Sql) -> list[str]:
 def both(look: Look, settings: Any, conversion_id: str) -> tuple[Any, Any]:
     page = look.figure(tell, conversion_id, "EUR")
     assert page is not None
-    return page, tell_conversion(settings, conversion_id)
+    return page, explain_conversion(settings, conversion_id)
 
 
 def fit(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> bool:

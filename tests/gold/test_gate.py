@@ -21,7 +21,7 @@ from kit.spark import settle_in
 from lakehouse.errors import MillraceError
 from lakehouse.job import Run, Watcher
 from lakehouse.settings import BUNDLE_FILE, Settings, bundle_root
-from millrace.local.requests.engine_commands import REBUILD, RELEASE, Order
+from millrace.local.requests.engine_commands import REBUILD, RELEASE, EngineCommand
 from silver.definitions import DEFINITIONS
 
 HOUR = timedelta(hours=1)
@@ -50,7 +50,7 @@ def faulty(seed: int, hours: float) -> list[Record]:
     return plant(shop(seed, NOON + hours * HOUR, visitors=2), 1, of_orders(order_id=lambda _: None))
 
 
-def carry_out(spark: SparkSession, settings: Settings, order: Order) -> None:
+def carry_out(spark: SparkSession, settings: Settings, order: EngineCommand) -> None:
     for ordered in order.jobs():
         for job in ordered.jobs:
             job.body(Run(job.name, spark.newSession(), settings, once=True))
@@ -91,9 +91,9 @@ def test_a_gate_holds_all_that_silver_has_and_each_decision_is_about_its_own_row
         bronze.commit(shop(2, NOON + 3 * HOUR, visitors=2) + faulty(3, 3))
         run_jobs(spark, settings, "refine", "repair")
         with pytest.raises(MillraceError, match="the gate before gold is closed"):
-            carry_out(spark, settings, Order(REBUILD, ["gold.conversions"]))
+            carry_out(spark, settings, EngineCommand(REBUILD, ["gold.conversions"]))
         assert read_rows(settings, "gold.conversions", ("event_id",)) == []
-        carry_out(spark, settings, Order(RELEASE, ("Ada", "a test")))
+        carry_out(spark, settings, EngineCommand(RELEASE, ("Ada", "a test")))
         eventually(lambda: states(settings)[1:] == ["released", "closed"], 60, "closed by what came since")
         assert read_rows(settings, "gold.conversions", ("event_id",)) == []
         _let_orders_be(conf)
@@ -108,7 +108,7 @@ def test_a_gate_holds_all_that_silver_has_and_each_decision_is_about_its_own_row
     assert_as_the_oracle(settings, Oracle.over(bronze.stored))
     assert sum(NUMBERED in line for line in watcher.said) == 2, "each closing is told once"
     with pytest.raises(MillraceError, match="nothing is held"):
-        carry_out(spark, settings, Order(RELEASE, ("Ada", "again")))
+        carry_out(spark, settings, EngineCommand(RELEASE, ("Ada", "again")))
 
 
 def _let_orders_be(conf: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_release_after_a_replay_that_was_in_vain_brings_published_rows_after(
     job = replay_job(DEFINITIONS, "Ada", "mended")
     with pytest.raises(MillraceError, match="still not as expected"):
         job.body(Run(job.name, spark.newSession(), settings, once=True))
-    carry_out(spark, settings, Order(RELEASE, ("Ada", "a test")))
+    carry_out(spark, settings, EngineCommand(RELEASE, ("Ada", "a test")))
     run_jobs(spark, settings, "publish")
     values = [row["value"] for row in read_rows(settings, "gold.conversions", ("value",))]
     assert values == [None] * 8

@@ -12,7 +12,7 @@ import pyspark
 
 from kit.polling import eventually
 from millrace.environment.java import java_executable
-from millrace.local.process.ports import HOST, lasting_port
+from millrace.local.process.ports import HOST, stable_port
 
 _SPARK = Path(pyspark.__file__).parent
 _DEPLOY = "org.apache.spark.deploy"
@@ -27,7 +27,7 @@ class Cluster:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._port = lasting_port()
+        self._port = stable_port()
         self.url = f"spark://{HOST}:{self._port}"
         self._master = self._start("master", f"{_DEPLOY}.master.Master", f"--port={self._port}")
         eventually(self._answers, 60, "the master answers")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kit.dashboards_folder import DASHBOARDS
 from kit.polling import eventually
-from millrace.local.process.ports import lasting_port
+from millrace.local.process.ports import stable_port
 
 _DEADLINE = 40  # seconds
 
@@ -20,7 +20,7 @@ def served(
     home: Path, folder: Path = DASHBOARDS, python: str = sys.executable, port: int | None = None, **env: str
 ) -> Iterator[str]:
     """Where the pages of a folder are served, over the tables of a home; ends with the block."""
-    port = port or lasting_port()
+    port = port or stable_port()
     options = {"server.headless": "true", "server.port": str(port)}
     flags = (part for name, value in options.items() for part in (f"--{name}", value))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MILLRACE_")}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from millrace.local.process.child_process import Child, Program
 from millrace.local.process.service_runner import BackOff
-from millrace.local.services import Service, last_words
+from millrace.local.services import Service, last_error_line
 from millrace.local.supervisor import Supervisor
 
 _READY = "import pathlib, sys, time, signal, subprocess; pathlib.Path(sys.argv[1]).touch();"
@@ -41,7 +41,9 @@ def service(home: Path, name: str, needs: tuple[str, ...]) -> Service:
     def is_ready(_: Child) -> bool:
         return sign.exists() and name != "short"
 
-    return Service(name, prepare, is_ready, lambda: last_words(program), needs=needs, once=name == "short")
+    return Service(
+        name, prepare, is_ready, lambda: last_error_line(program), needs=needs, once=name == "short"
+    )
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from kit.serving import answers
 from kit.shown import MODELS, number
 from lakehouse.settings import load_settings
 from millrace.local.launch import end
-from millrace.local.process.ports import lasting_port
+from millrace.local.process.ports import stable_port
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
@@ -31,8 +31,8 @@ FIRST_PAGE, FIRST_CONVERSION = 300, 300  # seconds
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browsing]:
     """A tab on the pages of a demo with a home and ports of its own."""
     home = tmp_path_factory.mktemp("demo")
-    port = lasting_port()
-    mine = {"HOME": home, "BROKER_PORT": lasting_port(), "DASHBOARD_PORT": port, "SUMMARY_INTERVAL": "PT10S"}
+    port = stable_port()
+    mine = {"HOME": home, "BROKER_PORT": stable_port(), "DASHBOARD_PORT": port, "SUMMARY_INTERVAL": "PT10S"}
     environment = {**os.environ, **{f"MILLRACE_{name}": str(value) for name, value in mine.items()}}
     command = [sys.executable, "-m", "millrace", "demo", "--events", "8000", "--rate", "30"]
     with (home / "demo.log").open("wb") as log:

@@ -10,7 +10,7 @@ from kit.polling import eventually
 from millrace.local.kafka.broker_setup import prepare_broker
 from millrace.local.kafka.kafka_health import cluster_id
 from millrace.local.process.child_process import Child
-from millrace.local.process.ports import lasting_port
+from millrace.local.process.ports import stable_port
 
 _LOGIN = {"MILLRACE_KAFKA_USERNAME": "reader", "MILLRACE_KAFKA_PASSWORD": 'a "quoted" \\ word'}
 _BY = {"MILLRACE_KAFKA_SECURITY_PROTOCOL": "SASL_PLAINTEXT", "MILLRACE_KAFKA_SASL_MECHANISM": "PLAIN"}
@@ -27,7 +27,7 @@ listener.name.broker.plain.sasl.jaas.config=\\
 @pytest.fixture(scope="module")
 def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A broker that lets nobody in without a password."""
-    home, port = tmp_path_factory.mktemp("locked"), lasting_port()
+    home, port = tmp_path_factory.mktemp("locked"), stable_port()
     program = prepare_broker(home, port)
     properties = home / "kafka" / "server.properties"
     properties.write_text(properties.read_text() + _SERVER)

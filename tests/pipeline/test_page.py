@@ -9,7 +9,7 @@ from kit.browser import FLAGS, chromium
 from kit.home import Home
 from kit.polling import eventually
 from millrace.local.process.child_process import Child
-from millrace.local.process.ports import lasting_port
+from millrace.local.process.ports import stable_port
 from millrace.local.services import dashboard_service, url
 
 pytestmark = pytest.mark.browser
@@ -20,7 +20,7 @@ DEADLINE = 60  # seconds
 @pytest.fixture
 def address(caught_up_home: Home) -> Iterator[str]:
     """Where `millrace up` would serve the page."""
-    settings = caught_up_home.settings.model_copy(update={"dashboard_port": lasting_port()})
+    settings = caught_up_home.settings.model_copy(update={"dashboard_port": stable_port()})
     service = dashboard_service(settings, ())
     child = Child(service.prepare())
     try:

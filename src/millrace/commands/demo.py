@@ -63,14 +63,14 @@ def _once(settings: Settings, events: int, as_json: bool) -> None:
 
 def _stay(settings: Settings, history: int, rate: float) -> None:
     from millrace.local.demo_traffic import history_is_sent
-    from millrace.local.foreground import stay
+    from millrace.local.foreground import run_in_foreground
     from millrace.local.plan import Plan
     from millrace.local.status.demo import draw
     from millrace.local.status.poll import watch
 
     _make_ready()
     plan = Plan(history=0 if history_is_sent(settings.home) else history, rate=rate)
-    by_signal = stay(settings, plan, lambda goes_on: watch(settings, goes_on, draw, lag=False))
+    by_signal = run_in_foreground(settings, plan, lambda goes_on: watch(settings, goes_on, draw, lag=False))
     typer.echo("Stopped." if by_signal else "It was stopped from outside.")
     typer.echo(
         f"The data stays in {settings.home}: `millrace demo` goes on where it was, `millrace audit` checks "

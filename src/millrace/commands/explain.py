@@ -60,12 +60,12 @@ def conversion(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Say what led to a conversion, who earned it by each model, and the arithmetic."""
-    from millrace.explain.conversion import tell_conversion
+    from millrace.explain.conversion import explain_conversion
     from millrace.explain.render import as_dict, render
 
     settings = load_settings()
     with reading(settings):
-        story = tell_conversion(settings, wanted)
+        story = explain_conversion(settings, wanted)
     if as_json:
         typer.echo(json.dumps(as_dict(story), ensure_ascii=False))
     else:

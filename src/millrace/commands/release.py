@@ -37,14 +37,16 @@ def replay(by: _By = "", reason: _Reason = "replayed by the rules of now") -> No
 def carry_out(command: str, *names: str, then: Sequence[str] = ()) -> None:
     """Carry out an order in the engine, if one runs; else here, and then what else an engine would run."""
     from millrace.local.engine.run_once import run_once
-    from millrace.local.requests.command_client import engine_runs, hand_over
-    from millrace.local.requests.engine_commands import RUN, Order
+    from millrace.local.requests.command_client import engine_runs, execute_in_engine
+    from millrace.local.requests.engine_commands import RUN, EngineCommand
 
     settings = load_settings()
-    order = Order(command, names)
+    order = EngineCommand(command, names)
     if settings.catalog:
         run_on_catalog(settings, order)
     elif engine_runs(settings):
-        hand_over(settings, order, Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print)
+        execute_in_engine(
+            settings, order, Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print
+        )
     else:
-        run_once(settings, [*order.jobs(), *Order(RUN, list(then)).jobs()])
+        run_once(settings, [*order.jobs(), *EngineCommand(RUN, list(then)).jobs()])

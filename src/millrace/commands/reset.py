@@ -15,7 +15,7 @@ def register(app: typer.Typer) -> None:
 def reset(yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False) -> None:
     """Remove all local state: tables, checkpoints, the broker's data, manifests, logs."""
     from millrace.local.process.home_lock import already_running, supervisor_pid
-    from millrace.local.process.process_registry import end_leftovers
+    from millrace.local.process.process_registry import kill_orphans
     from millrace.local.reset import removable, remove
 
     home = load_settings().home
@@ -29,6 +29,6 @@ def reset(yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False
     if not yes and not typer.confirm(f"Remove {names} in {home} for good?"):
         typer.echo("Nothing was removed.")
         raise typer.Exit(1)
-    end_leftovers(home)
+    kill_orphans(home)
     for folder in remove(home):
         typer.echo(f"removed {folder}")

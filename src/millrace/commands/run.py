@@ -29,7 +29,7 @@ def run(
     load_rule_numbers(settings.conf)  # refused here, not by a job later
     if not once and any(job.is_continuous for job in select_jobs(jobs)):
         _run_on(settings, jobs)
-    elif not _run_beside(settings, jobs):
+    elif not _wait_beside_engine(settings, jobs):
         run_jobs(settings, jobs)
 
 
@@ -47,27 +47,27 @@ def run_jobs(settings: Settings, names: list[str]) -> dict[str, float]:
         MillraceError: if a job fails or is stopped; see `millrace.local.engine.run_once`.
     """
     from millrace.local.engine.run_once import run_once
-    from millrace.local.requests.engine_commands import RUN, Order
+    from millrace.local.requests.engine_commands import RUN, EngineCommand
 
-    jobs = Order(RUN, names).jobs()
+    jobs = EngineCommand(RUN, names).jobs()
     _require_broker(settings, names)
     return run_once(settings, jobs)
 
 
-def _run_beside(settings: Settings, names: list[str]) -> bool:
+def _wait_beside_engine(settings: Settings, names: list[str]) -> bool:
     """Where an engine runs, have the jobs catch up there; whether there is one."""
     from millrace.local.bundle.jobs import select_jobs
     from millrace.local.requests.command_client import engine_runs
 
     if not engine_runs(settings):
         return False
-    from millrace.local.requests.wait_for_jobs import run_beside
+    from millrace.local.requests.wait_for_jobs import wait_until_caught_up
 
     select_jobs(names)
     _require_broker(settings, names)
     _require_topics(settings, names)
     console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
-    run_beside(settings, names, console.print)
+    wait_until_caught_up(settings, names, console.print)
     return True
 
 
@@ -96,11 +96,11 @@ def _run_on(settings: Settings, names: list[str]) -> None:
     from millrace.local.bundle.jobs import select_jobs
     from millrace.local.engine.main import Engine
     from millrace.local.engine.spark_application import spark_application
-    from millrace.local.process.graceful_shutdown import Ending
+    from millrace.local.process.graceful_shutdown import GracefulShutdown
 
     jobs = select_jobs(names)
     _require_broker(settings, names)
-    with Ending().on_signals() as ending, spark_application(settings, goes_on=True) as application:
+    with GracefulShutdown().on_signals() as ending, spark_application(settings, goes_on=True) as application:
         ending.cut_off_by(application.kill)
         Console(stderr=True).print(f"Running {', '.join(names)}. Ctrl-C stops them.")
         Engine(settings, jobs, ending.asked).run(application)

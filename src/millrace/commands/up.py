@@ -23,7 +23,7 @@ def up(
     """Start the local workspace: broker, the jobs of bundle.yml, dashboard."""
     from millrace.environment.download_progress import fetch_jars
     from millrace.environment.java import java_executable
-    from millrace.local.foreground import start_detached, stay
+    from millrace.local.foreground import run_in_foreground, start_detached
     from millrace.local.plan import Plan
 
     settings = load_settings(target=target)
@@ -40,7 +40,7 @@ def up(
         _name_unsupported(settings)
     plan = Plan(broker_only=broker)
     if foreground:
-        stay(settings, plan)
+        run_in_foreground(settings, plan)
     else:
         start_detached(settings, plan)
 

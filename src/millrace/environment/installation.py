@@ -12,7 +12,7 @@ from lakehouse.settings import Settings
 from millrace.environment.check import Finding, fail, ok, warn
 from millrace.environment.jar_check import check
 from millrace.environment.jar_lock import cache_folder, read_lock
-from millrace.local.process.ports import free_port, holder, is_free
+from millrace.local.process.ports import free_port, is_free, port_owner
 from millrace.local.process.process_registry import running
 
 _REINSTALL = "Run make clean setup"
@@ -91,7 +91,7 @@ def _check_port(settings: Settings, process: str, port: int, variable: str) -> F
         return ok(subject, f"free for the {process}")
     if running(settings.home, process):
         return ok(subject, f"in use by this workspace's {process}")
-    who = holder(port) or "another user's program"
+    who = port_owner(port) or "another user's program"
     return fail(
         subject, f"taken by {who}", f"End it, or take another for the {process}: {variable}={free_port()}"
     )

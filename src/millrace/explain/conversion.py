@@ -14,7 +14,7 @@ from millrace.tables.table_scan import Row, rows_of, scan
 
 
 @dataclass(frozen=True)
-class Story:
+class ConversionExplanation:
     """A conversion, and what gold says of it.
 
     Args:
@@ -36,7 +36,7 @@ class Story:
     rate: Row | None = None
 
 
-def tell_conversion(settings: Settings, wanted: str) -> Story:
+def explain_conversion(settings: Settings, wanted: str) -> ConversionExplanation:
     """Find a conversion and all that explains it.
 
     Args:
@@ -51,7 +51,7 @@ def tell_conversion(settings: Settings, wanted: str) -> Story:
     credits_ = _rows(settings, "gold.attribution", mine, "position")
     ids = [row["touch_id"] for row in credits_ if row["touch_id"]]
     touches = _rows(settings, "gold.touches", nw.col("touch_id").is_in(ids), "touched_at")
-    return Story(
+    return ConversionExplanation(
         conversion=conversion,
         anchor=_anchor(settings, conversion),
         trail=_rows(settings, "gold.trails", mine, "step"),

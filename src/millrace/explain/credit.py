@@ -32,7 +32,9 @@ def work_out(model: str, touches: Sequence[Touch], numbers: RuleNumbers) -> list
     return _WORK[model](touches)
 
 
-def share_out(value: Decimal | None, credits_: Sequence[float], given: Sequence[Decimal | None]) -> list[str]:
+def explain_value_split(
+    value: Decimal | None, credits_: Sequence[float], given: Sequence[Decimal | None]
+) -> list[str]:
     """How each touch comes to its part of a value: credit × value, and what rounding leaves.
 
     Args:

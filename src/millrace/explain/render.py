@@ -8,13 +8,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from millrace.explain.conversion import Story
-from millrace.explain.credit import share_out, work_out
+from millrace.explain.conversion import ConversionExplanation
+from millrace.explain.credit import explain_value_split, work_out
 from millrace.explain.trail_steps import in_words
 from millrace.tables.table_scan import Row
 
 
-def render(story: Story, currency: str) -> RenderableType:
+def render(story: ConversionExplanation, currency: str) -> RenderableType:
     """All of it.
 
     Args:
@@ -26,7 +26,7 @@ def render(story: Story, currency: str) -> RenderableType:
     return Group(*parts, *_models(story))
 
 
-def as_dict(story: Story) -> dict[str, Any]:
+def as_dict(story: ConversionExplanation) -> dict[str, Any]:
     """The same for a machine: rows of the tables, times as ISO 8601."""
     parts = {
         "conversion": story.conversion,
@@ -49,7 +49,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
 
 
-def _head(story: Story, currency: str) -> Iterator[RenderableType]:
+def _head(story: ConversionExplanation, currency: str) -> Iterator[RenderableType]:
     told = story.conversion
     order = f", order {told['order_id']}" if told["order_id"] else ""
     order += f", refund {told['refund_id']}" if told.get("refund_id") else ""
@@ -68,7 +68,7 @@ def _head(story: Story, currency: str) -> Iterator[RenderableType]:
         yield Text("With it, more has been refunded than the order was worth.")
 
 
-def _worth(story: Story, currency: str) -> str:
+def _worth(story: ConversionExplanation, currency: str) -> str:
     told = story.conversion
     if told["value"] is None:
         return "Worth: not said."
@@ -82,7 +82,7 @@ def _worth(story: Story, currency: str) -> str:
     return f"{value} × {rate} = {told['reporting_value']:f} {currency}."
 
 
-def _trail(story: Story) -> RenderableType:
+def _trail(story: ConversionExplanation) -> RenderableType:
     table = _table("", "when", "what", "address", "promotion", "matched on")
     for step in story.trail:
         address = step["url"] or step["referrer"] or ""
@@ -93,7 +93,7 @@ def _trail(story: Story) -> RenderableType:
     return table
 
 
-def _touches(story: Story) -> RenderableType:
+def _touches(story: ConversionExplanation) -> RenderableType:
     """The touches of the look-back; the same for every model."""
     rows = next((rows for rows in story.credits.values() if rows), [])
     if not any(row["touch_id"] for row in rows):
@@ -107,18 +107,18 @@ def _touches(story: Story) -> RenderableType:
     return table
 
 
-def _models(story: Story) -> Iterator[RenderableType]:
+def _models(story: ConversionExplanation) -> Iterator[RenderableType]:
     for model, rows in story.credits.items():
         if rows:
             yield from (Text(), Text.assemble("Credit by ", (model, "bold")), _model(story, model, rows))
 
 
-def _model(story: Story, model: str, rows: list[Row]) -> RenderableType:
+def _model(story: ConversionExplanation, model: str, rows: list[Row]) -> RenderableType:
     table = _table("", "channel", "why", "credit × value")
     at = story.anchor["converted_at"]
     touches = [(row["channel"], at - row["touched_at"]) for row in rows if row["touch_id"]]
     values = [row["credited_value"] for row in rows]
-    parts = share_out(story.conversion["value"], [row["credit"] for row in rows], values)
+    parts = explain_value_split(story.conversion["value"], [row["credit"] for row in rows], values)
     for row, why, part in zip(rows, work_out(model, touches, story.numbers), parts, strict=True):
         table.add_row(str(row["position"]), row["channel"], why, part)
     return table

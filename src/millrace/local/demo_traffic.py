@@ -8,7 +8,7 @@ from lakehouse.settings import Settings
 from millrace.clients.produce_sample import Wanted
 from millrace.local.process.child_process import Program
 from millrace.local.process.state_files import read_state, write_state
-from millrace.local.services import Service, environment, last_words
+from millrace.local.services import Service, environment, last_error_line
 from millrace.sample_shop.traffic_stream import EVENTS_PER_DAY
 
 HISTORY = "history"
@@ -26,7 +26,7 @@ def history_service(settings: Settings, events: int, needs: tuple[str, ...]) -> 
         HISTORY,
         prepare=lambda: program,
         is_ready=lambda _: False,  # it is ready when it is done
-        last_words=lambda: last_words(program),
+        last_error_line=lambda: last_error_line(program),
         needs=needs,
         ready_within=timedelta(hours=6),
         once=True,
@@ -41,7 +41,7 @@ def live_service(settings: Settings, rate: float, needs: tuple[str, ...]) -> Ser
         LIVE,
         prepare=lambda: program,
         is_ready=lambda _: True,
-        last_words=lambda: last_words(program),
+        last_error_line=lambda: last_error_line(program),
         needs=needs,
         extra=True,
     )

@@ -39,8 +39,8 @@ def start_detached(settings: Settings, plan: Plan) -> None:
     typer.echo("See `millrace status`; stop it with `millrace down`.")
 
 
-def stay(settings: Settings, plan: Plan, show: Show | None = None) -> bool:
-    """Start a workspace that ends with this process, and stay until a signal, or until it ends.
+def run_in_foreground(settings: Settings, plan: Plan, show: Show | None = None) -> bool:
+    """Start a workspace that ends with this process, and wait until a signal, or until it ends.
 
     Args:
         settings: the settings in force.
@@ -76,7 +76,7 @@ def _wait(goes_on: Callable[[], bool]) -> None:
 
 def _end(supervisor: Child, settings: Settings) -> None:
     supervisor.stop(STOP_SECONDS - 0.5)
-    process_registry.end_leftovers(settings.home, seconds=0.0)
+    process_registry.kill_orphans(settings.home, seconds=0.0)
 
 
 def _reporter() -> Report:

@@ -83,11 +83,11 @@ def end(settings: Settings) -> list[str]:
     Returns:
         The names of what was running.
     """
-    names = [record.name for record in process_registry.recorded(settings.home) if record.group()]
+    names = [record.name for record in process_registry.registered(settings.home) if record.group()]
     process = process_registry.running(settings.home, SUPERVISOR)
     if process is not None:
         _ask_to_end(process)
-    process_registry.end_leftovers(settings.home)
+    process_registry.kill_orphans(settings.home)
     return names
 
 

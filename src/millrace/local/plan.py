@@ -52,7 +52,7 @@ class Plan:
             parts.append(demo_traffic.live_service(settings, self.rate, needs))
         return parts
 
-    def facts(self, settings: Settings) -> dict[str, str]:
+    def environment(self, settings: Settings) -> dict[str, str]:
         """Addresses, for the workspace's state file."""
         page = {} if self.broker_only else {"dashboard": url(settings)}
         return {"kafka": settings.bootstrap, **page}
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     settings = load_settings()
     try:
-        Supervisor(settings.home, plan.services(settings), plan.facts(settings)).run()
+        Supervisor(settings.home, plan.services(settings), plan.environment(settings)).run()
     except MillraceError as error:
         sys.exit(f"ERROR {error}")
 

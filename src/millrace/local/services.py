@@ -29,7 +29,7 @@ class Service:
         name: as `millrace status` shows it.
         prepare: makes ready what the program needs and says how to run it; may take a while.
         is_ready: whether it does its work; may take a second.
-        last_words: the last error it reported, for when it has ended.
+        last_error_line: the last error it reported, for when it has ended.
         check: refuses, before anything is started, what can't work.
         needs: names of the services that have to be ready before its first start.
         ready_within: how long it may take; then it is started anew.
@@ -40,7 +40,7 @@ class Service:
     name: str
     prepare: Callable[[], Program]
     is_ready: Callable[[Child], bool]
-    last_words: Callable[[], str]
+    last_error_line: Callable[[], str]
     check: Callable[[], None] = lambda: None
     needs: tuple[str, ...] = ()
     ready_within: timedelta = timedelta(seconds=120)
@@ -55,7 +55,7 @@ def broker_service(settings: Settings) -> Service:
         broker_setup.NAME,
         prepare=lambda: broker_setup.prepare_broker(home, port),
         is_ready=lambda child: broker.is_ready(child, port),
-        last_words=lambda: broker.last_words(home),
+        last_error_line=lambda: broker.last_error_line(home),
         check=lambda: broker_setup.check_port(port),
         ready_within=timedelta(seconds=broker.READY_SECONDS),
     )
@@ -70,7 +70,7 @@ def engine_service(settings: Settings, needs: tuple[str, ...]) -> Service:
         told = read_state(settings.home / "run" / "engine.json")
         return told.get("pid") == child.pid and told.get("state") == "running"
 
-    return Service(ENGINE, lambda: program, is_ready, lambda: last_words(program), needs=needs)
+    return Service(ENGINE, lambda: program, is_ready, lambda: last_error_line(program), needs=needs)
 
 
 def dashboard_service(settings: Settings, needs: tuple[str, ...]) -> Service:
@@ -91,7 +91,7 @@ def dashboard_service(settings: Settings, needs: tuple[str, ...]) -> Service:
         DASHBOARD,
         prepare=lambda: program,
         is_ready=lambda _: _is_healthy(host_of(settings.dashboard_address), port),
-        last_words=lambda: last_words(program),
+        last_error_line=lambda: last_error_line(program),
         check=lambda: _check_dashboard(settings),
         needs=needs,
     )
@@ -124,7 +124,7 @@ def _dashboard_file() -> Path:
     raise MillraceError("there is no dashboards/app.py here", "Go to a checkout of Millrace and try again")
 
 
-def last_words(program: Program) -> str:
+def last_error_line(program: Program) -> str:
     """The last error in a program's log."""
     return (last_error(program.log) or "its log is empty")[:300]
 

@@ -12,7 +12,7 @@ from millrace.clients.graceful_stop import Stop, StoppedError
 from millrace.local.process import process_registry
 from millrace.local.process.child_process import Child
 from millrace.local.process.home_lock import SUPERVISOR, workspace_lock
-from millrace.local.process.service_runner import BackOff, Keeper
+from millrace.local.process.service_runner import BackOff, ServiceRunner
 from millrace.local.process.state_files import now, write_state
 from millrace.local.services import Service
 
@@ -45,7 +45,7 @@ class Supervisor:
         self._started_at = now()
         self._written: dict[str, Any] = {}
         self._keepers = [
-            Keeper(service, back_off or BackOff(), self._stop.interruptible) for service in services
+            ServiceRunner(service, back_off or BackOff(), self._stop.interruptible) for service in services
         ]
 
     def run(self) -> None:
@@ -56,8 +56,8 @@ class Supervisor:
                 started has been stopped again by then.
         """
         with self._stop.on_signals(), workspace_lock(self.home):
-            process_registry.end_leftovers(self.home)
-            process_registry.remember(self.home, SUPERVISOR)
+            process_registry.kill_orphans(self.home)
+            process_registry.register(self.home, SUPERVISOR)
             try:
                 self._keep()
             except StoppedError:
@@ -91,7 +91,7 @@ class Supervisor:
         _stop_all(dependents, begun + _DEPENDENTS_SECONDS)
         _stop_all(others, begun + _ALL_SECONDS)
         self._tell("failed" if error else "stopped", error)
-        process_registry.forget(self.home, SUPERVISOR)
+        process_registry.unregister(self.home, SUPERVISOR)
 
     def _tell(self, state: str, error: dict[str, str] | None = None) -> None:
         content = {
@@ -108,7 +108,7 @@ class Supervisor:
             self._written = content
 
 
-def _stop_all(keepers: Sequence[Keeper], until: float) -> None:
+def _stop_all(keepers: Sequence[ServiceRunner], until: float) -> None:
     children: list[Child] = [keeper.child for keeper in keepers if keeper.child]
     for child in children:
         child.ask_to_stop()

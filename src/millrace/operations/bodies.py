@@ -73,11 +73,11 @@ def audit(run: Run) -> None:
 
 def explain(run: Run) -> None:
     """Print what led to a conversion."""
-    from millrace.explain.conversion import tell_conversion
+    from millrace.explain.conversion import explain_conversion
     from millrace.explain.render import render
 
     with reading_through(run.spark):
-        story = tell_conversion(run.settings, run.parameters["conversion"])
+        story = explain_conversion(run.settings, run.parameters["conversion"])
     _console().print(render(story, run.settings.reporting_currency))
 
 

@@ -5,7 +5,7 @@ import sys
 from lakehouse.job import Run, Watcher
 from lakehouse.sessions import found_session
 from lakehouse.settings import Settings
-from millrace.local.requests.engine_commands import Order
+from millrace.local.requests.engine_commands import EngineCommand
 
 
 class _Lines(Watcher):
@@ -13,7 +13,7 @@ class _Lines(Watcher):
         sys.stdout.write(f"{job}: {line}\n")
 
 
-def run_on_catalog(settings: Settings, order: Order) -> None:
+def run_on_catalog(settings: Settings, order: EngineCommand) -> None:
     """Carry out an order on the tables of a catalog.
 
     Raises:

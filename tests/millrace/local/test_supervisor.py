@@ -75,7 +75,7 @@ def test_a_killed_supervisor_takes_its_children_along_and_the_next_start_ends_wh
     eventually(lambda: not lives(calm), what="the calm one ends with its parent")
     assert lives(hanging)
     assert lives(below)
-    assert process_registry.end_leftovers(home, seconds=0.2) == ["stubborn"]
+    assert process_registry.kill_orphans(home, seconds=0.2) == ["stubborn"]
     eventually(lambda: not lives(hanging) and not lives(below), what="what hung has ended")
 
 
@@ -90,15 +90,15 @@ def test_a_second_supervisor_of_a_home_is_refused_and_breaks_nothing(home):
 
 @pytest.mark.parametrize("wrong", ["created", "home", "name"])
 def test_a_process_that_is_not_exactly_the_recorded_one_is_never_touched(home, wrong):
-    marks = process_registry.marks(home, "innocent")
+    marks = process_registry.env_marks(home, "innocent")
     with subprocess.Popen(
         [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env={**os.environ, **marks}
     ) as it:
-        known = process_registry.remember(home, "innocent", it.pid)
+        known = process_registry.register(home, "innocent", it.pid)
         false = {"created": known.created - 100, "home": str(home.parent), "name": "guilty"}
         forged = {**vars(known), wrong: false[wrong]}
         process_registry.write_state(home / "run" / "processes" / "innocent.json", forged)
-        assert process_registry.end_leftovers(home, seconds=0.2) == []
+        assert process_registry.kill_orphans(home, seconds=0.2) == []
         assert it.poll() is None
         it.communicate(b"\n")
 

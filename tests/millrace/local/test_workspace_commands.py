@@ -79,7 +79,7 @@ def test_a_workspace_is_one_a_home_and_survives_a_kill_of_its_supervisor(workspa
         stays.send_signal(signal.SIGINT)
         assert stays.wait(10) == 0
         assert time.monotonic() - begun < 10
-    assert not [record for record in process_registry.recorded(workspace.home) if record.group()]
+    assert not [record for record in process_registry.registered(workspace.home) if record.group()]
     assert workspace.kafka is None
 
 

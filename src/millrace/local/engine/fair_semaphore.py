@@ -1,11 +1,11 @@
-"""Turns: jobs that share few cores work one after the other, first come, first served."""
+"""FairSemaphore: jobs that share few cores work one after the other, first come, first served."""
 
 import threading
 from collections import deque
 from types import TracebackType
 
 
-class Turns:
+class FairSemaphore:
     """A fair semaphore, as a context manager.
 
     `threading.Semaphore` lets whoever has just given its turn back take it again at once; a job with a

@@ -1,11 +1,11 @@
-"""The report on the quality of data, made anew each time the gate before gold closes."""
+"""The data quality report, made each time the gate before gold closes."""
 
 from contextlib import suppress
 
 from lakehouse.job import Watcher
 from millrace.local.bundle.jobs import BundleJob
-from millrace.local.engine.job_runner import say
-from millrace.local.engine.task_runner import Worker
+from millrace.local.engine.job_runner import log
+from millrace.local.engine.task_runner import TaskRunner
 from millrace.tables.gate_status import gate
 
 _LOOK_SECONDS = 5.0
@@ -14,30 +14,30 @@ _LOOK_SECONDS = 5.0
 class _Log(Watcher):
     def say(self, job: str, line: str) -> None:
         """Write a line to the engine's log."""
-        say(f"{job}: {line}")
+        log(f"{job}: {line}")
 
 
-def report_failures(worker: Worker) -> None:
+def report_failures(tasks: TaskRunner) -> None:
     """Run the job `quality` when the gate has closed, until asked to stop.
 
     Args:
-        worker: runs jobs in the application that writes this home's tables.
+        tasks: runs jobs in the application that writes this home's tables.
     """
-    worker.application.share_fairly("report")
-    told: str | None = None
-    while not worker.stop.wait(_LOOK_SECONDS):
+    tasks.application.use_scheduler_pool("report")
+    reported: str | None = None
+    while not tasks.stop.wait(_LOOK_SECONDS):
         with suppress(OSError):
-            last = gate(worker.settings)
-            if last is None or last["state"] != "closed" or last["run_id"] == told:
+            last = gate(tasks.settings)
+            if last is None or last["state"] != "closed" or last["run_id"] == reported:
                 continue
-            told = last["run_id"]
-            _report(worker)
+            reported = last["run_id"]
+            _report(tasks)
 
 
-def _report(worker: Worker) -> None:
+def _report(tasks: TaskRunner) -> None:
     from gold.entry_points import quality
 
     try:
-        worker.run(BundleJob.of(quality), "gate", _Log(), once=True)
+        tasks.run(BundleJob.of(quality), "gate", _Log(), once=True)
     except Exception as error:  # noqa: BLE001 - the report is for people; the jobs go on without it
-        say(f"the report on the quality of data failed: {error}")
+        log(f"the data quality report failed: {error}")

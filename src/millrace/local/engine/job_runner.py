@@ -10,7 +10,7 @@ from lakehouse.job import Watcher
 from millrace.local.bundle.jobs import BundleJob
 from millrace.local.engine import run_history
 from millrace.local.engine.schedules import Schedules
-from millrace.local.engine.task_runner import Worker
+from millrace.local.engine.task_runner import TaskRunner
 
 LONGEST_PAUSE = 60.0
 _TRIES = 3
@@ -31,7 +31,7 @@ class JobState:
     next_run: str | None = None
 
 
-class JobKeeper(Watcher):
+class JobRunner(Watcher):
     """Keeps jobs running, or runs them on time, and knows how each gets on.
 
     Args:
@@ -54,11 +54,11 @@ class JobKeeper(Watcher):
         state.rows += rows
         state.last_batch_at = datetime.now(timezone.utc).isoformat()
 
-    def begin(self, worker: Worker) -> tuple[list[threading.Thread], Schedules]:
+    def begin(self, worker: TaskRunner) -> tuple[list[threading.Thread], Schedules]:
         """Begin all of them; the threads of those that go on, and the clock of the others."""
         schedules = Schedules(self.scheduled, lambda job: self._run_on_time(job, worker, schedules))
         for job in (*self.jobs, *self.scheduled):
-            if run_history.close_broken_off(worker.settings.home, job.name):
+            if run_history.mark_interrupted(worker.settings.home, job.name):
                 self.states[job.name].restarts += 1
                 if job.schedule and not job.is_paused and job in self.scheduled:
                     schedules.begin_now(job)
@@ -72,26 +72,26 @@ class JobKeeper(Watcher):
         schedules.start()
         return threads, schedules
 
-    def look_ahead(self, schedules: Schedules) -> None:
+    def update_next_runs(self, schedules: Schedules) -> None:
         """Note when each job on a schedule begins next."""
         for job in self.scheduled:
             at = schedules.next_time(job.name)
             self.states[job.name].next_run = at.astimezone(timezone.utc).isoformat() if at else None
 
-    def _keep_running(self, job: BundleJob, worker: Worker) -> None:
+    def _keep_running(self, job: BundleJob, worker: TaskRunner) -> None:
         """Run a job; when it fails, run it again after a pause that doubles each time in a row."""
         state, pause = self.states[job.name], 1.0
-        worker.application.share_fairly(job.name)
+        worker.application.use_scheduler_pool(job.name)
         while not worker.stop.is_set():
             done = state.batches
             try:
                 state.state = "running"
-                worker.run(job, "continuous" if job.goes_on else "order", self)
+                worker.run(job, "continuous" if job.goes_on else "command", self)
                 if worker.stop.is_set() or not job.goes_on:
                     state.state = "done"
                     return
                 worker.stop.wait(worker.settings.trigger_interval.total_seconds())
-            except Exception as error:  # noqa: BLE001 - whatever it was: say so, and try again
+            except Exception as error:  # noqa: BLE001 - whatever it was: log so, and try again
                 if worker.stop.is_set() or worker.application.has_ended():
                     return
                 pause = 1.0 if state.batches > done else min(pause * 2, LONGEST_PAUSE)
@@ -99,10 +99,10 @@ class JobKeeper(Watcher):
                 state.restarts += 1
                 worker.stop.wait(pause)
 
-    def _run_on_time(self, job: BundleJob, worker: Worker, schedules: Schedules) -> None:
+    def _run_on_time(self, job: BundleJob, worker: TaskRunner, schedules: Schedules) -> None:
         """Run a job whose time has come; when it fails, a few times again after pauses that double."""
         state = self.states[job.name]
-        worker.application.share_fairly(job.name)
+        worker.application.use_scheduler_pool(job.name)
         for attempt in range(_TRIES):
             if worker.stop.is_set():
                 return
@@ -126,10 +126,10 @@ class JobKeeper(Watcher):
     def _failed(self, name: str, state: str, error: Exception, again: str) -> None:
         self.states[name].last_error = " ".join(str(error).split())[:300] or type(error).__name__
         self.states[name].state = state
-        say(f"{name} failed, {again}: {error}")
+        log(f"{name} failed, {again}: {error}")
 
 
-def say(line: str) -> None:
+def log(line: str) -> None:
     """Write a line to the engine's log."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()

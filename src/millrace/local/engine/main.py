@@ -13,14 +13,14 @@ from typing import Any
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
 from millrace.local.bundle.jobs import BundleJob, bundle_jobs
-from millrace.local.engine.fair_semaphore import Turns
+from millrace.local.engine.fair_semaphore import FairSemaphore
 from millrace.local.engine.gate_reports import report_failures
-from millrace.local.engine.job_runner import JobKeeper, say
+from millrace.local.engine.job_runner import JobRunner, log
 from millrace.local.engine.spark_application import Application, spark_application
-from millrace.local.engine.task_runner import Worker
+from millrace.local.engine.task_runner import TaskRunner
 from millrace.local.process.graceful_shutdown import GRACE_SECONDS
 from millrace.local.process.state_files import write_state
-from millrace.local.requests.command_queue import who
+from millrace.local.requests.command_queue import process_identity
 from millrace.local.requests.command_server import serve
 
 
@@ -43,8 +43,8 @@ class Engine:
     ) -> None:
         self.settings = settings
         self.stop = stop or threading.Event()
-        self._keeper = JobKeeper(jobs, scheduled)
-        self._turns = Turns(max(1, (os.cpu_count() or 2) // 2))
+        self._keeper = JobRunner(jobs, scheduled)
+        self._turns = FairSemaphore(max(1, (os.cpu_count() or 2) // 2))
 
     def run(self, application: Application) -> None:
         """Run until asked to stop.
@@ -52,13 +52,13 @@ class Engine:
         Raises:
             MillraceError: if the Java process ends.
         """
-        worker = Worker(application, self.settings, self.stop, self._turns)
+        worker = TaskRunner(application, self.settings, self.stop, self._turns)
         threads, schedules = self._keeper.begin(worker)
-        for target, name in ((serve, "errands"), (report_failures, "report")):
+        for target, name in ((serve, "commands"), (report_failures, "report")):
             threads.append(threading.Thread(target=target, args=(worker,), name=name, daemon=True))
             threads[-1].start()
         while not self.stop.wait(1.0) and application.is_alive:
-            self._keeper.look_ahead(schedules)
+            self._keeper.update_next_runs(schedules)
             self.tell("running")
         self.tell("stopping")
         schedules.stop()
@@ -76,7 +76,7 @@ class Engine:
     def tell(self, state: str) -> None:
         """Write the state file: how the engine and each job get on."""
         told: dict[str, Any] = {
-            **who(),
+            **process_identity(),
             "state": state,
             "jobs": {name: vars(job) for name, job in self._keeper.states.items()},
         }
@@ -103,7 +103,7 @@ def main() -> None:
         with spark_application(settings, goes_on=True) as application:
             engine.run(application)
     except MillraceError as error:
-        say(f"ERROR {error}")
+        log(f"ERROR {error}")
         os._exit(1)  # not by way of threads that wait for a JVM that is gone
     os._exit(0)
 

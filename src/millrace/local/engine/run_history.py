@@ -13,7 +13,7 @@ from lakehouse.job import Watcher
 from millrace.local.process.state_files import now, read_state, write_state
 
 RUNNING, SUCCEEDED, FAILED, STOPPED, BROKEN_OFF = "running", "succeeded", "failed", "stopped", "broken off"
-KEPT = 50
+MAX_RUNS = 50
 """Runs of a job whose records are kept."""
 
 
@@ -30,7 +30,7 @@ class RunLog(Watcher):
     def __init__(self, home: Path, job: str, cause: str, above: Watcher) -> None:
         self.job = job
         self._above = above
-        forget_old(home, job)
+        delete_old(home, job)
         self.file = _new_file(folder(home, job))
         self._told: dict[str, Any] = {"job": job, "cause": cause, "state": RUNNING, "started_at": now()}
         self._told |= {
@@ -94,7 +94,7 @@ def recorded(home: Path, job: str) -> list[dict[str, Any]]:
     return [told for file in _files(home, job) if (told := read_state(file))]
 
 
-def close_broken_off(home: Path, job: str) -> bool:
+def mark_interrupted(home: Path, job: str) -> bool:
     """Note that runs which nobody ended were broken off; whether the last one was.
 
     Only who has the home's one Spark application may ask: no run of others goes on then.
@@ -108,7 +108,7 @@ def close_broken_off(home: Path, job: str) -> bool:
     return last
 
 
-def forget_old(home: Path, job: str, kept: int = KEPT) -> int:
+def delete_old(home: Path, job: str, kept: int = MAX_RUNS) -> int:
     """Remove all but a job's last records; how many went."""
     old = _files(home, job)[:-kept]
     for file in old:

@@ -8,10 +8,10 @@ from lakehouse.job import Watcher
 from lakehouse.settings import Settings
 from millrace.local.bundle.jobs import BundleJob
 from millrace.local.engine.job_progress import console_watcher
-from millrace.local.engine.run_history import close_broken_off
+from millrace.local.engine.run_history import mark_interrupted
 from millrace.local.engine.spark_application import Application, spark_application
-from millrace.local.engine.task_runner import Worker
-from millrace.local.process.graceful_shutdown import Ending
+from millrace.local.engine.task_runner import TaskRunner
+from millrace.local.process.graceful_shutdown import GracefulShutdown
 
 
 def run_once(settings: Settings, jobs: Sequence[BundleJob]) -> dict[str, float]:
@@ -25,10 +25,10 @@ def run_once(settings: Settings, jobs: Sequence[BundleJob]) -> dict[str, float]:
             running it again goes on from there.
     """
     clock = time.monotonic()
-    with Ending().on_signals() as ending, spark_application(settings) as application:
+    with GracefulShutdown().on_signals() as ending, spark_application(settings) as application:
         ending.cut_off_by(application.kill)
         seconds = {"spark": round(time.monotonic() - clock, 3)}
-        worker = Worker(application, settings, ending.asked)
+        worker = TaskRunner(application, settings, ending.asked)
         for job in jobs:
             clock = time.monotonic()
             with console_watcher(job.name) as watcher:
@@ -37,10 +37,10 @@ def run_once(settings: Settings, jobs: Sequence[BundleJob]) -> dict[str, float]:
     return seconds
 
 
-def _catch_up(worker: Worker, job: BundleJob, watcher: Watcher) -> None:
-    close_broken_off(worker.settings.home, job.name)
+def _catch_up(worker: TaskRunner, job: BundleJob, watcher: Watcher) -> None:
+    mark_interrupted(worker.settings.home, job.name)
     try:
-        worker.run(job, "order", watcher, once=True)
+        worker.run(job, "command", watcher, once=True)
     except MillraceError:
         raise
     except Exception as error:

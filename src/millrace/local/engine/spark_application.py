@@ -14,7 +14,12 @@ from lakehouse.errors import MillraceError
 from lakehouse.recall import sole_writer
 from lakehouse.settings import Settings
 from millrace.audit.digests.recording import recorded_digests
-from millrace.local.process.pyspark_launch import all_or_nothing, keep_quiet, sigint_kept, stderr_to
+from millrace.local.process.pyspark_launch import (
+    clean_up_on_failure,
+    keep_quiet,
+    keep_sigint_handler,
+    stderr_to,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,7 +52,7 @@ class Application:
         except subprocess.TimeoutExpired:
             return False
 
-    def share_fairly(self, pool: str) -> None:
+    def use_scheduler_pool(self, pool: str) -> None:
         """Give what this thread runs a pool of its own: a long batch then leaves room for short ones."""
         self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
 
@@ -107,7 +112,7 @@ def spark_application(settings: Settings, goes_on: bool = False) -> Iterator[App
 
 
 @contextmanager
-def own_session(settings: Settings) -> Iterator["SparkSession"]:
+def started_session(settings: Settings) -> Iterator["SparkSession"]:
     """A session of a Spark application that is started for the block, for an entry point without one.
 
     Raises:
@@ -131,7 +136,7 @@ def _start(settings: Settings, goes_on: bool) -> Application:
     log = settings.home / "logs" / "spark.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     jars = spark_jars()
-    with stderr_to(log), sigint_kept(), all_or_nothing():
+    with stderr_to(log), keep_sigint_handler(), clean_up_on_failure():
         try:
             return Application(build_session(settings, jars, goes_on=goes_on))
         except MillraceError:

@@ -15,7 +15,7 @@ from millrace.local.engine.spark_application import Application
 _ONE_RUN: dict[str, threading.Lock] = defaultdict(threading.Lock)
 
 
-class Worker:
+class TaskRunner:
     """Runs jobs in an application.
 
     Args:

@@ -11,7 +11,7 @@ from millrace.local.kafka.kafka_health import cluster_id
 from millrace.local.process.child_process import Child, last_error
 from millrace.local.process.home_lock import workspace_lock
 from millrace.local.process.ports import HOST
-from millrace.local.process.process_registry import end_leftovers
+from millrace.local.process.process_registry import kill_orphans
 
 READY_SECONDS = 60.0
 _STOP_SECONDS = 8.0
@@ -34,7 +34,7 @@ def running_broker(home: Path, port: int) -> Iterator[str]:
         MillraceError: if it can't be started or does not answer within a minute, or the home is in use.
     """
     with workspace_lock(home):
-        end_leftovers(home)
+        kill_orphans(home)
         check_port(port)
         broker = Child(prepare_broker(home, port))
         try:
@@ -65,11 +65,11 @@ def wait_until_ready(broker: Child, port: int, seconds: float = READY_SECONDS) -
 def not_ready(broker: Child) -> MillraceError:
     """What to tell of a broker that does not come up."""
     home = broker.program.home
-    problem = f"the broker does not come up: {last_words(home)}"
+    problem = f"the broker does not come up: {last_error_line(home)}"
     return MillraceError(problem, f"See {server_log(home)} and {broker.program.log}")
 
 
-def last_words(home: Path) -> str:
+def last_error_line(home: Path) -> str:
     """The last error that Kafka or its Java reported."""
     java_log = home / "logs" / "broker.out.log"
     return (last_error(server_log(home)) or last_error(java_log) or "its logs are empty")[:300]

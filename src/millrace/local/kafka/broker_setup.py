@@ -13,7 +13,7 @@ from millrace.environment.jars import broker_jars
 from millrace.environment.java import java_executable
 from millrace.local.kafka import broker_config
 from millrace.local.process.child_process import Program
-from millrace.local.process.ports import HOST, lasting_port, require_free
+from millrace.local.process.ports import HOST, require_free, stable_port
 
 NAME = "broker"
 _FORMAT_SECONDS = 60.0
@@ -55,7 +55,7 @@ def prepare_broker(home: Path, port: int) -> Program:
     own_id(folder / "data")
     properties, logging = folder / "server.properties", folder / "log4j2.yaml"
     # The controller's port is nobody else's business, and not part of the data: a new free one each time.
-    broker_config.write_server_properties(properties, port, lasting_port(), folder / "data")
+    broker_config.write_server_properties(properties, port, stable_port(), folder / "data")
     broker_config.write_logging(logging, server_log(home))
     command = _java(f"-Dlog4j2.configurationFile={logging}", "kafka.Kafka", str(properties))
     return Program(NAME, command, home, log_name="broker.out")

@@ -58,7 +58,7 @@ class Child:
         self.program = program
         self.started = time.monotonic()
         self._process = _spawn(program)
-        self._record = process_registry.remember(program.home, program.name, self.pid)
+        self._record = process_registry.register(program.home, program.name, self.pid)
 
     @property
     def pid(self) -> int:
@@ -89,7 +89,7 @@ class Child:
             self._process.kill()
         self._record.kill()
         self._process.wait()
-        process_registry.forget(self.program.home, self.program.name)
+        process_registry.unregister(self.program.home, self.program.name)
 
     def stop(self, seconds: float | None = None) -> bool:
         """End it; True if it ended by itself within the time (default: the program's grace)."""
@@ -114,7 +114,7 @@ def _spawn(program: Program) -> subprocess.Popen[bytes]:
             stdin=subprocess.PIPE if program.tied else subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **program.env, **process_registry.marks(program.home, program.name)},
+            env={**os.environ, **program.env, **process_registry.env_marks(program.home, program.name)},
             start_new_session=True,
         )
 

@@ -13,7 +13,7 @@ GRACE_SECONDS = 6.0
 """For the batch at hand; what is cut off is done again at the next start."""
 
 
-class Ending:
+class GracefulShutdown:
     """What Ctrl-C and SIGTERM do to a Spark application.
 
     The first signal sets `asked`, so that jobs end after the batch at hand; a second one, or the end
@@ -25,7 +25,7 @@ class Ending:
         self._cut_off: Callable[[], None] | None = None
 
     @contextmanager
-    def on_signals(self) -> Iterator["Ending"]:
+    def on_signals(self) -> Iterator["GracefulShutdown"]:
         """Listen to SIGINT and SIGTERM while inside; call from the main thread."""
         before: dict[int, Any] = {
             number: signal.signal(number, self._hear) for number in (signal.SIGINT, signal.SIGTERM)

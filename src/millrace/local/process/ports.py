@@ -19,7 +19,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def lasting_port() -> int:
+def stable_port() -> int:
     """A port that is free, and that stays free until a slow starter takes it.
 
     It is below those that the system gives to outgoing connections, which take theirs at any moment.
@@ -44,7 +44,7 @@ def is_free(port: int) -> bool:
     return True
 
 
-def holder(port: int) -> str | None:
+def port_owner(port: int) -> str | None:
     """Who listens on the port, as `name (pid N)`; None when this user may not know."""
     with suppress(psutil.Error, OSError):
         for connection in psutil.net_connections(kind="tcp"):
@@ -67,5 +67,5 @@ def require_free(port: int, purpose: str, next_step: str) -> None:
     """
     if is_free(port):
         return
-    who = holder(port) or "a program that this user can't see"
+    who = port_owner(port) or "a program that this user can't see"
     raise MillraceError(f"port {port}, for {purpose}, is taken by {who}", next_step.format(free=free_port()))

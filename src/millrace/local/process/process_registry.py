@@ -1,7 +1,7 @@
 """Which processes this home has started: what a later command needs to find and end leftovers.
 
 A process is taken for one of ours only if its pid, its time of creation, its home and its name, the
-last two read from its environment, are all as recorded. Nothing else is ever signalled.
+last two read from its environment, are all as registered. Nothing else is ever signalled.
 """
 
 import os
@@ -23,7 +23,7 @@ _HOME, _NAME = "MILLRACE_HOME", "MILLRACE_PROCESS"
 
 
 @dataclass(frozen=True)
-class Record:
+class RegisteredProcess:
     """A process as it was when it was started."""
 
     name: str
@@ -32,7 +32,7 @@ class Record:
     home: str
 
     def process(self) -> psutil.Process | None:
-        """The process, if it still runs and is the one that was recorded."""
+        """The process, if it still runs and is the one that was registered."""
         with suppress(psutil.Error):
             process = psutil.Process(self.pid)
             if _in_group(process, self):
@@ -57,43 +57,43 @@ class Record:
                 return
 
 
-def marks(home: Path, name: str) -> dict[str, str]:
+def env_marks(home: Path, name: str) -> dict[str, str]:
     """The environment by which a process is known again."""
     return {_HOME: str(home), _NAME: name}
 
 
-def remember(home: Path, name: str, pid: int | None = None) -> Record:
-    """Record a process that was started with the `marks`; this one by default."""
+def register(home: Path, name: str, pid: int | None = None) -> RegisteredProcess:
+    """RegisteredProcess a process that was started with the `env_marks`; this one by default."""
     pid = os.getpid() if pid is None else pid
     created = -_CLOCK_TOLERANCE  # of no process: it has ended already, there will be nothing to find
     with suppress(psutil.Error):
         created = psutil.Process(pid).create_time()
-    record = Record(name, pid, created, str(home))
+    record = RegisteredProcess(name, pid, created, str(home))
     write_state(_folder(home) / f"{name}.json", asdict(record))
     return record
 
 
-def forget(home: Path, name: str) -> None:
+def unregister(home: Path, name: str) -> None:
     """Drop the record of a process that has ended."""
     (_folder(home) / f"{name}.json").unlink(missing_ok=True)
 
 
-def recorded(home: Path) -> list[Record]:
-    """The processes recorded under a home, running or not."""
+def registered(home: Path) -> list[RegisteredProcess]:
+    """The processes registered under a home, running or not."""
     found = []
     for file in sorted(_folder(home).glob("*.json")):
         with suppress(TypeError):
-            found.append(Record(**read_state(file)))
+            found.append(RegisteredProcess(**read_state(file)))
     return found
 
 
 def running(home: Path, name: str) -> psutil.Process | None:
-    """The recorded process of that name, if it runs."""
-    return next((record.process() for record in recorded(home) if record.name == name), None)
+    """The registered process of that name, if it runs."""
+    return next((record.process() for record in registered(home) if record.name == name), None)
 
 
-def end_leftovers(home: Path, seconds: float = 8.0, names: Collection[str] | None = None) -> list[str]:
-    """End every process that this home recorded and that still runs, with what it started.
+def kill_orphans(home: Path, seconds: float = 8.0, names: Collection[str] | None = None) -> list[str]:
+    """End every process that this home registered and that still runs, with what it started.
 
     Args:
         home: the folder of all local state.
@@ -103,7 +103,7 @@ def end_leftovers(home: Path, seconds: float = 8.0, names: Collection[str] | Non
     Returns:
         The names of those that were running.
     """
-    ours = [record for record in recorded(home) if names is None or record.name in names]
+    ours = [record for record in registered(home) if names is None or record.name in names]
     ours = [record for record in ours if record.pid != os.getpid()]
     alive = {record: record.group() for record in ours}
     everyone = [process for group in alive.values() for process in group]
@@ -113,7 +113,7 @@ def end_leftovers(home: Path, seconds: float = 8.0, names: Collection[str] | Non
     wait_for(everyone, seconds)
     for record in alive:
         record.kill()
-        forget(home, record.name)
+        unregister(home, record.name)
     return [record.name for record, group in alive.items() if group]
 
 
@@ -124,7 +124,7 @@ def wait_for(processes: Sequence[psutil.Process], seconds: float) -> None:
         time.sleep(0.05)
 
 
-def _in_group(process: psutil.Process, record: Record) -> bool:
+def _in_group(process: psutil.Process, record: RegisteredProcess) -> bool:
     try:
         age = process.create_time() - record.created
         if process.pid == record.pid:
@@ -135,7 +135,7 @@ def _in_group(process: psutil.Process, record: Record) -> bool:
         return False
 
 
-def _is_marked(process: psutil.Process, record: Record) -> bool:
+def _is_marked(process: psutil.Process, record: RegisteredProcess) -> bool:
     if not _lives(process):
         return False
     environment = process.environ()

@@ -27,7 +27,7 @@ def stderr_to(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def sigint_kept() -> Iterator[None]:
+def keep_sigint_handler() -> Iterator[None]:
     """Leave Ctrl-C to who had it: PySpark takes it, to raise an exception wherever the program is."""
     before = signal.getsignal(signal.SIGINT)
     try:
@@ -38,7 +38,7 @@ def sigint_kept() -> Iterator[None]:
 
 
 @contextmanager
-def all_or_nothing() -> Iterator[None]:
+def clean_up_on_failure() -> Iterator[None]:
     """If the block fails, end the processes it has started."""
     this = psutil.Process()
     before = set(this.children())

@@ -36,7 +36,7 @@ class BackOff:
         return min(self.first.total_seconds() * 2.0**doublings, self.limit.total_seconds())
 
 
-class Keeper:
+class ServiceRunner:
     """Keeps one service running.
 
     Call `tick` again and again. `patiently` surrounds what may take long and may be broken off by
@@ -121,7 +121,7 @@ class Keeper:
             self.enter("running")
         elif child.uptime > self.service.ready_within.total_seconds():
             child.kill()
-            self._fail(f"not ready after {child.uptime:.0f} s: {self.service.last_words()}")
+            self._fail(f"not ready after {child.uptime:.0f} s: {self.service.last_error_line()}")
 
     def _ended(self, child: Child) -> None:
         child.kill()  # what it may have started and left
@@ -129,7 +129,7 @@ class Keeper:
             self.child, self.was_ready = None, True
             self.enter("done")
         else:
-            self._fail(f"ended with code {child.exit_code}: {self.service.last_words()}")
+            self._fail(f"ended with code {child.exit_code}: {self.service.last_error_line()}")
 
     def _fail(self, why: str) -> None:
         self.child = None

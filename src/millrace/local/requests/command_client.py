@@ -1,4 +1,4 @@
-"""A command's side of errands: who carries it out, and waiting for the answer."""
+"""The client of command requests: submits a command to the engine and waits for the reply."""
 
 import json
 import time
@@ -10,65 +10,65 @@ from lakehouse.settings import Settings
 from millrace.local.launch import workspace_state
 from millrace.local.process.home_lock import supervisor_pid
 from millrace.local.process.state_files import read_state
-from millrace.local.requests.command_queue import Errand, is_gone, place
-from millrace.local.requests.engine_commands import Order
+from millrace.local.requests.command_queue import CommandRequest, has_exited, submit
+from millrace.local.requests.engine_commands import EngineCommand
 from millrace.local.services import ENGINE
 
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 
 
 def engine_runs(settings: Settings) -> bool:
-    """Whether this home has an engine that takes orders, or will have one again in a moment."""
+    """Whether this home has an engine that accepts commands, or one that is about to be restarted."""
     if supervisor_pid(settings.home) is not None and ENGINE in workspace_state(settings).get("processes", {}):
         return True
-    told = read_state(settings.home / "run" / "engine.json")
-    return not is_gone(told) and told.get("state") != "stopping"
+    engine = read_state(settings.home / "run" / "engine.json")
+    return not has_exited(engine) and engine.get("state") != "stopping"
 
 
-def hand_over(settings: Settings, order: Order, tell: Callable[[str], None]) -> None:
-    """Have the engine carry out an order, and wait until it has.
+def execute_in_engine(settings: Settings, command: EngineCommand, log: Callable[[str], None]) -> None:
+    """Have the engine execute a command, and wait until it is done.
 
     Args:
         settings: the settings in force.
-        order: what to do.
-        tell: is given each line that there is to tell.
+        command: what to execute.
+        log: is given each progress line.
 
     Raises:
-        MillraceError: if the order fails, or the engine dies over it or is stopped before.
+        MillraceError: if the command fails, or the engine ends before it is done.
     """
-    errand = place(settings.home, order)
+    request = submit(settings.home, command)
     try:
-        _follow(settings, errand, tell)
+        _follow(settings, request, log)
     finally:
-        errand.withdraw()
+        request.cancel()
 
 
-def _follow(settings: Settings, errand: Errand, tell: Callable[[str], None]) -> None:
+def _follow(settings: Settings, request: CommandRequest, log: Callable[[str], None]) -> None:
     done, engine = 0, dict[str, Any]()
     while True:
-        gone = is_gone(engine) if engine else not engine_runs(settings)
-        answers = _answers(errand)  # read after looking: the last words of a dead engine count
-        for told in answers[done:]:
-            if "done" in told:
+        ended = has_exited(engine) if engine else not engine_runs(settings)
+        lines = _reply_lines(request)  # read after the check: what a dead engine wrote last counts
+        for line in lines[done:]:
+            if "done" in line:
                 return
-            if "problem" in told:
-                raise MillraceError(told["problem"], told["next_step"])
-            if "line" in told:
-                tell(told["line"])
+            if "problem" in line:
+                raise MillraceError(line["problem"], line["next_step"])
+            if "line" in line:
+                log(line["line"])
             else:
-                engine = told
-        done = len(answers)
-        if gone:
+                engine = line
+        done = len(lines)
+        if ended:
             raise MillraceError(
                 "the engine ended before it was done: each table is as it was or as it shall be",
-                "Order it again when `millrace status` shows the engine running",
+                "Run the command again when `millrace status` shows the engine running",
             )
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)
 
 
-def _answers(errand: Errand) -> list[dict[str, Any]]:
+def _reply_lines(request: CommandRequest) -> list[dict[str, Any]]:
     try:
-        lines = errand.answer.read_text(encoding="utf-8").split("\n")
+        lines = request.reply.read_text(encoding="utf-8").split("\n")
     except FileNotFoundError:
         return []
-    return [json.loads(line) for line in lines[:-1]]  # what follows the last end of line isn't whole yet
+    return [json.loads(line) for line in lines[:-1]]  # the last line isn't whole yet

@@ -1,8 +1,8 @@
-"""Orders handed to a running engine: a file for each, and one beside it with the answer.
+"""Command requests to a running engine: a file for each, and a file beside it with the reply.
 
-Whoever orders writes `ID.json`; the engine takes it by making `ID.answer`, whose lines are JSON objects:
-first who took it, then what there is to tell, at last how it ended. Both die: an engine that is gone is
-noticed by its process, an order whose file is gone has been withdrawn.
+A command writes `ID.json`. The engine accepts it by creating `ID.reply`, whose lines are JSON objects: the
+engine's process, then progress lines, at last the result. An engine that died is noticed by its process,
+a cancelled request by its file, which is gone.
 """
 
 import json
@@ -18,15 +18,15 @@ import psutil
 from lakehouse.errors import MillraceError
 from lakehouse.job import Watcher
 from millrace.local.process.state_files import read_state, write_state
-from millrace.local.requests.engine_commands import Order
+from millrace.local.requests.engine_commands import EngineCommand
 
 _CLOCK_TOLERANCE = 2.0
-"""Seconds a time of creation may be off: it is counted from the boot, whose time NTP may correct."""
+"""Seconds a process's creation time may be off: it counts from the boot, whose time NTP may correct."""
 
 
 @dataclass(frozen=True)
-class Errand:
-    """An order on its way.
+class CommandRequest:
+    """A submitted command.
 
     Args:
         file: where it is written.
@@ -35,98 +35,99 @@ class Errand:
     file: Path
 
     @property
-    def answer(self) -> Path:
-        """Where the engine answers."""
-        return self.file.with_suffix(".answer")
+    def reply(self) -> Path:
+        """Where the engine replies."""
+        return self.file.with_suffix(".reply")
 
     @property
-    def is_wanted(self) -> bool:
-        """Whether it is still there, and so is who ordered."""
-        told = read_state(self.file)
-        return bool(told) and _lives(told)
+    def is_pending(self) -> bool:
+        """Whether it has not been cancelled, and the process that submitted it runs."""
+        content = read_state(self.file)
+        return bool(content) and _is_running(content)
 
-    def order(self) -> Order:
-        """What it is about."""
-        told = read_state(self.file)
-        return Order(str(told["command"]), [str(name) for name in told["names"]])
+    def command(self) -> EngineCommand:
+        """The command."""
+        content = read_state(self.file)
+        return EngineCommand(str(content["command"]), [str(name) for name in content["names"]])
 
-    def withdraw(self) -> None:
-        """Take it back, answered or not."""
+    def cancel(self) -> None:
+        """Remove it, with its reply if there is one."""
         self.file.unlink(missing_ok=True)
-        self.answer.unlink(missing_ok=True)
+        self.reply.unlink(missing_ok=True)
 
 
-class Answer(Watcher):
-    """What the engine says of an errand, while it works on it.
+class CommandReply(Watcher):
+    """The engine's reply, written while the command runs.
 
     Args:
-        errand: what is worked on.
-        file: its answer, open.
+        request: what is executed.
+        file: its reply, open.
 
     Raises:
-        MillraceError: from `say`, if the errand has been withdrawn.
+        MillraceError: from `say`, if the request has been cancelled.
     """
 
-    def __init__(self, errand: Errand, file: TextIO) -> None:
-        self._errand = errand
+    def __init__(self, request: CommandRequest, file: TextIO) -> None:
+        self._request = request
         self._file = file
-        self.write(who())
+        self.write(process_identity())
 
     def say(self, job: str, line: str) -> None:
-        """Pass a line on."""
-        if not self._errand.is_wanted:
-            raise MillraceError(f"{job} was withdrawn", "Order it again")
+        """Pass on a job's log line."""
+        if not self._request.is_pending:
+            raise MillraceError(f"{job} was cancelled", "Run the command again")
         self.write({"line": f"{job}: {line}"})
 
     def advance(self, job: str, rows: int, seconds: float) -> None:
-        """Say what a micro-batch was."""
+        """Report a micro-batch."""
         self.say(job, f"batch of {rows:,} rows in {seconds:.1f} s")
 
-    def write(self, told: dict[str, Any]) -> None:
+    def write(self, content: dict[str, Any]) -> None:
         """Add a line."""
-        self._file.write(f"{json.dumps(told)}\n")
+        self._file.write(f"{json.dumps(content)}\n")
         self._file.flush()
 
 
-def place(home: Path, order: Order) -> Errand:
-    """Write an order for the engine to find."""
+def submit(home: Path, command: EngineCommand) -> CommandRequest:
+    """Write a request for the engine to find."""
     created = psutil.Process().create_time()
-    errand = Errand(folder(home) / f"{os.getpid()}-{created:.3f}.json")
-    write_state(errand.file, {"command": order.command, "names": list(order.names), **who()})
-    return errand
+    request = CommandRequest(queue_folder(home) / f"{os.getpid()}-{created:.3f}.json")
+    content = {"command": command.command, "names": list(command.names), **process_identity()}
+    write_state(request.file, content)
+    return request
 
 
-def waiting(home: Path) -> Iterator[Errand]:
-    """Orders that nobody has taken; what an engine and those who ordered left behind is removed."""
-    for file in sorted(folder(home).glob("*.json")):
-        errand = Errand(file)
-        if not errand.is_wanted:
-            errand.withdraw()
-        elif not errand.answer.exists():
-            yield errand
-    for answer in folder(home).glob("*.answer"):
-        if not answer.with_suffix(".json").exists():
-            answer.unlink(missing_ok=True)
+def pending(home: Path) -> Iterator[CommandRequest]:
+    """Requests that no engine has accepted. Files left behind by processes that ended are removed."""
+    for file in sorted(queue_folder(home).glob("*.json")):
+        request = CommandRequest(file)
+        if not request.is_pending:
+            request.cancel()
+        elif not request.reply.exists():
+            yield request
+    for reply in queue_folder(home).glob("*.reply"):
+        if not reply.with_suffix(".json").exists():
+            reply.unlink(missing_ok=True)
 
 
-def folder(home: Path) -> Path:
-    """Where orders lie."""
-    return home / "run" / "errands"
+def queue_folder(home: Path) -> Path:
+    """The folder of requests and replies."""
+    return home / "run" / "requests"
 
 
-def who() -> dict[str, Any]:
-    """This process, so that it is known again."""
+def process_identity() -> dict[str, Any]:
+    """Process id and creation time of this process."""
     return {"pid": os.getpid(), "created": psutil.Process().create_time()}
 
 
-def is_gone(process: dict[str, Any]) -> bool:
-    """Whether a process that said `who` it was has ended."""
-    return not _lives(process)
+def has_exited(process: dict[str, Any]) -> bool:
+    """Whether a process has ended, by its `process_identity`."""
+    return not _is_running(process)
 
 
-def _lives(told: dict[str, Any]) -> bool:
+def _is_running(identity: dict[str, Any]) -> bool:
     with suppress(psutil.Error, KeyError, TypeError):
-        process = psutil.Process(told["pid"])
-        same = abs(process.create_time() - told["created"]) < _CLOCK_TOLERANCE
+        process = psutil.Process(identity["pid"])
+        same = abs(process.create_time() - identity["created"]) < _CLOCK_TOLERANCE
         return same and process.status() != psutil.STATUS_ZOMBIE
     return False

@@ -1,4 +1,4 @@
-"""The engine's side of errands: one after the other, each to its end."""
+"""The server of command requests: executes them one after the other."""
 
 import sys
 from contextlib import suppress
@@ -6,49 +6,51 @@ from pathlib import Path
 
 from lakehouse.errors import MillraceError
 from millrace.local.engine.spark_application import Application
-from millrace.local.engine.task_runner import Worker
-from millrace.local.requests.command_queue import Answer, Errand, waiting
+from millrace.local.engine.task_runner import TaskRunner
+from millrace.local.requests.command_queue import CommandReply, CommandRequest, pending
 
-_LOOK_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 
 
-def serve(worker: Worker) -> None:
-    """Carry out what is ordered, until asked to stop.
+def serve(tasks: TaskRunner) -> None:
+    """Execute command requests, until asked to stop.
 
     Args:
-        worker: runs jobs in the application that writes this home's tables.
+        tasks: runs jobs in the application that writes this home's tables.
     """
-    worker.application.share_fairly("errands")
-    while not worker.stop.wait(_LOOK_SECONDS):
-        with suppress(OSError):  # a full disk, say: whoever ordered can't be told, others may be, later
-            for errand in list(waiting(worker.settings.home)):
-                _carry_out(errand, worker)
+    tasks.application.use_scheduler_pool("commands")
+    while not tasks.stop.wait(_POLL_SECONDS):
+        with suppress(OSError):  # a full disk, say: no reply can be written now
+            for request in list(pending(tasks.settings.home)):
+                _execute(request, tasks)
 
 
-def _carry_out(errand: Errand, worker: Worker) -> None:
-    with errand.answer.open("w", encoding="utf-8") as file:
-        answer = Answer(errand, file)
+def _execute(request: CommandRequest, tasks: TaskRunner) -> None:
+    with request.reply.open("w", encoding="utf-8") as file:
+        reply = CommandReply(request, file)
         try:
-            for job in errand.order().jobs():
-                worker.run(job, "order", answer, once=True)
-            if worker.stop.is_set():
-                raise MillraceError("the workspace was stopped meanwhile", "Order it again when it runs")
-            answer.write({"done": True})
+            for job in request.command().jobs():
+                tasks.run(job, "command", reply, once=True)
+            if tasks.stop.is_set():
+                raise MillraceError(
+                    "the workspace was stopped before it was done", "Run the command again when it runs"
+                )
+            reply.write({"done": True})
         except MillraceError as error:
-            answer.write({"problem": error.problem, "next_step": error.next_step})
-        except Exception as error:  # noqa: BLE001 - who ordered it is told; the engine goes on
+            reply.write({"problem": error.problem, "next_step": error.next_step})
+        except Exception as error:  # noqa: BLE001 - the reply has it; the engine goes on
             problem, next_step = _failure(
-                error, worker.application, worker.settings.home / "logs" / "engine.log"
+                error, tasks.application, tasks.settings.home / "logs" / "engine.log"
             )
-            answer.write({"problem": problem, "next_step": next_step})
+            reply.write({"problem": problem, "next_step": next_step})
 
 
 def _failure(error: Exception, application: Application, log: Path) -> tuple[str, str]:
     if application.has_ended():
         return (
-            "Spark's Java process ended meanwhile",
-            "Order it again when `millrace status` shows it running",
+            "Spark's Java process ended",
+            "Run the command again when `millrace status` shows it running",
         )
-    sys.stderr.write(f"an errand failed: {error}\n")
+    sys.stderr.write(f"a command failed: {error}\n")
     what = " ".join(str(error).split())[:200] or type(error).__name__
-    return f"it failed in the engine: {what}", f"See {log}; then order it again"
+    return f"it failed in the engine: {what}", f"See {log}; then run the command again"

@@ -1,4 +1,4 @@
-"""What commands have run in the one Spark application of a home."""
+"""Commands that run in the one Spark application of a home, because they write its tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ RELEASE, REPLAY, RECONSIDER, RECOVER = "release", "replay", "reconsider", "recov
 
 
 @dataclass(frozen=True)
-class Order:
-    """A command that writes, and what it is about.
+class EngineCommand:
+    """A command that writes tables.
 
     Args:
         command: `rebuild`, of tables; `run`, of jobs, each until it has caught up; `release` or `replay`,
             of what is held; `reconsider`, of what was refused; `recover`, of a topic.
-        names: tables, jobs, or who gives the order and why; a topic, its option and who gives the order.
+        names: tables; jobs; name and reason of who runs it; or a topic, its option and that name.
     """
 
     command: str
     names: Sequence[str]
 
     def jobs(self) -> list[BundleJob]:
-        """What carries it out.
+        """The jobs that execute it.
 
         Raises:
             MillraceError: for a name that is not known.

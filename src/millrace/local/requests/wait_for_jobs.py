@@ -11,45 +11,45 @@ from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.local.bundle.jobs import bundle_jobs
 from millrace.local.process.state_files import read_state
-from millrace.local.requests.command_client import engine_runs, hand_over
-from millrace.local.requests.engine_commands import RUN, Order
+from millrace.local.requests.command_client import engine_runs, execute_in_engine
+from millrace.local.requests.engine_commands import RUN, EngineCommand
 from millrace.tables import table_reader
 from millrace.tables.gate_status import held_error, is_held
 
-_LOOK_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 _FAILURES = 3
-"""A running job that has failed so often meanwhile is not waited for."""
+"""After so many failures a job is no longer waited for."""
 
-Tell = Callable[[str], None]
+Log = Callable[[str], None]
 
 
-def run_beside(settings: Settings, names: Sequence[str], tell: Tell) -> None:
-    """See to it that jobs have caught up with what is there now.
+def wait_until_caught_up(settings: Settings, names: Sequence[str], log: Log) -> None:
+    """Wait until jobs have caught up with what is there now; run those that the engine doesn't run.
 
     Args:
         settings: the settings in force.
         names: jobs of the bundle.
-        tell: is given each line that there is to tell.
+        log: is given each progress line.
 
     Raises:
         MillraceError: if a job keeps failing, or the engine ends.
     """
     for name in names:
         if name not in _jobs(settings):
-            hand_over(settings, Order(RUN, [name]), tell)
+            execute_in_engine(settings, EngineCommand(RUN, [name]), log)
         elif name == "ingest":
-            _wait(settings, name, _records_ahead(settings), tell)
+            _wait(settings, name, _records_ahead(settings), log)
         else:
-            _wait(settings, name, _rows_behind(settings, name), tell)
-        tell(f"{name}: caught up")
+            _wait(settings, name, _rows_behind(settings, name), log)
+        log(f"{name}: caught up")
 
 
-def _wait(settings: Settings, name: str, left: Iterator[int], tell: Tell) -> None:
-    failures, told = _restarts(settings, name) + _FAILURES, 0
+def _wait(settings: Settings, name: str, left: Iterator[int], log: Log) -> None:
+    failures, logged = _restarts(settings, name) + _FAILURES, 0
     for rows in left:
-        if rows != told:
-            tell(f"{name}: {rows:,} rows to go")
-        told = rows
+        if rows != logged:
+            log(f"{name}: {rows:,} rows to go")
+        logged = rows
         if name == "publish" and is_held(settings):
             raise held_error(settings)
         if not engine_runs(settings):
@@ -59,7 +59,7 @@ def _wait(settings: Settings, name: str, left: Iterator[int], tell: Tell) -> Non
         if _restarts(settings, name) >= failures:
             why = _jobs(settings)[name].get("last_error")
             raise MillraceError(f"{name} keeps failing: {why}", "See logs/engine.log in the home")
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)
 
 
 def _records_ahead(settings: Settings) -> Iterator[int]:

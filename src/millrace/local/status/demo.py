@@ -4,7 +4,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from millrace.local.status.poll import INGESTED, Watcher
+from millrace.local.status.poll import INGESTED, StatusPoller
 from millrace.local.status.render import last_errors, readable
 
 _SHOWN = {
@@ -18,7 +18,7 @@ _SHOWN = {
 }
 
 
-def draw(watcher: Watcher) -> RenderableType:
+def draw(watcher: StatusPoller) -> RenderableType:
     """The view; needs a snapshot to have been taken."""
     snapshot = watcher.latest
     if snapshot is None:

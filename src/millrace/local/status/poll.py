@@ -22,7 +22,7 @@ _RATE_OVER = 15
 INGESTED = "bronze.kafka_records"
 
 
-class Watcher:
+class StatusPoller:
     """Takes snapshots in a thread of its own: reading may be slow, or hang."""
 
     def __init__(self, settings: Settings, lag: bool) -> None:
@@ -53,7 +53,7 @@ class Watcher:
 def watch(
     settings: Settings,
     goes_on: Callable[[], bool],
-    draw: Callable[[Watcher], RenderableType] | None = None,
+    draw: Callable[[StatusPoller], RenderableType] | None = None,
     lag: bool = True,
 ) -> None:
     """Show a live view for as long as `goes_on` says.
@@ -64,7 +64,7 @@ def watch(
         draw: makes the view; all there is by default. Nothing is shown where there is no terminal.
         lag: whether the view needs to know how far bronze is behind.
     """
-    watcher, console, shown = Watcher(settings, lag), Console(), None
+    watcher, console, shown = StatusPoller(settings, lag), Console(), None
     with Live(console=console, auto_refresh=False) as live:
         while goes_on():
             if console.is_terminal and watcher.latest is not shown:
@@ -73,7 +73,7 @@ def watch(
             time.sleep(_TICK_SECONDS)
 
 
-def _everything(watcher: Watcher) -> RenderableType:
+def _everything(watcher: StatusPoller) -> RenderableType:
     if watcher.latest is None:
         return Text("…")
     arriving = Text(f"{watcher.rate:,.0f} records/s arriving; Ctrl-C ends this view", style="dim")

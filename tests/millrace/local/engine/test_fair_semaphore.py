@@ -4,11 +4,11 @@ import threading
 from collections.abc import Callable
 
 from kit.polling import eventually
-from millrace.local.engine.fair_semaphore import Turns
+from millrace.local.engine.fair_semaphore import FairSemaphore
 
 
 def test_no_more_than_so_many_at_once():
-    turns, inside, most, lock = Turns(2), [], [], threading.Lock()
+    turns, inside, most, lock = FairSemaphore(2), [], [], threading.Lock()
 
     def work(name: int) -> None:
         for _ in range(200):
@@ -25,7 +25,7 @@ def test_no_more_than_so_many_at_once():
 
 
 def test_who_gives_a_turn_back_goes_behind_those_who_wait():
-    turns, order, entered, go_on = Turns(1), [], threading.Event(), threading.Event()
+    turns, order, entered, go_on = FairSemaphore(1), [], threading.Event(), threading.Event()
 
     def greedy() -> None:
         with turns:
@@ -52,7 +52,7 @@ def test_who_gives_a_turn_back_goes_behind_those_who_wait():
 
 
 def test_an_error_gives_the_turn_back():
-    turns = Turns(1)
+    turns = FairSemaphore(1)
     try:
         with turns:
             raise ValueError

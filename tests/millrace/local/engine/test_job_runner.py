@@ -16,8 +16,8 @@ from lakehouse.settings import load_settings
 from millrace.local.bundle.jobs import BundleJob, Schedule, Task, read_job
 from millrace.local.bundle.unsupported import unsupported
 from millrace.local.engine import run_history
-from millrace.local.engine.job_runner import JobKeeper
-from millrace.local.engine.task_runner import Worker
+from millrace.local.engine.job_runner import JobRunner
+from millrace.local.engine.task_runner import TaskRunner
 
 EACH_SECOND = Schedule("* * * * * ?", "Europe/Berlin")
 Body = Callable[[Run], None]
@@ -49,22 +49,24 @@ def until_stopped(run: Run) -> None:
 
 
 @pytest.fixture
-def worker(home: Path) -> Iterator[Worker]:
+def worker(home: Path) -> Iterator[TaskRunner]:
     spark = SimpleNamespace(newSession=lambda: SimpleNamespace(conf=SimpleNamespace(set=lambda *_: None)))
-    application: Any = SimpleNamespace(spark=spark, share_fairly=lambda _: None, has_ended=lambda: False)
+    application: Any = SimpleNamespace(
+        spark=spark, use_scheduler_pool=lambda _: None, has_ended=lambda: False
+    )
     stop = threading.Event()
-    yield Worker(application, load_settings(home=home, trigger_interval="PT0.01S"), stop)
+    yield TaskRunner(application, load_settings(home=home, trigger_interval="PT0.01S"), stop)
     stop.set()
 
 
-def begin(worker: Worker, *jobs: BundleJob, scheduled: tuple[BundleJob, ...] = ()) -> JobKeeper:
-    keeper = JobKeeper(jobs, scheduled)
+def begin(worker: TaskRunner, *jobs: BundleJob, scheduled: tuple[BundleJob, ...] = ()) -> JobRunner:
+    keeper = JobRunner(jobs, scheduled)
     _, schedules = keeper.begin(worker)
-    keeper.look_ahead(schedules)
+    keeper.update_next_runs(schedules)
     return keeper
 
 
-def test_a_job_begins_when_its_expression_says_so(worker: Worker) -> None:
+def test_a_job_begins_when_its_expression_says_so(worker: TaskRunner) -> None:
     body = Counting()
     keeper = begin(worker, scheduled=(job("tidy", body, schedule=EACH_SECOND),))
     assert keeper.states["tidy"].next_run is not None
@@ -74,7 +76,7 @@ def test_a_job_begins_when_its_expression_says_so(worker: Worker) -> None:
     assert (told["state"], told["cause"], told["error"]) == ("succeeded", "schedule", None)
 
 
-def test_what_is_paused_does_not_begin(worker: Worker) -> None:
+def test_what_is_paused_does_not_begin(worker: TaskRunner) -> None:
     resting, paused, other = Counting(), Counting(), Counting()
     keeper = begin(
         worker,
@@ -90,7 +92,7 @@ def test_what_is_paused_does_not_begin(worker: Worker) -> None:
     assert keeper.states["paused"].next_run is None
 
 
-def test_a_failed_job_begins_again_and_that_is_told(worker: Worker) -> None:
+def test_a_failed_job_begins_again_and_that_is_told(worker: TaskRunner) -> None:
     body = Counting(fail, until_stopped)
     keeper = begin(worker, job("stream", body, goes_on=True))
     state = keeper.states["stream"]
@@ -103,7 +105,7 @@ def test_a_failed_job_begins_again_and_that_is_told(worker: Worker) -> None:
     assert "failed: no" in log
 
 
-def test_a_job_on_time_that_fails_is_tried_again_before_its_next_time(worker: Worker) -> None:
+def test_a_job_on_time_that_fails_is_tried_again_before_its_next_time(worker: TaskRunner) -> None:
     body = Counting(fail)
     yearly = Schedule("0 0 0 1 1 ?", "UTC")
     broken_off = run_history.RunLog(worker.settings.home, "model", "schedule", _Quiet())
@@ -116,12 +118,12 @@ def test_a_job_on_time_that_fails_is_tried_again_before_its_next_time(worker: Wo
     broken_off.end("stopped")
 
 
-class _Quiet(JobKeeper):
+class _Quiet(JobRunner):
     def __init__(self) -> None:
         super().__init__([])
 
 
-def test_tasks_run_in_their_order_with_their_parameters(worker: Worker) -> None:
+def test_tasks_run_in_their_order_with_their_parameters(worker: TaskRunner) -> None:
     seen: list[tuple[str, bool, str]] = []
 
     def note(run: Run) -> None:
@@ -133,10 +135,10 @@ def test_tasks_run_in_their_order_with_their_parameters(worker: Worker) -> None:
     given = BundleJob(
         "both", (task("one", "--reporting_currency=USD"), task("two", "--trigger=available-now"))
     )
-    worker.run(given, "order", _Quiet())
+    worker.run(given, "command", _Quiet())
     assert seen == [("one", False, "USD"), ("two", True, "EUR")]
     with pytest.raises(MillraceError, match="does not take the parameters of task odd"):
-        worker.run(BundleJob("odd", (task("odd", "--currency=USD"),)), "order", _Quiet())
+        worker.run(BundleJob("odd", (task("odd", "--currency=USD"),)), "command", _Quiet())
     assert run_history.recorded(worker.settings.home, "odd")[0]["state"] == "failed"
 
 
@@ -182,6 +184,6 @@ def test_what_is_not_done_here_is_named() -> None:
 
 
 def test_only_the_last_records_of_a_job_are_kept(home: Path) -> None:
-    for _ in range(run_history.KEPT + 5):
-        run_history.RunLog(home, "busy", "order", _Quiet()).end("succeeded")
-    assert len(run_history.recorded(home, "busy")) == run_history.KEPT + 1  # the one at hand comes on top
+    for _ in range(run_history.MAX_RUNS + 5):
+        run_history.RunLog(home, "busy", "command", _Quiet()).end("succeeded")
+    assert len(run_history.recorded(home, "busy")) == run_history.MAX_RUNS + 1  # the one at hand comes on top

@@ -9,18 +9,21 @@ import pytest
 from kit.polling import eventually
 from lakehouse.errors import MillraceError
 from millrace.local.process import graceful_shutdown as ending_module
-from millrace.local.process.graceful_shutdown import Ending
+from millrace.local.process.graceful_shutdown import GracefulShutdown
 
 
 def test_before_there_is_anything_to_cut_off_the_start_ends() -> None:
-    with Ending().on_signals(), pytest.raises(MillraceError, match="stopped before Spark was ready"):
+    with (
+        GracefulShutdown().on_signals(),
+        pytest.raises(MillraceError, match="stopped before Spark was ready"),
+    ):
         os.kill(os.getpid(), signal.SIGTERM)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_first_signal_asks_and_the_second_cuts_off(number: signal.Signals) -> None:
     cuts: list[float] = []
-    with Ending().on_signals() as ending:
+    with GracefulShutdown().on_signals() as ending:
         ending.cut_off_by(lambda: cuts.append(1))
         os.kill(os.getpid(), number)
         assert ending.asked.is_set()
@@ -32,7 +35,7 @@ def test_the_first_signal_asks_and_the_second_cuts_off(number: signal.Signals) -
 def test_the_grace_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ending_module, "GRACE_SECONDS", 0.1)
     cut = threading.Event()
-    with Ending().on_signals() as ending:
+    with GracefulShutdown().on_signals() as ending:
         ending.cut_off_by(cut.set)
         os.kill(os.getpid(), signal.SIGTERM)
         eventually(cut.is_set, 10)
@@ -40,6 +43,6 @@ def test_the_grace_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_signals_mean_what_they_meant_before() -> None:
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    with Ending().on_signals():
+    with GracefulShutdown().on_signals():
         pass
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before

@@ -1,4 +1,4 @@
-"""Orders handed to an engine: carried out once, told about, and not waited for when nobody will."""
+"""Command requests to an engine: executed once, reported, and not waited for if no engine runs."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -15,38 +15,42 @@ from lakehouse.errors import MillraceError
 from lakehouse.job import Run
 from lakehouse.settings import load_settings
 from millrace.local.bundle.jobs import BundleJob
-from millrace.local.engine.task_runner import Worker
+from millrace.local.engine.task_runner import TaskRunner
 from millrace.local.process import home_lock, process_registry
 from millrace.local.process.state_files import write_state
-from millrace.local.requests.command_client import engine_runs, hand_over
-from millrace.local.requests.command_queue import folder, place, waiting, who
+from millrace.local.requests.command_client import engine_runs, execute_in_engine
+from millrace.local.requests.command_queue import pending, process_identity, queue_folder, submit
 from millrace.local.requests.command_server import serve
-from millrace.local.requests.engine_commands import REBUILD, Order
+from millrace.local.requests.engine_commands import REBUILD, EngineCommand
 
-ORDER = Order(REBUILD, ["silver.events"])
+COMMAND = EngineCommand(REBUILD, ["silver.events"])
 DEAD = {"pid": 2**22 + 1, "created": 1.0}  # beyond what the kernel gives
 
 
 class Engine:
-    """The engine's side on a thread, without Spark: an order is carried out by `body`."""
+    """The engine's side on a thread, without Spark: a command is executed by `body`."""
 
     def __init__(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.settings = load_settings(home=home)
         self.body: Callable[[Any], None] = lambda run: None
         self.stop = threading.Event()
         spark = SimpleNamespace(newSession=lambda: SimpleNamespace(conf=SimpleNamespace(set=lambda *_: None)))
-        application: Any = SimpleNamespace(spark=spark, share_fairly=lambda _: None, has_ended=lambda: False)
-        monkeypatch.setattr(Order, "jobs", lambda order: [BundleJob.of(Job(order.command, self.do))])
-        self.tell("running")
-        worker = Worker(application, self.settings, self.stop)
-        self.thread = threading.Thread(target=serve, args=(worker,), daemon=True)
+        application: Any = SimpleNamespace(
+            spark=spark, use_scheduler_pool=lambda _: None, has_ended=lambda: False
+        )
+        monkeypatch.setattr(
+            EngineCommand, "jobs", lambda command: [BundleJob.of(Job(command.command, self.do))]
+        )
+        self.report("running")
+        tasks = TaskRunner(application, self.settings, self.stop)
+        self.thread = threading.Thread(target=serve, args=(tasks,), daemon=True)
         self.thread.start()
 
     def do(self, run: Run) -> None:
         self.body(run)
 
-    def tell(self, state: str) -> None:
-        write_state(self.settings.home / "run" / "engine.json", {**who(), "state": state})
+    def report(self, state: str) -> None:
+        write_state(self.settings.home / "run" / "engine.json", {**process_identity(), "state": state})
 
 
 @pytest.fixture
@@ -58,24 +62,24 @@ def engine(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
 
 
 def left(engine: Engine) -> list[Path]:
-    return list(folder(engine.settings.home).iterdir())
+    return list(queue_folder(engine.settings.home).iterdir())
 
 
-def test_an_order_is_carried_out_and_told_about(engine: Engine) -> None:
-    told: list[str] = []
+def test_command_is_executed_and_its_progress_reported(engine: Engine) -> None:
+    lines: list[str] = []
 
     def body(run: Run) -> None:
         run.say("first")
         run.advance(1200, 0.5)
 
     engine.body = body
-    hand_over(engine.settings, ORDER, told.append)
-    hand_over(engine.settings, ORDER, told.append)
-    assert told == ["rebuild: first", "rebuild: batch of 1,200 rows in 0.5 s"] * 2
+    execute_in_engine(engine.settings, COMMAND, lines.append)
+    execute_in_engine(engine.settings, COMMAND, lines.append)
+    assert lines == ["rebuild: first", "rebuild: batch of 1,200 rows in 0.5 s"] * 2
     assert left(engine) == []
 
 
-def test_what_goes_wrong_is_told_in_one_line_and_the_engine_goes_on(engine: Engine) -> None:
+def test_failure_is_reported_in_one_line_and_the_engine_goes_on(engine: Engine) -> None:
     def refuse(run: Run) -> None:
         raise MillraceError("no such table", "Try another")
 
@@ -84,62 +88,62 @@ def test_what_goes_wrong_is_told_in_one_line_and_the_engine_goes_on(engine: Engi
 
     engine.body = refuse
     with pytest.raises(MillraceError, match=r"^no such table. Try another.$"):
-        hand_over(engine.settings, ORDER, lambda _: None)
+        execute_in_engine(engine.settings, COMMAND, lambda _: None)
     engine.body = fail
     with pytest.raises(MillraceError, match=r"it failed in the engine: a b\. See .*engine\.log"):
-        hand_over(engine.settings, ORDER, lambda _: None)
+        execute_in_engine(engine.settings, COMMAND, lambda _: None)
     engine.body = lambda run: None
-    hand_over(engine.settings, ORDER, lambda _: None)
+    execute_in_engine(engine.settings, COMMAND, lambda _: None)
 
 
-def test_an_order_that_is_withdrawn_ends_at_the_next_word(engine: Engine) -> None:
-    begun, withdrawn, ended = threading.Event(), threading.Event(), threading.Event()
+def test_cancelled_command_ends_at_the_next_log_line(engine: Engine) -> None:
+    started, cancelled, ended = threading.Event(), threading.Event(), threading.Event()
 
     def body(run: Run) -> None:
-        begun.set()
-        assert withdrawn.wait(10)
+        started.set()
+        assert cancelled.wait(10)
         try:
             run.say("next")
         finally:
             ended.set()
 
     engine.body = body
-    errand = place(engine.settings.home, ORDER)
-    assert begun.wait(10)
-    errand.withdraw()
-    withdrawn.set()
+    request = submit(engine.settings.home, COMMAND)
+    assert started.wait(10)
+    request.cancel()
+    cancelled.set()
     assert ended.wait(10)
     engine.body = lambda run: None
-    hand_over(engine.settings, ORDER, lambda _: None)
+    execute_in_engine(engine.settings, COMMAND, lambda _: None)
     assert left(engine) == []
 
 
-def test_an_engine_that_dies_over_an_order_is_noticed(home: Path) -> None:
+def test_engine_that_dies_over_a_command_is_noticed(home: Path) -> None:
     settings = load_settings(home=home)
-    write_state(home / "run" / "engine.json", {**who(), "state": "running"})
+    write_state(home / "run" / "engine.json", {**process_identity(), "state": "running"})
 
     def die() -> None:
-        errand = eventually(lambda: next(waiting(home), None), what="the order")
-        errand.answer.write_text(f'{{"pid": {DEAD["pid"]}, "created": 1.0}}\n{{"line": "half w')
+        request = eventually(lambda: next(pending(home), None), what="the request")
+        request.reply.write_text(f'{{"pid": {DEAD["pid"]}, "created": 1.0}}\n{{"line": "half w')
 
     dying = threading.Thread(target=die)
     dying.start()
     with pytest.raises(MillraceError, match="the engine ended before it was done"):
-        hand_over(settings, ORDER, lambda _: None)
+        execute_in_engine(settings, COMMAND, lambda _: None)
     dying.join(10)
-    assert list(folder(home).iterdir()) == []
+    assert list(queue_folder(home).iterdir()) == []
 
 
-def test_nobody_waits_for_an_engine_that_is_not_there(home: Path) -> None:
+def test_no_command_waits_without_an_engine(home: Path) -> None:
     settings = load_settings(home=home)
     assert not engine_runs(settings)
     write_state(home / "run" / "engine.json", {**DEAD, "state": "running"})
     assert not engine_runs(settings)
     with pytest.raises(MillraceError, match="the engine ended"):
-        hand_over(settings, ORDER, lambda _: None)
+        execute_in_engine(settings, COMMAND, lambda _: None)
 
 
-def test_a_workspace_that_is_starting_takes_orders(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_starting_workspace_accepts_commands(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = load_settings(home=home)
     monkeypatch.setenv("MILLRACE_HOME", str(home))
     monkeypatch.setenv("MILLRACE_PROCESS", home_lock.SUPERVISOR)
@@ -150,11 +154,11 @@ def test_a_workspace_that_is_starting_takes_orders(home: Path, monkeypatch: pyte
     assert engine_runs(settings)
 
 
-def test_what_the_dead_have_left_is_removed_and_not_carried_out(home: Path) -> None:
-    ours = place(home, ORDER)
-    write_state(folder(home) / "1-1.json", {"command": "rebuild", "names": ["silver.events"], **DEAD})
-    (folder(home) / "2-2.answer").write_text("{}\n")
-    assert list(waiting(home)) == [ours]
-    ours.answer.write_text("{}\n")  # taken
-    assert list(waiting(home)) == []
-    assert sorted(folder(home).iterdir()) == sorted([ours.file, ours.answer])
+def test_requests_of_dead_processes_are_removed_and_not_executed(home: Path) -> None:
+    ours = submit(home, COMMAND)
+    write_state(queue_folder(home) / "1-1.json", {"command": "rebuild", "names": ["silver.events"], **DEAD})
+    (queue_folder(home) / "2-2.reply").write_text("{}\n")
+    assert list(pending(home)) == [ours]
+    ours.reply.write_text("{}\n")  # accepted
+    assert list(pending(home)) == []
+    assert sorted(queue_folder(home).iterdir()) == sorted([ours.file, ours.reply])

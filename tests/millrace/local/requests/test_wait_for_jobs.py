@@ -55,7 +55,7 @@ def test_a_running_job_is_waited_for_until_it_has_what_was_there(
         lambda: work(home, "ingest", 3, 500),  # came too late to be waited for
         lambda: work(home, "refine", 2, 20),
     )
-    wait_for_jobs.run_beside(settings, ["refine"], told.append)
+    wait_for_jobs.wait_until_caught_up(settings, ["refine"], told.append)
     assert told == ["refine: 30 rows to go", "refine: 20 rows to go", "refine: caught up"]
     assert left == []
 
@@ -73,7 +73,7 @@ def test_ingest_is_waited_for_until_it_has_read_what_was_in_kafka(
             (checkpoint / kind / str(batch)).write_text("v1\n{}\n" + json.dumps({"events": {"0": offset}}))
 
     meanwhile(monkeypatch, lambda: read(0, 3), lambda: read(1, 9))
-    wait_for_jobs.run_beside(settings, ["ingest"], told.append)
+    wait_for_jobs.wait_until_caught_up(settings, ["ingest"], told.append)
     assert told == ["ingest: 7 rows to go", "ingest: 4 rows to go", "ingest: caught up"]
 
 
@@ -86,13 +86,15 @@ def test_a_job_that_keeps_failing_is_not_waited_for(
 
     meanwhile(monkeypatch, fail)
     with pytest.raises(MillraceError, match="refine keeps failing: no luck"):
-        wait_for_jobs.run_beside(settings, ["refine"], lambda _: None)
+        wait_for_jobs.wait_until_caught_up(settings, ["refine"], lambda _: None)
 
 
-def test_a_job_that_the_engine_does_not_run_is_handed_over(
+def test_a_job_that_the_engine_does_not_run_is_executed_as_a_command(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ordered = []
-    monkeypatch.setattr(wait_for_jobs, "hand_over", lambda _settings, order, _tell: ordered.append(order))
-    wait_for_jobs.run_beside(settings, ["publish"], lambda _: None)
-    assert [(order.command, order.names) for order in ordered] == [("run", ["publish"])]
+    executed = []
+    monkeypatch.setattr(
+        wait_for_jobs, "execute_in_engine", lambda _settings, command, _log: executed.append(command)
+    )
+    wait_for_jobs.wait_until_caught_up(settings, ["publish"], lambda _: None)
+    assert [(command.command, command.names) for command in executed] == [("run", ["publish"])]
