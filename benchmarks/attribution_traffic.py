@@ -13,7 +13,7 @@ from folds.rule_numbers import RuleNumbers
 from folds.visitors.rules import VisitorRules
 from lakehouse.contracts.silver import EVENTS, SESSIONS
 from lakehouse.instants import EPOCH
-from silver.visitor_fold import fold_rows
+from silver.visits.visitor_fold import fold_rows
 
 END = datetime(2026, 11, 1, tzinfo=timezone.utc)
 MONTH = timedelta(days=30)

@@ -16,8 +16,8 @@ from lakehouse.contracts.silver import EVENTS
 from lakehouse.frames import settle
 from lakehouse.rows import on_driver
 from lakehouse.tables import Lakehouse
-from silver.copies import ENTRY, PLACE, find_copies
-from silver.seen import Seen
+from silver.dedup.deduplicate import ENTRY, PLACE, find_duplicates
+from silver.dedup.uid_index import UidIndex
 
 Copies = dict[int, int]  # offset of each copy, and of the record that stays
 
@@ -34,7 +34,7 @@ class Indexed:
         before = lake.read(EVENTS.name).where(F.col("ingested_at") < F.lit(stamp_of(stamps - 1)))
         rows = before.groupBy(F.unix_micros("ingested_at").alias("stamp")).count().collect()
         by_stamp = sorted((row.stamp, row["count"]) for row in rows)
-        self._seen = Seen(lambda wanted: lake.find(EVENTS.name, wanted), by_stamp)
+        self._seen = UidIndex(lambda wanted: lake.find(EVENTS.name, wanted), by_stamp)
 
     def prepare(self) -> None:
         """Forget the micro-batch before, which is taken back."""
@@ -43,8 +43,8 @@ class Indexed:
     def __call__(self, candidates: DataFrame, batch: Planned) -> Copies:
         """Find the copies and append the rest."""
         after = stamp_of(self._stamps - 1)
-        narrowed = self._next.narrow(on_driver(candidates.select(*ENTRY)), after)
-        copies = to_frame(self._lake.spark, find_copies(*narrowed))
+        narrowed = self._next.lookup(on_driver(candidates.select(*ENTRY)), after)
+        copies = to_frame(self._lake.spark, find_duplicates(*narrowed))
         return _append_rest(self._lake, candidates, settle(copies), batch.stamp)
 
 
@@ -70,7 +70,7 @@ class Scanned:
             rows.join(F.broadcast(few), "event_hash", "left_semi") for rows in (records, known.where(near))
         )
         near_ones, earlier = (on_driver(rows.select(*ENTRY)) for rows in narrowed)
-        copies = to_frame(self._lake.spark, find_copies(near_ones, earlier))
+        copies = to_frame(self._lake.spark, find_duplicates(near_ones, earlier))
         return _append_rest(self._lake, candidates, settle(copies), batch.stamp)
 
 

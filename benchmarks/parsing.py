@@ -20,7 +20,7 @@ from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.frames import settle
 from lakehouse.tables import Lakehouse
 from millrace.sample_shop.traffic_stream import DEFAULT_SEED, generate
-from silver.record_parser import RecordParser
+from silver.parsing.record_parser import RecordParser
 
 FEW, MANY = 5_000, 300_000
 _WARM_UP, _MEASURED = 2, 3

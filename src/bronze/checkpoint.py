@@ -71,10 +71,10 @@ class Checkpoint:
             commit: what ingest wrote of its last commit to bronze; empty if it made none.
             recoveries: how many losses of records have been accepted.
         """
-        fits = self.goes_with(commit.get("app"), commit.get("version"))
+        fits = self.matches(commit.get("app"), commit.get("version"))
         return fits and self.recoveries == recoveries
 
-    def goes_with(self, app: object, version: object) -> bool:
+    def matches(self, app: object, version: object) -> bool:
         """Whether going on from it neither repeats nor skips what the table already holds.
 
         Args:
@@ -85,7 +85,7 @@ class Checkpoint:
             return True
         return self.query_id == app and self.last_planned_batch >= int(str(version))
 
-    def set_aside(self) -> Path | None:
+    def quarantine(self) -> Path | None:
         """Move the folder out of the way, keeping it for a look; where it went, if there was one."""
         if not self.folder.exists():
             return None

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 
-class Pulse:
+class HeartbeatTimer:
     """Says when to write the next heartbeat.
 
     Args:

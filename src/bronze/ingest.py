@@ -8,8 +8,8 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import DataStreamWriter
 
-from bronze.records import stamp_records
-from bronze.topic_watch import TopicWatch
+from bronze.records import with_ingest_time
+from bronze.topics.topic_watch import TopicWatch
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.instants import EPOCH, as_utc
 from lakehouse.job import Run
@@ -67,7 +67,7 @@ class Ingest:
         started_at = now()
         stamp = max(started_at, self.position + _TICK)
         written = Observation()
-        stamped = stamp_records(records, stamp, self._watch.shifts())
+        stamped = with_ingest_time(records, stamp, self._watch.shifts())
         stamped = stamped.observe(written, F.count(F.lit(1)).alias("rows"))
         self._run.lake.append_once(KAFKA_RECORDS.name, stamped, self._query_id(), batch_id)
         self._committed = batch_id

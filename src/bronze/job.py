@@ -10,12 +10,12 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming import StreamingQuery
 
 from bronze.checkpoint import Checkpoint
-from bronze.heartbeats import Pulse
+from bronze.heartbeats import HeartbeatTimer
 from bronze.ingest import Ingest, ingest_records
 from bronze.kafka import Spans, TopicIds, offset_spans, read_records, send_heartbeat
-from bronze.offsets import starting_offsets
-from bronze.topic_check import require_readable
-from bronze.topic_watch import TopicWatch
+from bronze.starting_offsets import starting_offsets
+from bronze.topics.topic_check import require_readable
+from bronze.topics.topic_watch import TopicWatch
 from lakehouse.job import Run
 from lakehouse.ledger import now
 from lakehouse.tuning import MANY
@@ -52,7 +52,7 @@ def _start(run: Run, spans: Spans, watch: TopicWatch) -> tuple[StreamingQuery, I
     if run.once:  # else there is no end to report the way to
         run.expect(_waiting(spans, upcoming))
     if not kept:
-        checkpoint.set_aside()
+        checkpoint.quarantine()
     checkpoint.note_recoveries(watch.recoveries)
     committed = int(str(commit["version"])) if kept and commit else -1
     sink = Ingest(run, lambda: str(checkpoint.query_id), committed, watch)
@@ -68,7 +68,7 @@ def _start(run: Run, spans: Spans, watch: TopicWatch) -> tuple[StreamingQuery, I
 
 def _drive(run: Run, query: StreamingQuery, sink: Ingest) -> None:
     """Wait for the end, or stop between two micro-batches when asked."""
-    pulse = Pulse(None if run.once else run.settings.heartbeat_interval)
+    pulse = HeartbeatTimer(None if run.once else run.settings.heartbeat_interval)
     while not query.awaitTermination(_POLL_SECONDS):  # raises what the query failed of
         status = query.status
         if status["isTriggerActive"]:

@@ -10,8 +10,8 @@ from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
-from bronze.kafka_login import client_options, source_options
-from bronze.topic_history import BrokerTopic, known_id
+from bronze.kafka_auth import client_options, source_options
+from bronze.topics.topic_history import BrokerTopic, known_id
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 

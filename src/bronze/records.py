@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 
 
-def stamp_records(records: DataFrame, ingested_at: datetime, shifts: Mapping[str, int]) -> DataFrame:
+def with_ingest_time(records: DataFrame, ingested_at: datetime, shifts: Mapping[str, int]) -> DataFrame:
     """Give each record of a micro-batch its one stamp.
 
     Args:

@@ -1,9 +1,15 @@
 """Recovering a topic: bronze goes on after a loss in Kafka that somebody accepts, and keeps what was lost."""
 
 from bronze.kafka import TopicIds, broker_topics
-from bronze.topic_check import ACCEPT_LOSS, Trouble, accepted_gaps, next_generation, require_recoverable
-from bronze.topic_history import STARTED, TopicChange, next_offsets
-from bronze.topic_watch import TopicWatch
+from bronze.topics.topic_check import (
+    ACCEPT_LOSS,
+    Trouble,
+    accepted_gaps,
+    next_generation,
+    require_recoverable,
+)
+from bronze.topics.topic_history import STARTED, TopicChange, next_offsets
+from bronze.topics.topic_watch import TopicWatch
 from lakehouse.entry_point import Job
 from lakehouse.job import Run
 

@@ -25,16 +25,24 @@ from lakehouse.rows import Rows, Source, computed, on_driver
 from lakehouse.tables import Lakehouse
 from lakehouse.time_pruner import TimePruner
 from lakehouse.tuning import MANY
-from silver.copies import find_copies
-from silver.judged import Counts, contest, count_records, judge, stamped_after, take_on_time, take_verdict
-from silver.rates import keep_rates
-from silver.record_parser import RecordParser
-from silver.result_fold import EVENT_COLUMNS
-from silver.search_results import results_on_time, write_results
-from silver.seen import Seen
-from silver.verdicts import DUPLICATE, EVENT, HEARTBEAT, RATE, REJECTED
-from silver.visitor_fold import TableChanges, fold_changes, fold_events, taken
-from silver.visitor_history import open_rows
+from silver.dedup.classification import DUPLICATE, EVENT, HEARTBEAT, RATE, REJECTED
+from silver.dedup.classify import (
+    Counts,
+    classify,
+    count_records,
+    dedup_candidates,
+    on_time_events,
+    records_of_class,
+    stamped_after,
+)
+from silver.dedup.deduplicate import find_duplicates
+from silver.dedup.uid_index import UidIndex
+from silver.exchange_rates import upsert_rates
+from silver.parsing.record_parser import RecordParser
+from silver.visits.result_fold import EVENT_COLUMNS
+from silver.visits.shown_results import results_on_time, write_results
+from silver.visits.visitor_fold import TableChanges, events_of, fold_changes, fold_events
+from silver.visits.visitor_history import open_rows
 
 _OUTPUTS = ((EVENTS.name, EVENT), (REJECTED_EVENTS.name, REJECTED), (DUPLICATE_EVENTS.name, DUPLICATE))
 _FOLDED_COLUMNS = (*dict.fromkeys((*Event._fields, *EVENT_COLUMNS)), "ingested_at")
@@ -67,13 +75,13 @@ class Refine:
         stamps = TimePruner([(to_micros(batch.after) + 1, to_micros(batch.upto))])
         records = source.look_up(KAFKA_RECORDS.name, Lookup(_RECORD, stamps, "ingested_at"))
         candidates = self._ask_rules().read(records)
-        judged = judge(candidates, self._find_copies(candidates, batch.after), batch.watermark)
-        counts = count_records(judged, self._run.settings.exchange_rates_topic)
-        if counts.by_verdict[RATE]:
-            rates = self._unwritten(EXCHANGE_RATES.name, take_verdict(judged, RATE))
-            keep_rates(self._run.lake, rates, batch.upto)
+        classified = classify(candidates, self._find_copies(candidates, batch.after), batch.watermark)
+        counts = count_records(classified, self._run.settings.exchange_rates_topic)
+        if counts.by_class[RATE]:
+            rates = self._unwritten(EXCHANGE_RATES.name, records_of_class(classified, RATE))
+            upsert_rates(self._run.lake, rates, batch.upto)
         outcome = self._sum_up(counts, batch)
-        self._write(source, judged, counts, batch, outcome.watermark)
+        self._write(source, classified, counts, batch, outcome.watermark)
         return outcome
 
     def _ask_rules(self) -> RecordParser:
@@ -92,42 +100,44 @@ class Refine:
     def _find_copies(self, candidates: Rows, after: datetime) -> pa.Table:
         if self._run.lake.rewrites(EVENTS.name) != self._rewrites:
             self._remember()
-        return find_copies(*self._seen.narrow(on_driver(contest(candidates)), after))
+        return find_duplicates(*self._seen.lookup(on_driver(dedup_candidates(candidates)), after))
 
     def _remember(self) -> None:
         lake = self._run.lake
         self._rewrites = lake.rewrites(EVENTS.name)
-        self._seen = Seen(partial(lake.find, EVENTS.name), _rows_by_stamp(lake))
+        self._seen = UidIndex(partial(lake.find, EVENTS.name), _rows_by_stamp(lake))
 
     def _sum_up(self, counts: Counts, batch: Batch) -> Outcome:
         """The ledger's row: what came of records of events."""
         return Outcome(
             input_rows=counts.read,
-            output_rows=counts.by_verdict[EVENT],
-            duplicates=counts.by_verdict[DUPLICATE],
+            output_rows=counts.by_class[EVENT],
+            duplicates=counts.by_class[DUPLICATE],
             rejected=counts.refused,
-            heartbeats=counts.by_verdict[HEARTBEAT],
+            heartbeats=counts.by_class[HEARTBEAT],
             late=counts.late,
             watermark=_advance(batch.watermark, counts.latest, self._run.settings.watermark_delay),
         )
 
     def _write(
-        self, source: Source, judged: Rows, counts: Counts, batch: Batch, watermark: datetime | None
+        self, source: Source, classified: Rows, counts: Counts, batch: Batch, watermark: datetime | None
     ) -> None:
-        outputs = [(name, verdict) for name, verdict in _OUTPUTS if counts.by_verdict[verdict]]
-        writes = [partial(self._append, judged, name, verdict, batch) for name, verdict in outputs]
+        outputs = [(name, record_class) for name, record_class in _OUTPUTS if counts.by_class[record_class]]
+        writes = [
+            partial(self._append, classified, name, record_class, batch) for name, record_class in outputs
+        ]
         if watermark is not None:
-            writes.append(partial(self._change_rows, source, judged, batch, watermark))
+            writes.append(partial(self._change_rows, source, classified, batch, watermark))
         side_by_side(writes)
 
-    def _append(self, judged: Rows, name: str, verdict: str, batch: Batch) -> None:
-        rows = self._unwritten(name, take_verdict(judged, verdict))
+    def _append(self, classified: Rows, name: str, record_class: str, batch: Batch) -> None:
+        rows = self._unwritten(name, records_of_class(classified, record_class))
         self._run.lake.append(name, rows, upto=batch.upto)
 
-    def _change_rows(self, source: Source, judged: Rows, batch: Batch, watermark: datetime) -> None:
+    def _change_rows(self, source: Source, classified: Rows, batch: Batch, watermark: datetime) -> None:
         """Let on-time events change rows that visitors have, and the watermark those that are due."""
         since = min(self._filled[table.name] for table in (*FOLDED, SEARCH_RESULTS))
-        on_time = computed(taken(stamped_after(take_on_time(judged), since)), _FOLDED_COLUMNS)
+        on_time = computed(events_of(stamped_after(on_time_events(classified), since)), _FOLDED_COLUMNS)
         rules = VisitorRules.of(load_rule_numbers(self._run.settings.conf))
         both = (self._fold, self._update_results)
         side_by_side([partial(each, source, on_time, batch, rules, watermark) for each in both])

@@ -21,11 +21,11 @@ from lakehouse.merging import Scope
 from lakehouse.rows import Rows, Source, computed, count_rows, on_driver
 from lakehouse.time_pruner import TimePruner
 from lakehouse.tuning import MANY
-from silver.judged import stamped_after
-from silver.search_results import late_results, write_results
-from silver.visitor_fold import TableChanges, fold_changes, fold_events, taken
-from silver.visitor_history import affected_rows
-from silver.visitors import Visitors
+from silver.dedup.classify import stamped_after
+from silver.people.identities_and_bots import VisitorDimensions
+from silver.visits.shown_results import late_results, write_results
+from silver.visits.visitor_fold import TableChanges, events_of, fold_changes, fold_events
+from silver.visits.visitor_history import affected_rows
 
 
 class Repair:
@@ -37,7 +37,7 @@ class Repair:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._visitors = Visitors(run)
+        self._visitors = VisitorDimensions(run)
         tables = (*FOLDED, SEARCH_RESULTS)
         self._filled = {table.name: run.lake.filled_upto(table.name) or EPOCH for table in tables}
 
@@ -46,7 +46,7 @@ class Repair:
         source = Source(self._run.lake, on_driver=batch.rows < MANY)
         stamps = TimePruner([(to_micros(batch.after) + 1, to_micros(batch.upto))])
         wanted = Lookup((*Event._fields, "ingested_at"), stamps, "ingested_at", flag="is_late")
-        late = computed(taken(source.look_up(EVENTS.name, wanted)), wanted.columns)
+        late = computed(events_of(source.look_up(EVENTS.name, wanted)), wanted.columns)
         new = on_driver(stamped_after(late, min(self._filled.values())))
         tasks: list[Callable[[], None]] = [partial(self._visitors, batch)]
         if new.num_rows:

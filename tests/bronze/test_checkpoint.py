@@ -47,7 +47,7 @@ def test_how_far_it_has_read_is_what_the_last_finished_batch_had_planned(checkpo
     ],
 )
 def test_whether_it_fits(checkpoint: Checkpoint, app: object, version: object, fits: bool) -> None:
-    assert checkpoint.goes_with(app, version) is fits
+    assert checkpoint.matches(app, version) is fits
 
 
 @pytest.mark.parametrize("damage", ["gone", "empty", "no id", "not json"])
@@ -58,27 +58,27 @@ def test_lost(checkpoint: Checkpoint, damage: str) -> None:
     else:
         metadata.write_text({"empty": "", "no id": "{}", "not json": "?"}[damage])
     assert checkpoint.query_id is None
-    assert not checkpoint.goes_with("query", 10)
+    assert not checkpoint.matches("query", 10)
 
 
 def test_half_lost_without_its_offsets(checkpoint: Checkpoint) -> None:
     for file in (checkpoint.folder / "offsets").iterdir():
         file.unlink()
     assert checkpoint.last_planned_batch == -1
-    assert not checkpoint.goes_with("query", 0)
+    assert not checkpoint.matches("query", 0)
 
 
 def test_no_folder_at_all(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path / "none")
-    assert checkpoint.set_aside() is None
-    assert checkpoint.goes_with(None, None)
-    assert not checkpoint.goes_with("query", 0)
+    assert checkpoint.quarantine() is None
+    assert checkpoint.matches(None, None)
+    assert not checkpoint.matches("query", 0)
 
 
 def test_set_aside_it_is_kept_each_time_anew(checkpoint: Checkpoint) -> None:
-    first = checkpoint.set_aside()
+    first = checkpoint.quarantine()
     checkpoint.folder.mkdir()
-    second = checkpoint.set_aside()
+    second = checkpoint.quarantine()
     assert first is not None
     assert (first / "metadata").is_file()
     assert second is not None

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from pyspark.sql import SparkSession
 
-from bronze.heartbeats import Pulse
+from bronze.heartbeats import HeartbeatTimer
 from bronze.job import ingest
 from bronze.kafka import offset_spans
 from kit.pipeline import read_rows, run_jobs
@@ -25,13 +25,13 @@ from millrace.clients.sender import Sender
 
 
 def test_a_pulse_beats_once_an_interval_without_records() -> None:
-    pulse = Pulse(timedelta(seconds=10))
+    pulse = HeartbeatTimer(timedelta(seconds=10))
     beats = [at for at in range(100, 160) if pulse.is_due(float(at), 125.0 if at >= 125 else 100.0)]
     assert beats == [110, 120, 135, 145, 155]
 
 
 def test_without_an_interval_there_is_no_beat() -> None:
-    assert not Pulse(None).is_due(1e9, 0.0)
+    assert not HeartbeatTimer(None).is_due(1e9, 0.0)
 
 
 def test_an_interval_of_nothing_is_refused() -> None:

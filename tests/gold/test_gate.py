@@ -22,7 +22,7 @@ from lakehouse.errors import MillraceError
 from lakehouse.job import Run, Watcher
 from lakehouse.settings import BUNDLE_FILE, Settings, bundle_root
 from millrace.local.requests.engine_commands import REBUILD, RELEASE, EngineCommand
-from silver.definitions import DEFINITIONS
+from silver.rebuild_definitions import DEFINITIONS
 
 HOUR = timedelta(hours=1)
 NUMBERED = "silver.events: orders have a number"

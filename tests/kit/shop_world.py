@@ -26,7 +26,7 @@ from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
 from lakehouse.job import Run
 from lakehouse.settings import BUNDLE_FILE, Settings, bundle_root
-from silver.definitions import DEFINITIONS
+from silver.rebuild_definitions import DEFINITIONS
 
 SECRET = "a secret of the test's own"
 Told = dict[str, Any]

@@ -13,7 +13,7 @@ from kit.records import NOON, Bronze, heartbeat, instant, message, record
 from kit.spark import settle_in
 from lakehouse.tables import Lakehouse
 from silver import refine
-from silver.visitor_fold import fold_changes
+from silver.visits.visitor_fold import fold_changes
 
 MINUTE = timedelta(minutes=1)
 SEEN = "Promotion Viewed"

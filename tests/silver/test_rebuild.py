@@ -26,7 +26,7 @@ from lakehouse.rebuilding import rebuild_job
 from lakehouse.rules import rules_version
 from lakehouse.settings import Settings
 from lakehouse.tables import Lakehouse
-from silver.definitions import DEFINITIONS
+from silver.rebuild_definitions import DEFINITIONS
 from silver.repair import Repair
 from silver.repair_job import repair
 

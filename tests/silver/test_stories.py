@@ -30,14 +30,14 @@ from lakehouse.frames import settle
 from lakehouse.instants import as_utc
 from lakehouse.job import Run
 from lakehouse.settings import Settings
-from silver.copies import tell_copies
-from silver.judged import contest, judge_frame, take_verdict
-from silver.rates import all_rates
-from silver.record_parser import RecordParser
-from silver.result_fold import all_results
-from silver.verdicts import DUPLICATE, EVENT, RATE, REJECTED
-from silver.visitor_fold import fold_rows
-from silver.visitors import all_bots, all_identities
+from silver.dedup.classification import DUPLICATE, EVENT, RATE, REJECTED
+from silver.dedup.classify import classify_frame, dedup_candidates, records_of_class
+from silver.dedup.deduplicate import mark_duplicates
+from silver.exchange_rates import all_rates
+from silver.parsing.record_parser import RecordParser
+from silver.people.identities_and_bots import all_bots, all_identities
+from silver.visits.result_fold import all_results
+from silver.visits.visitor_fold import fold_rows
 
 
 @contextmanager
@@ -52,20 +52,20 @@ def retelling(deliveries: list[Delivery]) -> Any:
 def compute_silver(records: DataFrame, settings: Settings) -> dict[str, DataFrame]:
     """Silver by its own functions, in one go."""
     candidates = RecordParser(load_parse_rules(settings.conf), settings.exchange_rates_topic).read(records)
-    copies = settle(tell_copies(contest(candidates)))
-    judged = settle(judge_frame(candidates, copies, F.lit(None).cast("timestamp")))
-    events = take_verdict(judged, EVENT)
+    copies = settle(mark_duplicates(dedup_candidates(candidates)))
+    classified = settle(classify_frame(candidates, copies, F.lit(None).cast("timestamp")))
+    events = records_of_class(classified, EVENT)
     watermark = as_utc(events.agg(F.max("event_time")).collect()[0][0]) - settings.watermark_delay
     rules = VisitorRules.of(load_rule_numbers(settings.conf))
     return {
         "silver.events": events,
-        "silver.rejected_events": take_verdict(judged, REJECTED),
-        "silver.duplicate_events": take_verdict(judged, DUPLICATE),
+        "silver.rejected_events": records_of_class(classified, REJECTED),
+        "silver.duplicate_events": records_of_class(classified, DUPLICATE),
         **{table.name: fold_rows(events, table, rules, watermark) for table in FOLDED},
         "silver.search_results": all_results(events, rules.searches, watermark),
         "silver.identities": all_identities(events),
         "silver.bots": all_bots(events, load_bot_rules(settings.conf)),
-        "silver.exchange_rates": all_rates(records.sparkSession, take_verdict(judged, RATE)),
+        "silver.exchange_rates": all_rates(records.sparkSession, records_of_class(classified, RATE)),
     }
 
 

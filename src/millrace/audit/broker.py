@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from kafka.structs import TopicPartition
 
 from bronze.kafka import count_records
-from bronze.topic_check import FROM_BEGINNING
-from bronze.topic_history import Generation, bronze_partition
+from bronze.topics.topic_check import FROM_BEGINNING
+from bronze.topics.topic_history import Generation, bronze_partition
 from lakehouse.settings import Settings
 from millrace.audit.bronze_offsets import absent_offsets
 from millrace.audit.finding import Finding

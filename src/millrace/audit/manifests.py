@@ -7,7 +7,7 @@ from typing import Any
 
 import narwhals as nw
 
-from bronze.topic_history import Generation, bronze_partition
+from bronze.topics.topic_history import Generation, bronze_partition
 from lakehouse.settings import Settings
 from millrace.audit.finding import Finding
 from millrace.clients.checksum import MODULUS, as_hex, value_digest

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from time import monotonic
 
-from bronze.kafka_login import client_options
+from bronze.kafka_auth import client_options
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.clients.formats import Reader, find_format

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from time import monotonic
 
-from bronze.kafka_login import client_options
+from bronze.kafka_auth import client_options
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.clients.graceful_stop import Stop

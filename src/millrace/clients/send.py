@@ -6,7 +6,7 @@ from time import monotonic
 
 from kafka.errors import KafkaError, KafkaTimeoutError
 
-from bronze.kafka_login import PLAINTEXT, Login
+from bronze.kafka_auth import PLAINTEXT, Login
 from lakehouse.errors import MillraceError
 from millrace.clients.graceful_stop import Stop, StoppedError
 from millrace.clients.manifest import Manifest

@@ -13,7 +13,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError, KafkaTimeoutError, MessageSizeTooLargeError
 from kafka.partitioner.default import murmur2
 
-from bronze.kafka_login import PLAINTEXT, Login
+from bronze.kafka_auth import PLAINTEXT, Login
 from millrace.clients.checksum import value_digest
 from millrace.clients.manifest import HEADER, Manifest
 from millrace.clients.record import Record

@@ -8,8 +8,8 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError, KafkaTimeoutError, TopicAlreadyExistsError
 
-from bronze.kafka_login import PLAINTEXT, Login
-from bronze.topic_history import known_id
+from bronze.kafka_auth import PLAINTEXT, Login
+from bronze.topics.topic_history import known_id
 from lakehouse.errors import MillraceError
 
 PARTITIONS = 2

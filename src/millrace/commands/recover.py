@@ -26,7 +26,7 @@ def recover(
     by: Annotated[str, typer.Option(help="Who accepts it; kept in ops.topics.")] = "",
 ) -> None:
     """Go on with a topic that lost records in Kafka or was made again; what is lost is kept in ops.topics."""
-    from bronze.topic_check import ACCEPT_LOSS, FROM_BEGINNING, require_recoverable
+    from bronze.topics.topic_check import ACCEPT_LOSS, FROM_BEGINNING, require_recoverable
     from millrace.local.requests.engine_commands import RECOVER
     from millrace.tables.topic_state import read_topics
 

@@ -73,7 +73,7 @@ def _wait_beside_engine(settings: Settings, names: list[str]) -> bool:
 
 def _require_broker(settings: Settings, names: list[str]) -> None:
     """Say at once what would else be known only after Spark's start and the client's patience."""
-    from bronze.kafka_login import client_options
+    from bronze.kafka_auth import client_options
     from millrace.local.kafka.kafka_health import cluster_id
 
     if "ingest" in names and cluster_id(settings.bootstrap, 5.0, client_options(settings)) is None:
@@ -85,7 +85,7 @@ def _require_broker(settings: Settings, names: list[str]) -> None:
 
 def _require_topics(settings: Settings, names: list[str]) -> None:
     """Report what keeps the engine's ingest from reading on: it would seem to have caught up."""
-    from bronze.topic_check import require_readable
+    from bronze.topics.topic_check import require_readable
     from millrace.tables.topic_state import read_topics
 
     if "ingest" in names:

@@ -20,7 +20,7 @@ def release(run: Run) -> None:
 def replay(run: Run) -> None:
     """Recompute silver, evaluate held rows again, and bring gold after."""
     from gold.replay import replay_job
-    from silver.definitions import DEFINITIONS
+    from silver.rebuild_definitions import DEFINITIONS
 
     replay_job(DEFINITIONS, run.parameters["by"], run.parameters["reason"]).body(run)
 

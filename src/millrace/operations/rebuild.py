@@ -28,6 +28,6 @@ def rebuild_unless_held(tables: Sequence[str]) -> Job:
 def definitions() -> Definitions:
     """The tables that can be rebuilt, each after those that it is computed from."""
     from gold import definitions as gold
-    from silver import definitions as silver
+    from silver import rebuild_definitions as silver
 
     return {**silver.DEFINITIONS, **gold.DEFINITIONS}

@@ -5,8 +5,8 @@ from functools import cached_property
 
 from bronze.checkpoint import Checkpoint
 from bronze.kafka import broker_topics
-from bronze.topic_check import Trouble, find_trouble
-from bronze.topic_history import (
+from bronze.topics.topic_check import Trouble, find_trouble
+from bronze.topics.topic_history import (
     STARTED,
     BrokerTopic,
     Generation,

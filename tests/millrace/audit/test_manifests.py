@@ -8,7 +8,7 @@ import narwhals as nw
 import polars as pl
 import pytest
 
-from bronze.topic_history import LOST, STARTED, BrokerTopic, TopicChange
+from bronze.topics.topic_history import LOST, STARTED, BrokerTopic, TopicChange
 from lakehouse.settings import load_settings
 from millrace.audit.finding import Finding
 from millrace.audit.manifests import against_manifests

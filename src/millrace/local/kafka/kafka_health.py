@@ -8,7 +8,7 @@ from contextlib import suppress
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from bronze.kafka_login import PLAINTEXT, Login, client_options
+from bronze.kafka_auth import PLAINTEXT, Login, client_options
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 

@@ -38,7 +38,7 @@ class EngineCommand:
             who, why = self.names
             return [BundleJob.of(release_job(who, why))]
         if self.command == RECONSIDER:
-            from silver.reconsider import main
+            from silver.reparse_rejected import main
 
             return [BundleJob.of(main)]
         if self.command == RECOVER:
@@ -48,7 +48,7 @@ class EngineCommand:
             return [BundleJob.of(recover_job(topic, option, who))]
         if self.command == REPLAY:
             from gold.replay import replay_job
-            from silver.definitions import DEFINITIONS
+            from silver.rebuild_definitions import DEFINITIONS
 
             who, why = self.names
             return [BundleJob.of(replay_job(DEFINITIONS, who, why))]

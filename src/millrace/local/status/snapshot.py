@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from bronze.kafka_login import client_options
+from bronze.kafka_auth import client_options
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.local.kafka.kafka_health import cluster_id

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from silver.runs import Matches, Runs
+from silver.dedup.sorted_runs import Matches, SortedRuns
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 HASHES = st.one_of(st.integers(-4, 4), st.sampled_from([LOWEST, HIGHEST]))
@@ -19,7 +19,7 @@ HASHES = st.one_of(st.integers(-4, 4), st.sampled_from([LOWEST, HIGHEST]))
 def test_finds_every_entry_with_a_hash_and_no_other(
     batches: list[list[tuple[int, int]]], wanted: set[int], upto: int
 ) -> None:
-    runs = Runs()
+    runs = SortedRuns()
     everything = []
     for number, batch in enumerate(batches):
         entries = [(key, number * 10 + late) for key, late in batch]
@@ -33,7 +33,7 @@ def test_finds_every_entry_with_a_hash_and_no_other(
 
 
 def test_searches_no_more_runs_than_doublings() -> None:
-    runs = Runs()
+    runs = SortedRuns()
     for stamp in range(1000):
         runs.add(np.array([stamp * 7919 % 1009, stamp], np.int64), np.array([stamp, stamp], np.int64))
     assert len(runs._runs) <= 11
@@ -55,4 +55,4 @@ def test_spans_part_at_the_widest_gaps(most: int, spans: list[tuple[int, int]]) 
 
 
 def test_nothing_found_has_no_spans() -> None:
-    assert Runs().find(np.array([5], np.int64)).spans(64) == []
+    assert SortedRuns().find(np.array([5], np.int64)).spans(64) == []

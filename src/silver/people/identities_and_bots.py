@@ -28,7 +28,7 @@ COLUMNS = ("visitor_id", "user_id", "user_agent", "event_time", "event_id")
 """Columns of silver.events that say it."""
 
 
-class Visitors:
+class VisitorDimensions:
     """Keeps silver.identities and silver.bots in step with silver.events.
 
     Both tables merge, so it does not matter in which order events come, nor whether a batch is done twice.

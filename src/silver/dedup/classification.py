@@ -1,5 +1,5 @@
-"""What becomes of each record."""
+"""Classes of records."""
 
 EVENT, DUPLICATE, REJECTED, HEARTBEAT = "event", "duplicate", "rejected", "heartbeat"
 RATE = "rate"
-VERDICTS = (EVENT, DUPLICATE, REJECTED, HEARTBEAT, RATE)
+CLASSES = (EVENT, DUPLICATE, REJECTED, HEARTBEAT, RATE)

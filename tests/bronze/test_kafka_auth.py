@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from kafka import KafkaConsumer
 
-from bronze.kafka_login import client_options, source_options
+from bronze.kafka_auth import client_options, source_options
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
 

@@ -1,4 +1,4 @@
-"""What becomes of each record of a micro-batch: on the driver, or in Spark."""
+"""Classification of a micro-batch's records, on the driver or in Spark."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from lakehouse.arrow_times import in_micros
 from lakehouse.frames import settle
 from lakehouse.instants import from_micros, to_micros
 from lakehouse.rows import Rows
-from silver.copies import ENTRY, FIRST, PLACE
-from silver.verdicts import DUPLICATE, EVENT, HEARTBEAT, REJECTED, VERDICTS
+from silver.dedup.classification import CLASSES, DUPLICATE, EVENT, HEARTBEAT, REJECTED
+from silver.dedup.deduplicate import ENTRY, FIRST, PLACE
 
 
 @dataclass(frozen=True)
@@ -23,42 +23,42 @@ class Counts:
     """Records of a micro-batch.
 
     Args:
-        by_verdict: how many there are of each.
+        by_class: how many there are of each.
         read: of the topics of events.
         refused: of these, rejected ones.
         late: events.
         latest: event time, or a heartbeat's, of the latest event or heartbeat.
     """
 
-    by_verdict: Counter[str]
+    by_class: Counter[str]
     read: int
     refused: int
     late: int
     latest: datetime | None
 
 
-def contest(candidates: Rows) -> Rows:
+def dedup_candidates(candidates: Rows) -> Rows:
     """`ENTRY` of the records that may become events."""
     if isinstance(candidates, DataFrame):
-        return candidates.where(F.col("verdict") == EVENT).select(*ENTRY)
-    return candidates.filter(pc.equal(candidates["verdict"], EVENT)).select(list(ENTRY))
+        return candidates.where(F.col("record_class") == EVENT).select(*ENTRY)
+    return candidates.filter(pc.equal(candidates["record_class"], EVENT)).select(list(ENTRY))
 
 
-def judge(candidates: Rows, copies: pa.Table, watermark: datetime | None) -> Rows:
+def classify(candidates: Rows, copies: pa.Table, watermark: datetime | None) -> Rows:
     """Everything silver knows of a micro-batch's records, one row each.
 
     Args:
-        candidates: as `silver.record_parser.RecordParser` gives them.
-        copies: as `silver.copies.find_copies` gives them.
+        candidates: as `silver.parsing.record_parser.RecordParser` gives them.
+        copies: as `silver.dedup.deduplicate.find_duplicates` gives them.
         watermark: before the micro-batch; None before the first.
 
     Returns:
         The columns of silver.events, rejected_events and duplicate_events together, those of a rate, and
-        `verdict`.
+        `record_class`.
     """
     if isinstance(candidates, DataFrame):
         theirs = F.broadcast(to_frame(candidates.sparkSession, copies))
-        return settle(judge_frame(candidates, theirs, F.lit(watermark)))
+        return settle(classify_frame(candidates, theirs, F.lit(watermark)))
     copies = in_micros(copies)
     first = {tuple(place): them for *place, them in zip(*_places(copies), _firsts(copies), strict=True)}
     found = [first.get(place) for place in zip(*_places(candidates), strict=True)]
@@ -66,37 +66,40 @@ def judge(candidates: Rows, copies: pa.Table, watermark: datetime | None) -> Row
     columns = zip(*(them or nothing for them in found), strict=True) if found else [()] * len(FIRST)
     for name, values in zip(FIRST, columns, strict=True):
         candidates = candidates.append_column(name, pa.array(values, copies.schema.field(name).type))
-    verdict = pc.if_else(pc.is_valid(candidates["first_offset"]), DUPLICATE, candidates["verdict"])
-    candidates = candidates.set_column(candidates.column_names.index("verdict"), "verdict", verdict)
+    parsed = candidates["record_class"]
+    classes = pc.if_else(pc.is_valid(candidates["first_offset"]), DUPLICATE, parsed)
+    candidates = candidates.set_column(candidates.column_names.index("record_class"), "record_class", classes)
     mark = pa.scalar(None if watermark is None else to_micros(watermark), pa.int64())
     late = pc.fill_null(pc.less_equal(candidates["event_time"], mark), False)
     return candidates.append_column("is_late", late)
 
 
-def judge_frame(candidates: DataFrame, copies: DataFrame, watermark: Column) -> DataFrame:
+def classify_frame(candidates: DataFrame, copies: DataFrame, watermark: Column) -> DataFrame:
     """The same in Spark, not computed yet; the watermark is null before the first micro-batch."""
     found = candidates.join(copies, list(PLACE), "left")
-    verdict = F.when(F.col("first_offset").isNotNull(), DUPLICATE).otherwise(F.col("verdict"))
+    record_class = F.when(F.col("first_offset").isNotNull(), DUPLICATE).otherwise(F.col("record_class"))
     late = F.coalesce(F.col("event_time") <= watermark, F.lit(False))
-    return found.withColumns({"verdict": verdict, "is_late": late})
+    return found.withColumns({"record_class": record_class, "is_late": late})
 
 
-def take_verdict(judged: Rows, verdict: str) -> Rows:
-    """The records of one verdict, with the columns of its table among theirs."""
-    if isinstance(judged, DataFrame):
-        rows = judged.where(F.col("verdict") == verdict)
-        return rows.withColumn("value", F.col("raw")) if verdict == REJECTED else rows
-    rows = judged.filter(pc.equal(judged["verdict"], verdict))
-    if verdict != REJECTED:
+def records_of_class(classified: Rows, record_class: str) -> Rows:
+    """The records of one class, with the columns of its table among theirs."""
+    if isinstance(classified, DataFrame):
+        rows = classified.where(F.col("record_class") == record_class)
+        return rows.withColumn("value", F.col("raw")) if record_class == REJECTED else rows
+    rows = classified.filter(pc.equal(classified["record_class"], record_class))
+    if record_class != REJECTED:
         return rows
     return rows.set_column(rows.column_names.index("value"), "value", rows["raw"])
 
 
-def take_on_time(judged: Rows) -> Rows:
+def on_time_events(classified: Rows) -> Rows:
     """The events that came before the watermark passed them."""
-    if isinstance(judged, DataFrame):
-        return judged.where((F.col("verdict") == EVENT) & ~F.col("is_late"))
-    return judged.filter(pc.and_(pc.equal(judged["verdict"], EVENT), pc.invert(judged["is_late"])))
+    if isinstance(classified, DataFrame):
+        return classified.where((F.col("record_class") == EVENT) & ~F.col("is_late"))
+    return classified.filter(
+        pc.and_(pc.equal(classified["record_class"], EVENT), pc.invert(classified["is_late"]))
+    )
 
 
 def stamped_after(rows: Rows, stamp: datetime) -> Rows:
@@ -106,23 +109,23 @@ def stamped_after(rows: Rows, stamp: datetime) -> Rows:
     return rows.filter(pc.greater(rows["ingested_at"], to_micros(stamp)))
 
 
-def count_records(judged: Rows, rates_topic: str) -> Counts:
+def count_records(classified: Rows, rates_topic: str) -> Counts:
     """Count the records of a micro-batch.
 
     Args:
-        judged: as `judge` gives them.
+        classified: as `classify` gives them.
         rates_topic: the topic of exchange rates.
     """
-    if isinstance(judged, DataFrame):
-        return _count_in_spark(judged, rates_topic)
-    verdicts, topics = (judged[name].to_pylist() for name in ("verdict", "topic"))
-    of_events = [verdict for verdict, topic in zip(verdicts, topics, strict=True) if topic != rates_topic]
-    events = judged.filter(pc.equal(judged["verdict"], EVENT))
-    heard = judged.filter(pc.equal(judged["verdict"], HEARTBEAT))
+    if isinstance(classified, DataFrame):
+        return _count_in_spark(classified, rates_topic)
+    classes, topics = (classified[name].to_pylist() for name in ("record_class", "topic"))
+    of_events = [each for each, topic in zip(classes, topics, strict=True) if topic != rates_topic]
+    events = classified.filter(pc.equal(classified["record_class"], EVENT))
+    heard = classified.filter(pc.equal(classified["record_class"], HEARTBEAT))
     times = (pc.max(events["event_time"]).as_py(), pc.max(heard["heartbeat_at"]).as_py())
     latest = max((time for time in times if time is not None), default=None)
     return Counts(
-        by_verdict=Counter(verdicts),
+        by_class=Counter(classes),
         read=len(of_events),
         refused=of_events.count(REJECTED),
         late=pc.sum(events["is_late"]).as_py() or 0,
@@ -130,18 +133,18 @@ def count_records(judged: Rows, rates_topic: str) -> Counts:
     )
 
 
-def _count_in_spark(judged: DataFrame, rates_topic: str) -> Counts:
-    verdict, of_events = F.col("verdict"), F.col("topic") != rates_topic
-    clock = F.when(verdict == EVENT, F.col("event_time")).otherwise(F.col("heartbeat_at"))
-    row = judged.agg(
-        *(F.count_if(verdict == each).alias(each) for each in VERDICTS),
+def _count_in_spark(classified: DataFrame, rates_topic: str) -> Counts:
+    record_class, of_events = F.col("record_class"), F.col("topic") != rates_topic
+    clock = F.when(record_class == EVENT, F.col("event_time")).otherwise(F.col("heartbeat_at"))
+    row = classified.agg(
+        *(F.count_if(record_class == each).alias(each) for each in CLASSES),
         F.count_if(of_events).alias("read"),
-        F.count_if(of_events & (verdict == REJECTED)).alias("refused"),
-        F.count_if((verdict == EVENT) & F.col("is_late")).alias("late"),
-        F.max(F.when(verdict.isin(EVENT, HEARTBEAT), clock)).alias("latest"),
+        F.count_if(of_events & (record_class == REJECTED)).alias("refused"),
+        F.count_if((record_class == EVENT) & F.col("is_late")).alias("late"),
+        F.max(F.when(record_class.isin(EVENT, HEARTBEAT), clock)).alias("latest"),
     ).collect()[0]
-    by_verdict = Counter({each: row[each] for each in VERDICTS})
-    return Counts(by_verdict, row.read, row.refused, row.late, row.latest)
+    by_class = Counter({each: row[each] for each in CLASSES})
+    return Counts(by_class, row.read, row.refused, row.late, row.latest)
 
 
 def _places(rows: pa.Table) -> list[list[object]]:

@@ -15,8 +15,8 @@ from kit.oracle_wire import micros
 from kit.parser import FIELDS, RULES, TIMES, parse
 from kit.records import SENT, Record, Stored, heartbeat, in_bronze, rate
 from lakehouse.errors import MillraceError
-from silver import arrow_parsing
-from silver.record_parser import RecordParser, naming_missing_packages
+from silver.parsing import parse_worker
+from silver.parsing.record_parser import RecordParser, naming_missing_packages
 
 BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 RATES = [rate("usd", 0.92, SENT), rate("USD", "1e-400", SENT), rate("US", 1, SENT), rate("EUR", 1, "now")]
@@ -58,9 +58,9 @@ def test_record_that_the_parser_fails_on_is_rejected(monkeypatch: pytest.MonkeyP
     def fail(record: Sent, rules: object) -> None:
         raise KeyError("a mistake")
 
-    monkeypatch.setattr(arrow_parsing, "parse", fail)
+    monkeypatch.setattr(parse_worker, "parse", fail)
     sent = Sent(b"{}", 5)
-    assert arrow_parsing._outcome(sent, RULES).reason == "parser_error"
+    assert parse_worker._outcome(sent, RULES).reason == "parser_error"
     assert parse_record(sent, RULES).reason == "no_message_id"
 
 

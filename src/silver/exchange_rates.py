@@ -18,12 +18,12 @@ from lakehouse.tables import Lakehouse
 _COLUMNS = EXCHANGE_RATES.column_names
 
 
-def keep_rates(lake: Lakehouse, accepted: Rows, upto: datetime) -> None:
+def upsert_rates(lake: Lakehouse, accepted: Rows, upto: datetime) -> None:
     """Bring accepted records into silver.exchange_rates.
 
     Args:
         lake: the tables.
-        accepted: records as `silver.record_parser` gives them, none that the table has counted.
+        accepted: records as `silver.parsing.record_parser` gives them, none that the table has counted.
         upto: ingest stamp that the table's input is processed through with this.
     """
     new = _rows_of(accepted)

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bronze.topic_check import (
+from bronze.topics.topic_check import (
     ACCEPT_LOSS,
     FROM_BEGINNING,
     Trouble,
@@ -19,7 +19,7 @@ from bronze.topic_check import (
     require_readable,
     require_recoverable,
 )
-from bronze.topic_history import (
+from bronze.topics.topic_history import (
     LOST,
     STARTED,
     BrokerTopic,

@@ -20,7 +20,7 @@ from lakehouse.instants import to_micros
 from lakehouse.lookup import Lookup
 from lakehouse.rows import Rows, Source, is_empty, on_driver, union
 from lakehouse.time_pruner import TimePruner
-from silver.result_fold import EVENT_COLUMNS, of_results, result_groups
+from silver.visits.result_fold import EVENT_COLUMNS, of_results, result_groups
 
 
 def results_on_time(

@@ -12,7 +12,7 @@ from xxhash import xxh64_intdigest
 from folds.records.outcomes import Event, ExchangeRate, Heartbeat, Outcome, Record, Rejection
 from folds.records.parse import parse
 from folds.records.parse_rules import ParseRules
-from silver.verdicts import EVENT, HEARTBEAT, RATE, REJECTED
+from silver.dedup.classification import EVENT, HEARTBEAT, RATE, REJECTED
 
 UNTOUCHED = ("topic", "partition", "offset", "timestamp", "ingested_at")
 """Columns that go through as they are."""
@@ -30,7 +30,7 @@ _TYPES = {
     "valid_from": _TIME,
     "raw": pa.binary(),
 }
-_OTHERS = ("reason", "heartbeat_at", "rate", "valid_from", "raw", "verdict")
+_OTHERS = ("reason", "heartbeat_at", "rate", "valid_from", "raw", "record_class")
 PARSED = (*Event.__struct_fields__, *_OTHERS)
 """Columns that parsing gives."""
 
@@ -85,7 +85,7 @@ def parse_batch(batch: pa.RecordBatch, rules: ParseRules, rates_topic: str) -> p
         Coordinates, `timestamp` and `ingested_at` as they are; the columns of silver.events that a record
         gives by itself; `reason`, why it can't be used, and `raw`, then its value; `heartbeat_at` of a
         heartbeat; `currency`, `rate` and `valid_from` of an exchange rate; null where a record has none.
-        `verdict`, and `event_hash` of an event: Spark's xxhash64 of its UID.
+        `record_class`, and `event_hash` of an event: Spark's xxhash64 of its UID.
     """
     values = batch.column("value").to_pylist()
     rows = [_row(_outcome(record, rules), record) for record in _records(batch, values, rates_topic)]

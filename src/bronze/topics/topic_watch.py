@@ -8,8 +8,8 @@ from pyspark.sql import functions as F
 
 from bronze.checkpoint import Checkpoint
 from bronze.kafka import TopicIds, broker_topics
-from bronze.topic_check import Trouble, find_trouble, new_partitions, require_readable
-from bronze.topic_history import (
+from bronze.topics.topic_check import Trouble, find_trouble, new_partitions, require_readable
+from bronze.topics.topic_history import (
     PARTITIONS_APART,
     BrokerTopic,
     Generation,
@@ -18,7 +18,7 @@ from bronze.topic_history import (
     next_offsets,
     recoveries,
 )
-from bronze.topic_table import TopicTable
+from bronze.topics.topic_table import TopicTable
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.job import Run
 

@@ -23,16 +23,16 @@ _COPY = [
 ]
 
 
-def find_copies(records: pa.Table, known: pa.Table) -> pa.Table:
+def find_duplicates(records: pa.Table, known: pa.Table) -> pa.Table:
     """Find the records that are copies, and whose.
 
     A record never counts as a copy of itself, so a micro-batch that runs again after its events were
-    written comes to the same verdicts.
+    written comes to the same classes.
 
     Args:
         records: `ENTRY` of one micro-batch's records that may become events; times in microseconds.
         known: `ENTRY` of silver.events of all time. Either may lack what has no UID in common with the rest:
-            see `silver.seen`.
+            see `silver.dedup.uid_index`.
 
     Returns:
         One row a copy: ingested_at and coordinates, and `first_topic`, `first_partition`,
@@ -48,8 +48,8 @@ def find_copies(records: pa.Table, known: pa.Table) -> pa.Table:
     return local_rows(_COPY, copies)
 
 
-def tell_copies(everyone: DataFrame) -> DataFrame:
-    """Say of all records of some UIDs which are copies; see `find_copies`."""
+def mark_duplicates(everyone: DataFrame) -> DataFrame:
+    """Mark which of all records of some UIDs are duplicates; see `find_duplicates`."""
     first = F.min(F.struct(*PLACE)).over(Window.partitionBy("event_id"))
     copies = everyone.withColumn("first", first).where(F.struct(*PLACE) != F.col("first"))
     return copies.select(

@@ -11,7 +11,7 @@ from folds.visitors.changes import Changes, VisitorStory, all_changes
 from folds.visitors.fold import VisitorRows
 from folds.visitors.rules import VisitorRules
 from lakehouse.contracts.silver import FOLDED, IMPRESSIONS, SEARCHES, SESSIONS
-from silver.visitor_arrow import arrow_type, read_events, read_table, write_table
+from silver.visits.visitor_arrow import arrow_type, read_events, read_table, write_table
 
 EVENT = "event"
 FIELDS = {SESSIONS.name: "session", IMPRESSIONS.name: "impression", SEARCHES.name: "search"}

@@ -22,8 +22,8 @@ from lakehouse.frames import settle
 from lakehouse.instants import as_utc, from_micros, to_micros
 from lakehouse.rows import Rows, union
 from lakehouse.worker_pool import count_parts, map_parts, split_by_key
-from silver.visitor_arrow import EVENT_TYPES
-from silver.visitor_worker import EVENT, FIELDS, FoldPartition
+from silver.visits.visitor_arrow import EVENT_TYPES
+from silver.visits.visitor_worker import EVENT, FIELDS, FoldPartition
 
 _TAKES = {
     SESSIONS.name: ("type", SESSION_TYPES),
@@ -58,7 +58,7 @@ def takes_event(table: str, kind: str, role: str | None) -> bool:
     return (kind if column == "type" else role) in values
 
 
-def taken(events: Rows, *tables: str) -> Rows:
+def events_of(events: Rows, *tables: str) -> Rows:
     """The events that some tables take; without names, any of the three."""
     wanted = [_TAKES[table] for table in tables or _TAKES]
     if isinstance(events, DataFrame):
@@ -147,7 +147,7 @@ def fold_changes(folded: Rows) -> dict[str, TableChanges]:
 def fold_rows(events: DataFrame, table: Table, rules: VisitorRules, watermark: datetime) -> DataFrame:
     """A table's rows by all events at once."""
     never = {each.name: datetime.fromtimestamp(0, watermark.tzinfo) for each in FOLDED}
-    takes = taken(events, table.name)
+    takes = events_of(events, table.name)
     folded = fold_events(takes, {}, rules, watermark, never)
     return rows_of(folded, table).select(*table.column_names)
 

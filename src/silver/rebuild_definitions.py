@@ -31,26 +31,26 @@ from lakehouse.ledger import NAME as LEDGER
 from lakehouse.ledger import Ledger
 from lakehouse.rebuilding import Definition, reached
 from lakehouse.rules import rules_version
-from silver.copies import tell_copies
-from silver.judged import contest, judge_frame, take_verdict
-from silver.rates import all_rates
-from silver.record_parser import RecordParser
-from silver.result_fold import all_results
-from silver.verdicts import DUPLICATE, EVENT, RATE, REJECTED
-from silver.visitor_fold import fold_rows
-from silver.visitors import COLUMNS, all_bots, all_identities
+from silver.dedup.classification import DUPLICATE, EVENT, RATE, REJECTED
+from silver.dedup.classify import classify_frame, dedup_candidates, records_of_class
+from silver.dedup.deduplicate import mark_duplicates
+from silver.exchange_rates import all_rates
+from silver.parsing.record_parser import RecordParser
+from silver.people.identities_and_bots import COLUMNS, all_bots, all_identities
+from silver.visits.result_fold import all_results
+from silver.visits.visitor_fold import fold_rows
 
 _GOLD = tuple(table.name for table in gold.TABLES)
 
 
-def judge_history(run: Run, upto: datetime) -> DataFrame:
-    """All records up to an ingest stamp, as `silver.refine.judge` gives them, by the rules of now."""
+def classify_history(run: Run, upto: datetime) -> DataFrame:
+    """All records up to an ingest stamp, as `classify` gives them, by the rules of now."""
     records = run.lake.read(KAFKA_RECORDS.name).where(F.col("ingested_at") <= F.lit(upto))
     parser = RecordParser(load_parse_rules(run.settings.conf), run.settings.exchange_rates_topic)
     candidates = parser.plan(records)
     clock = F.broadcast(settle(watermarks_before(run.lake.read(LEDGER))))
-    copies = settle(tell_copies(contest(candidates)))
-    return judge_frame(candidates.join(clock, "ingested_at", "left"), copies, F.col("watermark_before"))
+    copies = settle(mark_duplicates(dedup_candidates(candidates)))
+    return classify_frame(candidates.join(clock, "ingested_at", "left"), copies, F.col("watermark_before"))
 
 
 def watermarks_before(ledger: DataFrame) -> DataFrame:
@@ -79,8 +79,8 @@ def watermarks_before(ledger: DataFrame) -> DataFrame:
     return commits.select(F.col("position").alias("ingested_at"), before.alias("watermark_before"))
 
 
-def _records_of(table: str, verdict: str) -> Callable[[Run], DataFrame]:
-    return lambda run: take_verdict(judge_history(run, reached(run, "refine", table)), verdict)
+def _records_of(table: str, record_class: str) -> Callable[[Run], DataFrame]:
+    return lambda run: records_of_class(classify_history(run, reached(run, "refine", table)), record_class)
 
 
 def _rows_of(table: Table) -> Callable[[Run], DataFrame]:
@@ -101,7 +101,7 @@ def _search_results(run: Run) -> DataFrame:
 def _known_events(run: Run, table: str) -> DataFrame:
     """Events on time as far as refine has brought them in, late ones as far as repair has."""
     repaired = F.lit(reached(run, "repair", table))
-    events = take_verdict(judge_history(run, reached(run, "refine", table)), EVENT)
+    events = records_of_class(classify_history(run, reached(run, "refine", table)), EVENT)
     return events.where(~F.col("is_late") | (F.col("ingested_at") <= repaired))
 
 
@@ -113,7 +113,7 @@ def _watermark(run: Run) -> datetime:
 def _known_by(run: Run, table: str, compute: Callable[[DataFrame], DataFrame]) -> DataFrame:
     """What repair knows of visitors; rows that are as they were keep the ingest stamp that they have."""
     upto = reached(run, "repair", table)
-    events = settle(take_verdict(judge_history(run, upto), EVENT).select(*COLUMNS))
+    events = settle(records_of_class(classify_history(run, upto), EVENT).select(*COLUMNS))
     standing = run.lake.read(table)
     facts = TABLES[table].facts
     stamps = {name: standing[name] for name in TABLES[table].column_names if name not in facts}
@@ -135,7 +135,7 @@ def _bots(run: Run) -> DataFrame:
 
 
 def _rates(run: Run) -> DataFrame:
-    accepted = take_verdict(judge_history(run, reached(run, "refine", EXCHANGE_RATES.name)), RATE)
+    accepted = records_of_class(classify_history(run, reached(run, "refine", EXCHANGE_RATES.name)), RATE)
     return all_rates(run.spark, accepted)
 
 

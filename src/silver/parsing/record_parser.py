@@ -18,13 +18,13 @@ from lakehouse.errors import MillraceError
 from lakehouse.frames import settle
 from lakehouse.rows import Rows
 from lakehouse.worker_pool import count_parts, map_parts
-from silver.arrow_parsing import COLUMNS, UNTOUCHED, arrow_parser, parse_table
+from silver.parsing.parse_worker import COLUMNS, UNTOUCHED, arrow_parser, parse_table
 
 _TYPES = {
     column.name: column.type
     for table in (KAFKA_RECORDS, REJECTED_EVENTS, EXCHANGE_RATES, EVENTS)
     for column in table.columns
-} | {"heartbeat_at": "timestamp", "raw": "binary", "verdict": "string"}
+} | {"heartbeat_at": "timestamp", "raw": "binary", "record_class": "string"}
 _SCHEMA = ", ".join(f"`{name}` {_TYPES[name]}" for name in COLUMNS)
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
 
@@ -72,7 +72,7 @@ class RecordParser:
             records: bronze.kafka_records.
 
         Returns:
-            What `silver.arrow_parsing.parse_batch` gives, with `rules_version`.
+            What `silver.parsing.parse_worker.parse_batch` gives, with `rules_version`.
         """
         # headers are read of heartbeats alone, which have no value
         headers = F.when(F.col("value").isNull(), F.col("headers")).alias("headers")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from bronze.topic_history import TopicChange, to_changes
+from bronze.topics.topic_history import TopicChange, to_changes
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.ops import TOPICS
 from lakehouse.ledger import now

@@ -15,7 +15,7 @@ from lakehouse.instants import to_micros
 from lakehouse.lookup import Lookup
 from lakehouse.rows import Rows, Source, local_rows, with_columns_of
 from lakehouse.time_pruner import TimePruner
-from silver.visitor_fold import takes_event
+from silver.visits.visitor_fold import takes_event
 
 _FAR = 2**62
 _BOUNDS = [pa.field("visitor_id", pa.string()), pa.field("_low", pa.int64()), pa.field("_high", pa.int64())]

@@ -25,9 +25,9 @@ from lakehouse.lookup import Lookup
 from lakehouse.merging import Scope
 from lakehouse.rows import local_rows
 from lakehouse.tables import Lakehouse
-from silver.copies import ENTRY, FIRST, PLACE, find_copies
+from silver.dedup.deduplicate import ENTRY, FIRST, PLACE, find_duplicates
+from silver.dedup.uid_index import UidIndex
 from silver.refine import Refine
-from silver.seen import Seen
 
 START = datetime(2025, 3, 1, tzinfo=timezone.utc)
 _TYPES = (pa.string(), pa.int64(), pa.int64(), pa.string(), pa.int32(), pa.int64())
@@ -66,9 +66,9 @@ class Story:
     def __init__(self) -> None:
         self.events: list[Entry] = []
 
-    def seen(self) -> Seen:
+    def seen(self) -> UidIndex:
         """An index of the events that there are by now."""
-        return Seen(self.look_up, sorted(Counter(to_micros(e.ingested_at) for e in self.events).items()))
+        return UidIndex(self.look_up, sorted(Counter(to_micros(e.ingested_at) for e in self.events).items()))
 
     def look_up(self, wanted: Lookup) -> pa.Table:
         rows = entries(self.events)
@@ -88,10 +88,10 @@ class Story:
                 copies[each.place] = first.place[1:]
         return copies
 
-    def find(self, seen: Seen, batch: list[Entry], after: int) -> dict[tuple, tuple]:
+    def find(self, seen: UidIndex, batch: list[Entry], after: int) -> dict[tuple, tuple]:
         done = START + timedelta(days=after)
         records = entries([each for each in batch if not each.reason and not each.heartbeat_at])
-        found = rows_of(find_copies(*seen.narrow(records, done)), (*PLACE, *FIRST))
+        found = rows_of(find_duplicates(*seen.lookup(records, done)), (*PLACE, *FIRST))
         assert len(found) == len({row[:4] for row in found})
         return {row[:4]: row[4:] for row in found}
 
@@ -149,7 +149,7 @@ def test_events_of_a_batch_that_was_broken_off_are_no_originals() -> None:
 
 
 def test_the_history_is_read_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("silver.seen._SLICE", 3)
+    monkeypatch.setattr("silver.dedup.uid_index._SLICE", 3)
     story = Story()
     story.events = [entry(f"u{n}", n // 2, n, key=n) for n in range(14)]
     batch = [entry(f"u{n}", 20, 100 + n, key=n) for n in range(14)]

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from bronze.topic_history import LOST, STARTED, BrokerTopic, Generation, TopicChange
+from bronze.topics.topic_history import LOST, STARTED, BrokerTopic, Generation, TopicChange
 from lakehouse.errors import MillraceError
 
 ACCEPT_LOSS, FROM_BEGINNING = "--accept-loss", "--from-beginning"

@@ -37,7 +37,7 @@ class Matches:
 
 
 @dataclass
-class Runs:
+class SortedRuns:
     """The multimap: 12 bytes a key."""
 
     _runs: list[tuple[Hashes, _Places]] = field(default_factory=list)

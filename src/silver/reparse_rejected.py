@@ -7,11 +7,11 @@ from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.silver import REJECTED_EVENTS
 from lakehouse.entry_point import Job
 from lakehouse.job import Run
-from silver.copies import PLACE
-from silver.record_parser import RecordParser
+from silver.dedup.deduplicate import PLACE
+from silver.parsing.record_parser import RecordParser
 
 
-def reconsider(run: Run) -> None:
+def reparse_rejected(run: Run) -> None:
     """Say of each reason how many records were refused for it, and how many would not be refused now."""
     refused = run.lake.read(REJECTED_EVENTS.name).select(*PLACE, F.col("reason").alias("was"))
     records = run.lake.read(KAFKA_RECORDS.name).join(refused.select(*PLACE), list(PLACE), "left_semi")
@@ -31,4 +31,4 @@ def reconsider(run: Run) -> None:
         run.say("nothing has been refused")
 
 
-main = Job("reconsider", reconsider)
+main = Job("reconsider", reparse_rejected)

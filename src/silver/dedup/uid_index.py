@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from lakehouse.instants import EPOCH, to_micros
 from lakehouse.lookup import Lookup
 from lakehouse.time_pruner import TimePruner
-from silver.copies import ENTRY
-from silver.runs import Runs
+from silver.dedup.deduplicate import ENTRY
+from silver.dedup.sorted_runs import SortedRuns
 
 _SLICE = 4_000_000  # rows taken in at a time
 _MOST_SPANS = 64  # spans of stamps that a look-up names
@@ -20,13 +20,13 @@ Find = Callable[[Lookup], pa.Table]
 """Looks up silver.events."""
 
 
-class Seen:
+class UidIndex:
     """What refine remembers of silver.events: of each event the hash of its UID and its ingest stamp.
 
     It answers "surely new" for most records, and for the others which few files may hold an earlier event.
-    Whether an event there has the same UID, or only the same hash, is for `silver.copies.find_copies` to say.
+    Whether an event there has the same UID, or only the same hash, is for `find_duplicates` to decide.
     It is made from the table when a job starts, and follows the table from then on, so nothing depends on
-    how the job before ended. Once the table was rewritten, it has to be made anew.
+    how the job before ended. Once the table was rewritten, it is built again.
 
     Args:
         find: looks up silver.events.
@@ -35,7 +35,7 @@ class Seen:
 
     def __init__(self, find: Find, rows_by_stamp: Collection[tuple[int, int]] = ()) -> None:
         self._find = find
-        self._runs = Runs()
+        self._runs = SortedRuns()
         self._upto = to_micros(EPOCH)
         rows = 0
         for number, (stamp, count) in enumerate(rows_by_stamp, start=1):
@@ -44,11 +44,11 @@ class Seen:
                 self._follow(stamp)
                 rows = 0
 
-    def narrow(self, records: pa.Table, after: datetime) -> tuple[pa.Table, pa.Table]:
+    def lookup(self, records: pa.Table, after: datetime) -> tuple[pa.Table, pa.Table]:
         """Leave out what can't be a copy, and what no record of a micro-batch can be a copy of.
 
         Args:
-            records: `silver.copies.ENTRY` of one micro-batch.
+            records: `silver.dedup.deduplicate.ENTRY` of one micro-batch.
             after: ingest stamp done before the micro-batch. Events behind it are its own, written before it
                 was broken off; they are among its records.
 

@@ -18,9 +18,9 @@ from kit.histories import fold_history
 from kit.oracle_wire import DAY, MINUTE, Fields
 from kit.visitor_stories import NOON, STORIES, Story, event, to_events
 from lakehouse.contracts.silver import FOLDED
-from silver import visitor_worker
-from silver.visitor_arrow import ROWS, arrow_type, read_table, write_table
-from silver.visitor_worker import EVENT, FIELDS, FoldPartition
+from silver.visits import visitor_worker
+from silver.visits.visitor_arrow import ROWS, arrow_type, read_table, write_table
+from silver.visits.visitor_worker import EVENT, FIELDS, FoldPartition
 
 RULES = VisitorRules.of(RuleNumbers())
 WATERMARK = NOON + 35 * MINUTE

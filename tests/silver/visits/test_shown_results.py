@@ -21,8 +21,9 @@ from lakehouse.job import Run
 from lakehouse.rebuilding import rebuild_job
 from lakehouse.settings import Settings
 from lakehouse.tuning import MANY
-from silver import refine, repair, search_results
-from silver.definitions import DEFINITIONS
+from silver import refine, repair
+from silver.rebuild_definitions import DEFINITIONS
+from silver.visits import shown_results
 
 MINUTE = timedelta(minutes=1)
 KINDS = {"search": "Products Searched", "results": "Product List Viewed", "result_click": "Product Clicked"}
@@ -93,13 +94,13 @@ def found(settings: Settings) -> dict[str, dict[int, list[str]]]:
 def changed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows of the table each commit changes."""
     counts: list[int] = []
-    write = search_results.write_changes
+    write = shown_results.write_changes
 
     def count(*args: Any) -> int:
         counts.append(write(*args))
         return counts[-1]
 
-    monkeypatch.setattr(search_results, "write_changes", count)
+    monkeypatch.setattr(shown_results, "write_changes", count)
     return counts
 
 

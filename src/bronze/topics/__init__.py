@@ -1,0 +1,1 @@
+"""Topics: whether each can be read on, and what has become of it."""

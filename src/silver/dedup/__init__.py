@@ -1,0 +1,1 @@
+"""Deduplication: each record is an event, a duplicate, rejected or a heartbeat."""

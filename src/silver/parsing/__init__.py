@@ -1,0 +1,1 @@
+"""Parsing: Kafka records to events, in Python workers."""

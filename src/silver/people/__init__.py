@@ -1,0 +1,1 @@
+"""People: identities of visitors, and bots."""

@@ -1,0 +1,1 @@
+"""Visits: sessions, impressions, searches and shown results, by visitor."""
