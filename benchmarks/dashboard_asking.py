@@ -36,9 +36,9 @@ Pages = dict[str, list[Asked]]  # by page, what it asks for each period, and of 
 def what_pages_ask(home: Path) -> Pages:
     """Open each page, and listen."""
     os.environ["MILLRACE_HOME"] = str(home)
-    from reading.lake import Look
     from streamlit import config
     from streamlit.testing.v1 import AppTest
+    from tables.table_cache import Look
 
     from kit.dashboards_folder import DASHBOARDS, VIEWS
 
@@ -136,8 +136,8 @@ def _view(lake: Any, pages: Pages, number: int, until: float, times: dict[str, l
 
 
 def _lake(home: Path) -> Any:
-    from reading.lake import Lake
-    from reading.local import LocalTables
+    from tables.delta_backend import LocalTables
+    from tables.table_cache import Lake
 
     return Lake(LocalTables(home / "warehouse"))
 

@@ -5,12 +5,11 @@ Reads the tables and writes nothing. Each page is a file of `views/`.
 
 from pathlib import Path
 
-import filters
-import guard
-import header
-import sources
+import access
+import data_source
 import streamlit as st
-from wording import plain_text
+from widgets import filters, header
+from widgets.formatting import plain_text
 
 _HERE = Path(__file__).parent
 _ALL = (filters.PERIOD, filters.CHANNEL, filters.CAMPAIGN)
@@ -33,8 +32,8 @@ _LESS_AIR = "<style>.stMainBlockContainer { padding: 3.2rem 2.2rem 2.5rem; }</st
 
 st.set_page_config(page_title="Millrace", page_icon=str(_HERE / "icon.svg"), layout="wide")
 st.html(_LESS_AIR)
-guard.check_viewer()
-if untold := sources.what_is_not_told():
+access.check_viewer()
+if untold := data_source.what_is_not_told():
     st.subheader("No SQL warehouse", anchor=False)
     st.text(untold)
     st.stop()
@@ -55,9 +54,9 @@ pages = {
 current = st.navigation(pages)
 uses = {title: used for group in _PAGES.values() for title, _, used in group.values()}[current.title]
 header.show(current.title)
-filters.show(sources.lake().look(), uses)
+filters.show(data_source.lake().look(), uses)
 current.run()
-if who := guard.account():
+if who := access.account():
     with st.sidebar:
         st.text(f"Logged in as {plain_text(who)}")
         st.button("Log out", on_click=st.logout, type="tertiary")

@@ -2,16 +2,15 @@
 
 from functools import partial
 
-import charts
-import page
-import placing
+import data_source
 import polars as pl
-import sources
 import streamlit as st
-from figures import attribution
-from placing import choose_row, number_column, place_chart, place_table, text_column, time_column
-from reading.lake import Look
-from scope import MODELS, Scope
+from charts import bar_charts
+from metrics import attribution
+from query_scope import MODELS, Scope
+from tables.table_cache import Look
+from widgets import layout, page
+from widgets.layout import choose_row, number_column, place_chart, place_table, text_column, time_column
 
 _MOST_GROUPS = 9  # of bars that can be read at a glance
 _UNITS = {"Value": "reporting_value", "Conversions": "conversions"}
@@ -24,23 +23,23 @@ def body(look: Look, scope: Scope) -> None:
         measure = _UNITS[_either("In", list(_UNITS), "in")]
         model = _model("Model", "model", "last_non_direct")
         other = _model("Against", "against", "linear")
-    unit = sources.CURRENCY if measure == "reporting_value" else "conversions"
-    credits_ = placing.shown_labels(look.figure(attribution.credited, scope, attribution.BY[by]), "label")
+    unit = data_source.CURRENCY if measure == "reporting_value" else "conversions"
+    credits_ = layout.shown_labels(look.figure(attribution.credited, scope, attribution.BY[by]), "label")
     leaders = credits_["label"].unique(maintain_order=True).head(_MOST_GROUPS).to_list()
     shown = credits_.filter(pl.col("label").is_in(leaders))
     two = list(dict.fromkeys((model, other)))
     nothing = "No conversions to credit in this period."
     compared = shown.filter(pl.col("model").is_in(two))
     heading = f"Credit by {' and '.join(two)}"
-    draw = partial(charts.grouped, measure=measure, heading=heading, unit=unit, series=two)
+    draw = partial(bar_charts.grouped, measure=measure, heading=heading, unit=unit, series=two)
     changed = attribution.changes(shown, model, other, measure)
-    turn = partial(charts.change, heading=f"What changes with {other} instead of {model}", unit=unit)
-    placing.side_by_side(
-        partial(place_chart, compared, draw, nothing, charts.TALL),
-        partial(place_chart, changed, turn, nothing, charts.TALL),
+    turn = partial(bar_charts.change, heading=f"What changes with {other} instead of {model}", unit=unit)
+    layout.side_by_side(
+        partial(place_chart, compared, draw, nothing, bar_charts.TALL),
+        partial(place_chart, changed, turn, nothing, bar_charts.TALL),
     )
     _all_models(credits_, by, measure, unit)
-    placing.side_by_side(partial(_behind, look, scope, model), partial(_data_driven, look), widths=(3, 2))
+    layout.side_by_side(partial(_behind, look, scope, model), partial(_data_driven, look), widths=(3, 2))
 
 
 def _all_models(credits_: pl.DataFrame, label: str, measure: str, unit: str) -> None:
@@ -58,12 +57,12 @@ def _behind(look: Look, scope: Scope, model: str) -> None:
         "converted_at": time_column("Converted (UTC)"),
         "earner": text_column("Most of it earned by", 165),
         "credit": number_column("Credit", 2, "What the touches in question have of it."),
-        "reporting_value": number_column(sources.CURRENCY, 2),
+        "reporting_value": number_column(data_source.CURRENCY, 2),
         "touches": number_column("Touches"),
         "conversion_id": text_column("Conversion", 80),
     }
     heading = f"Conversions behind it, by {model}"
-    chosen = choose_row(rows, columns, "conversions-behind", placing.TABLE_HEIGHT, heading)
+    chosen = choose_row(rows, columns, "conversions-behind", layout.TABLE_HEIGHT, heading)
     if chosen is None:
         st.caption("Choose a row to see why.")
         return
@@ -80,8 +79,8 @@ def _data_driven(look: Look) -> None:
     periods = look.figure(attribution.model_periods)
     if not periods:
         st.markdown("**Data-driven models**")
-        placing.say_nothing(
-            "markov and shapley have not run yet:\nmillrace run attribution-model", placing.TABLE_HEIGHT
+        layout.say_nothing(
+            "markov and shapley have not run yet:\nmillrace run attribution-model", layout.TABLE_HEIGHT
         )
         return
     words = {f"{start:%-d %b %Y} to {end:%-d %b %Y %H:%M}": (start, end) for start, end in periods}
@@ -89,14 +88,14 @@ def _data_driven(look: Look) -> None:
     rows = look.figure(attribution.channel_credit, *words[chosen])
     version = ", ".join(rows["model_version"].unique().drop_nulls().sort()) or "none"
     draw = partial(
-        charts.grouped,
+        bar_charts.grouped,
         measure="conversions",
         heading="Conversions by markov and shapley",
         unit="conversions",
         series=["markov", "shapley"],
-        height=placing.TABLE_HEIGHT,
+        height=layout.TABLE_HEIGHT,
     )
-    place_chart(placing.shown_labels(rows, "label"), draw, "No conversions in it.", placing.TABLE_HEIGHT)
+    place_chart(layout.shown_labels(rows, "label"), draw, "No conversions in it.", layout.TABLE_HEIGHT)
     st.text(f"Version of the model: {version}. Filters above don't apply here.")
 
 

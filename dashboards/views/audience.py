@@ -2,17 +2,15 @@
 
 from functools import partial
 
-import charts
-import page
-import placing
 import polars as pl
-import rank_chart
 import streamlit as st
-from figures import audience, results
-from placing import number_column, place_chart, place_table, share_column, text_column
-from reading.lake import Look
-from scope import Scope
-from wording import plain_text
+from charts import bar_charts, rank_chart
+from metrics import audience, results
+from query_scope import Scope
+from tables.table_cache import Look
+from widgets import layout, page
+from widgets.formatting import plain_text
+from widgets.layout import number_column, place_chart, place_table, share_column, text_column
 
 _TERMS = 14
 _TABLE = 386  # pixels: ten ranks
@@ -25,9 +23,9 @@ _NO_RESULTS = (
 def body(look: Look, scope: Scope) -> None:
     """Sessions, the funnel, searches, their results by rank, entry and exit pages."""
     found = look.figure(audience.visits, scope)
-    number, share = placing.locale().number, placing.locale().share
+    number, share = layout.locale().number, layout.locale().share
     count = found.sessions
-    placing.metrics(
+    layout.metrics(
         {
             "Sessions": (number(count), "Started in the period; bots left out."),
             "Pages each": (
@@ -43,16 +41,16 @@ def body(look: Look, scope: Scope) -> None:
     searched = look.figure(audience.searches, scope)
     reached = look.figure(audience.funnel, scope)
     funnel = partial(
-        charts.bars,
+        bar_charts.bars,
         label="step",
         measure="visitors",
         heading="Funnel: each step after the one before, on one day",
         unit="visitors of a day, summed",
-        height=charts.TALL,
+        height=bar_charts.TALL,
         told="told",
     )
     terms = partial(
-        charts.stacked,
+        bar_charts.stacked,
         label="query",
         measure="searches",
         part="outcome",
@@ -60,18 +58,18 @@ def body(look: Look, scope: Scope) -> None:
         heading="Searches with and without a click on a result",
         unit="searches",
     )
-    placing.side_by_side(
+    layout.side_by_side(
         partial(
             place_chart,
             _shares(reached) if reached["visitors"].sum() else reached.clear(),
             funnel,
             "Nobody yet.",
-            charts.TALL,
+            bar_charts.TALL,
         ),
-        partial(place_chart, _outcomes(searched), terms, "No searches on these days.", charts.TALL),
+        partial(place_chart, _outcomes(searched), terms, "No searches on these days.", bar_charts.TALL),
     )
     _ranks(look, scope)
-    placing.side_by_side(
+    layout.side_by_side(
         partial(_pages, found.entries, "Entry pages", "entry-pages"),
         partial(_pages, found.exits, "Exit pages", "exit-pages"),
         partial(_terms, searched),
@@ -83,7 +81,7 @@ def body(look: Look, scope: Scope) -> None:
 
 def _shares(reached: pl.DataFrame) -> pl.DataFrame:
     """Each step with its count, and its share of the step before, in words."""
-    number, share = placing.locale().number, placing.locale().share
+    number, share = layout.locale().number, layout.locale().share
     told = [
         number(count) if part is None else f"{number(count)}, {share(part)} of {before}"
         for (_, count, part), before in zip(
@@ -94,7 +92,7 @@ def _shares(reached: pl.DataFrame) -> pl.DataFrame:
 
 
 def _outcomes(searched: pl.DataFrame) -> pl.DataFrame:
-    top = placing.shown_labels(searched, "query").head(_TERMS)
+    top = layout.shown_labels(searched, "query").head(_TERMS)
     parts = (("clicked", "clicked", 0), ("unclicked", "not clicked", 1))
     return pl.concat(
         top.select(
@@ -124,16 +122,16 @@ def _ranks(look: Look, scope: Scope) -> None:
         "clicked": number_column("Clicked", meaning="Of these, results that were clicked"),
         "click_through": share_column("Click-through rate", "Clicked, of those shown"),
     }
-    placing.side_by_side(
-        partial(place_chart, first, rank_chart.click_through, _NO_RESULTS, charts.TALL),
-        partial(place_table, ranks, columns, "ranks", placing.fitting(ranks, _TABLE), "Results by rank"),
+    layout.side_by_side(
+        partial(place_chart, first, rank_chart.click_through, _NO_RESULTS, bar_charts.TALL),
+        partial(place_table, ranks, columns, "ranks", layout.fitting(ranks, _TABLE), "Results by rank"),
         widths=(3, 2),
     )
 
 
 def _rates(ranks: pl.DataFrame) -> pl.DataFrame:
     """Each rank with its rate, and the counts behind it, in words."""
-    number, share = placing.locale().number, placing.locale().share
+    number, share = layout.locale().number, layout.locale().share
     words = [
         f"{share(rate)} of {number(shown)}"
         for rate, shown in ranks.select("click_through", "shown").iter_rows()

@@ -3,19 +3,17 @@
 from dataclasses import replace
 from functools import partial
 
-import charts
-import page
-import placing
+import data_source
 import polars as pl
-import sources
 import streamlit as st
-import time_charts
-from figures import attribution
-from figures.campaigns import MEASURES, campaigns
-from figures.promotions import promotions
-from placing import number_column, place_chart, place_table, share_column, text_column
-from reading.lake import Look
-from scope import MODELS, Scope
+from charts import bar_charts, time_charts
+from metrics import attribution
+from metrics.campaigns import MEASURES, campaigns
+from metrics.promotions import promotions
+from query_scope import MODELS, Scope
+from tables.table_cache import Look
+from widgets import layout, page
+from widgets.layout import number_column, place_chart, place_table, share_column, text_column
 
 _NO_PROMOTIONS = (
     "No promotion was seen or clicked on these days.\n"
@@ -43,21 +41,21 @@ def body(look: Look, scope: Scope) -> None:
         )
         by = st.selectbox("Credit by", list(attribution.BY), 3, key="by", bind="query-params", width=190)
     found = look.figure(campaigns, scope, model)
-    total = placing.shown_labels(found.total, "campaign")
+    total = layout.shown_labels(found.total, "campaign")
     _figures(total)
     nothing = "No campaigns on the days of this period."
     leaders = total.group_by("campaign", maintain_order=True).agg(pl.col(*MEASURES).sum())
     leaders = leaders.sort("credited_reporting_value", descending=True, maintain_order=True)
     earned = partial(
-        charts.bars,
+        bar_charts.bars,
         label="campaign",
         measure="credited_reporting_value",
         heading=f"Value credited by {model}",
-        unit=sources.CURRENCY,
+        unit=data_source.CURRENCY,
     )
     names = leaders["campaign"].head(_LINES).to_list()
-    daily = placing.shown_labels(found.daily, "campaign").filter(pl.col("campaign").is_in(names))
-    unit = sources.CURRENCY if measure == "credited_reporting_value" else MEASURES[measure]
+    daily = layout.shown_labels(found.daily, "campaign").filter(pl.col("campaign").is_in(names))
+    unit = data_source.CURRENCY if measure == "credited_reporting_value" else MEASURES[measure]
     trend = partial(
         time_charts.lines,
         x="day",
@@ -67,7 +65,7 @@ def body(look: Look, scope: Scope) -> None:
         heading=f"By day: {MEASURES[measure]}",
         unit=unit,
     )
-    placing.side_by_side(
+    layout.side_by_side(
         partial(place_chart, leaders.head(_BARS), earned, nothing),
         partial(place_chart, daily, trend, nothing),
         widths=(2, 3),
@@ -80,17 +78,17 @@ def body(look: Look, scope: Scope) -> None:
 
 
 def _figures(total: pl.DataFrame) -> None:
-    number, share = placing.locale().number, placing.locale().share
+    number, share = layout.locale().number, layout.locale().share
     seen, clicks, visits, earned = (
         total[name].sum() for name in ("impressions", "clicks", "visits", "credited_reporting_value")
     )
-    placing.metrics(
+    layout.metrics(
         {
             "Impressions": (number(seen), "Promotions viewed."),
             "Counted clicks": (number(clicks), "Repeats within ten seconds left out."),
             "Click-through": (share(clicks / seen if seen else None), "Counted clicks per impression."),
             "Visits": (number(visits), "Sessions started, those without a campaign too."),
-            f"Value credited ({sources.CURRENCY})": (number(earned, 2), "By the model chosen."),
+            f"Value credited ({data_source.CURRENCY})": (number(earned, 2), "By the model chosen."),
         }
     )
 
@@ -105,17 +103,17 @@ def _table(total: pl.DataFrame) -> None:
         "click_through": share_column("CTR", "Counted clicks per impression"),
         "visits": number_column("Visits"),
         "conversions": number_column("Conversions", 1, "Credit: one conversion can be shared"),
-        "credited_reporting_value": number_column(sources.CURRENCY, 2),
-        "per_visit": number_column(f"{sources.CURRENCY} per visit", 2),
+        "credited_reporting_value": number_column(data_source.CURRENCY, 2),
+        "per_visit": number_column(f"{data_source.CURRENCY} per visit", 2),
     }
-    place_table(total, columns, "campaigns", heading="All campaigns", height=charts.TALL)
+    place_table(total, columns, "campaigns", heading="All campaigns", height=bar_charts.TALL)
 
 
 def _promotions(look: Look, scope: Scope) -> None:
     """What was shown on pages, clicked, and ordered after; promotions of the site itself are marked."""
     rows = look.figure(promotions, scope)
     if rows.is_empty():
-        placing.say_nothing(_NO_PROMOTIONS, placing.TABLE_HEIGHT)
+        layout.say_nothing(_NO_PROMOTIONS, layout.TABLE_HEIGHT)
         return
     columns = {
         "promotion": text_column("Promotion", 150),
@@ -128,7 +126,7 @@ def _promotions(look: Look, scope: Scope) -> None:
         "converting_visitors": number_column("Of these, ordered", meaning="Within 24 hours after a click"),
         "converting": share_column("Share who ordered", "Of the visitors who clicked"),
     }
-    place_table(rows, columns, "promotions", heading="Promotions", height=placing.fitting(rows))
+    place_table(rows, columns, "promotions", heading="Promotions", height=layout.fitting(rows))
 
 
 def _credit(look: Look, scope: Scope, model: str, by: str) -> None:
@@ -138,9 +136,9 @@ def _credit(look: Look, scope: Scope, model: str, by: str) -> None:
     columns = {
         "label": text_column(by, 300),
         "conversions": number_column("Conversions", 1, "Credit: one conversion can be shared"),
-        "reporting_value": number_column(sources.CURRENCY, 2),
+        "reporting_value": number_column(data_source.CURRENCY, 2),
     }
-    shown = placing.shown_labels(credits_.drop("model"), "label")
+    shown = layout.shown_labels(credits_.drop("model"), "label")
     place_table(shown, columns, "credit-by", heading=f"Credit by {by.lower()}, {model}")
 
 

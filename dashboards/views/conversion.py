@@ -1,19 +1,18 @@
 """Conversion: what led to one, on a time line, and how each model comes to its credit."""
 
-import page
-import placing
+import data_source
 import polars as pl
-import sources
 import streamlit as st
-import trail_chart
-from figures import attribution, story
-from figures.arithmetic import share_out, work_out
-from figures.story import Row, Story
-from placing import choose_row, number_column, place_chart, place_table, text_column, time_column
-from reading.lake import Look
-from scope import MODELS, Scope
-from trail_words import in_words
-from wording import plain_text, utc
+from charts import timeline_chart
+from metrics import attribution, story
+from metrics.arithmetic import share_out, work_out
+from metrics.story import Row, Story
+from query_scope import MODELS, Scope
+from tables.table_cache import Look
+from widgets import layout, page
+from widgets.formatting import plain_text, utc
+from widgets.layout import choose_row, number_column, place_chart, place_table, text_column, time_column
+from widgets.trail_steps import in_words
 
 _KEY = "conversion"
 _TRAIL = 740  # pixels: twenty steps
@@ -39,7 +38,7 @@ def body(look: Look, scope: Scope) -> None:
         return
     if len(found) > 1:
         found = [_which(found)]
-    told = look.figure(story.tell, found[0]["conversion_id"], sources.CURRENCY)
+    told = look.figure(story.tell, found[0]["conversion_id"], data_source.CURRENCY)
     if told is not None:
         _show(told)
 
@@ -49,12 +48,12 @@ def _offer(look: Look, scope: Scope) -> None:
     columns = {
         "converted_at": time_column("Converted (UTC)"),
         "earner": text_column("Last touch", 200),
-        "reporting_value": number_column(sources.CURRENCY, 2),
+        "reporting_value": number_column(data_source.CURRENCY, 2),
         "touches": number_column("Touches"),
         "conversion_id": "Conversion",
     }
     chosen = choose_row(
-        rows, columns, "latest-conversions", placing.TABLE_HEIGHT, "The latest ones: choose one"
+        rows, columns, "latest-conversions", layout.TABLE_HEIGHT, "The latest ones: choose one"
     )
     if chosen is not None:
         st.session_state[_CHOSEN] = rows["conversion_id"][chosen]
@@ -72,9 +71,9 @@ def _show(told: Story) -> None:
     _head(told)
     place_chart(
         pl.DataFrame({"one": [1]}),
-        lambda _, palette: trail_chart.time_line(told, palette),
+        lambda _, palette: timeline_chart.time_line(told, palette),
         "",
-        trail_chart.HEIGHT,
+        timeline_chart.HEIGHT,
     )
     _credits(told)
     _arithmetic(told)
@@ -108,19 +107,19 @@ def _worth(told: Story) -> str:
     row = told.conversion
     if row["value"] is None:
         return "not said"
-    money = placing.locale().money
+    money = layout.locale().money
     value = f"{money(row['value'])} {row['currency'] or '(no currency)'}"
     if row["reporting_value"] is None:
-        return f"{value}; in {sources.CURRENCY} not known, for want of a rate"
+        return f"{value}; in {data_source.CURRENCY} not known, for want of a rate"
     if told.rate is None:
         return value
     rate = _as_written(f"{told.rate['rate'].normalize():f}")
-    return f"{value} × {rate} = {money(row['reporting_value'])} {sources.CURRENCY}"
+    return f"{value} × {rate} = {money(row['reporting_value'])} {data_source.CURRENCY}"
 
 
 def _as_written(figures: str) -> str:
     """Figures with the viewer's decimal point."""
-    return figures.replace(".", placing.locale().point)
+    return figures.replace(".", layout.locale().point)
 
 
 def _credits(told: Story) -> None:
@@ -147,7 +146,7 @@ def _credits(told: Story) -> None:
         columns,
         "credits",
         heading="Touches, and the credit of each by model",
-        height=placing.fitting(frame),
+        height=layout.fitting(frame),
     )
     sums = {f"{sum(row['credit'] for row in each):.9f}" for each in told.credits.values() if each}
     told_sums = _as_written(" or ".join(sorted(sums)))
@@ -169,7 +168,7 @@ def _trail(told: Story) -> None:
     rows = [{**step, "words": in_words(step["kind"], step["matched_on"])} for step in told.trail]
     frame = pl.DataFrame(rows, schema).with_columns(*_short_addresses())
     heading = "Trail: how it came about, as far as it is known"
-    place_table(frame, columns, "trail", heading=heading, height=placing.fitting(frame, _TRAIL))
+    place_table(frame, columns, "trail", heading=heading, height=layout.fitting(frame, _TRAIL))
 
 
 def _short_addresses() -> tuple[pl.Expr, pl.Expr]:
@@ -213,10 +212,10 @@ def _model(told: Story, model: str) -> None:
         "channel": text_column("Channel", 150),
         "why": text_column("Why", 330),
         "share": text_column("Credit × value", 330),
-        "value": number_column(sources.CURRENCY, 4),
+        "value": number_column(data_source.CURRENCY, 4),
     }
     heading = f"Each touch by {model}"
-    place_table(frame, columns, f"arithmetic-{model}", heading=heading, height=placing.fitting(frame))
+    place_table(frame, columns, f"arithmetic-{model}", heading=heading, height=layout.fitting(frame))
 
 
 page.show(body)

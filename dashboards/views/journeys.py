@@ -2,23 +2,21 @@
 
 from functools import partial
 
-import charts
-import flow_chart
-import page
-import placing
-import sources
+import data_source
 import streamlit as st
-from figures.journeys import journeys, trail_steps
-from placing import number_column, place_chart, place_table, text_column
-from reading.lake import Look
-from scope import Scope
+from charts import bar_charts, sankey_chart
+from metrics.journeys import journeys, trail_steps
+from query_scope import Scope
+from tables.table_cache import Look
+from widgets import layout, page
+from widgets.layout import number_column, place_chart, place_table, text_column
 
 
 def body(look: Look, scope: Scope) -> None:
     """The flow to a conversion, time to convert, top paths, and what trails are made of."""
     found = look.figure(journeys, scope)
-    number, share = placing.locale().number, placing.locale().share
-    placing.metrics(
+    number, share = layout.locale().number, layout.locale().share
+    layout.metrics(
         {
             "Conversions": (number(found.conversions), "Without refunds and cancellations."),
             "Touches each": (number(found.touches, 1), "Touches in the 30 days before, on average."),
@@ -26,28 +24,28 @@ def body(look: Look, scope: Scope) -> None:
                 share(found.single / found.conversions if found.conversions else None),
                 "Every model gives these to the same touch.",
             ),
-            f"Value ({sources.CURRENCY})": (number(found.reporting_value, 2), "Of these conversions."),
+            f"Value ({data_source.CURRENCY})": (number(found.reporting_value, 2), "Of these conversions."),
         }
     )
     nothing = "No conversions in this period."
     waits = partial(
-        charts.bars,
+        bar_charts.bars,
         label="band",
         measure="conversions",
         heading="From the first touch to the conversion",
         unit="conversions",
-        height=charts.TALL,
+        height=bar_charts.TALL,
     )
     times = found.times if found.conversions else found.times.clear()
-    placing.side_by_side(
-        partial(place_chart, found.flow, flow_chart.flow, nothing, charts.TALL),
-        partial(place_chart, times, waits, nothing, charts.TALL),
+    layout.side_by_side(
+        partial(place_chart, found.flow, sankey_chart.flow, nothing, bar_charts.TALL),
+        partial(place_chart, times, waits, nothing, bar_charts.TALL),
         widths=(3, 2),
     )
     columns = {
         "path": text_column("Path of channels, earliest first", 520),
         "conversions": number_column("Conversions"),
-        "reporting_value": number_column(sources.CURRENCY, 2),
+        "reporting_value": number_column(data_source.CURRENCY, 2),
         "touches": number_column("Touches"),
         "days": number_column("Days to convert", 1, "From the first touch, on average"),
     }
@@ -65,7 +63,7 @@ def _steps(look: Look, scope: Scope) -> None:
         "conversions": number_column("Conversions", meaning="Those that have such a step, of any channel"),
         "steps": number_column("Steps"),
     }
-    place_table(steps, columns, "steps", heading="What trails are made of", height=placing.fitting(steps))
+    place_table(steps, columns, "steps", heading="What trails are made of", height=layout.fitting(steps))
 
 
 page.show(body)

@@ -3,16 +3,14 @@
 from datetime import timedelta
 from functools import partial
 
-import charts
-import page
-import placing
+import data_source
 import polars as pl
-import sources
-import time_charts
-from figures import conversions, traffic
-from placing import number_column, place_chart, place_table, text_column, time_column
-from reading.lake import Look
-from scope import Scope
+from charts import bar_charts, time_charts
+from metrics import conversions, traffic
+from query_scope import Scope
+from tables.table_cache import Look
+from widgets import layout, page
+from widgets.layout import number_column, place_chart, place_table, text_column, time_column
 
 _DAY = timedelta(days=1)
 Told = tuple[str, str, str | None]
@@ -29,7 +27,7 @@ def body(look: Look, scope: Scope) -> None:
     shift = scope.period.start - before.period.start
     against = "the day before" if shift == _DAY else f"{shift.days} days before"
     then = then.with_columns(pl.col("start") + shift)
-    placing.side_by_side(
+    layout.side_by_side(
         *(
             partial(
                 place_chart,
@@ -46,13 +44,13 @@ def body(look: Look, scope: Scope) -> None:
             for measure in ("events", "conversions")
         )
     )
-    placing.side_by_side(partial(_channels, look, scope), partial(_latest, look, scope), widths=(1, 2))
+    layout.side_by_side(partial(_channels, look, scope), partial(_latest, look, scope), widths=(1, 2))
 
 
 def _figures(look: Look, scope: Scope, before: Scope | None) -> None:
     now = look.figure(traffic.totals, scope)
     then = None if before is None else look.figure(traffic.totals, before)
-    number = placing.locale().number
+    number = layout.locale().number
     unvalued = f" {number(now.without_rate)} amounts have no exchange rate and are left out."
     is_day = scope.period.length <= _DAY
     against = "the same time the day before" if is_day else "as long a time before"
@@ -62,13 +60,13 @@ def _figures(look: Look, scope: Scope, before: Scope | None) -> None:
         change = None if then is None else _change(value, getattr(then, name))
         return number(value, digits), f"{meaning} Small print: against {against}.", change
 
-    placing.metrics(
+    layout.metrics(
         {
             "Visitors, last hour": _visitors(look, scope),
             "Events": counted("events", "Events of people, copies left out."),
             "Sessions": counted("sessions", "Sessions started; 30 minutes of quiet end one."),
             "Conversions": counted("conversions", "Goals reached; an order counts once, a refund never."),
-            f"Value ({sources.CURRENCY})": counted(
+            f"Value ({data_source.CURRENCY})": counted(
                 "reporting_value",
                 "Worth of the conversions, refunds taken off." + (unvalued if now.without_rate else ""),
                 2,
@@ -86,7 +84,7 @@ def _visitors(look: Look, scope: Scope) -> Told:
     meaning = "Different visitors in the hour up to the latest event. Small print: against the day before."
     if now is None:
         return "–", f"{meaning} Of several channels they can't be summed.", None
-    return placing.locale().number(now), meaning, None if then is None else _change(now, then)
+    return layout.locale().number(now), meaning, None if then is None else _change(now, then)
 
 
 def _change(now: float, then: float) -> str | None:
@@ -95,21 +93,21 @@ def _change(now: float, then: float) -> str | None:
         return None
     change = (now - then) / then
     sign = "+" if change > 0 else "-" if change < 0 else "±"  # the arrow goes by a plain hyphen
-    return f"{sign}{placing.locale().share(abs(change), 0)}"
+    return f"{sign}{layout.locale().share(abs(change), 0)}"
 
 
 def _channels(look: Look, scope: Scope) -> None:
     rows = look.figure(traffic.sessions_by_channel, scope)
     draw = partial(
-        charts.bars,
+        bar_charts.bars,
         label="channel",
         measure="sessions",
         heading="Sessions by channel",
         unit="sessions started",
-        height=placing.TABLE_HEIGHT + 40,
+        height=layout.TABLE_HEIGHT + 40,
     )
     place_chart(
-        placing.shown_labels(rows, "channel"), draw, "No sessions in this period.", placing.TABLE_HEIGHT + 40
+        layout.shown_labels(rows, "channel"), draw, "No sessions in this period.", layout.TABLE_HEIGHT + 40
     )
 
 
@@ -118,7 +116,7 @@ def _latest(look: Look, scope: Scope) -> None:
         "converted_at": time_column("Converted (UTC)"),
         "goal": text_column("Goal", 115),
         "order_id": text_column("Order", 95),
-        "reporting_value": number_column(sources.CURRENCY, 2),
+        "reporting_value": number_column(data_source.CURRENCY, 2),
         "touches": number_column("Touches"),
         "person_id": text_column("Person", 110),
         "state": "State",

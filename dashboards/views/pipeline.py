@@ -3,18 +3,17 @@
 from datetime import timedelta
 from functools import partial
 
-import page
-import placing
+import data_source
 import polars as pl
-import sources
 import streamlit as st
-import time_charts
-from columns import COLUMNS
-from figures import pipeline
-from placing import number_column, place_chart, place_table, text_column, time_column
-from reading.lake import Look
-from scope import Scope
-from wording import lasting, plain_text, utc
+from charts import time_charts
+from metrics import pipeline
+from query_scope import Scope
+from schema import COLUMNS
+from tables.table_cache import Look
+from widgets import layout, page
+from widgets.formatting import lasting, plain_text, utc
+from widgets.layout import number_column, place_chart, place_table, text_column, time_column
 
 _OVER = {"Last hour": timedelta(hours=1), "Day": timedelta(days=1), "Week": timedelta(days=7)}
 
@@ -56,20 +55,20 @@ def body(look: Look, _: Scope | None) -> None:
     )
     nothing = "No micro-batches yet."
     shares = batches.filter(pl.col("job") == "refine").drop_nulls("late_share")
-    placing.side_by_side(
+    layout.side_by_side(
         partial(place_chart, batches, cost, nothing), partial(place_chart, shares, late, nothing)
     )
     _errors()
-    placing.side_by_side(partial(_ledger, look), partial(_tables, look), widths=(6, 7))
+    layout.side_by_side(partial(_ledger, look), partial(_tables, look), widths=(6, 7))
 
 
 def _figures(jobs: pl.DataFrame) -> None:
-    number, share = placing.locale().number, placing.locale().share
+    number, share = layout.locale().number, layout.locale().share
     by = {row["job"]: row for row in jobs.to_dicts()}
     refine = by.get("refine", {})
     behind = [row["behind"] for row in by.values() if row["behind"] is not None]
     taken, late = refine.get("input_rows", 0), refine.get("late", 0)
-    placing.metrics(
+    layout.metrics(
         {
             "Behind": (
                 lasting(timedelta(seconds=max(behind))) if behind else "–",
@@ -100,11 +99,11 @@ def _jobs(jobs: pl.DataFrame) -> None:
         "watermark": time_column("Watermark (UTC)"),
         "last_batch": time_column("Last batch began (UTC)"),
     }
-    place_table(jobs, columns, "jobs", heading="Jobs", height=placing.fitting(jobs))
+    place_table(jobs, columns, "jobs", heading="Jobs", height=layout.fitting(jobs))
 
 
 def _errors() -> None:
-    errors = sources.last_errors()
+    errors = data_source.last_errors()
     if errors:
         with st.container(border=True):
             st.markdown("**Last errors**")
@@ -129,7 +128,7 @@ def _tables(look: Look) -> None:
     for name in COLUMNS:
         facts, version = look.facts(name), look.version(name)
         if facts is not None and version is not None:
-            size, changed = placing.locale().size(facts.size), facts.changed_at
+            size, changed = layout.locale().size(facts.size), facts.changed_at
             rows.append((name, facts.rows, facts.files, size, facts.size, version.number, changed))
     schema = {
         "table": pl.String,

@@ -3,20 +3,18 @@
 from datetime import datetime, timezone
 from functools import partial
 
-import charts
-import page
-import placing
+import data_source
 import polars as pl
-import sources
 import streamlit as st
-import time_charts
-from figures import quality
-from gates import latest_results, read_gates
-from palette import Palette
-from placing import number_column, place_chart, place_table, text_column, time_column
-from reading.lake import Look
-from scope import Scope
-from wording import lasting, plain_text, utc
+from charts import bar_charts, time_charts
+from charts.palette import Palette
+from metrics import quality
+from query_scope import Scope
+from tables.table_cache import Look
+from widgets import layout, page
+from widgets.formatting import lasting, plain_text, utc
+from widgets.gate_state import latest_results, read_gates
+from widgets.layout import number_column, place_chart, place_table, text_column, time_column
 
 _NOTHING = "No expectations have looked at these tables yet."
 
@@ -26,8 +24,8 @@ def body(look: Look, scope: Scope | None) -> None:
     gates = look.figure(read_gates)
     latest = look.figure(latest_results)
     failed = latest.filter(~pl.col("success")).height
-    number = placing.locale().number
-    placing.metrics(
+    number = layout.locale().number
+    layout.metrics(
         {
             "Gate": (gates.word, "Whether what came last may reach gold."),
             "Expectations met": (
@@ -42,7 +40,7 @@ def body(look: Look, scope: Scope | None) -> None:
     _results(latest)
     _docs()
     if scope is not None:
-        placing.side_by_side(partial(_reasons, look, scope), partial(_examples, look, scope), widths=(2, 3))
+        layout.side_by_side(partial(_reasons, look, scope), partial(_examples, look, scope), widths=(2, 3))
 
 
 def _since(at: datetime | None) -> tuple[str, str]:
@@ -81,7 +79,7 @@ def _results(latest: pl.DataFrame) -> None:
 
 
 def _docs() -> None:
-    place = sources.data_docs()
+    place = data_source.data_docs()
     if place is None:
         st.caption("Reports on expectations (Data Docs) appear here once there are some.")
     else:
@@ -91,22 +89,22 @@ def _docs() -> None:
 def _reasons(look: Look, scope: Scope) -> None:
     rows = look.figure(quality.rejected_by_reason, scope)
     draw = partial(
-        charts.bars,
+        bar_charts.bars,
         label="reason",
         measure="records",
         heading="Records refused, by reason",
         unit="records",
-        height=charts.TALL,
+        height=bar_charts.TALL,
     )
     place_chart(
-        placing.shown_labels(rows, "reason"), draw, "Nothing was refused in this period.", charts.TALL
+        layout.shown_labels(rows, "reason"), draw, "Nothing was refused in this period.", bar_charts.TALL
     )
 
 
 def _examples(look: Look, scope: Scope) -> None:
     reasons = look.figure(quality.rejected_by_reason, scope)["reason"].to_list()
     if not reasons:
-        placing.say_nothing("Nothing was refused in this period.", charts.TALL)
+        layout.say_nothing("Nothing was refused in this period.", bar_charts.TALL)
         return
     chosen = st.selectbox(
         "Examples of", reasons, key="reason", bind="query-params", format_func=plain_text, width=240

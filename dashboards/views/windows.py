@@ -3,18 +3,17 @@
 from datetime import timedelta
 from functools import partial
 
-import page
-import placing
+import data_source
 import polars as pl
-import sources
 import streamlit as st
-import time_charts
-from figures.windows import KINDS, LONGEST, MEASURES, Panes, panes
-from palette import Palette
+from charts import time_charts
+from charts.palette import Palette
+from metrics.windows import KINDS, LONGEST, MEASURES, Panes, panes
 from period import DAYS, HOURS, MINUTES, SLIDING
-from placing import number_column, place_chart, place_table, text_column, time_column
-from reading.lake import Look
-from scope import Scope
+from query_scope import Scope
+from tables.table_cache import Look
+from widgets import layout, page
+from widgets.layout import number_column, place_chart, place_table, text_column, time_column
 
 _WORDS = {"early": "early: may still change", "on_time": "on time", "late": "corrected"}
 _WIDTHS = {
@@ -35,7 +34,7 @@ def body(look: Look, scope: Scope) -> None:
     rows = _columns(found.windows, "events", pl.col("pane").replace_strict(_WORDS, default="on time"), kind)
     way = pl.when(pl.col("events_change") < 0).then(pl.lit("less")).otherwise(pl.lit("more"))
     brought = _columns(found.corrected, "events_change", way, kind)
-    placing.side_by_side(
+    layout.side_by_side(
         partial(place_chart, rows, partial(_draw, kind=kind), f"No windows of {kind} in this period."),
         partial(place_chart, brought, _draw_change, "Late events have changed none of these windows."),
     )
@@ -45,10 +44,10 @@ def body(look: Look, scope: Scope) -> None:
 
 
 def _figures(found: Panes) -> None:
-    number, share = placing.locale().number, placing.locale().share
+    number, share = layout.locale().number, layout.locale().share
     by = dict(found.windows.group_by("pane").len().iter_rows())
     part = found.added / found.on_time if found.on_time else None
-    placing.metrics(
+    layout.metrics(
         {
             "Early": (
                 number(by.get("early", 0)),
@@ -91,7 +90,7 @@ def _corrections(found: Panes) -> None:
     columns = {"window_start": time_column("Window (UTC)"), "channel": text_column("Channel", 80)}
     for name in MEASURES:
         digits = 2 if name == "reporting_value" else 0
-        label = sources.CURRENCY if name == "reporting_value" else name.replace("_", " ").capitalize()
+        label = data_source.CURRENCY if name == "reporting_value" else name.replace("_", " ").capitalize()
         columns[f"{name}_then"] = number_column(label, digits, f"{label}, as said on time", 90)
         columns[f"{name}_change"] = number_column("±", digits, f"{label}: what has changed since", 50)
     rows = found.corrected.with_columns(pl.col("channel").fill_null("all"))

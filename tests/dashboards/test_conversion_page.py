@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trail_words import WORDS, in_words
+from widgets.trail_steps import WORDS, in_words
 
 from kit.shop_warehouse import Shop
 from kit.shown import MODELS, said

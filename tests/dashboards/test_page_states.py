@@ -153,7 +153,7 @@ def test_a_question_in_the_address_that_makes_no_sense_is_ignored(open_page: Any
 
 
 def test_a_download_has_all_rows_and_no_formulas(open_page: Any, tmp_path: Path) -> None:
-    from placing import as_csv
+    from widgets.layout import as_csv
 
     rows = pl.DataFrame(
         {

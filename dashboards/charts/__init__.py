@@ -1,0 +1,1 @@
+"""Charts as Vega-Lite: what varies is in their data."""

@@ -1,0 +1,72 @@
+"""Where this application runs, and what it reads: from the environment alone."""
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from tables.backend import Backend
+from tables.delta_backend import LocalTables
+from tables.table_cache import Lake
+from widgets import reports
+
+CURRENCY = os.environ.get("MILLRACE_REPORTING_CURRENCY", "EUR")
+ZONE = os.environ.get("MILLRACE_BUSINESS_TIME_ZONE", "UTC")
+
+
+def home() -> Path:
+    """The folder of all local state."""
+    return Path(os.environ.get("MILLRACE_HOME", ".millrace")).expanduser().resolve()
+
+
+def lake() -> Lake:
+    """The tables: those of a catalog if one is named, else those of the home."""
+    return _open(os.environ.get("MILLRACE_CATALOG", ""), str(home() / "warehouse"))
+
+
+def last_errors() -> dict[str, str]:
+    """The last error of each process and job of a local workspace that has had one."""
+    told = [_state("workspace").get("processes", {}), _state("engine").get("jobs", {})]
+    return {
+        name: str(part["last_error"])
+        for parts in told
+        for name, part in parts.items()
+        if isinstance(part, dict) and part.get("last_error")
+    }
+
+
+def what_is_not_told() -> str:
+    """What has to be told before anything can be read; empty if nothing has."""
+    catalog = os.environ.get("MILLRACE_CATALOG")
+    if not catalog or os.environ.get("DATABRICKS_WAREHOUSE_ID"):
+        return ""
+    return (
+        f"The tables are in the catalog {catalog}; nothing says which SQL warehouse they are read through.\n"
+        "Set DATABRICKS_WAREHOUSE_ID to its id; the bundle gives it to the app as the resource sql-warehouse."
+    )
+
+
+def data_docs() -> str | None:
+    """Address of the reports on expectations; None if there are none."""
+    return os.environ.get("MILLRACE_DATA_DOCS") or reports.address_of(home())
+
+
+@st.cache_resource(show_spinner=False)
+def _open(catalog: str, root: str) -> Lake:
+    """One for all viewers, so that they share its answers."""
+    return Lake(_tables_of(catalog) if catalog else LocalTables(Path(root)))
+
+
+def _tables_of(catalog: str) -> Backend:
+    from tables.databricks_sql import workspace_tables
+
+    return workspace_tables(os.environ["DATABRICKS_WAREHOUSE_ID"], catalog)
+
+
+def _state(name: str) -> dict[str, Any]:
+    with suppress(OSError, ValueError):
+        told = json.loads((home() / "run" / f"{name}.json").read_text(encoding="utf-8"))
+        return told if isinstance(told, dict) else {}
+    return {}

@@ -1,0 +1,131 @@
+"""Who earned it, by each model."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import polars as pl
+from query_scope import Scope
+from tables.query import Measure, Query, sums
+from tables.table_cache import Ask
+
+BY = {
+    "Channel": "channel",
+    "Source": "campaign_source",
+    "Medium": "campaign_medium",
+    "Campaign": "campaign",
+    "Term": "campaign_term",
+    "Content": "campaign_content",
+    "Campaign id": "campaign_id",
+    "Click id kind": "click_id_kind",
+}
+"""What credit may go to, as the pages call it, and the column; `campaign` is its name, else the promotion."""
+
+_WORDS = {column: name.lower() for name, column in BY.items()}
+_MOST = 50  # conversions listed
+_ROWS = 2000  # of attribution they are taken from
+_BACK = (timedelta(days=1), timedelta(days=8), timedelta(days=64), timedelta.max)  # looked for in
+
+
+def credited(ask: Ask, scope: Scope, by: str) -> pl.DataFrame:
+    """What each model credits to each channel, campaign, or another value of `BY`.
+
+    Args:
+        ask: the tables.
+        scope: when the conversions were, and of which touches.
+        by: a value of `BY`.
+
+    Returns:
+        label, model, conversions (sum of credit, without refunds and cancellations), reporting_value (with
+        them); the most valuable label first.
+    """
+    names = ("campaign_name", "promotion_id") if by == "campaign" or scope.campaigns else ()
+    own = () if by in ("channel", "campaign") else (by,)
+    columns = ("model", "channel", "is_counted", *names, *own)
+    measures = (Measure("conversions", "sum", "credit"), *sums("credited_reporting_value"))
+    query = Query("gold.attribution", columns, measures).one_of("channel", scope.channels)
+    rows = ask(scope.within(query, "converted_at"))
+    rows = scope.campaign_of(rows) if names else rows
+    label = label_of(by).fill_null("unknown").alias("label")
+    value = pl.col("credited_reporting_value").sum().cast(pl.Float64).alias("reporting_value")
+    counted = pl.col("conversions").filter(is_counted()).sum()
+    summed = rows.group_by(label, "model").agg(counted, value)
+    most, most_credit = (pl.col(name).max().over("label") for name in ("reporting_value", "conversions"))
+    return summed.sort(most, most_credit, "label", "model", descending=[True, True, False, False])
+
+
+def is_counted() -> pl.Expr:
+    """Whether credit is of a conversion, and not of a refund or cancellation; null in older rows."""
+    return pl.col("is_counted").fill_null(value=True)
+
+
+def label_of(by: str) -> pl.Expr:
+    """What credit is shown for: the channel, or the campaign and the like, else the channel without one."""
+    if by == "channel":
+        return pl.col("channel")
+    return pl.coalesce(by, pl.format(f"no {_WORDS[by]} · {{}}", "channel"))
+
+
+def changes(credits_: pl.DataFrame, model: str, other: str, measure: str) -> pl.DataFrame:
+    """What a label has more, or less, by another model: label, change; in the order of the labels."""
+    order = credits_.select(pl.col("label").unique(maintain_order=True))
+    parts = (credits_.filter(pl.col("model") == name).select("label", measure) for name in (model, other))
+    ours, theirs = (order.join(part, on="label", how="left", maintain_order="left") for part in parts)
+    change = theirs[measure].fill_null(0) - ours[measure].fill_null(0)
+    return order.with_columns(change=change)
+
+
+def conversions_behind(ask: Ask, scope: Scope, model: str) -> pl.DataFrame:
+    """The latest conversions with credit in scope by a model.
+
+    Returns:
+        conversion_id, converted_at, touches, earner (the label of the largest credit), credit and
+        reporting_value (what the touches in scope have; null if it is worth nothing in money); newest first.
+    """
+    found = pl.DataFrame()
+    for length in _BACK:
+        part = replace(scope, period=scope.period.last(length))
+        found = _behind(ask, part, model)
+        if found.height >= _MOST or part.period == scope.period:
+            break
+    return found.head(_MOST)
+
+
+def model_periods(ask: Ask) -> list[tuple[datetime, datetime]]:
+    """The periods that data-driven models know, the latest first."""
+    ends = ("period_start", "period_end")
+    found = ask(Query("gold.channel_credit", ends, (Measure("rows", "count"),), order=("-period_end",)))
+    return [(start, end) for start, end, _ in found.sort("period_end", "period_start").reverse().iter_rows()]
+
+
+def channel_credit(ask: Ask, start: datetime, end: datetime) -> pl.DataFrame:
+    """What data-driven models credit to channels in a period: label, model, …, model_version."""
+    columns = ("channel", "model", "conversions", "reporting_value", "model_version")
+    query = Query("gold.channel_credit", columns).only("period_start", "=", start)
+    found = ask(query.only("period_end", "=", end)).rename({"channel": "label"})
+    found = found.with_columns(pl.col("reporting_value").cast(pl.Float64))
+    most = pl.col("conversions").max().over("label")
+    return found.sort(most, "label", "model", descending=[True, False, False])
+
+
+def _behind(ask: Ask, scope: Scope, model: str) -> pl.DataFrame:
+    columns = ("conversion_id", "converted_at", "channel", "campaign_name", "promotion_id", "credit")
+    query = Query(
+        "gold.attribution",
+        (*columns, "credited_reporting_value"),
+        order=("-converted_at", "conversion_id"),
+        limit=_ROWS,
+    )
+    query = query.only("model", "=", model).one_of("channel", scope.channels)
+    rows = scope.campaign_of(ask(scope.within(query, "converted_at")))
+    earner = label_of("campaign").fill_null("unknown").sort_by("credit", descending=True).first()
+    value = pl.col("credited_reporting_value")
+    return (
+        rows.group_by("conversion_id", "converted_at")
+        .agg(
+            touches=pl.len(),
+            earner=earner,
+            credit=pl.col("credit").sum(),
+            reporting_value=pl.when(value.count() > 0).then(value.sum()).cast(pl.Float64),
+        )
+        .sort("converted_at", "conversion_id", descending=[True, False])
+    )

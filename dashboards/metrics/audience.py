@@ -1,0 +1,95 @@
+"""Who came, where they came in and went out, what they looked for, how far they got."""
+
+from dataclasses import dataclass
+
+import polars as pl
+from query_scope import Scope
+from tables.query import Measure, Query, sums
+from tables.table_cache import Ask
+
+STEPS = ("impression", "click", "visit", "search", "order")
+
+_MOST = 50  # pages or terms listed
+_ADDRESSES = 20_000  # different ones that are read before what follows `?` is cut off
+_BOTS = 20_000  # left out by name
+
+
+@dataclass(frozen=True)
+class Visits:
+    """Sessions of a period, without bots.
+
+    Args:
+        sessions: started in it.
+        page_views: in these.
+        single: of them, those with one page at most.
+        cut: there were more addresses than are read.
+    """
+
+    sessions: int
+    page_views: int
+    single: int
+    entries: pl.DataFrame
+    exits: pl.DataFrame
+    cut: bool
+
+
+def visits(ask: Ask, scope: Scope) -> Visits:
+    """Sessions that started in scope; entries and exits are page and sessions, most first."""
+    asked = _sessions(ask, scope)
+    by_length = ask(Query(asked.table, ("page_views",), (Measure("sessions", "count"),), asked.where))
+    length, sessions = pl.col("page_views"), pl.col("sessions")
+    count, views, single = by_length.select(
+        sessions.sum(),
+        (length * sessions).sum().alias("views"),
+        sessions.filter(length <= 1).sum().alias("single"),
+    ).row(0)
+    entries, exits = (_pages(ask, asked, column) for column in ("entry_url", "exit_url"))
+    cut = _ADDRESSES in (entries.height, exits.height)
+    return Visits(count, views, single, _top(entries), _top(exits), cut)
+
+
+def searches(ask: Ask, scope: Scope) -> pl.DataFrame:
+    """query, searches, clicked, unclicked, click_through on the days of the period; most first."""
+    query = Query("gold.search_performance", ("query",), sums("searches", "clicked_searches"))
+    found = ask(
+        scope.of_days(Query(query.table, query.columns, query.measures, (), ("-searches", "query"), 500))
+    )
+    return found.select(
+        "query",
+        "searches",
+        pl.col("clicked_searches").alias("clicked"),
+        (pl.col("searches") - pl.col("clicked_searches")).alias("unclicked"),
+        (pl.col("clicked_searches") / pl.col("searches")).alias("click_through"),
+    )
+
+
+def funnel(ask: Ask, scope: Scope) -> pl.DataFrame:
+    """step, visitors (of each day, summed), share of the step before; in order of the steps."""
+    found = ask(scope.of_days(Query("gold.funnel", ("step",), sums("visitors"))))
+    steps = pl.DataFrame({"step": STEPS}).join(found, on="step", how="left", maintain_order="left")
+    counted = steps.with_columns(pl.col("visitors").fill_null(0))
+    before = pl.col("visitors").shift(1)
+    return counted.with_columns(share=pl.when(before > 0).then(pl.col("visitors") / before))
+
+
+def _sessions(ask: Ask, scope: Scope) -> Query:
+    bots = ask(Query("silver.bots", ("visitor_id",), limit=_BOTS))["visitor_id"].to_list()
+    query = scope.within(Query("silver.sessions"), "started_at").one_of("channel", scope.channels)
+    query = query.one_of("campaign_name", scope.campaigns)
+    return query.only("visitor_id", "not in", tuple(sorted(bots))) if bots else query
+
+
+def _pages(ask: Ask, asked: Query, column: str) -> pl.DataFrame:
+    measures = (Measure("sessions", "count"),)
+    found = ask(Query(asked.table, (column,), measures, asked.where, ("-sessions", column), _ADDRESSES))
+    return found.rename({column: "page"})
+
+
+def _top(pages: pl.DataFrame) -> pl.DataFrame:
+    page = pl.col("page").str.replace(r"[?#].*$", "").str.replace(r"^https?://", "").fill_null("unknown")
+    return (
+        pages.group_by(page)
+        .agg(pl.col("sessions").sum())
+        .sort("sessions", "page", descending=[True, False])
+        .head(_MOST)
+    )

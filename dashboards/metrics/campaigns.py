@@ -1,0 +1,76 @@
+"""What campaigns did, day by day."""
+
+from dataclasses import dataclass
+
+import polars as pl
+from period import DAYS
+from query_scope import Scope
+from tables.query import Measure, Query, sums
+from tables.table_cache import Ask
+
+MEASURES = {
+    "credited_reporting_value": "value credited",
+    "conversions": "conversions credited",
+    "impressions": "impressions",
+    "clicks": "counted clicks",
+    "visits": "visits",
+}
+NO_CAMPAIGN = "no campaign"
+
+_NAMES = ("campaign_source", "campaign_medium", "campaign_name")
+
+
+@dataclass(frozen=True)
+class Campaigns:
+    """Campaigns by one model.
+
+    Args:
+        total: campaign, source, medium, the measures, click_through, per_visit; the dearest first.
+        daily: day, campaign and the measures.
+    """
+
+    total: pl.DataFrame
+    daily: pl.DataFrame
+
+
+def campaigns(ask: Ask, scope: Scope, model: str) -> Campaigns:
+    """What the campaigns in scope did on the days of its period."""
+    query = Query("gold.campaign_performance", ("day", *_NAMES), sums(*MEASURES)).only("model", "=", model)
+    rows = scope.campaign_of(ask(scope.of_days(query))).with_columns(
+        pl.col("campaign").fill_null(NO_CAMPAIGN), pl.col("credited_reporting_value").cast(pl.Float64)
+    )
+    return Campaigns(_total(rows), rows.group_by("day", "campaign").agg(pl.col(*MEASURES).sum()).sort("day"))
+
+
+def campaign_names(ask: Ask) -> list[str]:
+    """The campaigns and promotions there are, those shown and clicked most first."""
+    found = ask(
+        Query(
+            "gold.campaign_performance",
+            ("campaign_name",),
+            sums("visits", "clicks"),
+            order=("-visits", "-clicks", "campaign_name"),
+            limit=500,
+        ).only("campaign_name", "not null")
+    )
+    return found["campaign_name"].to_list()
+
+
+def channel_names(ask: Ask) -> list[str]:
+    """The channels there are, in order of text."""
+    days = Query("gold.traffic", ("channel",), (Measure("rows", "count"),)).only("window_kind", "=", DAYS)
+    return sorted(ask(days.only("channel", "not null"))["channel"])
+
+
+def _total(rows: pl.DataFrame) -> pl.DataFrame:
+    source, medium = (
+        pl.col(name).alias(short) for name, short in zip(_NAMES, ("source", "medium"), strict=False)
+    )
+    summed = rows.group_by("campaign", source, medium).agg(pl.col(*MEASURES).sum())
+    seen, visits = pl.col("impressions"), pl.col("visits")
+    return summed.with_columns(
+        click_through=pl.when(seen > 0).then(pl.col("clicks") / seen),
+        per_visit=pl.when(visits > 0).then(pl.col("credited_reporting_value") / visits),
+    ).sort(
+        "credited_reporting_value", "visits", "impressions", "campaign", descending=[True, True, True, False]
+    )

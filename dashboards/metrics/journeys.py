@@ -1,0 +1,158 @@
+"""The ways that lead to conversions."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+import polars as pl
+from query_scope import Scope
+from tables.query import Measure, Query
+from tables.table_cache import Ask
+from widgets.trail_steps import WORDS, in_words
+
+from metrics.attribution import is_counted
+
+CONVERTED = "converted"
+NO_TOUCH = "no touch"
+ARROW = " › "
+BANDS = (
+    ("at once", timedelta(minutes=1)),
+    ("within an hour", timedelta(hours=1)),
+    ("within a day", timedelta(days=1)),
+    ("2–3 days", timedelta(days=3)),
+    ("4–7 days", timedelta(days=7)),
+    ("8–14 days", timedelta(days=14)),
+    ("15–30 days", timedelta(days=31)),
+)
+
+_MOST_ROWS = 400_000  # of touches; more of them don't fit in a picture either
+_MOST_PATHS = 200
+_LONGEST = 12  # channels of a path that is written out
+_DEEPEST = 3  # touches before a conversion that the flow shows
+
+
+@dataclass(frozen=True)
+class Journeys:
+    """Conversions of a period, without refunds and cancellations, by the way they came.
+
+    Args:
+        conversions: how many.
+        single: of them, those with one touch at most.
+        reporting_value: of all of them.
+        touches: on average.
+        paths: path, conversions, reporting_value, touches, days (to convert, on average); most first.
+        flow: step (0 is the conversion, 1 the last touch, …), source, target, conversions.
+        times: band, conversions; every band, in order.
+        cut: there were more touches than are read.
+    """
+
+    conversions: int
+    single: int
+    reporting_value: float
+    touches: float
+    paths: pl.DataFrame
+    flow: pl.DataFrame
+    times: pl.DataFrame
+    cut: bool
+
+
+def journeys(ask: Ask, scope: Scope) -> Journeys:
+    """The journeys in scope: with channels or campaigns, those that any of these is on."""
+    columns = (
+        "conversion_id",
+        "position",
+        "touched_at",
+        "converted_at",
+        "channel",
+        "is_counted",
+        "credited_reporting_value",
+    )
+    names = ("campaign_name", "promotion_id") if scope.campaigns else ()
+    query = Query("gold.attribution", (*columns, *names), limit=_MOST_ROWS)
+    rows = ask(scope.within(query.only("model", "=", "linear"), "converted_at"))
+    cut = rows.height == _MOST_ROWS
+    rows = rows.filter(is_counted())
+    if scope.channels or scope.campaigns:
+        chosen = scope.campaign_of(rows) if scope.campaigns else rows
+        of_channels = pl.col("channel").is_in(scope.channels) if scope.channels else pl.lit(value=True)
+        rows = rows.join(chosen.filter(of_channels), on="conversion_id", how="semi")
+    return _summed(_by_conversion(rows), cut)
+
+
+def trail_steps(ask: Ask, scope: Scope) -> pl.DataFrame:
+    """What the trails of the period's conversions are made of, whatever their channels.
+
+    Returns:
+        step (in words), conversions (that have one), steps; in the order of a trail.
+    """
+    measures = (Measure("conversions", "distinct", "conversion_id"), Measure("steps", "count"))
+    found = ask(scope.within(Query("gold.trails", ("kind", "matched_on"), measures), "converted_at"))
+    order = {key: place for place, key in enumerate(WORDS)}
+    rows = [
+        (order.get((kind, tie), len(order)), in_words(kind, tie), conversions, steps)
+        for kind, tie, conversions, steps in found.iter_rows()
+    ]
+    schema = {"place": pl.Int64, "step": pl.String, "conversions": pl.Int64, "steps": pl.Int64}
+    return pl.DataFrame(rows, schema, orient="row").sort("place", "step").drop("place")
+
+
+def _by_conversion(rows: pl.DataFrame) -> pl.DataFrame:
+    """conversion_id, channels (earliest first), reporting_value, waited."""
+    channel = pl.when(pl.col("position") == 0).then(pl.lit(NO_TOUCH)).otherwise("channel")
+    told = rows.select(
+        "conversion_id",
+        "position",
+        "credited_reporting_value",
+        channel.fill_null("unknown").alias("way"),
+        (pl.col("converted_at") - pl.col("touched_at")).alias("waited"),
+    )
+    return (
+        told.sort("position")
+        .group_by("conversion_id")
+        .agg(
+            channels=pl.col("way"),
+            reporting_value=pl.col("credited_reporting_value").sum().cast(pl.Float64),
+            waited=pl.col("waited").max(),
+        )
+    )
+
+
+def _summed(ways: pl.DataFrame, cut: bool) -> Journeys:
+    length = pl.col("channels").list.len()
+    cut_short = pl.when(length > _LONGEST).then(pl.lit("…" + ARROW)).otherwise(pl.lit(""))
+    path = cut_short + pl.col("channels").list.tail(_LONGEST).list.join(ARROW)
+    by_path = ways.group_by(path.alias("path")).agg(
+        conversions=pl.len().cast(pl.Int64),
+        reporting_value=pl.col("reporting_value").sum(),
+        touches=length.min().cast(pl.Int64),
+        days=(pl.col("waited").dt.total_seconds() / 86_400).mean(),
+        last=pl.col("channels").first().list.tail(_DEEPEST),
+    )
+    most_first = by_path.sort("conversions", "reporting_value", "path", descending=[True, True, False])
+    top = most_first.head(_MOST_PATHS).drop("last")
+    mean, single, value = ways.select(
+        length.mean().alias("mean"), (length <= 1).sum().alias("single"), pl.col("reporting_value").sum()
+    ).row(0)
+    return Journeys(ways.height, single, value, mean or 0.0, top, _flow(by_path), _times(ways), cut)
+
+
+def _flow(paths: pl.DataFrame) -> pl.DataFrame:
+    """How many conversions go from which channel to which, counted back from the conversion."""
+    back = pl.col("last").list.reverse()
+    parts = []
+    for step in range(_DEEPEST):
+        source = back.list.get(step, null_on_oob=True)
+        target = pl.lit(CONVERTED) if step == 0 else back.list.get(step - 1, null_on_oob=True)
+        names = {"step": pl.lit(step), "source": source, "target": target}
+        pairs = paths.select("conversions", **names).drop_nulls()
+        parts.append(pairs.group_by("step", "source", "target").agg(pl.col("conversions").sum()))
+    return pl.concat(parts).sort("step", "source", "target")
+
+
+def _times(ways: pl.DataFrame) -> pl.DataFrame:
+    band = pl.when(pl.col("waited").is_null()).then(None)
+    for name, longest in BANDS:
+        band = band.when(pl.col("waited") <= longest).then(pl.lit(name))
+    counted = ways.group_by(band.alias("band")).agg(conversions=pl.len().cast(pl.Int64))
+    names = pl.DataFrame({"band": [name for name, _ in BANDS]})
+    joined = names.join(counted, on="band", how="left", maintain_order="left")
+    return joined.with_columns(pl.col("conversions").fill_null(0))

@@ -1,0 +1,42 @@
+"""What the expectations found, and what was refused."""
+
+import polars as pl
+from query_scope import Scope
+from tables.query import Measure, Query
+from tables.table_cache import Ask
+
+_RUNS = 60  # of expectations, shown side by side
+_EXAMPLES = 100
+_MOST_BYTES = 4000  # of a refused record: enough to see what it is
+
+
+def history(ask: Ask) -> pl.DataFrame:
+    """run_at, table, met, failed: the latest runs, in order."""
+    columns = ("run_at", "table", "success")
+    counted = ask(Query("ops.expectations", columns, (Measure("count", "count"),)))
+    runs = counted.select(pl.col("run_at").unique().sort().tail(_RUNS))
+    met, failed = (
+        pl.col("count").filter(pl.col("success") == each).sum().alias(name)
+        for each, name in ((True, "met"), (False, "failed"))
+    )
+    kept = counted.join(runs, on="run_at", how="semi")
+    return kept.group_by("run_at", "table").agg(met, failed).sort("run_at", "table")
+
+
+def rejected_by_reason(ask: Ask, scope: Scope) -> pl.DataFrame:
+    """reason, records that arrived in the period; most first."""
+    measures = (Measure("records", "count"),)
+    query = Query("silver.rejected_events", ("reason",), measures, order=("-records", "reason"))
+    return ask(scope.within(query, "arrival_time"))
+
+
+def rejected_examples(ask: Ask, scope: Scope, reason: str) -> pl.DataFrame:
+    """The latest records refused for a reason: arrival_time, reason, value as text, coordinates."""
+    columns = ("arrival_time", "reason", "value", "topic", "partition", "offset")
+    query = Query("silver.rejected_events", columns, order=("-arrival_time", "-offset"), limit=_EXAMPLES)
+    found = ask(scope.within(query.only("reason", "=", reason), "arrival_time"))
+    return found.with_columns(pl.col("value").map_elements(_as_text, pl.String, skip_nulls=True))
+
+
+def _as_text(value: bytes) -> str:
+    return value[:_MOST_BYTES].decode("utf-8", "backslashreplace")

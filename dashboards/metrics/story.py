@@ -1,0 +1,135 @@
+"""One conversion: what led to it, and who earned it by each model."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from query_scope import MODELS
+from tables.query import Query
+from tables.table_cache import Ask
+
+Row = dict[str, Any]
+
+_CONVERSION = (
+    "conversion_id",
+    "event_id",
+    "visitor_id",
+    "person_id",
+    "goal",
+    "order_id",
+    "refund_id",
+    "converted_at",
+    "value",
+    "currency",
+    "reporting_value",
+    "over_refunded",
+    "touches",
+    "is_final",
+)
+_STEP = ("step", "kind", "event_id", "at", "url", "referrer", "promotion_id", "matched_on")
+_CREDIT = (
+    "model",
+    "position",
+    "touch_id",
+    "touched_at",
+    "channel",
+    "campaign_name",
+    "promotion_id",
+    "credit",
+    "credited_value",
+    "credited_reporting_value",
+)
+
+
+@dataclass(frozen=True)
+class Story:
+    """A conversion, and what gold says of it.
+
+    Args:
+        conversion: its row of gold.conversions.
+        anchor: the row whose touches count: its own, or that of the order which it reverses.
+        trail: rows of gold.trails, in order.
+        credits: by model, rows of gold.attribution, in order of position.
+        kinds: by touch, `click`, `visit` or `view`.
+        rate: the row of silver.exchange_rates that the reporting value is at, if one was needed and known.
+    """
+
+    conversion: Row
+    anchor: Row
+    trail: list[Row] = field(default_factory=list)
+    credits: dict[str, list[Row]] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+    rate: Row | None = None
+
+    @property
+    def touches(self) -> list[Row]:
+        """The touches that share in it: the same by each model."""
+        rows = next((rows for rows in self.credits.values() if rows), [])
+        return [row for row in rows if row["touch_id"]]
+
+
+def find(ask: Ask, wanted: str) -> list[Row]:
+    """Conversions by conversion_id or the beginning of it, by order, or by UID of the event; five at most."""
+    found: dict[str, Row] = {}
+    if wanted:
+        query = Query("gold.conversions", _CONVERSION, order=("converted_at",), limit=5)
+        for column, op in (("conversion_id", "starts"), ("order_id", "="), ("event_id", "=")):
+            rows = ask(query.only(column, op, wanted)).to_dicts()  # type: ignore[arg-type]
+            found |= {row["conversion_id"]: row for row in rows}
+            if wanted in found:
+                return [found[wanted]]
+    return list(found.values())[:5]
+
+
+def tell(ask: Ask, conversion_id: str, currency: str) -> Story | None:
+    """All that explains a conversion; None if there is none of that id."""
+    mine = Query("gold.conversions", _CONVERSION).only("conversion_id", "=", conversion_id)
+    conversion = _first(ask(mine).to_dicts())
+    if conversion is None:
+        return None
+    at = conversion["converted_at"]
+    steps = Query("gold.trails", _STEP, order=("step",)).only("conversion_id", "=", conversion_id)
+    trail = ask(steps.within("converted_at", at, _just_after(at))).to_dicts()
+    anchor = _anchor(ask, conversion, trail)
+    rows = Query("gold.attribution", _CREDIT, order=("position",)).only("conversion_id", "=", conversion_id)
+    credits_ = ask(rows.within("converted_at", at, _just_after(at))).to_dicts()
+    of_model = {model: [row for row in credits_ if row["model"] == model] for model in MODELS}
+    return Story(conversion, anchor, trail, of_model, _kinds(ask, credits_), _rate(ask, conversion, currency))
+
+
+def _kinds(ask: Ask, credits_: list[Row]) -> dict[str, str]:
+    """By touch that shares in it, what kind it is of; a view has no row of its own."""
+    touched = {row["touch_id"]: row["touched_at"] for row in credits_ if row["touch_id"]}
+    if not touched:
+        return {}
+    query = Query("gold.touches", ("touch_id", "kind")).only("touch_id", "in", tuple(touched))
+    first, last = min(touched.values()), max(touched.values())
+    known = dict(ask(query.within("touched_at", first, _just_after(last))).iter_rows())
+    return dict.fromkeys(touched, "view") | known
+
+
+def _anchor(ask: Ask, conversion: Row, trail: list[Row]) -> Row:
+    """The order that a refund or cancellation reverses: its goal stands in the trail, tied by `order`."""
+    order = next((step for step in trail if step["matched_on"] == "order"), None)
+    if order is None:
+        return conversion
+    found = Query("gold.conversions", _CONVERSION).only("event_id", "=", order["event_id"])
+    return _first(ask(found).to_dicts()) or conversion
+
+
+def _rate(ask: Ask, conversion: Row, currency: str) -> Row | None:
+    code = (conversion["currency"] or "").upper()
+    if conversion["value"] is None or code == currency.upper():
+        return None
+    rates = Query("silver.exchange_rates", ("rate", "valid_from"), order=("-valid_from",), limit=1)
+    return _first(
+        ask(rates.only("currency", "=", code).only("valid_from", "<=", conversion["converted_at"])).to_dicts()
+    )
+
+
+def _first(rows: list[Row]) -> Row | None:
+    return rows[0] if rows else None
+
+
+def _just_after(at: datetime) -> datetime:
+    return at + timedelta(microseconds=1)

@@ -1,0 +1,124 @@
+"""Figures of windows: what came in, and what came of it."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import polars as pl
+from period import DAYS, MINUTES, SLIDING, Period
+from query_scope import Scope
+from tables.query import Measure, Query, sums
+from tables.table_cache import Ask
+
+COMPLETE = "complete"
+EARLY = "may still change"
+
+_COUNTED = ("events", "page_views", "sessions", "conversions", "reporting_value")
+_FIVE = timedelta(minutes=5)
+_INSTANT = pl.Datetime("us", "UTC")
+_AROUND = timedelta(days=2)  # of an end, in which a minute with data is: the longest window is a day
+
+
+@dataclass(frozen=True)
+class Totals:
+    """The figures of a period; money is in the reporting currency."""
+
+    events: int
+    page_views: int
+    sessions: int
+    conversions: int
+    reporting_value: float
+    without_rate: int
+
+
+def extent(ask: Ask) -> tuple[datetime, datetime] | None:
+    """Start of the first minute with data and end of the last; None without any.
+
+    Sessions speak as long as traffic has nothing to say: gold follows silver.
+    """
+    ends = (Measure("first", "min", "window_start"), Measure("last", "max", "window_start"))
+    days = Query("gold.traffic", (), ends).only("window_kind", "=", DAYS).only("channel", "null")
+    first, last = ask(days).row(0)
+    if first is not None:  # look for the minute near each end alone
+        ends = (Measure("first", "min", "window_start"), Measure("last", "max", "window_end"))
+        minutes = Query("gold.traffic", (), ends).only("window_kind", "=", MINUTES).only("channel", "null")
+        first = ask(minutes.only("window_start", "<=", first + _AROUND))["first"][0]
+        last = ask(minutes.only("window_start", ">=", last - _AROUND))["last"][0]
+    if first is None:
+        ends = (Measure("first", "min", "started_at"), Measure("last", "max", "ended_at"))
+        first, last = ask(Query("silver.sessions", (), ends)).row(0)
+        if first is not None:
+            first, last = _minute(first), _minute(last) + timedelta(minutes=1)
+    return None if first is None else (first, last)
+
+
+def totals(ask: Ask, scope: Scope) -> Totals:
+    """The figures of a period."""
+    windows = ask(scope.windows(Query("gold.traffic", (), sums(*_COUNTED)), scope.period.kind))
+    lacking = Query("gold.conversions", (), (Measure("lacking", "count"),))
+    lacking = lacking.only("value", "not null").only("reporting_value", "null")
+    without_rate = ask(scope.within(lacking, "converted_at"))["lacking"][0]
+    events, views, sessions, conversions, value = windows.row(0)
+    return Totals(events, views, sessions, conversions, float(value), without_rate)
+
+
+def visitors_in_the_hour(ask: Ask, until: datetime, channels: tuple[str, ...]) -> int | None:
+    """Distinct visitors of the sliding hour that ends with a time; None where that is not counted.
+
+    Args:
+        ask: the tables.
+        until: end of a minute.
+        channels: none is all; of several, visitors can't be summed.
+    """
+    if len(channels) > 1:
+        return None
+    over = -(-(until.timestamp()) // _FIVE.total_seconds()) * _FIVE.total_seconds()
+    end = datetime.fromtimestamp(over, until.tzinfo)
+    hours = Query("gold.traffic", ("visitors",), order=("-window_end",), limit=1)
+    start = end - timedelta(hours=1)
+    asked = hours.only("window_kind", "=", SLIDING).within("window_start", start - 2 * _FIVE, start + _FIVE)
+    asked = asked.one_of("channel", channels) if channels else asked.only("channel", "null")
+    asked = Query(asked.table, ("visitors", "window_end"), (), asked.where, asked.order, 1)
+    found = ask(asked)["visitors"]
+    return int(found[0]) if len(found) else None
+
+
+def series(ask: Ask, scope: Scope) -> pl.DataFrame:
+    """Events and conversions step by step.
+
+    Returns:
+        start, end (both UTC), events, conversions, state: `COMPLETE` once every window of the step is.
+        Steps without events have no row.
+    """
+    period = scope.period
+    columns = ("window_start", "events", "conversions", "is_complete")
+    windows = ask(scope.windows(Query("gold.traffic", columns), period.kind))
+    summed = (
+        windows.group_by(start_of_step(period))
+        .agg(pl.col("events", "conversions").sum(), pl.col("is_complete").all())
+        .sort("start")
+    )
+    state = pl.when("is_complete").then(pl.lit(COMPLETE)).otherwise(pl.lit(EARLY))
+    end = (pl.col("start") + period.step).alias("end")
+    return summed.select("start", end, "events", "conversions", state.alias("state"))
+
+
+def sessions_by_channel(ask: Ask, scope: Scope) -> pl.DataFrame:
+    """channel, sessions started in the period; most first."""
+    query = Query("gold.traffic", ("channel",), sums("sessions"), order=("-sessions", "channel"))
+    query = query.only("window_kind", "=", scope.period.kind).only("channel", "not null")
+    return ask(scope.within(query.one_of("channel", scope.channels), "window_start"))
+
+
+def start_of_step(period: Period) -> pl.Expr:
+    """Where the step begins that a window is in; steps of days count from the period's first day."""
+    start = pl.col("window_start")
+    if period.kind != DAYS:
+        return start.dt.truncate(period.step).alias("start")
+    day = timedelta(days=1)
+    number = (start - period.start + day / 2).dt.total_days()  # days may have 23 hours
+    steps = number // (period.step // day)
+    return (pl.lit(period.start, _INSTANT) + steps * period.step).alias("start")
+
+
+def _minute(at: datetime) -> datetime:
+    return at.replace(second=0, microsecond=0)

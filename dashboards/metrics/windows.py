@@ -1,0 +1,59 @@
+"""Windows and their panes: what was early, on time, corrected, and by how much."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+import polars as pl
+from period import DAYS, HOURS, MINUTES, SLIDING
+from query_scope import Scope
+from tables.query import Query
+from tables.table_cache import Ask
+
+KINDS = (MINUTES, HOURS, SLIDING, DAYS)
+PANES = ("early", "on_time", "late")
+MEASURES = ("events", "page_views", "visitors", "sessions", "conversions", "reporting_value")
+LONGEST = {MINUTES: timedelta(hours=24), SLIDING: timedelta(hours=48)}  # of a period looked at
+
+_KEY = ["window_start", "channel"]
+_MOST_CHANGES = 200_000
+
+
+@dataclass(frozen=True)
+class Panes:
+    """The windows of a kind in scope.
+
+    Args:
+        windows: window_start, pane, events, revision; a row a window and channel.
+        corrected: those whose on-time figures have changed since: window_start, channel, by measure the
+            figure on time (`…_then`), now, and the change (`…_change`); the newest first.
+        on_time: events in the windows that were complete, when they were first so.
+        added: events that corrections have brought since.
+    """
+
+    windows: pl.DataFrame
+    corrected: pl.DataFrame
+    on_time: int
+    added: int
+
+
+def panes(ask: Ask, scope: Scope, kind: str) -> Panes:
+    """What the windows of a kind say now, and what they said when they were first complete."""
+    columns = ("window_start", "channel", "pane", "revision", *MEASURES)
+    now = ask(scope.windows(Query("gold.traffic", columns, order=("window_start",)), kind))
+    then = _on_time(ask, scope, kind)
+    both = now.join(then, on=_KEY, suffix="_then", nulls_equal=True)
+    changes = [(pl.col(name) - pl.col(f"{name}_then")).alias(f"{name}_change") for name in MEASURES]
+    compared = both.with_columns(changes)
+    changed = pl.any_horizontal(pl.col(f"{name}_change") != 0 for name in MEASURES)
+    corrected = compared.filter(changed).sort("window_start", descending=True)
+    events_then, change = compared["events_then"].sum(), compared["events_change"].sum()
+    return Panes(now.select("window_start", "pane", "events", "revision"), corrected, events_then, change)
+
+
+def _on_time(ask: Ask, scope: Scope, kind: str) -> pl.DataFrame:
+    """What was said of each window when the watermark had passed it."""
+    columns = ("window_start", "channel", "sequence", *MEASURES)
+    query = Query("gold.traffic_changes", columns, order=("sequence",), limit=_MOST_CHANGES)
+    query = query.only("change", "=", "replace").only("pane", "=", "on_time")
+    said = ask(scope.windows(query, kind))
+    return said.unique(_KEY, keep="first", maintain_order=True).select(*_KEY, *MEASURES)

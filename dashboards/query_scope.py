@@ -1,0 +1,40 @@
+"""What a page is asked about."""
+
+from dataclasses import dataclass
+
+import polars as pl
+from period import Period
+from tables.query import Query
+
+MODELS = ("first", "last", "last_non_direct", "linear", "position_based", "time_decay")
+
+_NAMES = ("campaign_name", "promotion_id")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A period, and which channels and campaigns; none of them is all of them."""
+
+    period: Period
+    channels: tuple[str, ...] = ()
+    campaigns: tuple[str, ...] = ()
+
+    def within(self, query: Query, time: str) -> Query:
+        """A question of rows whose time is in the period."""
+        return query.within(time, self.period.start, self.period.end)
+
+    def of_days(self, query: Query) -> Query:
+        """A question of rows whose day the period reaches into."""
+        first, last = self.period.days
+        return query.only("day", ">=", first).only("day", "<=", last)
+
+    def windows(self, query: Query, kind: str) -> Query:
+        """A question of windows of a kind: those of all channels together, or of the channels chosen."""
+        asked = self.within(query.only("window_kind", "=", kind), "window_start")
+        return asked.one_of("channel", self.channels) if self.channels else asked.only("channel", "null")
+
+    def campaign_of(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Rows with `campaign`: its name, else the promotion; only those of the campaigns chosen."""
+        there = [name for name in _NAMES if name in rows.columns]
+        named = rows.with_columns(campaign=pl.coalesce(there))
+        return named.filter(pl.col("campaign").is_in(self.campaigns)) if self.campaigns else named

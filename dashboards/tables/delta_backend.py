@@ -1,0 +1,133 @@
+"""Delta tables in a folder, read without a JVM."""
+
+import threading
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+
+import polars as pl
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from polars.exceptions import PolarsError
+
+from tables.backend import ReadError
+from tables.delta_log import Log, commit_file
+from tables.file_cache import Files, Memory
+from tables.polars_query import ask_frame, with_all_columns
+from tables.query import Facts, Query, Version
+
+_OPEN = 2  # versions of a table held open: the latest, and the one that pages may still be at
+_AT_ONCE = 2  # questions answered at the same time: each takes all cores, and memory
+_ERRORS = (DeltaError, PolarsError, OSError)
+
+
+@dataclass
+class _Opened:
+    """A table that has been opened.
+
+    Args:
+        log: at the latest version looked at.
+        versions: files of the last few, and what the log says of them.
+    """
+
+    log: Log
+    versions: OrderedDict[Version, tuple[Files, Facts]] = field(default_factory=OrderedDict)
+
+
+class LocalTables:
+    """The tables under one folder, `<layer>/<table>`.
+
+    Args:
+        root: the folder; it need not exist yet.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._lock = threading.Lock()
+        self._opened: dict[str, _Opened] = {}
+        self._memory = Memory()
+        self._turn = threading.BoundedSemaphore(_AT_ONCE)
+
+    def version(self, table: str) -> Version | None:
+        """The latest version; two looks at the file system if nothing has changed."""
+        with self._lock:
+            try:
+                return self._latest(table)
+            except _ERRORS as error:
+                raise ReadError(table) from error
+
+    def run(self, query: Query, version: Version) -> pl.DataFrame:
+        """The answer: only the columns and row groups that it takes are read."""
+        try:
+            with self._turn:
+                files, _ = self._at(query.table, version)
+                if files.plain:
+                    return self._memory.answer(files, query)
+                rows = pl.scan_delta(str(self._path(query.table)), version=version.number)
+                return ask_frame(with_all_columns(rows, query.table), query).collect()
+        except _ERRORS as error:
+            raise ReadError(query.table) from error
+
+    def facts(self, table: str, version: Version) -> Facts:
+        """Rows, files and bytes by the statistics of the log."""
+        try:
+            return self._at(table, version)[1]
+        except _ERRORS as error:
+            raise ReadError(table) from error
+
+    def _latest(self, table: str) -> Version | None:
+        path, opened = self._path(table), self._opened.get(table)
+        last = next(reversed(opened.versions)) if opened else None
+        same = last is not None and _stamp(path, last.number) == last.stamp
+        if last and same and not commit_file(path, last.number + 1).exists():
+            return last
+        if not same:
+            self._opened.pop(table, None)
+            self._memory.forget(table)
+        if not (same and opened and opened.log.catch_up()):
+            try:
+                log = Log(path)
+            except TableNotFoundError:
+                return None
+            opened = self._opened.setdefault(table, _Opened(log))
+            opened.log = log
+        version = Version(opened.log.version, _stamp(path, opened.log.version))
+        opened.versions[version] = self._what_is_in(table, opened.log)
+        while len(opened.versions) > _OPEN:
+            opened.versions.popitem(last=False)
+        return version
+
+    def _at(self, table: str, version: Version) -> tuple[Files, Facts]:
+        with self._lock:
+            opened = self._opened.get(table)
+            if opened and version in opened.versions:
+                return opened.versions[version]
+        return self._what_is_in(table, Log(self._path(table), version.number))
+
+    def _what_is_in(self, table: str, log: Log) -> tuple[Files, Facts]:
+        sizes = {path: file.size for path, file in log.files.items()}
+        counts = [file.rows for file in log.files.values()]
+        rows = None if None in counts else sum(count or 0 for count in counts)
+        written = _written(self._path(table), log.version)
+        files = (
+            Files.of(table, sizes, log.partitions)
+            if log.plain
+            else Files(table, (), frozenset(), plain=False)
+        )
+        return files, Facts(rows, len(sizes), sum(sizes.values()), written)
+
+    def _path(self, table: str) -> Path:
+        return self._root.joinpath(*table.split("."))
+
+
+def _stamp(path: Path, version: int) -> str:
+    with suppress(FileNotFoundError):
+        return str(commit_file(path, version).stat().st_mtime_ns)
+    return ""
+
+
+def _written(path: Path, version: int) -> datetime | None:
+    with suppress(FileNotFoundError):
+        return datetime.fromtimestamp(commit_file(path, version).stat().st_mtime, timezone.utc)
+    return None

@@ -1,0 +1,129 @@
+"""Tables that a SQL engine keeps: the question as SQL text, the values beside it as parameters."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+from schema import COLUMNS
+
+from tables.backend import ReadError
+from tables.query import Facts, Measure, Query, Version
+
+Execute = Callable[[str, dict[str, Any]], pa.Table]
+"""Runs a statement with named parameters (`:name`). Raises `LookupError` if there is no such table."""
+
+
+class SqlTables:
+    """Tables in a catalog of Spark or of a Databricks workspace.
+
+    Args:
+        execute: runs a statement.
+        catalog: that the layers are in; empty for the session's own.
+    """
+
+    def __init__(self, execute: Execute, catalog: str = "") -> None:
+        self._execute = execute
+        self._catalog = catalog
+
+    def version(self, table: str) -> Version | None:
+        """The latest version, from the table's history."""
+        try:
+            history = self._run(f"DESCRIBE HISTORY {self._name(table)} LIMIT 1", {}, table)
+        except LookupError:
+            return None
+        return Version(history["version"][0], str(history["timestamp"][0]))
+
+    def run(self, query: Query, version: Version) -> pl.DataFrame:
+        """The answer. Columns and conditions are pushed down by the engine."""
+        source = f"{self._name(query.table)} VERSION AS OF {version.number}"
+        text, values = statement(query, source)
+        try:
+            return self._run(text, values, query.table)
+        except ReadError:
+            if not (missing := self._missing_text(query.table, source)):
+                raise
+        nulls = ", ".join(f"CAST(NULL AS STRING) AS {_quoted(name)}" for name in missing)
+        text, values = statement(query, f"(SELECT *, {nulls} FROM {source})")
+        return self._run(text, values, query.table)
+
+    def facts(self, table: str, version: Version) -> Facts:
+        """Files and bytes by the table's details; rows are counted from its statistics."""
+        found = self._run(f"DESCRIBE DETAIL {self._name(table)}", {}, table).row(0, named=True)
+        rows = self.run(Query(table, measures=(Measure("rows", "count"),)), version)["rows"][0]
+        return Facts(rows, found["numFiles"], found["sizeInBytes"], found["lastModified"])
+
+    def _missing_text(self, table: str, source: str) -> list[str]:
+        """The columns of text that a table lacks which was made before its contract had them."""
+        there = self._run(f"SELECT * FROM {source} LIMIT 0", {}, table).columns
+        return [name for name, kind in COLUMNS[table].items() if kind == pl.String and name not in there]
+
+    def _name(self, table: str) -> str:
+        parts = [self._catalog, *table.split(".")] if self._catalog else table.split(".")
+        return ".".join(map(_quoted, parts))
+
+    def _run(self, text: str, values: dict[str, Any], table: str) -> pl.DataFrame:
+        try:
+            return pl.DataFrame(pl.from_arrow(self._execute(text, values)))
+        except LookupError:
+            raise
+        except Exception as error:  # whatever a driver raises: the page goes on with what it knows
+            raise ReadError(table) from error
+
+
+def statement(query: Query, source: str) -> tuple[str, dict[str, Any]]:
+    """A question as a statement of Spark SQL and its parameters; no value stands in the text."""
+    values: dict[str, Any] = {}
+    shown = [*map(_quoted, query.columns), *(_measure(query.table, each) for each in query.measures)]
+    parts = [f"SELECT {', '.join(shown)} FROM {source}"]
+    if query.where:
+        parts.append("WHERE " + " AND ".join(_condition(each, values) for each in query.where))
+    if query.columns and query.measures:
+        parts.append("GROUP BY " + ", ".join(map(_quoted, query.columns)))
+    if query.order:
+        parts.append("ORDER BY " + ", ".join(map(_ordered, query.order)))
+    if query.limit is not None:
+        parts.append(f"LIMIT {query.limit:d}")
+    return " ".join(parts), values
+
+
+def _condition(where: Any, values: dict[str, Any]) -> str:
+    column = _quoted(where.column)
+    if where.op in ("null", "not null"):
+        return f"{column} IS {where.op.upper()}"
+    if where.op == "in":
+        return f"{column} IN ({', '.join(_bound(each, values) for each in where.value) or 'NULL'})"
+    if where.op == "not in":  # one parameter, however many there are
+        listed = _bound(json.dumps(where.value), values)
+        return f"NOT array_contains(from_json({listed}, 'array<string>'), {column})"
+    if where.op == "starts":
+        return f"startswith({column}, {_bound(where.value, values)})"
+    return f"{column} {where.op} {_bound(where.value, values)}"
+
+
+def _bound(value: Any, values: dict[str, Any]) -> str:
+    name = f"p{len(values)}"
+    values[name] = value
+    return f":{name}"
+
+
+def _measure(table: str, measure: Measure) -> str:
+    column, name = _quoted(measure.column), _quoted(measure.name)
+    if measure.how == "count":
+        return f"count(*) AS {name}"
+    if measure.how == "distinct":
+        return f"count(DISTINCT {column}) AS {name}"
+    if measure.how in ("min", "max"):
+        return f"{measure.how}({column}) AS {name}"
+    is_money = isinstance(COLUMNS[table][measure.column], pl.Decimal)
+    total = f"coalesce(sum({column}), 0)"
+    return f"CAST({total} AS DECIMAL(38, 4)) AS {name}" if is_money else f"{total} AS {name}"
+
+
+def _ordered(name: str) -> str:
+    return f"{_quoted(name.removeprefix('-'))} {'DESC' if name.startswith('-') else 'ASC'} NULLS LAST"
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,146 @@
+"""Answers for any number of viewers: a page sees one version of each table, and none is read twice."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar
+
+import polars as pl
+
+from tables.backend import Backend, ReadError
+from tables.polars_query import ask_frame, empty
+from tables.query import Facts, Query, Version
+
+Figure = TypeVar("Figure")
+Ask = Callable[[Query], pl.DataFrame]
+Versions = dict[str, Version | None]
+
+_MOST_BYTES = 96 * 2**20  # of answers kept
+_SMALL = 512  # bytes that an answer other than a frame counts as
+_SHARED = 64 * 2**10  # bytes of an answer that is kept for other figures which ask the same
+
+
+class Lake:
+    """Tables of one place.
+
+    Args:
+        backend: where they are.
+        most_bytes: of answers kept; those not asked for longest go first.
+    """
+
+    def __init__(self, backend: Backend, most_bytes: int = _MOST_BYTES) -> None:
+        self.backend = backend
+        self._most_bytes = most_bytes
+        self._lock = threading.Lock()
+        self._turns: dict[Hashable, threading.Lock] = {}
+        self._kept: OrderedDict[Hashable, tuple[Versions, Any, int]] = OrderedDict()
+        self._bytes = 0
+
+    def look(self) -> "Look":
+        """A view that stays at the versions it first meets."""
+        return Look(self)
+
+    def kept(self, key: Hashable) -> tuple[Versions, Any, int] | None:
+        """An answer given before, and the versions it was of."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def keep(self, key: Hashable, versions: Versions, answer: Any) -> None:
+        """Remember an answer, as far as there is room."""
+        size = _size(answer)
+        with self._lock:
+            self._bytes += size - self._kept.pop(key, ({}, None, 0))[2]
+            self._kept[key] = (versions, answer, size)
+            while self._bytes > self._most_bytes and self._kept:
+                gone, (_, _, freed) = self._kept.popitem(last=False)
+                self._turns.pop(gone, None)
+                self._bytes -= freed
+
+    def forget(self) -> None:
+        """Keep no answer: as if every table had changed."""
+        with self._lock:
+            self._kept.clear()
+            self._bytes = 0
+
+    def turn(self, key: Hashable) -> threading.Lock:
+        """Held by the one who works an answer out: others who want the same wait for it."""
+        with self._lock:
+            return self._turns.setdefault(key, threading.Lock())
+
+
+class Look:
+    """One page's view: each table at one version, whatever is written meanwhile."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._versions: Versions = {}
+        self.unreadable: set[str] = set()
+
+    def version(self, table: str) -> Version | None:
+        """The version this view has of a table; None if there is no such table."""
+        if table not in self._versions:
+            self._versions[table] = self._lake.backend.version(table)
+        return self._versions[table]
+
+    def figure(self, work_out: Callable[..., Figure], *arguments: Hashable) -> Figure:
+        """What a function makes of the tables; while none that it asked has changed, it is not called.
+
+        Args:
+            work_out: called with something to ask questions with, then the arguments. Must depend on
+                nothing else, and its answer is not to be changed.
+            arguments: part of what the answer is remembered by.
+
+        Returns:
+            Its answer; the one before, if a table can't be read just now; else that of empty tables.
+        """
+        key = (work_out, arguments)
+        with self._lake.turn(key):
+            kept = self._lake.kept(key)
+            try:
+                if kept and all(self.version(table) == version for table, version in kept[0].items()):
+                    return kept[1]
+                asked: Versions = {}
+                answer = work_out(lambda query: self._ask(query, asked), *arguments)
+            except ReadError as error:
+                self.unreadable.add(str(error))
+                return kept[1] if kept else work_out(_of_nothing, *arguments)
+            self._lake.keep(key, asked, answer)
+            return answer
+
+    def facts(self, table: str) -> Facts | None:
+        """What a table's log says; None if there is no such table, or it can't be read just now."""
+        try:
+            version = self.version(table)
+            return None if version is None else self._lake.backend.facts(table, version)
+        except ReadError as error:
+            self.unreadable.add(str(error))
+            return None
+
+    def _ask(self, query: Query, asked: Versions) -> pl.DataFrame:
+        version = asked[query.table] = self.version(query.table)
+        if version is None:
+            return _of_nothing(query)
+        kept = self._lake.kept(query)
+        if kept and kept[0] == {query.table: version}:
+            answer: pl.DataFrame = kept[1]
+            return answer
+        answer = self._lake.backend.run(query, version)
+        if answer.estimated_size() <= _SHARED:
+            self._lake.keep(query, {query.table: version}, answer)
+        return answer
+
+
+def _of_nothing(query: Query) -> pl.DataFrame:
+    return ask_frame(empty(query.table), query).collect()
+
+
+def _size(answer: Any) -> int:
+    if isinstance(answer, pl.DataFrame):
+        return _SMALL + int(answer.estimated_size())
+    if is_dataclass(answer):
+        return _SMALL + sum(_size(getattr(answer, each.name)) for each in fields(answer))
+    parts: Iterable[Any] = answer.values() if isinstance(answer, dict) else answer
+    return _SMALL + sum(map(_size, parts)) if isinstance(answer, (dict, list, tuple)) else _SMALL

@@ -1,0 +1,1 @@
+"""Parts of pages: layout, filters, header, formatting."""

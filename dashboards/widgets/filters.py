@@ -1,0 +1,84 @@
+"""What the viewer asks about: kept in the address, so that a page can be shared, and from page to page."""
+
+from datetime import date, datetime
+
+import data_source
+import streamlit as st
+from metrics.campaigns import campaign_names, channel_names
+from metrics.traffic import extent
+from period import CHOICES, DATES, DEFAULT, chosen_period
+from query_scope import Scope
+from tables.table_cache import Look
+
+from widgets.formatting import plain_text
+
+PERIOD, CHANNEL, CAMPAIGN, FROM, TO = "period", "channel", "campaign", "from", "to"
+
+_NOT_HERE = "Doesn't apply to this page."
+
+
+def show(look: Look, uses: tuple[str, ...]) -> None:
+    """The filters, in one row. Those that a page has no use for stay where they are, and are off."""
+    ends = look.figure(extent)
+    if ends is None or not uses:
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        choice = st.segmented_control(
+            "Period, back from the latest event",
+            list(CHOICES),
+            default=DEFAULT,
+            required=True,
+            key=PERIOD,
+            bind="query-params",
+            width="content",
+            disabled=PERIOD not in uses,
+            help=None if PERIOD in uses else _NOT_HERE,
+        )
+        if choice == DATES:
+            _date("From", FROM, ends, ends[0])
+            _date("To, included", TO, ends, ends[1])
+        _several("Channel", CHANNEL, look.figure(channel_names), uses)
+        _several("Campaign or promotion", CAMPAIGN, look.figure(campaign_names), uses)
+
+
+def scope(look: Look) -> Scope | None:
+    """What has been asked for; None as long as there is nothing to ask about."""
+    ends = look.figure(extent)
+    if ends is None:
+        return None
+    choice = st.session_state.get(PERIOD) or DEFAULT
+    dates = tuple(sorted(day for day in map(st.session_state.get, (FROM, TO)) if isinstance(day, date)))
+    period = chosen_period(choice, *ends, data_source.ZONE, dates if choice == DATES else ())
+    return Scope(
+        period,
+        tuple(sorted(st.session_state.get(CHANNEL) or ())),
+        tuple(sorted(st.session_state.get(CAMPAIGN) or ())),
+    )
+
+
+def _date(label: str, key: str, ends: tuple[datetime, datetime], default: datetime) -> None:
+    first, last = (end.date() for end in ends)
+    st.date_input(
+        label,
+        value=default.date(),
+        min_value=first,
+        max_value=last,
+        key=key,
+        bind="query-params",
+        format="YYYY-MM-DD",
+        width=120,
+    )
+
+
+def _several(label: str, key: str, names: list[str], uses: tuple[str, ...]) -> None:
+    st.multiselect(
+        label,
+        names,
+        key=key,
+        bind="query-params",
+        format_func=plain_text,
+        placeholder="All",
+        disabled=key not in uses,
+        help=None if key in uses else _NOT_HERE,
+        width=215,
+    )

@@ -1,0 +1,64 @@
+"""Whether gold may be trusted: the gate before it, and what the latest expectations said of each table.
+
+All that the application knows of gates is read here.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import polars as pl
+from tables.query import Measure, Query
+from tables.table_cache import Ask
+
+OPEN, CLOSED, NO_GATES = "Gate open", "Gate closed", "No gates yet"
+
+_SHUT = ("closed", "replayed")  # states of ops.gates in which rows are held back
+_MILD = ("warn", "warning", "info")  # severities that close nothing
+_COLUMNS = ("run_id", "table", "expectation", "column", "success", "severity", "observed", "unexpected_count")
+
+
+@dataclass(frozen=True)
+class Gates:
+    """The state of the gate before gold.
+
+    Args:
+        word: `OPEN`, `CLOSED` or `NO_GATES`.
+        reasons: what closed it.
+        since: when it came to be so, or was last looked at (UTC).
+        warnings: expectations not met just now that close nothing.
+    """
+
+    word: str = NO_GATES
+    reasons: tuple[str, ...] = ()
+    since: datetime | None = None
+    warnings: int = 0
+
+
+def read_gates(ask: Ask) -> Gates:
+    """The state of the gate: what ops.gates says last, else whether the latest looks found it shut."""
+    latest = latest_results(ask)
+    failed = latest.filter(~pl.col("success"))
+    mild = failed["severity"].is_in(_MILD)
+    warnings = int(mild.sum())
+    last = ask(Query("ops.gates", ("state", "reasons", "at"), order=("-sequence",), limit=1)).to_dicts()
+    if last:
+        shut = last[0]["state"] in _SHUT
+        reasons = tuple(last[0]["reasons"] or ()) if shut else ()
+        return Gates(CLOSED if shut else OPEN, reasons, last[0]["at"], warnings)
+    if latest.is_empty():
+        return Gates()
+    stopped = failed.filter(~mild)
+    reasons = tuple(f"{table}: {name}" for table, name in stopped.select("table", "expectation").iter_rows())
+    looked_at: datetime = latest["run_at"].max()  # type: ignore[assignment]
+    return Gates(CLOSED if reasons else OPEN, reasons, looked_at, warnings)
+
+
+def latest_results(ask: Ask) -> pl.DataFrame:
+    """Rows of ops.expectations of the latest run over each table; those not met first."""
+    runs = ask(Query("ops.expectations", ("table", "run_id"), (Measure("run_at", "max", "run_at"),)))
+    last = runs.sort("run_at").unique("table", keep="last").select("table", "run_id")
+    query = Query("ops.expectations", (*_COLUMNS, "run_at"))
+    found = ask(query.only("run_id", "in", tuple(sorted(set(last["run_id"])))))
+    return found.join(last, on=["table", "run_id"], how="semi").sort(
+        "success", "table", "expectation", "column", nulls_last=True
+    )

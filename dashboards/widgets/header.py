@@ -1,0 +1,116 @@
+"""The top of every page: what it is, how far its figures reach, whether they may be trusted."""
+
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from typing import Literal
+
+import data_source
+import streamlit as st
+from tables.table_cache import Look
+
+from widgets import layout
+from widgets.formatting import ago, plain_text, utc
+from widgets.freshness import CATCHING_UP, LIVE, NO_DATA, STALE, Progress, progress, state
+from widgets.gate_state import CLOSED, NO_GATES, OPEN, Gates, read_gates
+
+Colour = Literal["green", "blue", "orange", "gray", "red"]
+
+REFRESH_SECONDS = 2.5
+
+_COLOURS: dict[str, Colour] = {
+    LIVE: "green",
+    CATCHING_UP: "blue",
+    STALE: "orange",
+    NO_DATA: "gray",
+    OPEN: "green",
+    CLOSED: "red",
+    NO_GATES: "gray",
+}
+_ICONS = {
+    LIVE: ":material/bolt:",
+    CATCHING_UP: ":material/hourglass_top:",
+    STALE: ":material/pause_circle:",
+    NO_DATA: ":material/inbox:",
+    OPEN: ":material/lock_open:",
+    CLOSED: ":material/lock:",
+    NO_GATES: ":material/remove:",
+}
+_MEANINGS = {
+    LIVE: "What has arrived is in these figures, give or take a few seconds.",
+    CATCHING_UP: "More has arrived than is in these figures yet.",
+    STALE: "No micro-batch for over two minutes: nothing has arrived, or the pipeline is not running.",
+    NO_DATA: "No event has reached silver.",
+    OPEN: "What the expectations looked at last is as it should be.",
+    CLOSED: "Expectations refused what came last: gold stays as it was until it is released.",
+    NO_GATES: "No expectations have looked at these tables yet.",
+}
+_FIRST_STEPS = """\
+millrace produce                      sample traffic
+millrace load FILE --format segment   your own events"""
+
+
+@st.fragment(run_every=REFRESH_SECONDS)
+def show(title: str) -> None:
+    """Title, freshness, gate; and a line about either that is not as it should be."""
+    look = data_source.lake().look()
+    now = datetime.now(timezone.utc)
+    reached, gates = look.figure(progress), look.figure(read_gates)
+    events = _rows(look, "silver.events")
+    word = state(reached, events, now)
+    left, right = st.columns([5, 4], vertical_alignment="bottom")
+    with left, st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.title(title, anchor=False, width="content")
+        for each in (word, gates.word):
+            st.badge(each, icon=_ICONS[each], color=_COLOURS[each], help=_MEANINGS[each])
+    with right, st.container(horizontal=True, horizontal_alignment="right", gap="large"):
+        _fact("Complete up to (watermark)", utc(reached.watermark))
+        _fact("Last micro-batch", ago(reached.last_batch_at, now) if reached.last_batch_at else "none")
+    _warn(word, gates, reached, now)
+
+
+def nothing_yet(look: Look) -> None:
+    """What a page says before the first event."""
+    records = _rows(look, "bronze.kafka_records")
+    with st.container(border=True, horizontal_alignment="center"):
+        st.subheader("No events yet", anchor=False, text_alignment="center")
+        if records:
+            st.text(f"{layout.locale().number(records)} records have arrived and are being refined.")
+        else:
+            st.text("This page fills by itself as soon as the first ones arrive.")
+            st.code(_FIRST_STEPS, language=None, width="content")
+
+
+def footnote(unreadable: Sequence[str]) -> None:
+    """What holds for the whole page."""
+    st.caption("All times are UTC. Pale bars may still change: late events can reach them.")
+    if unreadable:
+        st.text(f"Could not be read just now, so figures may be older: {', '.join(unreadable)}")
+
+
+def _warn(word: str, gates: Gates, reached: Progress, now: datetime) -> None:
+    if gates.word == CLOSED:
+        since = f" since {utc(gates.since)}" if gates.since else ""
+        with st.container(border=True, gap="small"):
+            st.markdown(
+                f":red-badge[:material/lock: Gate closed]{since}: gold shows what was let through before."
+            )
+            st.text(f"Why: {'; '.join(map(plain_text, gates.reasons[:5])) or 'not said'}")
+            st.page_link("views/quality.py", label="See what was refused", icon=":material/arrow_forward:")
+    if word == STALE and reached.last_batch_at is not None:
+        with st.container(border=True):
+            st.markdown(
+                f":orange-badge[:material/pause_circle: Stale] The last micro-batch ended "
+                f"{ago(reached.last_batch_at, now)}: figures are as of then. `millrace status` shows why, "
+                "`millrace up` starts it."
+            )
+
+
+def _rows(look: Look, table: str) -> int:
+    facts = look.facts(table)
+    return facts.rows or 0 if facts else 0
+
+
+def _fact(label: str, value: str) -> None:
+    with st.container(width="content", gap=None):
+        st.caption(label)
+        st.text(value)

@@ -1,0 +1,69 @@
+"""The story of a conversion is told twice, by the command line and by the pages: it is the same."""
+
+from pathlib import Path
+from typing import Any
+
+from metrics.story import find, tell
+from tables.delta_backend import LocalTables
+from tables.table_cache import Lake, Look
+
+from kit.asking import Sql
+from lakehouse.settings import load_settings
+from millrace.explain.conversion import explain_conversion
+
+
+def test_pages_and_command_line_tell_the_same_story(shop_home: Path, sql: Sql) -> None:
+    look = Lake(LocalTables(shop_home / "warehouse")).look()
+    settings = load_settings(home=shop_home)
+    told = [both(look, settings, conversion_id) for conversion_id in worth_telling(sql)]
+    assert len(told) > 9
+    ours = [page for page, _ in told]
+    assert any(page.anchor is not page.conversion for page in ours), "no refund of an order among them"
+    assert any(page.rate for page in ours), "none in another currency among them"
+    for page, command in told:
+        assert fits(page.conversion, command.conversion)
+        assert page.anchor["conversion_id"] == command.anchor["conversion_id"]
+        assert fit(page.trail, command.trail)
+        assert page.credits.keys() == command.credits.keys()
+        for model, rows in page.credits.items():
+            assert fit(rows, command.credits[model]), model
+        assert page.kinds == {name: touch["kind"] for name, touch in command.touches.items()}
+        assert (page.rate is None) == (command.rate is None)
+        assert page.rate is None or fits(page.rate, command.rate)
+
+
+def test_what_one_finds_the_other_finds(shop_home: Path, sql: Sql) -> None:
+    look = Lake(LocalTables(shop_home / "warehouse")).look()
+    settings = load_settings(home=shop_home)
+    query = "SELECT conversion_id, event_id FROM gold.conversions ORDER BY converted_at LIMIT 3"
+    for conversion_id, event_id in sql(query):
+        for wanted in (conversion_id, conversion_id[:10], event_id):
+            (found,) = look.figure(find, wanted)
+            assert found["conversion_id"] == explain_conversion(settings, wanted).conversion["conversion_id"]
+
+
+def worth_telling(sql: Sql) -> list[str]:
+    """Refunds, conversions in other currencies, and those with the most touches and with none."""
+    parts = (
+        "goal = 'Order Refunded' ORDER BY conversion_id",
+        "currency <> 'EUR' ORDER BY conversion_id",
+        "true ORDER BY touches DESC, conversion_id",
+        "true ORDER BY touches, conversion_id",
+    )
+    query = "SELECT conversion_id FROM gold.conversions WHERE {} LIMIT 4"
+    return sorted({row[0] for part in parts for row in sql(query.format(part))})
+
+
+def both(look: Look, settings: Any, conversion_id: str) -> tuple[Any, Any]:
+    page = look.figure(tell, conversion_id, "EUR")
+    assert page is not None
+    return page, explain_conversion(settings, conversion_id)
+
+
+def fit(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> bool:
+    return all(fits(*pair) for pair in zip(ours, theirs, strict=True))
+
+
+def fits(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
+    """Whether every value that the pages have of a row is that of the command line."""
+    return {name: theirs[name] for name in ours} == ours

@@ -1,0 +1,122 @@
+"""One version of each table a look, no table read twice, and no memory without bound."""
+
+import shutil
+import threading
+from pathlib import Path
+
+import polars as pl
+import pytest
+from schema import COLUMNS
+from tables.delta_backend import LocalTables
+from tables.query import Measure, Query
+from tables.table_cache import Ask, Lake
+
+from kit.warehouse_builder import append_rows, replace_rows
+
+SESSIONS = Query("silver.sessions", ("session_id",), order=("session_id",))
+
+
+class Count:
+    """A figure that counts how often it is worked out."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __call__(self, ask: Ask) -> int:
+        self.asked += 1
+        return ask(SESSIONS).height
+
+
+def session(number: int, is_open: bool = True) -> dict[str, object]:
+    return {"session_id": f"s{number}", "visitor_id": "v", "is_open": is_open}
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(LocalTables(tmp_path / "warehouse"))
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_missing_table_is_empty_with_the_columns_of_its_contract(name: str, lake: Lake) -> None:
+    found = lake.look().figure(lambda ask: ask(Query(name, tuple(COLUMNS[name]))))
+    assert dict(found.schema) == COLUMNS[name]
+    assert lake.look().facts(name) is None
+
+
+def test_an_unchanged_table_is_not_read_again(lake: Lake, tmp_path: Path) -> None:
+    append_rows(tmp_path, "silver.sessions", [session(1)])
+    count = Count()
+    assert [lake.look().figure(count) for _ in range(5)] == [1] * 5
+    assert count.asked == 1
+
+
+def test_a_changed_table_is_read_again(lake: Lake, tmp_path: Path) -> None:
+    count = Count()
+    assert lake.look().figure(count) == 0
+    append_rows(tmp_path, "silver.sessions", [session(1), session(2, is_open=False)])
+    assert lake.look().figure(count) == 2
+    replace_rows(tmp_path, "silver.sessions", [session(3)])
+    assert lake.look().figure(count) == 1
+    facts = lake.look().facts("silver.sessions")
+    assert facts is not None
+    assert facts.rows == 1
+
+
+def test_a_look_stays_at_the_version_it_met(lake: Lake, tmp_path: Path) -> None:
+    append_rows(tmp_path, "silver.sessions", [session(1)])
+    look = lake.look()
+    assert look.figure(lambda ask: ask(SESSIONS).height) == 1
+    for number in range(2, 6):
+        append_rows(tmp_path, "silver.sessions", [session(number)])
+        assert lake.look().figure(Count()) == number
+    by_another = Query("silver.sessions", (), (Measure("n", "count"),))
+    assert look.figure(lambda ask: ask(by_another)["n"][0]) == 1
+
+
+def test_a_table_made_anew_is_seen_though_its_version_is_the_same(lake: Lake, tmp_path: Path) -> None:
+    append_rows(tmp_path, "silver.sessions", [session(1)])
+    count = Count()
+    assert lake.look().figure(count) == 1
+    shutil.rmtree(tmp_path / "warehouse")
+    assert lake.look().figure(count) == 0
+    append_rows(tmp_path, "silver.sessions", [session(1), session(2)])
+    assert lake.look().figure(count) == 2
+
+
+def test_a_table_that_breaks_keeps_its_last_figure_and_is_named(lake: Lake, tmp_path: Path) -> None:
+    append_rows(tmp_path, "silver.sessions", [session(1)])
+    count = Count()
+    lake.look().figure(count)
+    append_rows(tmp_path, "silver.sessions", [session(2)])
+    for file in (tmp_path / "warehouse").rglob("*.parquet"):
+        file.unlink()
+    look = lake.look()
+    assert look.figure(count) == 1
+    assert look.unreadable == {"silver.sessions"}
+
+
+def test_figures_kept_are_bounded_by_their_bytes(tmp_path: Path) -> None:
+    lake = Lake(LocalTables(tmp_path), most_bytes=100_000)
+    big = pl.DataFrame({"n": range(1000)})
+    for number in range(200):
+        lake.look().figure(lambda ask, _: big.clone(), number)
+    assert 0 < len(lake._kept) < 20
+    assert lake._bytes == sum(size for _, _, size in lake._kept.values()) <= 100_000
+    assert len(lake._turns) <= len(lake._kept) + 1
+
+
+def test_ten_viewers_who_ask_at_once_have_it_worked_out_once(lake: Lake, tmp_path: Path) -> None:
+    append_rows(tmp_path, "silver.sessions", [session(1)])
+    count, answers, start = Count(), [], threading.Barrier(10)
+
+    def view() -> None:
+        start.wait()
+        answers.append(lake.look().figure(count))
+
+    viewers = [threading.Thread(target=view) for _ in range(10)]
+    for viewer in viewers:
+        viewer.start()
+    for viewer in viewers:
+        viewer.join()
+    assert answers == [1] * 10
+    assert count.asked == 1

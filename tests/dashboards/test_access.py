@@ -1,0 +1,72 @@
+from typing import Any
+
+import pytest
+from access import ON_DATABRICKS, TOLD_TWICE, is_loopback, may_see, refusal_to_serve
+from streamlit import config
+
+from kit.dashboards_folder import DASHBOARDS
+
+LOGIN = {"redirect_uri": "http://x.invalid/oauth2callback"}
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
+def test_this_machine_is_always_served(address: str) -> None:
+    assert is_loopback(address)
+    assert refusal_to_serve(address, {}, {}) == ""
+
+
+@pytest.mark.parametrize("address", [None, "", "0.0.0.0", "::", "192.168.7.7", "shop.example"])
+def test_beyond_it_takes_a_login_or_being_told_twice(address: str | None) -> None:
+    told = refusal_to_serve(address, {}, {})
+    assert "nobody has to log in" in told
+    assert TOLD_TWICE in told
+    assert refusal_to_serve(address, {}, {TOLD_TWICE: "no"}) == told
+    assert refusal_to_serve(address, LOGIN, {}) == ""
+    assert refusal_to_serve(address, {}, {TOLD_TWICE: "yes"}) == ""
+    assert refusal_to_serve(address, {}, {ON_DATABRICKS: "millrace"}) == ""
+
+
+@pytest.mark.parametrize(
+    ("allow", "email", "expected"),
+    [
+        ([], "a@b.example", True),
+        (["a@b.example"], "A@B.example", True),
+        (["@b.example"], "a@b.example", True),
+        (["@b.example"], "a@evilb.example", False),
+        (["@b.example"], "", False),
+        (["c@b.example"], "a@b.example", False),
+    ],
+)
+def test_who_may_see_can_be_named(allow: list[str], email: str, expected: bool) -> None:
+    assert may_see({"email": email}, {"allow": allow}) is expected
+    assert may_see({"email": email, "email_verified": False}, {"allow": allow or ["@x"]}) is False
+
+
+def test_without_being_told_it_listens_on_this_machine_alone() -> None:
+    text = (DASHBOARDS / ".streamlit" / "config.toml").read_text(encoding="utf-8")
+    assert 'address = "127.0.0.1"' in text
+
+
+def test_nothing_is_shown_beyond_this_machine(open_page: Any, shop_home: Any) -> None:
+    open_page(shop_home, "overview")
+    from streamlit.testing.v1 import AppTest
+
+    config.set_option("server.address", "0.0.0.0")
+    page = AppTest.from_file(str(DASHBOARDS / "app.py"), default_timeout=30).run()
+    assert not page.exception
+    assert "nobody has to log in" in page.text[0].value
+    assert not page.metric
+    assert not page.dataframe
+
+
+def test_who_has_not_logged_in_sees_a_button(open_page: Any, shop_home: Any) -> None:
+    open_page(shop_home, "overview")
+    from streamlit.testing.v1 import AppTest
+
+    config.set_option("server.address", "0.0.0.0")
+    page = AppTest.from_file(str(DASHBOARDS / "app.py"), default_timeout=30)
+    page.secrets["auth"] = LOGIN
+    page.run()
+    assert not page.exception
+    assert [button.label for button in page.button] == ["Log in"]
+    assert not page.metric
