@@ -55,6 +55,8 @@ class Bench:
         checkouts = {"before": self.before} if self.before else {}
         for name, checkout in {**checkouts, "millrace": _ROOT}.items():
             home = runs.copy_of(folder / "full", folder / name)
+            if checkout is not _ROOT:
+                runs.fit_ledger(checkout, home)
             seconds[name] = runs.time_jobs(checkout, home, self.batch)
             progress(f"{name}: {seconds[name]:.1f} s")
             runs.print_batches(name, home)

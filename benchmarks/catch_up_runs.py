@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import polars as pl
+from deltalake import DeltaTable, write_deltalake
 
 from benchmarks.bench import print_table
 
@@ -20,6 +21,17 @@ def copy_of(full: Path, home: Path) -> Path:
     for layer in ("bronze", "ops"):
         shutil.copytree(full / "warehouse" / layer, home / "warehouse" / layer)
     return home
+
+
+def fit_ledger(checkout: Path, home: Path) -> None:
+    """Leave only those columns of ops.ledger that a checkout knows: an older one refuses others."""
+    script = "from lakehouse.contracts.ops import LEDGER; print(*LEDGER.column_names)"
+    command = [str(checkout / ".venv" / "bin" / "python"), "-c", script]
+    known = subprocess.run(command, check=True, cwd=checkout, capture_output=True, text=True).stdout.split()
+    folder = home / "warehouse" / "ops" / "ledger"
+    rows = DeltaTable(folder).to_pyarrow_table()
+    fitting = rows.select([name for name in rows.column_names if name in known])
+    write_deltalake(folder, fitting, mode="overwrite", schema_mode="overwrite")
 
 
 def time_jobs(checkout: Path, home: Path, batch: int) -> float:

@@ -136,7 +136,7 @@ class History:
         return daily.compute(table, self._dimensions, self._orders.orders)
 
     def _traffic(self) -> Traffic:
-        return Traffic(self._lake, self._settings.business_time_zone)
+        return Traffic(self._lake, self._settings.business_time_zone, self._settings.conf)
 
 
 def _computed(part: Callable[[History], DataFrame]) -> Callable[[Run], DataFrame]:

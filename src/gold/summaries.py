@@ -39,7 +39,7 @@ class Summaries:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._traffic = Traffic(run.lake, run.settings.business_time_zone)
+        self._traffic = Traffic(run.lake, run.settings.business_time_zone, run.settings.conf)
         self._dimensions = DimensionLoader(run.lake, run.settings.reporting_currency)
         self._daily = Daily(run.lake, run.settings.business_time_zone)
         pause = run.settings.summary_interval.total_seconds()

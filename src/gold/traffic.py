@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -9,6 +10,9 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from folds.rule_numbers import in_micros
+from folds.windows.revisions import Progress
+from folds.windows.window_rules import STANDARD, WindowRules, from_json, load_window_rules, to_json
 from gold.window_rows import (
     CHANGES,
     DIFFERENCES,
@@ -40,11 +44,16 @@ class _Progress(NamedTuple):
         sequence: of the changes that it wrote or applied.
         minutes: sequence of gold.visitor_minutes that they go up to.
         watermark: as of which windows are complete, in microseconds.
+        windows: rules of the windows that the table has, as text.
     """
 
     sequence: int = 0
     minutes: int = 0
     watermark: int = to_micros(EPOCH)
+    windows: str = to_json(STANDARD)
+
+
+_COUNTS = ("sequence", "minutes", "watermark")
 
 
 class Traffic:
@@ -56,11 +65,13 @@ class Traffic:
     Args:
         lake: the tables, as publish sees them.
         zone: the time zone that days go by.
+        conf: the folder of rules.
     """
 
-    def __init__(self, lake: Lakehouse, zone: str) -> None:
+    def __init__(self, lake: Lakehouse, zone: str, conf: Path) -> None:
         self._lake = lake
         self._zone = zone
+        self._conf = conf
 
     def update(self, upto: datetime, watermark: datetime) -> None:
         """Bring in what is new.
@@ -76,15 +87,17 @@ class Traffic:
             self._apply(source, source.look_up(TRAFFIC_CHANGES.name, wanted), upto, done.sequence)
         wanted = Lookup(("visitor_id", "minute"), above=("sequence", done.minutes))
         source = Source.of(self._lake, VISITOR_MINUTES.name, wanted, _FEW)
-        differences = self._differences(source, wanted, done.minutes)
-        rows = self._affected_rows(source, differences, done.watermark, watermark)
-        known = self._progress(VISITOR_MINUTES.name).sequence
-        self._write(source, rows, differences, _Progress(done.sequence, known, to_micros(watermark)), upto)
+        rules = from_json(done.windows)
+        differences = self._differences(source, wanted, rules, done.minutes)
+        new = done._replace(minutes=self._known_minutes(), watermark=to_micros(watermark))
+        rows = self._affected_rows(source, differences, done.watermark, new.watermark, rules)
+        self._write(source, rows, differences, done.watermark, new, upto)
 
     def differences(self) -> DataFrame:
         """What all minutes come to, as differences from nothing."""
         minutes = self._lake.read(VISITOR_MINUTES.name).where("visitor_id IS NOT NULL")
-        fold = partial(fold_differences, zone=self._zone, known=-1)
+        rules = load_window_rules(self._conf)
+        fold = partial(fold_differences, rules=rules, zone=self._zone, known=-1)
         return Groups({"minute": with_key(minutes, "visitor_id", MINUTE)}, fold, DIFFERENCES).spread(
             self._lake.spark
         )
@@ -98,20 +111,29 @@ class Traffic:
             watermark: how far the results are complete.
         """
         done = self._progress(TRAFFIC_CHANGES.name)
-        known = self._progress(VISITOR_MINUTES.name).sequence
-        new = _Progress(done.sequence, known, to_micros(watermark))
+        rules = to_json(load_window_rules(self._conf))
+        new = _Progress(done.sequence, self._known_minutes(), to_micros(watermark), rules)
         source = Source(self._lake, on_driver=False)
-        self._write(source, self._lake.read(TRAFFIC.name), differences, new, upto, is_total=True)
+        rows = self._lake.read(TRAFFIC.name)
+        self._write(source, rows, differences, done.watermark, new, upto, is_total=True)
 
     def _progress(self, table: str) -> _Progress:
+        """Of the last commit; a table without one gets the windows of conf/windows.yml."""
         found = self._lake.last_commit(table)
-        return _Progress(**{name: int(str(found[name])) for name in _Progress._fields if name in found})
+        if "sequence" not in found:
+            return _Progress(windows=to_json(load_window_rules(self._conf)))
+        first = _Progress()
+        sequence, minutes, watermark = (int(str(found.get(name, getattr(first, name)))) for name in _COUNTS)
+        return _Progress(sequence, minutes, watermark, str(found.get("windows", first.windows)))
 
-    def _differences(self, source: Source, wanted: Lookup, known: int) -> Rows:
+    def _known_minutes(self) -> int:
+        return int(str(self._lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
+
+    def _differences(self, source: Source, wanted: Lookup, rules: WindowRules, known: int) -> Rows:
         """What minutes behind a sequence change."""
         fresh = computed(source.look_up(VISITOR_MINUTES.name, wanted), wanted.columns)
         theirs = self._minutes_near(source, fresh)
-        fold = partial(fold_differences, zone=self._zone, known=known)
+        fold = partial(fold_differences, rules=rules, zone=self._zone, known=known)
         groups = Groups({"minute": with_key(theirs, "visitor_id", MINUTE)}, fold, DIFFERENCES)
         return Computed(groups, self._lake.spark, source.on_driver).all_rows()
 
@@ -125,9 +147,13 @@ class Traffic:
         new = F.broadcast(fresh.select("visitor_id").distinct())
         return self._lake.read(name).where(near.contains("minute")).join(new, "visitor_id", "left_semi")
 
-    def _affected_rows(self, source: Source, differences: Rows, before: int, watermark: datetime) -> Rows:
-        """Rows of gold.traffic that differ, or that the watermark has passed since a commit."""
-        passed = TimePruner.of_spans([(before + 1, to_micros(watermark))])
+    def _affected_rows(
+        self, source: Source, differences: Rows, before: int, watermark: int, rules: WindowRules
+    ) -> Rows:
+        """Rows of gold.traffic that differ, that the watermark has passed, or whose trigger it may fire."""
+        is_timed = any(rule.trigger and rule.trigger.every for rule in rules.values())
+        latest = watermark + in_micros(_LONGEST) if is_timed else watermark
+        passed = TimePruner.of_spans([(before + 1, latest)])
         columns = TRAFFIC.column_names
         ended = source.look_up(TRAFFIC.name, Lookup(columns, passed, "window_end"))
         starts = _pruner(differences, "window_start", timedelta(0))
@@ -138,6 +164,7 @@ class Traffic:
         source: Source,
         rows: Rows,
         differences: Rows,
+        before: int,
         new: _Progress,
         upto: datetime,
         is_total: bool = False,
@@ -147,7 +174,8 @@ class Traffic:
             "row": with_key(rows, "window_start", TRAFFIC.column_names),
             "difference": with_key(differences, "window_start", DIFFERENCES.names),
         }
-        fold = partial(fold_revisions, watermark=new.watermark, is_total=is_total)
+        watermark, rules = Progress(before, new.watermark), from_json(new.windows)
+        fold = partial(fold_revisions, watermark=watermark, rules=rules, is_total=is_total)
         changes = Computed(Groups(kinds, fold, CHANGES), self._lake.spark, source.on_driver).all_rows()
         if is_empty(changes):
             return

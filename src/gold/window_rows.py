@@ -6,8 +6,8 @@ from typing import Any
 import pyarrow as pa
 
 from folds.windows.differences import ADDED, Minute, window_differences
-from folds.windows.revisions import Sums, WindowKey, WindowRow, revise, sum_differences
-from folds.windows.time_windows import windows_of
+from folds.windows.revisions import Progress, Sums, WindowKey, WindowRow, revise, sum_differences
+from folds.windows.window_rules import WindowRules, windows_of
 from lakehouse.arrow_frames import transpose
 from lakehouse.changed_rows import as_tuples, change_type
 from lakehouse.contracts.arrow import arrow_schema
@@ -24,8 +24,8 @@ _CHANGE = (*TRAFFIC.column_names, "change")
 _TRAFFIC, _STAMPED = arrow_schema(TRAFFIC), arrow_schema(TRAFFIC_CHANGES)
 
 DIFFERENCES = pa.schema(
-    [_TRAFFIC.field(name) for name in (*WindowKey._fields, *Sums._fields[:-1])]
-    + [pa.field(Sums._fields[-1], pa.int64())]
+    [_TRAFFIC.field(name) for name in (*WindowKey._fields, *Sums._fields[:-2])]
+    + [pa.field(name, pa.int64()) for name in Sums._fields[-2:]]
 )
 """Rows of differences: several of one window add up."""
 
@@ -36,7 +36,9 @@ TABLE_CHANGES = pa.schema(list(change_type(TRAFFIC)))
 """What is written to gold.traffic: see `lakehouse.changed_rows.change_type`."""
 
 
-def fold_differences(groups: GroupedRows, zone: str, known: int) -> Iterator[pa.RecordBatch]:
+def fold_differences(
+    groups: GroupedRows, rules: WindowRules, zone: str, known: int
+) -> Iterator[pa.RecordBatch]:
     """Minutes by visitor to `DIFFERENCES`; those of a sequence behind `known` are new."""
 
     def minute(at: int, channel: str | None, sequence: int, by_events: bool | None, *added: Any) -> Minute:
@@ -44,7 +46,7 @@ def fold_differences(groups: GroupedRows, zone: str, known: int) -> Iterator[pa.
         return Minute(at, channel, sequence > known, by_events is not False, added)
 
     by_visitor = groups.rows("minute", minute)
-    found = window_differences(by_visitor, windows_of(zone))
+    found = window_differences(by_visitor, windows_of(rules, zone))
     rows = [
         (cell.kind, *cell.span, cell.channel, *added[:2], visitors, *added[2:])
         for cell, (visitors, *added) in found.items()
@@ -53,14 +55,16 @@ def fold_differences(groups: GroupedRows, zone: str, known: int) -> Iterator[pa.
     yield _batch(rows, DIFFERENCES)
 
 
-def fold_revisions(groups: GroupedRows, watermark: int, is_total: bool) -> Iterator[pa.RecordBatch]:
+def fold_revisions(
+    groups: GroupedRows, watermark: Progress, rules: WindowRules, is_total: bool
+) -> Iterator[pa.RecordBatch]:
     """Rows of gold.traffic and differences, by window_start, to `CHANGES`."""
-    rows = groups.rows("row", WindowRow)
+    rows = groups.rows("row", WindowRow, held=Sums)
     differences = groups.rows("difference", _difference)
     changes: list[tuple[Any, ...]] = []
     for start in rows.keys() | differences.keys():
         of_start = sum_differences(differences.get(start, ()))
-        for before, after in revise(rows.get(start, ()), of_start, watermark, is_total):
+        for before, after in revise(rows.get(start, ()), of_start, watermark, rules, is_total):
             changes += [(*before, RETRACT)] if before else []
             changes += [(*after, REPLACE)] if after else []
     yield _batch(changes, CHANGES)
@@ -70,7 +74,7 @@ def fold_table_changes(groups: GroupedRows) -> Iterator[pa.RecordBatch]:
     """Rows of gold.traffic_changes of one sequence, by window_start, to `TABLE_CHANGES`."""
     found: list[tuple[Any, ...]] = []
     compare = RowDiff(TRAFFIC).compare
-    for changes in groups.rows("change", tuple).values():
+    for changes in groups.rows("change", tuple, held=Sums).values():
         before, after = ([row[:-1] for row in changes if row[-1] == side] for side in (RETRACT, REPLACE))
         found += as_tuples(compare(before, after))
     yield _batch(found, TABLE_CHANGES)

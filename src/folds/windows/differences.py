@@ -41,7 +41,7 @@ class Cell(NamedTuple):
 
 
 Sums = list[int | Decimal]
-"""Distinct visitors, what `ADDED` names, and how many of the minutes events changed."""
+"""Distinct visitors, what `ADDED` names, how many minutes events changed, and how many events these add."""
 
 Differences = dict[Cell, Sums]
 """Sums by cell, as differences; several of one cell add up."""
@@ -70,7 +70,7 @@ def window_differences(by_visitor: Mapping[str, Sequence[Minute]], windows: Iter
 
 
 def _nothing() -> Sums:
-    return [*[0] * len(ADDED), _NONE, 0]
+    return [*[0] * len(ADDED), _NONE, 0, 0]
 
 
 def _channels(channel: Channel) -> tuple[Channel, ...]:
@@ -83,7 +83,8 @@ def _sum_new(minutes: Iterable[Minute]) -> dict[Channel, dict[int, Sums]]:
     for row in minutes:
         if row.is_new:
             for channel in _channels(row.channel):
-                _add(sums[channel][row.minute], (0, *row.added, row.by_events))
+                new_events = row.added[_EVENTS] if row.by_events else 0
+                _add(sums[channel][row.minute], (0, *row.added, row.by_events, new_events))
     return sums
 
 

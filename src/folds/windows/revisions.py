@@ -4,12 +4,41 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from folds.rule_numbers import in_micros
+from folds.windows.window_rules import WindowRule, WindowRules
+
 EARLY, ON_TIME, LATE = "early", "on_time", "late"
 _TOO_MUCH = Decimal(10) ** 14  # more than decimal(18,4) holds
 
 
+class Sums(NamedTuple):
+    """What is counted in a window, or by how much that changes.
+
+    Of a change, `by_events` is how many of the minutes that make it events have changed, and `new_events` how
+    many events these add; the others are of bots that leave, and of rates.
+    """
+
+    events: int
+    page_views: int
+    visitors: int
+    sessions: int
+    impressions: int
+    clicks: int
+    searches: int
+    conversions: int
+    value: Decimal
+    by_events: int = 0
+    new_events: int = 0
+
+
 class WindowRow(NamedTuple):
-    """Row of gold.traffic."""
+    """Row of gold.traffic.
+
+    Args:
+        pane: None until something of the window is published.
+        late_events: events after the end that only this counts; None where they change the window.
+        held: what a trigger holds back.
+    """
 
     window_kind: str
     window_start: int
@@ -24,28 +53,12 @@ class WindowRow(NamedTuple):
     searches: int
     conversions: int
     reporting_value: Decimal | None
-    pane: str
+    pane: str | None
     revision: int
     is_complete: bool
     value: Decimal
-
-
-class Sums(NamedTuple):
-    """What is counted in a window, or by how much that changes.
-
-    `by_events`: of a change, how many of the minutes that make it events have changed.
-    """
-
-    events: int
-    page_views: int
-    visitors: int
-    sessions: int
-    impressions: int
-    clicks: int
-    searches: int
-    conversions: int
-    value: Decimal
-    by_events: int = 0
+    late_events: int | None = None
+    held: Sums | None = None
 
 
 class WindowKey(NamedTuple):
@@ -57,33 +70,112 @@ class WindowKey(NamedTuple):
     channel: str | None
 
 
+class Progress(NamedTuple):
+    """How far results are complete: the watermark, before and now, in microseconds."""
+
+    before: int
+    now: int
+
+
 NOTHING = Sums(0, 0, 0, 0, 0, 0, 0, 0, Decimal(0))
+_COUNTED = 9  # fields of Sums that say what is in a window
+_NO_COUNTS = (0, 0, 0, 0, 0, 0, 0, 0)
+Change = tuple[WindowRow | None, WindowRow | None]
 
 
 def revise(
-    rows: Iterable[WindowRow], differences: Mapping[WindowKey, Sums], watermark: int, is_total: bool = False
-) -> list[tuple[WindowRow | None, WindowRow | None]]:
+    rows: Iterable[WindowRow],
+    differences: Mapping[WindowKey, Sums],
+    watermark: Progress,
+    rules: WindowRules,
+    is_total: bool = False,
+) -> list[Change]:
     """The rows that change, each as it was and as it is; None: there was none, or nothing is left in it.
 
     The pane is `early` before the watermark has passed the window's end, `on_time` at the first emission
     after, `late` for each later revision that events make. A revision for another reason (a bot that leaves,
-    a rate, a rule) leaves the pane as it is.
+    a rate, a rule) leaves the pane as it is. A trigger holds changes back before the end. A window whose
+    lateness is `count` stays as published at its end.
 
     Args:
-        rows: those that differences concern, or that the watermark has passed; more do no harm.
+        rows: those that differences concern, that the watermark has passed, and, where the watermark may
+            fire a trigger, those before their end; more do no harm.
         differences: of any windows.
-        watermark: how far the results are complete, in microseconds.
+        watermark: how far results are complete.
+        rules: of all windows.
         is_total: the differences are from nothing, and not from the rows: rows without one go.
     """
     known = {WindowKey(*row[:4]): row for row in rows}
     found = []
     for key in known.keys() | differences.keys():
-        before = known.get(key)
-        base = NOTHING if is_total or before is None else _sums_of(before)
-        after = _row(key, _plus(base, differences.get(key, NOTHING)), before, watermark)
+        before, change = known.get(key), differences.get(key, NOTHING)
+        rule = rules.get(key.window_kind)
+        after = None
+        if rule is not None:
+            after = (
+                _publish(key, change, before, NOTHING, watermark.now, rule)
+                if is_total
+                else _follow(key, change, before, watermark, rule)
+            )
         if before != after:
             found.append((before, after))
     return found
+
+
+def _follow(
+    key: WindowKey, change: Sums, before: WindowRow | None, watermark: Progress, rule: WindowRule
+) -> WindowRow | None:
+    """The row after a change: counted beside, held back, or published."""
+    if before is None:
+        pending, published = change, NOTHING
+    else:
+        if rule.lateness == "count" and before.pane in (ON_TIME, LATE):
+            return before._replace(late_events=(before.late_events or 0) + change.new_events)
+        pending, published = _plus(before.held or NOTHING, change), _sums_of(before)
+    if key.window_end <= watermark.now or _fires(rule, pending, watermark):
+        return _publish(key, pending, before, published, watermark.now, rule)
+    return _hold(key, pending, before)
+
+
+def _fires(rule: WindowRule, pending: Sums, watermark: Progress) -> bool:
+    """Whether what is pending is published before the window's end."""
+    trigger = rule.trigger
+    if trigger is None:
+        return True
+    if trigger.events is not None:
+        return pending.new_events >= trigger.events
+    every = in_micros(trigger.every) if trigger.every else 1
+    return watermark.now // every > watermark.before // every
+
+
+def _hold(key: WindowKey, pending: Sums, before: WindowRow | None) -> WindowRow | None:
+    held = pending if any(pending) else None
+    if before is not None and before.pane is not None:
+        return before._replace(held=held)
+    if held is None:
+        return None
+    return WindowRow(*key, *_NO_COUNTS, Decimal(0), None, 0, False, Decimal(0), held=held)
+
+
+def _publish(
+    key: WindowKey,
+    pending: Sums,
+    before: WindowRow | None,
+    published: Sums,
+    watermark: int,
+    rule: WindowRule,
+) -> WindowRow | None:
+    sums = _plus(published, pending)
+    if not any(sums[:_COUNTED]):  # a refund that a bot sent is money without an event
+        return None
+    last = before if before is not None and before.pane is not None else None
+    is_complete = key.window_end <= watermark
+    is_changed = last is None or sums[:_COUNTED] != _sums_of(last)[:_COUNTED]
+    money = sums.value if abs(sums.value) < _TOO_MUCH else None
+    pane = _pane(is_complete, is_changed and pending.by_events > 0, last)
+    revision = 0 if last is None else last.revision + is_changed
+    late = 0 if rule.lateness == "count" and is_complete else None
+    return WindowRow(*key, *sums[:8], money, pane, revision, is_complete, sums.value, late)
 
 
 def _sums_of(row: WindowRow) -> Sums:
@@ -95,23 +187,12 @@ def _plus(first: Sums, second: Sums) -> Sums:
     return Sums._make(one + more for one, more in parts)
 
 
-def _row(key: WindowKey, sums: Sums, before: WindowRow | None, watermark: int) -> WindowRow | None:
-    if not any(sums[:-1]):  # a refund that a bot sent is money without an event
-        return None
-    is_complete = key.window_end <= watermark
-    is_changed = before is None or sums[:-1] != _sums_of(before)[:-1]
-    money = sums.value if abs(sums.value) < _TOO_MUCH else None
-    pane = _pane(is_complete, is_changed and sums.by_events > 0, before)
-    revision = 0 if before is None else before.revision + is_changed
-    return WindowRow(*key, *sums[:8], money, pane, revision, is_complete, sums.value)
-
-
-def _pane(is_complete: bool, is_late: bool, before: WindowRow | None) -> str:
+def _pane(is_complete: bool, is_late: bool, last: WindowRow | None) -> str:
     if not is_complete:
         return EARLY
-    if before is None or before.pane == EARLY:
+    if last is None or last.pane in (None, EARLY):
         return ON_TIME
-    return LATE if is_late else before.pane
+    return LATE if is_late else str(last.pane)
 
 
 def sum_differences(parts: Iterable[tuple[WindowKey, Sequence[int | Decimal]]]) -> dict[WindowKey, Sums]:

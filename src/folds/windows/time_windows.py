@@ -6,7 +6,7 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 _MINUTE = 60_000_000
-_QUARTER, _HOUR, _DAY = 15 * _MINUTE, 60 * _MINUTE, 24 * 60 * _MINUTE
+_QUARTER, _DAY = 15 * _MINUTE, 24 * 60 * _MINUTE
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -49,10 +49,11 @@ class DayWindows:
 
     Args:
         zone: its name.
+        kind: their name in gold.traffic.
     """
 
     zone: str
-    kind: str = "1 day"
+    kind: str
     count: int = 1
 
     def bucket_of(self, minute: int) -> int:
@@ -65,16 +66,6 @@ class DayWindows:
 
 
 Windows = TimeWindows | DayWindows
-
-
-def windows_of(zone: str) -> tuple[Windows, ...]:
-    """The windows of gold.traffic, whose days go by a time zone."""
-    return (
-        TimeWindows("1 minute", _MINUTE, _MINUTE),
-        TimeWindows("1 hour", _HOUR, _HOUR),
-        TimeWindows("1 hour every 5 minutes", _HOUR, 5 * _MINUTE),
-        DayWindows(zone),
-    )
 
 
 @lru_cache(maxsize=8192)

@@ -32,8 +32,13 @@ VISITOR_MINUTES = Table(
     event_time="minute",
 )
 
+_HELD = (
+    "events:bigint,page_views:bigint,visitors:bigint,sessions:bigint,impressions:bigint,clicks:bigint,"
+    "searches:bigint,conversions:bigint,value:decimal(38,4),by_events:bigint,new_events:bigint"
+)
+
 _WINDOW = (
-    Column("window_kind", "string", "1 minute, 1 hour, 1 day, or 1 hour every 5 minutes"),
+    Column("window_kind", "string", "name in conf/windows.yml: 1 minute, 1 hour, 1 day, …"),
     Column("window_start", "timestamp", "start, included"),
     Column("window_end", "timestamp", "end, excluded"),
     Column("channel", "string", "channel of the events' session; null is all channels"),
@@ -41,10 +46,12 @@ _WINDOW = (
     Column("visitors", "bigint", "distinct visitors, exact"),
     *_COUNTS[2:],
     Column("reporting_value", "decimal(18,4)", "money converted; null if it is more than fits"),
-    Column("pane", "string", "early, on_time or late", provenance=True),
+    Column("pane", "string", "early, on_time or late; null: nothing is published yet", provenance=True),
     Column("revision", "int", "0 for the first row of a window, then counting", provenance=True),
     Column("is_complete", "boolean", "the watermark has passed the end"),
     Column("value", "decimal(38,4)", "money converted, whatever it comes to"),
+    Column("late_events", "bigint", "events after the end that only this counts", provenance=True),
+    Column("held", f"struct<{_HELD}>", "sums that a trigger holds back", provenance=True),
 )
 
 TRAFFIC = Table(

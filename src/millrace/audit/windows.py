@@ -1,8 +1,10 @@
 """The audit of windows: gold.traffic, recomputed from gold.visitor_minutes by DuckDB."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
+from folds.windows.window_rules import STANDARD, from_json, to_json
 from lakehouse.settings import Settings
 from millrace.tables.duckdb_views import run_query
 from millrace.tables.table_reader import open_table
@@ -15,13 +17,20 @@ _RECENT = 200  # commits looked through
 def wrong_windows(settings: Settings) -> set[tuple[Any, ...]]:
     """Windows, by kind, start and channel, whose sums are not those of the minutes in them.
 
-    Minutes that are not in the windows yet are left out: the commit says how far these have come.
+    Minutes that are not in the windows yet are left out: the commit says how far these have come. What a
+    trigger holds back counts. Windows whose lateness is `count` are left out: they stay as published.
     """
-    known = _known_minutes(settings)
-    if known is None:
+    commit = _last_commit(settings)
+    if commit is None:
         return set()
+    known, rules = int(commit["minutes"]), from_json(commit.get("windows") or to_json(STANDARD))
+    revised = {kind: rule for kind, rule in rules.items() if rule.lateness == "revise"}
+    tumbling = [kind for kind, rule in revised.items() if rule.slide in (None, rule.size)]
+    held = " + coalesce(kept.held.{0}, 0)" if any(rule.trigger for rule in revised.values()) else ""
     sums = ", ".join(f"sum({name}) AS {name}" for name in _ADDED)
-    different = " OR ".join(f"kept.{name} IS DISTINCT FROM made.{name}" for name in _COMPARED)
+    different = " OR ".join(
+        f"kept.{name}{held.format(name)} IS DISTINCT FROM made.{name}" for name in _COMPARED
+    )
     rows = run_query(
         settings,
         f"""
@@ -44,14 +53,14 @@ def wrong_windows(settings: Settings) -> set[tuple[Any, ...]]:
         ), whole AS (
             SELECT sum(events) AS events FROM minutes
         ), missing AS (
-            SELECT window_kind, any_value(whole.events) - sum(kept.events) AS events
+            SELECT window_kind, any_value(whole.events) - sum(kept.events{held.format("events")}) AS events
             FROM gold.traffic AS kept, whole
-            WHERE channel IS NULL AND window_kind IN ('1 minute', '1 hour', '1 day') GROUP BY window_kind
+            WHERE channel IS NULL AND window_kind IN {_listed(tumbling)} GROUP BY window_kind
         )
         SELECT kept.window_kind, kept.window_start, kept.channel FROM gold.traffic AS kept
         LEFT JOIN made ON kept.window_kind = made.window_kind AND kept.window_start = made.window_start
             AND kept.channel IS NOT DISTINCT FROM made.channel
-        WHERE {different}
+        WHERE kept.window_kind IN {_listed(revised)} AND ({different})
         UNION ALL
         SELECT window_kind, NULL, events || ' events in none' FROM missing WHERE events <> 0
         """,
@@ -59,11 +68,16 @@ def wrong_windows(settings: Settings) -> set[tuple[Any, ...]]:
     return set(rows.iter_rows())
 
 
-def _known_minutes(settings: Settings) -> int | None:
-    """The sequence of gold.visitor_minutes that windows have been computed up to; None if none has."""
+def _listed(kinds: Iterable[str]) -> str:
+    quoted = ", ".join("'" + kind.replace("'", "''") + "'" for kind in kinds)
+    return f"({quoted})"
+
+
+def _last_commit(settings: Settings) -> dict[str, Any] | None:
+    """Metadata of the last change of windows: how far they have come, and their rules."""
     table = open_table(settings, "gold.traffic_changes")
     for commit in table.history(_RECENT) if table else ():
-        told = json.loads(commit.get("userMetadata") or "{}")
-        if "minutes" in told:
-            return int(told["minutes"])
+        metadata: dict[str, Any] = json.loads(commit.get("userMetadata") or "{}")
+        if "minutes" in metadata:
+            return metadata
     return None

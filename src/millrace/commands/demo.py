@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from folds.rule_numbers import load_rule_numbers
+from folds.windows.window_rules import load_window_rules
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
 
@@ -40,6 +41,7 @@ def demo(
         raise MillraceError(f"a rate of {rate} events a second can't be kept", "Give one above 0")
     settings = load_settings()
     load_rule_numbers(settings.conf)  # refused here, not by a job later
+    load_window_rules(settings.conf)
     if once:
         _once(settings, events or _ONCE, as_json)
     else:

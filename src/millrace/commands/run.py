@@ -6,6 +6,7 @@ import typer
 from rich.console import Console
 
 from folds.rule_numbers import load_rule_numbers
+from folds.windows.window_rules import load_window_rules
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
 
@@ -27,6 +28,7 @@ def run(
 
     settings = load_settings()
     load_rule_numbers(settings.conf)  # refused here, not by a job later
+    load_window_rules(settings.conf)
     if not once and any(job.is_continuous for job in select_jobs(jobs)):
         _run_on(settings, jobs)
     elif not _wait_beside_engine(settings, jobs):

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from folds.rule_numbers import load_rule_numbers
+from folds.windows.window_rules import load_window_rules
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
 
@@ -34,6 +35,7 @@ def up(
         )
     if not broker:
         load_rule_numbers(settings.conf)  # refused here, not by a job later
+    load_window_rules(settings.conf)
     java_executable()
     fetch_jars()
     if not broker:

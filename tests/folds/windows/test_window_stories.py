@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folds.windows.differences import ADDED, Minute, window_differences
-from folds.windows.revisions import EARLY, LATE, ON_TIME, Sums, WindowKey, WindowRow, revise
-from folds.windows.time_windows import windows_of
+from folds.windows.revisions import EARLY, LATE, ON_TIME, Progress, Sums, WindowKey, WindowRow, revise
+from folds.windows.window_rules import STANDARD, windows_of
 
 MINUTE, HOUR = 60_000_000, 3_600_000_000
 ZONES = ("UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns")
@@ -94,7 +94,7 @@ def differences_of(rows: Sequence[Entry], known: int, zone: str) -> dict[WindowK
         by_visitor[row.visitor].append(Minute(row.minute, row.channel, place >= known, row.events > 0, added))
     return {
         WindowKey(cell.kind, *cell.span, cell.channel): Sums(*added[:2], visitors, *added[2:])
-        for cell, (visitors, *added) in window_differences(by_visitor, windows_of(zone)).items()
+        for cell, (visitors, *added) in window_differences(by_visitor, windows_of(STANDARD, zone)).items()
     }
 
 
@@ -103,7 +103,9 @@ def follow(batches: list[list[Entry]], zone: str, watermarks: list[int]) -> dict
     table: dict[WindowKey, WindowRow] = {}
     for batch, watermark in zip(batches, watermarks, strict=True):
         known, rows = len(rows), rows + batch
-        for before, after in revise(table.values(), differences_of(rows, known, zone), watermark):
+        for before, after in revise(
+            table.values(), differences_of(rows, known, zone), Progress(watermark, watermark), STANDARD
+        ):
             if before:
                 assert table.pop(WindowKey(*before[:4])) == before
             if after:
@@ -127,7 +129,7 @@ def test_total_differences_replace_whatever_there_was(made, zone):
     table = follow(made, zone, [START] * len(made))
     other = made[0]
     total = differences_of(other, 0, zone)
-    for before, after in revise(table.values(), total, START, is_total=True):
+    for before, after in revise(table.values(), total, Progress(START, START), STANDARD, is_total=True):
         if before:
             del table[WindowKey(*before[:4])]
         if after:
@@ -144,7 +146,7 @@ def minute_row(
     rows = [before] if before else []
     sums = Sums(events, 0, 1, 0, 0, 0, 0, 0, Decimal(0), by_events)
     changes = {key: sums} if events else {}
-    found = revise(rows, changes, watermark)
+    found = revise(rows, changes, Progress(watermark, watermark), STANDARD)
     return found[0][1] if found else before
 
 
@@ -174,12 +176,12 @@ def test_a_window_without_anything_left_is_gone_whatever_emptied_it():
     row = minute_row(HOUR, HOUR, None, 1)
     key = WindowKey(*row[:4])
     nothing = Sums(-1, 0, -1, 0, 0, 0, 0, 0, Decimal(0), by_events=1)
-    assert revise([row], {key: nothing}, HOUR) == [(row, None)]
+    assert revise([row], {key: nothing}, Progress(HOUR, HOUR), STANDARD) == [(row, None)]
 
 
 def test_money_beyond_eighteen_digits_is_kept_in_value_alone():
     key = WindowKey("1 minute", 0, MINUTE, None)
     for amount, shown in ((10**14, None), (10**14 - 1, Decimal(10**14 - 1))):
         sums = Sums(1, 0, 1, 0, 0, 0, 0, 0, Decimal(amount))
-        [(_, row)] = revise([], {key: sums}, 0)
+        [(_, row)] = revise([], {key: sums}, Progress(0, 0), STANDARD)
         assert (row.value, row.reporting_value) == (amount, shown)

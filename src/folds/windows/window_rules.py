@@ -1,0 +1,135 @@
+"""Windows as data: conf/windows.yml, read and validated."""
+
+import json
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+
+from folds.rule_numbers import in_micros
+from folds.windows.time_windows import DayWindows, TimeWindows, Windows
+from lakehouse.bundle_file import read_yaml
+from lakehouse.errors import MillraceError
+
+FILE = "windows.yml"
+_MINUTE, _DAY = timedelta(minutes=1), timedelta(days=1)
+_MOST_AT_ONCE = 288  # overlapping windows that an event lies in: a day every five minutes
+_Span = Annotated[timedelta, Field(gt=timedelta(0))]
+
+
+class Trigger(BaseModel):
+    """What holds back changes of a window before its end: one of the two.
+
+    Args:
+        events: until so many new events are there.
+        every: until the watermark passes a multiple of it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    events: int | None = Field(default=None, ge=1)
+    every: _Span | None = None
+
+    @model_validator(mode="after")
+    def _is_one(self) -> "Trigger":
+        if (self.events is None) == (self.every is None):
+            raise ValueError("give either events or every")
+        return self
+
+
+class WindowRule(BaseModel):
+    """A line of conf/windows.yml.
+
+    Args:
+        size: how long a window is.
+        slide: from one start to the next; the size, unless windows overlap.
+        trigger: what holds back changes before the end; None publishes them with each batch.
+        lateness: `revise` changes a window by late events; `count` leaves it as published at its end.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    size: _Span
+    slide: _Span | None = None
+    trigger: Trigger | None = None
+    lateness: Literal["revise", "count"] = "revise"
+
+    @model_validator(mode="after")
+    def _can_be_summed(self) -> "WindowRule":
+        slide = self.slide or self.size
+        if self.size % _MINUTE or slide % _MINUTE:
+            raise ValueError("size and slide are whole minutes")
+        if self.size > _DAY:
+            raise ValueError("size is at most a day")
+        if self.size % slide:
+            raise ValueError("size is not a multiple of slide")
+        if self.size // slide > _MOST_AT_ONCE:
+            raise ValueError(f"an event would lie in more than {_MOST_AT_ONCE} windows")
+        if self.size < _DAY and _DAY % slide:
+            raise ValueError("a day is not a multiple of slide: windows would start at other times each day")
+        return self
+
+    def windows(self, kind: str, zone: str) -> Windows:
+        """Its windows; days go by a time zone."""
+        if self.size == _DAY and self.slide is None:
+            return DayWindows(zone, kind)
+        return TimeWindows(kind, in_micros(self.size), in_micros(self.slide or self.size))
+
+
+WindowRules = Mapping[str, WindowRule]
+"""Rules by the window's name, which is its `window_kind`."""
+
+STANDARD: WindowRules = {
+    "1 minute": WindowRule(size=_MINUTE),
+    "1 hour": WindowRule(size=timedelta(hours=1)),
+    "1 hour every 5 minutes": WindowRule(size=timedelta(hours=1), slide=timedelta(minutes=5)),
+    "1 day": WindowRule(size=_DAY),
+}
+"""The windows that pages read."""
+
+_RULES = TypeAdapter(dict[str, WindowRule])
+
+
+def load_window_rules(conf: Path) -> WindowRules:
+    """Read conf/windows.yml; without one, the rules are `STANDARD`.
+
+    Raises:
+        MillraceError: for a line that breaks a rule, or if a standard window is missing or changed.
+    """
+    file = conf / FILE
+    if not file.is_file():
+        return STANDARD
+    try:
+        found = _RULES.validate_python(read_yaml(file))
+    except ValidationError as error:
+        first = error.errors()[0]
+        line = ": ".join(map(str, first["loc"]))
+        problem = f"{line}: {first['msg'].removeprefix('Value error, ')}"
+        raise MillraceError(f"{FILE}: {problem}", f"Correct {file}") from error
+    for name, rule in STANDARD.items():
+        if found.get(name) != rule:
+            problem = "is missing" if name not in found else "is not as the pages read it"
+            raise MillraceError(f"{FILE}: {name} {problem}", f"Restore the line {name}: {as_line(rule)}")
+    return found
+
+
+def windows_of(rules: WindowRules, zone: str) -> tuple[Windows, ...]:
+    """The windows of rules; days go by a time zone."""
+    return tuple(rule.windows(kind, zone) for kind, rule in rules.items())
+
+
+def as_line(rule: WindowRule) -> str:
+    """A rule as JSON, which is YAML too, without what has its default."""
+    return rule.model_dump_json(exclude_defaults=True)
+
+
+def to_json(rules: WindowRules) -> str:
+    """Rules as text for a commit's metadata."""
+    return json.dumps({name: json.loads(as_line(rule)) for name, rule in rules.items()})
+
+
+def from_json(text: str) -> WindowRules:
+    """Rules from `to_json`."""
+    return _RULES.validate_json(text)

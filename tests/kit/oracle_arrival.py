@@ -1,0 +1,140 @@
+"""Windows by order of arrival, naively: after each micro-batch, every window is counted from scratch.
+
+Nothing is carried from batch to batch but what was published: rows, panes, revisions.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import NamedTuple
+
+MINUTE = 60_000_000
+
+
+class Arrived(NamedTuple):
+    """What a visitor did in a minute, by a session's channel."""
+
+    visitor: str
+    minute: int
+    channel: str | None
+    events: int
+    value: Decimal
+
+
+class Batch(NamedTuple):
+    """A micro-batch of publish.
+
+    Args:
+        arrived: what events add.
+        bots: visitors that turn out to be bots: all that they did leaves.
+        watermark: after it.
+    """
+
+    arrived: Sequence[Arrived]
+    bots: frozenset[str]
+    watermark: int
+
+
+class Line(NamedTuple):
+    """A line of conf/windows.yml, spans in minutes."""
+
+    size: int
+    slide: int
+    trigger_events: int | None = None
+    trigger_every: int | None = None
+    lateness: str = "revise"
+
+
+class Published(NamedTuple):
+    """What is published of a window of a channel."""
+
+    events: int
+    visitors: int
+    value: Decimal
+    pane: str
+    revision: int
+    is_complete: bool
+    late_events: int | None
+
+
+Key = tuple[str, int, str | None]
+
+
+@dataclass
+class ArrivalOracle:
+    """Publishes windows batch by batch.
+
+    Args:
+        lines: by kind.
+    """
+
+    lines: dict[str, Line]
+    published: dict[Key, Published] = field(default_factory=dict)
+    _there: list[Arrived] = field(default_factory=list)
+    _waiting: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
+    _watermark: int = 0
+
+    def take(self, batch: Batch) -> None:
+        """Process a micro-batch; `published` is as it is after it."""
+        before, self._watermark = self._watermark, batch.watermark
+        self._there = [*self._there, *batch.arrived]
+        everywhere = {key for row in self._there for key in self._keys(row)}
+        self._there = [row for row in self._there if row.visitor not in batch.bots]
+        for key in everywhere | self.published.keys() | self._waiting.keys():
+            arrived = [row for row in batch.arrived if key in self._keys(row)]
+            self._waiting[key] += sum(row.events for row in arrived)
+            if self._is_counted_beside(key):
+                late = (self.published[key].late_events or 0) + self._waiting.pop(key)
+                self.published[key] = self.published[key]._replace(late_events=late)
+            elif self._is_over(key) or self._fires(key, before):
+                self._publish(key, bool(arrived))
+
+    def _keys(self, row: Arrived) -> set[Key]:
+        """The windows that a row lies in, overall and of its channel."""
+        found: set[Key] = set()
+        for kind, line in self.lines.items():
+            start = row.minute // (line.slide * MINUTE) * line.slide * MINUTE
+            while start > row.minute - line.size * MINUTE:
+                found |= {(kind, start, channel) for channel in (None, row.channel)}
+                start -= line.slide * MINUTE
+        return found
+
+    def _is_over(self, key: Key) -> bool:
+        return key[1] + self.lines[key[0]].size * MINUTE <= self._watermark
+
+    def _is_counted_beside(self, key: Key) -> bool:
+        last = self.published.get(key)
+        return self.lines[key[0]].lateness == "count" and last is not None and last.pane != "early"
+
+    def _fires(self, key: Key, before: int) -> bool:
+        line = self.lines[key[0]]
+        if line.trigger_events is not None:
+            return self._waiting[key] >= line.trigger_events
+        if line.trigger_every is not None:
+            step = line.trigger_every * MINUTE
+            passed = [at for at in range(0, self._watermark + 1, step) if before < at]
+            return bool(passed)
+        return True
+
+    def _publish(self, key: Key, by_events: bool) -> None:
+        self._waiting.pop(key, None)
+        rows = [row for row in self._there if key in self._keys(row)]
+        if not rows:
+            self.published.pop(key, None)
+            return
+        last, is_over = self.published.get(key), self._is_over(key)
+        now = (
+            sum(row.events for row in rows),
+            len({row.visitor for row in rows}),
+            sum((row.value for row in rows), Decimal(0)),
+        )
+        differs = last is None or last[:3] != now
+        pane = "early"
+        if is_over and (last is None or last.pane == "early"):
+            pane = "on_time"
+        elif is_over and last is not None:
+            pane = "late" if differs and by_events else last.pane
+        revision = 0 if last is None else last.revision + differs
+        late = 0 if is_over and self.lines[key[0]].lateness == "count" else None
+        self.published[key] = Published(*now, pane, revision, is_over, late)
