@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from gold.job import publish
 from kit.oracle import Oracle
+from kit.oracle_sketches import exact_sketches, read_sketches
 from kit.oracle_wire import micros
 from lakehouse.contracts import TABLES
 from lakehouse.job import Run
@@ -27,6 +28,7 @@ _MORE = {  # provenance that a test knows, since it knows the order of arrival
     "silver.exchange_rates": _PLACE,
 }
 _UNKNOWN = {"silver.events": ("properties", "event_hash")}
+_READ_AS = {"gold.sketches": read_sketches}
 
 
 def run_jobs(spark: SparkSession, settings: Settings, *jobs: str) -> None:
@@ -67,6 +69,7 @@ def expected_rows(oracle: Oracle) -> dict[str, Callable[[], list[dict[str, Any]]
         "gold.result_performance": lambda: oracle.windows.result_performance,
         "gold.promotion_performance": lambda: oracle.windows.promotion_performance,
         "gold.funnel": lambda: oracle.windows.funnel,
+        "gold.sketches": lambda: exact_sketches(oracle.gold),
     }
 
 
@@ -90,7 +93,8 @@ def assert_same(
         columns = (*TABLES[table].facts, *_MORE.get(table, ()))
         columns = tuple(name for name in columns if name not in _UNKNOWN.get(table, ()))
         wanted = Counter(_line(columns, plain(row)) for row in rows())
-        found = Counter(_line(columns, row) for row in read(table, columns))
+        as_wanted = _READ_AS.get(table, dict)
+        found = Counter(_line(columns, as_wanted(row)) for row in read(table, columns))
         if wanted == found:
             continue
         missing, extra = (

@@ -54,15 +54,16 @@ def _inputs(orders: tuple[str, ...]) -> dict[str, _Input]:
     """By the name that queries have for it."""
     who = ("visitor_id", "event_id")
     credit = ("promotion_id", "model", "credit", "is_counted", "credited_reporting_value")
+    whose = ("conversion_id", "channel")
     roles = ("impression", "page_view", "search")
     return {
         "events": _Input(EVENTS, (*who, "role", *_CAMPAIGN, "promotion_id"), ("role", roles)),
         "clicks": _Input(TOUCHES, (*who, *_CAMPAIGN, "promotion_id"), ("kind", ("click",))),
-        "sessions": _Input(SESSIONS, ("visitor_id", *_CAMPAIGN)),
+        "sessions": _Input(SESSIONS, ("visitor_id", "channel", *_CAMPAIGN)),
         "searches": _Input(SEARCHES, ("visitor_id", "query", "outcome", "clicks", "clicked_products")),
-        "attribution": _Input(ATTRIBUTION, (*_CAMPAIGN, *credit)),
+        "attribution": _Input(ATTRIBUTION, (*whose, *_CAMPAIGN, *credit)),
         "results": _Input(SEARCH_RESULTS, ("visitor_id", "query", "rank", "outcome")),
-        "orders": _Input(CONVERSIONS, who, ("goal", orders)),
+        "orders": _Input(CONVERSIONS, (*who, "conversion_id"), ("goal", orders)),
         "next_orders": _Input(CONVERSIONS, who, ("goal", orders), CONVERTING),
     }
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import date, datetime, timedelta
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from gold.credit.dimensions import Dimensions
 from gold.daily.campaigns import campaign_performance
@@ -13,6 +13,7 @@ from gold.daily.inputs import DayInputs
 from gold.daily.promotions import promotion_performance
 from gold.daily.results import result_performance
 from gold.daily.searches import search_performance
+from gold.daily.sketches import build_sketches, sketch_rows
 from lakehouse.changed_rows import changes_between, write_changes
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.gold import (
@@ -21,6 +22,7 @@ from lakehouse.contracts.gold import (
     PROMOTION_PERFORMANCE,
     RESULT_PERFORMANCE,
     SEARCH_PERFORMANCE,
+    SKETCHES,
 )
 from lakehouse.lookup import Lookup
 from lakehouse.rows import Rows, as_frame, on_driver
@@ -33,8 +35,12 @@ QUERIES: Mapping[str, Callable[[Dialect], str]] = {
     RESULT_PERFORMANCE.name: result_performance,
     PROMOTION_PERFORMANCE.name: promotion_performance,
     FUNNEL.name: funnel,
+    SKETCHES.name: sketch_rows,
 }
 """By table, its query over what `DayInputs` reads."""
+
+_FOLDS: Mapping[str, Callable[[Rows, SparkSession], Rows]] = {SKETCHES.name: build_sketches}
+"""By table, what makes its rows of those of the query, where the query does not."""
 
 _DAY = timedelta(days=1)
 
@@ -79,7 +85,8 @@ class Daily:
         return as_frame(self._lake.spark, self._run(name, given))
 
     def _run(self, name: str, inputs: Mapping[str, Rows]) -> Rows:
-        return run_sql(self._lake.spark, QUERIES[name], inputs)
+        rows = run_sql(self._lake.spark, QUERIES[name], inputs)
+        return _FOLDS[name](rows, self._lake.spark) if name in _FOLDS else rows
 
     def _write(self, name: str, rows: Rows, days: Days, upto: datetime) -> None:
         table = TABLES[name]

@@ -152,3 +152,19 @@ FUNNEL = Table(
     ),
     event_time="day",
 )
+
+SKETCHES = Table(
+    name="gold.sketches",
+    grain="day × channel × campaign",
+    key=("day", "channel", "campaign_source", "campaign_medium", "campaign_name"),
+    columns=(
+        Column("day", "date", "day in the business time zone"),
+        Column("channel", "string", "channel of sessions, or that `last_non_direct` credits with an order"),
+        *_CAMPAIGN,
+        Column("sessions", "bigint", "sessions started"),
+        Column("visitors", "binary", "distinct visitors of these: an HLL sketch of Apache DataSketches"),
+        Column("orders", "bigint", "orders with a value in the reporting currency"),
+        Column("order_values", "binary", "these values: a KLL sketch; null if there are none"),
+    ),
+    event_time="day",
+)

@@ -1,0 +1,1 @@
+"""Sketches: distinct visitors and quantiles of order values that merge over any period and dimension."""
