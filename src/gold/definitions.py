@@ -124,7 +124,7 @@ class History:
 
     def windows(self) -> DataFrame:
         """The windows of gold.traffic, of the minutes that there are."""
-        return self._traffic().differences()
+        return self._traffic().differences(self._watermark)
 
     def put_windows(self, windows: DataFrame) -> None:
         """Swap them in, by changes that lead from what was to what is."""

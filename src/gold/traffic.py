@@ -1,18 +1,31 @@
 """Traffic: what happened in each window of time, kept up to date by differences."""
 
+import json
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from folds.rule_numbers import in_micros
+from folds.windows.count_windows import CountWindows
 from folds.windows.revisions import Progress
-from folds.windows.window_rules import STANDARD, WindowRules, from_json, load_window_rules, to_json
+from folds.windows.time_windows import Windows
+from folds.windows.window_rules import (
+    STANDARD,
+    WindowRules,
+    events_of,
+    from_json,
+    load_window_rules,
+    to_json,
+    windows_of,
+)
+from gold.closed_windows import ClosedWindows, last_ends
+from gold.minute_rows import LONGEST, earliest_minute, longest_span, of_visitors, pruner_of, with_time
 from gold.window_rows import (
     CHANGES,
     DIFFERENCES,
@@ -34,8 +47,6 @@ from lakehouse.time_pruner import TimePruner
 _FEW = 2_000_000
 """Rows of gold.visitor_minutes that are read on the driver."""
 
-_LONGEST = timedelta(hours=26)  # a day on which clocks are put back, and an hour
-
 
 class _Progress(NamedTuple):
     """Metadata of the last commit to gold.traffic_changes or gold.traffic.
@@ -45,12 +56,14 @@ class _Progress(NamedTuple):
         minutes: sequence of gold.visitor_minutes that they go up to.
         watermark: as of which windows are complete, in microseconds.
         windows: rules of the windows that the table has, as text.
+        ends: of windows by number of events, where the last one closed ends, as text.
     """
 
     sequence: int = 0
     minutes: int = 0
     watermark: int = to_micros(EPOCH)
     windows: str = to_json(STANDARD)
+    ends: str = "{}"
 
 
 _COUNTS = ("sequence", "minutes", "watermark")
@@ -88,19 +101,26 @@ class Traffic:
         wanted = Lookup(("visitor_id", "minute"), above=("sequence", done.minutes))
         source = Source.of(self._lake, VISITOR_MINUTES.name, wanted, _FEW)
         rules = from_json(done.windows)
-        differences = self._differences(source, wanted, rules, done.minutes)
-        new = done._replace(minutes=self._known_minutes(), watermark=to_micros(watermark))
+        closed = ClosedWindows(self._lake, events_of(rules), json.loads(done.ends))
+        differences = self._differences(source, wanted, rules, closed, done.minutes)
+        differences = union(differences, self._closing(source, closed, to_micros(watermark)))
+        ends = json.dumps(closed.ends)
+        new = done._replace(minutes=self._known_minutes(), watermark=to_micros(watermark), ends=ends)
         rows = self._affected_rows(source, differences, done.watermark, new.watermark, rules)
         self._write(source, rows, differences, done.watermark, new, upto)
 
-    def differences(self) -> DataFrame:
-        """What all minutes come to, as differences from nothing."""
+    def differences(self, watermark: datetime) -> DataFrame:
+        """What all minutes come to, as differences from nothing.
+
+        Args:
+            watermark: how far the results are complete.
+        """
         minutes = self._lake.read(VISITOR_MINUTES.name).where("visitor_id IS NOT NULL")
         rules = load_window_rules(self._conf)
-        fold = partial(fold_differences, rules=rules, zone=self._zone, known=-1)
-        return Groups({"minute": with_key(minutes, "visitor_id", MINUTE)}, fold, DIFFERENCES).spread(
-            self._lake.spark
-        )
+        closed = ClosedWindows(self._lake, events_of(rules), {}).close_all(minutes, to_micros(watermark))
+        fold = partial(fold_differences, windows=(*windows_of(rules, self._zone), *closed), known=-1)
+        groups = Groups({"minute": with_key(minutes, "visitor_id", MINUTE)}, fold, DIFFERENCES)
+        return groups.spread(self._lake.spark)
 
     def replace(self, differences: DataFrame, upto: datetime, watermark: datetime) -> None:
         """Put other windows in the place of all that there are, by changes from those.
@@ -111,8 +131,9 @@ class Traffic:
             watermark: how far the results are complete.
         """
         done = self._progress(TRAFFIC_CHANGES.name)
-        rules = to_json(load_window_rules(self._conf))
-        new = _Progress(done.sequence, self._known_minutes(), to_micros(watermark), rules)
+        rules = load_window_rules(self._conf)
+        ends = json.dumps(last_ends(differences, list(events_of(rules))))
+        new = _Progress(done.sequence, self._known_minutes(), to_micros(watermark), to_json(rules), ends)
         source = Source(self._lake, on_driver=False)
         rows = self._lake.read(TRAFFIC.name)
         self._write(source, rows, differences, done.watermark, new, upto, is_total=True)
@@ -124,23 +145,37 @@ class Traffic:
             return _Progress(windows=to_json(load_window_rules(self._conf)))
         first = _Progress()
         sequence, minutes, watermark = (int(str(found.get(name, getattr(first, name)))) for name in _COUNTS)
-        return _Progress(sequence, minutes, watermark, str(found.get("windows", first.windows)))
+        windows, ends = (str(found.get(name, getattr(first, name))) for name in ("windows", "ends"))
+        return _Progress(sequence, minutes, watermark, windows, ends)
 
     def _known_minutes(self) -> int:
         return int(str(self._lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
 
-    def _differences(self, source: Source, wanted: Lookup, rules: WindowRules, known: int) -> Rows:
+    def _differences(
+        self, source: Source, wanted: Lookup, rules: WindowRules, closed: ClosedWindows, known: int
+    ) -> Rows:
         """What minutes behind a sequence change."""
         fresh = computed(source.look_up(VISITOR_MINUTES.name, wanted), wanted.columns)
-        theirs = self._minutes_near(source, fresh)
-        fold = partial(fold_differences, rules=rules, zone=self._zone, known=known)
-        groups = Groups({"minute": with_key(theirs, "visitor_id", MINUTE)}, fold, DIFFERENCES)
+        counted = closed.covering(source, earliest_minute(fresh)) if closed.ends else []
+        theirs = self._minutes_near(source, fresh, counted)
+        return self._fold(source, theirs, (*windows_of(rules, self._zone), *counted), known)
+
+    def _closing(self, source: Source, closed: ClosedWindows, watermark: int) -> Rows:
+        """What the windows hold that close now: all minutes in them are new to these."""
+        windows = closed.close(source, watermark)
+        near = TimePruner.of_spans((each.bounds[0], each.bounds[-1] - 1) for each in windows)
+        minutes = source.look_up(VISITOR_MINUTES.name, Lookup(("visitor_id", *MINUTE), near, "minute"))
+        return self._fold(source, of_visitors(minutes), windows, known=-1)
+
+    def _fold(self, source: Source, minutes: Rows, windows: Sequence[Windows], known: int) -> Rows:
+        fold = partial(fold_differences, windows=tuple(windows), known=known)
+        groups = Groups({"minute": with_key(minutes, "visitor_id", MINUTE)}, fold, DIFFERENCES)
         return Computed(groups, self._lake.spark, source.on_driver).all_rows()
 
-    def _minutes_near(self, source: Source, fresh: Rows) -> Rows:
+    def _minutes_near(self, source: Source, fresh: Rows, counted: Iterable[CountWindows]) -> Rows:
         """All minutes of visitors with new ones that may share a window with a new one."""
         name, columns = VISITOR_MINUTES.name, ("visitor_id", *MINUTE)
-        near = _pruner(fresh, "minute", _LONGEST)
+        near = pruner_of(fresh, "minute", longest_span(counted))
         if isinstance(fresh, pa.Table):
             visitors = set(fresh["visitor_id"].to_pylist()) - {None}
             return source.look_up(name, Lookup(columns, near, "minute", key=("visitor_id", visitors)))
@@ -152,11 +187,11 @@ class Traffic:
     ) -> Rows:
         """Rows of gold.traffic that differ, that the watermark has passed, or whose trigger it may fire."""
         is_timed = any(rule.trigger and rule.trigger.every for rule in rules.values())
-        latest = watermark + in_micros(_LONGEST) if is_timed else watermark
+        latest = watermark + in_micros(LONGEST) if is_timed else watermark
         passed = TimePruner.of_spans([(before + 1, latest)])
         columns = TRAFFIC.column_names
         ended = source.look_up(TRAFFIC.name, Lookup(columns, passed, "window_end"))
-        starts = _pruner(differences, "window_start", timedelta(0))
+        starts = pruner_of(differences, "window_start", timedelta(0))
         return union(source.look_up(TRAFFIC.name, Lookup(columns, starts, "window_start")), ended)
 
     def _write(
@@ -180,7 +215,7 @@ class Traffic:
         if is_empty(changes):
             return
         sequence = new.sequence + 1
-        stamped = with_number(_with_time(changes, "changed_at", upto), "sequence", sequence)
+        stamped = with_number(with_time(changes, "changed_at", upto), "sequence", sequence)
         metadata = new._replace(sequence=sequence)._asdict()
         self._lake.append(TRAFFIC_CHANGES.name, stamped, upto, **metadata)
         self._apply(source, stamped, upto, sequence)
@@ -190,18 +225,3 @@ class Traffic:
         groups = Groups(kinds, fold_table_changes, TABLE_CHANGES)
         rows = Computed(groups, self._lake.spark, source.on_driver).all_rows()
         write_changes(self._lake, TRAFFIC.name, rows, upto, sequence=sequence)
-
-
-def _pruner(rows: Rows, time: str, margin: timedelta) -> TimePruner:
-    """Around the times of some rows."""
-    if isinstance(rows, DataFrame):
-        return TimePruner.of_rows(rows, time, margin)
-    times = pc.unique(rows[time]).cast(pa.int64()).to_pylist()
-    return TimePruner.of_spans(((at, at) for at in times), margin)
-
-
-def _with_time(rows: Rows, name: str, at: datetime) -> Rows:
-    """The same with a column that has one time in all rows."""
-    if isinstance(rows, DataFrame):
-        return rows.withColumn(name, F.lit(at))
-    return with_number(rows, name, to_micros(at))

@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from folds.windows.differences import ADDED, Minute, window_differences
 from folds.windows.revisions import Progress, Sums, WindowKey, WindowRow, revise, sum_differences
-from folds.windows.window_rules import WindowRules, windows_of
+from folds.windows.time_windows import Windows
+from folds.windows.window_rules import WindowRules
 from lakehouse.arrow_frames import transpose
 from lakehouse.changed_rows import as_tuples, change_type
 from lakehouse.contracts.arrow import arrow_schema
@@ -36,9 +37,7 @@ TABLE_CHANGES = pa.schema(list(change_type(TRAFFIC)))
 """What is written to gold.traffic: see `lakehouse.changed_rows.change_type`."""
 
 
-def fold_differences(
-    groups: GroupedRows, rules: WindowRules, zone: str, known: int
-) -> Iterator[pa.RecordBatch]:
+def fold_differences(groups: GroupedRows, windows: Sequence[Windows], known: int) -> Iterator[pa.RecordBatch]:
     """Minutes by visitor to `DIFFERENCES`; those of a sequence behind `known` are new."""
 
     def minute(at: int, channel: str | None, sequence: int, by_events: bool | None, *added: Any) -> Minute:
@@ -46,7 +45,7 @@ def fold_differences(
         return Minute(at, channel, sequence > known, by_events is not False, added)
 
     by_visitor = groups.rows("minute", minute)
-    found = window_differences(by_visitor, windows_of(rules, zone))
+    found = window_differences(by_visitor, windows)
     rows = [
         (cell.kind, *cell.span, cell.channel, *added[:2], visitors, *added[2:])
         for cell, (visitors, *added) in found.items()

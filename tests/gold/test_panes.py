@@ -32,11 +32,15 @@ LINES = {
     "by count": Line(30, 30, trigger_events=4),
     "by time": Line(30, 15, trigger_every=20),
     "as published": Line(60, 60, lateness="count"),
+    "sixty events": Line(0, 0, events=60),
+    "two events": Line(0, 0, events=2),
 }
 OWN = """
 by count: {size: PT30M, trigger: {events: 4}}
 by time: {size: PT30M, slide: PT15M, trigger: {every: PT20M}}
 as published: {size: PT1H, lateness: count}
+sixty events: {events: 60}
+two events: {events: 2}
 """
 SHOWN = ("events", "visitors", "value", "pane", "revision", "is_complete", "late_events")
 
@@ -116,6 +120,8 @@ def test_windows_walk_from_early_to_late_as_the_oracle_says(
     assert (kept.pane, kept.late_events) == ("on_time", 1)
     late = {key[1] for key, row in oracle.published.items() if key[0] == "1 minute" and row.pane == "late"}
     assert late == {to_micros(NOON) + 3 * MINUTE}, "neither the bot's, nor one first seen after its end"
+    two = sorted(key[1] for key in oracle.published if key[0] == "two events")
+    assert len(two) > 3
     rebuilt(spark, settings)
 
 

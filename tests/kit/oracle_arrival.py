@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import pairwise
 from typing import NamedTuple
 
 MINUTE = 60_000_000
@@ -37,10 +38,11 @@ class Batch(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line of conf/windows.yml, spans in minutes."""
+    """A line of conf/windows.yml, spans in minutes; of windows by number of events there is no size."""
 
     size: int
     slide: int
+    events: int | None = None
     trigger_events: int | None = None
     trigger_every: int | None = None
     lateness: str = "revise"
@@ -74,6 +76,7 @@ class ArrivalOracle:
     _there: list[Arrived] = field(default_factory=list)
     _waiting: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
     _watermark: int = 0
+    _bounds: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
 
     def take(self, batch: Batch) -> None:
         """Process a micro-batch; `published` is as it is after it."""
@@ -81,6 +84,8 @@ class ArrivalOracle:
         self._there = [*self._there, *batch.arrived]
         everywhere = {key for row in self._there for key in self._keys(row)}
         self._there = [row for row in self._there if row.visitor not in batch.bots]
+        self._close()
+        everywhere |= {key for row in self._there for key in self._keys(row)}
         for key in everywhere | self.published.keys() | self._waiting.keys():
             arrived = [row for row in batch.arrived if key in self._keys(row)]
             self._waiting[key] += sum(row.events for row in arrived)
@@ -94,13 +99,34 @@ class ArrivalOracle:
         """The windows that a row lies in, overall and of its channel."""
         found: set[Key] = set()
         for kind, line in self.lines.items():
+            if line.events is not None:
+                bounds = [0, *self._bounds[kind]]
+                starts = [start for start, end in pairwise(bounds) if start <= row.minute < end]
+                found |= {(kind, start, channel) for start in starts for channel in (None, row.channel)}
+                continue
             start = row.minute // (line.slide * MINUTE) * line.slide * MINUTE
             while start > row.minute - line.size * MINUTE:
                 found |= {(kind, start, channel) for channel in (None, row.channel)}
                 start -= line.slide * MINUTE
         return found
 
+    def _close(self) -> None:
+        """Draw the windows by number of events that the watermark allows."""
+        for kind, line in self.lines.items():
+            bounds, events = self._bounds[kind], 0
+            rows = [row for row in self._there if not bounds or row.minute >= bounds[-1]]
+            for minute in sorted({row.minute for row in rows}):
+                if line.events is None or minute + MINUTE > self._watermark:
+                    break
+                bounds += [] if bounds else [minute]
+                events += sum(row.events for row in rows if row.minute == minute)
+                if events >= line.events:
+                    bounds.append(minute + MINUTE)
+                    events = 0
+
     def _is_over(self, key: Key) -> bool:
+        if self.lines[key[0]].events is not None:
+            return True
         return key[1] + self.lines[key[0]].size * MINUTE <= self._watermark
 
     def _is_counted_beside(self, key: Key) -> bool:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta, timezone
 from functools import lru_cache
+from typing import Protocol
 from zoneinfo import ZoneInfo
 
 _MINUTE = 60_000_000
@@ -65,7 +66,26 @@ class DayWindows:
         return (_day(bucket, self.zone),)
 
 
-Windows = TimeWindows | DayWindows
+class Windows(Protocol):
+    """All windows of one kind, as folds go through them."""
+
+    @property
+    def kind(self) -> str:
+        """Its name in gold.traffic."""
+        ...
+
+    @property
+    def count(self) -> int:
+        """How many windows a bucket lies in, at most."""
+        ...
+
+    def bucket_of(self, minute: int) -> int:
+        """Start of the bucket that a minute lies in: all its minutes lie in the same windows."""
+        ...
+
+    def spans_of(self, bucket: int) -> tuple[Span, ...]:
+        """The windows that a bucket lies in, the latest first."""
+        ...
 
 
 @lru_cache(maxsize=8192)

@@ -43,7 +43,8 @@ class WindowRule(BaseModel):
     """A line of conf/windows.yml.
 
     Args:
-        size: how long a window is.
+        size: how long a window is; or
+        events: how many events it holds, at least.
         slide: from one start to the next; the size, unless windows overlap.
         trigger: what holds back changes before the end; None publishes them with each batch.
         lateness: `revise` changes a window by late events; `count` leaves it as published at its end.
@@ -51,13 +52,20 @@ class WindowRule(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    size: _Span
+    size: _Span | None = None
+    events: int | None = Field(default=None, ge=1)
     slide: _Span | None = None
     trigger: Trigger | None = None
     lateness: Literal["revise", "count"] = "revise"
 
     @model_validator(mode="after")
     def _can_be_summed(self) -> "WindowRule":
+        if (self.size is None) == (self.events is None):
+            raise ValueError("give either size or events")
+        if self.size is None:
+            if self.slide or self.trigger:
+                raise ValueError("windows by events have neither slide nor trigger")
+            return self
         slide = self.slide or self.size
         if self.size % _MINUTE or slide % _MINUTE:
             raise ValueError("size and slide are whole minutes")
@@ -71,8 +79,10 @@ class WindowRule(BaseModel):
             raise ValueError("a day is not a multiple of slide: windows would start at other times each day")
         return self
 
-    def windows(self, kind: str, zone: str) -> Windows:
-        """Its windows; days go by a time zone."""
+    def windows(self, kind: str, zone: str) -> Windows | None:
+        """Its windows, where they are by time; days go by a time zone."""
+        if self.size is None:
+            return None
         if self.size == _DAY and self.slide is None:
             return DayWindows(zone, kind)
         return TimeWindows(kind, in_micros(self.size), in_micros(self.slide or self.size))
@@ -116,8 +126,14 @@ def load_window_rules(conf: Path) -> WindowRules:
 
 
 def windows_of(rules: WindowRules, zone: str) -> tuple[Windows, ...]:
-    """The windows of rules; days go by a time zone."""
-    return tuple(rule.windows(kind, zone) for kind, rule in rules.items())
+    """The windows by time of rules; days go by a time zone."""
+    found = (rule.windows(kind, zone) for kind, rule in rules.items())
+    return tuple(windows for windows in found if windows)
+
+
+def events_of(rules: WindowRules) -> dict[str, int]:
+    """Of windows by number of events: how many, by kind."""
+    return {kind: rule.events for kind, rule in rules.items() if rule.events is not None}
 
 
 def as_line(rule: WindowRule) -> str:

@@ -25,7 +25,7 @@ def wrong_windows(settings: Settings) -> set[tuple[Any, ...]]:
         return set()
     known, rules = int(commit["minutes"]), from_json(commit.get("windows") or to_json(STANDARD))
     revised = {kind: rule for kind, rule in rules.items() if rule.lateness == "revise"}
-    tumbling = [kind for kind, rule in revised.items() if rule.slide in (None, rule.size)]
+    tumbling = [kind for kind, rule in revised.items() if rule.size and rule.slide in (None, rule.size)]
     held = " + coalesce(kept.held.{0}, 0)" if any(rule.trigger for rule in revised.values()) else ""
     sums = ", ".join(f"sum({name}) AS {name}" for name in _ADDED)
     different = " OR ".join(

@@ -45,7 +45,11 @@ def test_a_line_adds_a_window_and_survives_metadata(tmp_path: Path) -> None:
         ("odd: {size: PT1H, trigger: {}}", "odd: trigger: give either events or every"),
         ("odd: {size: PT1H, trigger: {events: 0}}", "odd: trigger: events"),
         ("odd: {size: PT1H, lateness: drop}", "odd: lateness"),
-        ("odd: {siez: PT1H}", "odd: size"),
+        ("odd: {siez: PT1H}", "odd: siez"),
+        ("odd: {}", "odd: give either size or events"),
+        ("odd: {events: 0}", "odd: events: "),
+        ("odd: {events: 10, size: PT1H}", "odd: give either size or events"),
+        ("odd: {events: 10, slide: PT1H}", "odd: windows by events have neither slide nor trigger"),
         ("1 hour: {size: PT2H}", "1 hour is not as the pages read it"),
     ],
 )
