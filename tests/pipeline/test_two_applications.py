@@ -69,7 +69,7 @@ def applications(
 
     monkeypatch.setattr("lakehouse.sessions.found_session", session_of)
     monkeypatch.setattr("lakehouse.entry_point._PAUSE_SECONDS", 0)
-    monkeypatch.setattr("lakehouse.tables._LOCKS", NoLocks())
+    monkeypatch.setattr("lakehouse.table_locks._LOCKS", NoLocks())
     made = Applications(spark, settle_in(spark, tmp_path))
     yield made
     settle_in(spark, tmp_path)
