@@ -33,8 +33,9 @@ VISITOR_MINUTES = Table(
 )
 
 _HELD = (
-    "events:bigint,page_views:bigint,visitors:bigint,sessions:bigint,impressions:bigint,clicks:bigint,"
-    "searches:bigint,conversions:bigint,value:decimal(38,4),by_events:bigint,new_events:bigint"
+    "events: bigint, page_views: bigint, visitors: bigint, sessions: bigint, impressions: bigint, "
+    "clicks: bigint, searches: bigint, conversions: bigint, value: decimal(38,4), by_events: bigint, "
+    "new_events: bigint"
 )
 
 _WINDOW = (
