@@ -44,7 +44,7 @@ def main() -> None:
     for layer in ("bronze", "silver", "gold", "ops"):
         folder = home / "warehouse" / layer
         spark.sql(f"CREATE DATABASE {layer} LOCATION '{folder}'")
-        for table in folder.glob("*"):  # what a command has made
+        for table in filter(Path.is_dir, folder.glob("*")):  # what a command has made
             spark.sql(f"CREATE TABLE {layer}.{table.name} USING delta LOCATION '{table}'")
     for name, *parameters in calls:
         (entry,) = [each for each in distribution("millrace").entry_points if each.name == name]

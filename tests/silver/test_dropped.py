@@ -43,6 +43,9 @@ OFFERS = {
     "silver.searches": ("search", "result_click"),
 }
 
+STATE_STORE = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+"""RocksDB's, the default, does not work with the file system that the application writes with."""
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -179,7 +182,9 @@ def holds(session: Fields, event: Fields) -> bool:
 def test_spark_counts_what_it_drops_if_it_may(spark: SparkSession, seen: Seen, tmp_path: Path) -> None:
     listener = Listener()
     settings = seen.settings.model_copy(update={"max_batch_rows": EVENTS // CHUNKS // 3})
-    records = read_records(listener.new_session(spark), settings, "earliest")
+    session = listener.new_session(spark)
+    session.conf.set("spark.sql.streaming.stateStore.providerClass", STATE_STORE)
+    records = read_records(session, settings, "earliest")
     waiting = records.withWatermark("timestamp", "10 minutes")
     rows = waiting.dropDuplicates(["topic", "partition", "offset", "timestamp"])
     writer = rows.writeStream.queryName("forgetful").format("noop").trigger(availableNow=True)

@@ -38,9 +38,12 @@ def quantiles(sketches: Iterable[bytes], ranks: Iterable[float]) -> list[Quantil
         merged.merge(kll_doubles_sketch.deserialize(sketch))
     if merged.is_empty():
         return None
-    return [
-        Quantile(
-            *(merged.get_quantile(min(max(rank + off, 0.0), 1.0)) for off in (0.0, -RANK_ERROR, RANK_ERROR))
-        )
-        for rank in ranks
-    ]
+    offsets = (0.0, -RANK_ERROR, RANK_ERROR)
+    return [Quantile(*(_at(merged, rank + offset) for offset in offsets)) for rank in ranks]
+
+
+def _at(sketch: kll_doubles_sketch, rank: float) -> float:
+    """The value at a rank. Those at both ends are kept, so that they are exact."""
+    if rank <= 0:
+        return float(sketch.get_min_value())
+    return float(sketch.get_max_value() if rank >= 1 else sketch.get_quantile(rank))

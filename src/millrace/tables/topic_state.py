@@ -21,7 +21,6 @@ from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.ops import TOPICS
 from lakehouse.settings import Settings
 from millrace.audit.bronze_offsets import held_offsets
-from millrace.tables import table_reader
 from millrace.tables.table_scan import rows_of, scan
 
 
@@ -102,6 +101,8 @@ def _reached(settings: Settings, accepted: int) -> dict[str, dict[str, int]]:
     """How far ingest's checkpoint has read; empty if it is not usable, or that can't be known from here."""
     if settings.catalog:
         return {}
+    from millrace.tables import table_reader  # polars: a workspace has none
+
     checkpoint = Checkpoint.of_ingest(settings)
     commit = table_reader.last_commit(settings, KAFKA_RECORDS.name, "ingest")
     return checkpoint.reached if checkpoint.is_usable(commit, accepted) else {}
