@@ -20,7 +20,7 @@ from lakehouse.settings import Settings
 from millrace.tables.duckdb_views import run_query
 from millrace.tables.table_reader import tables_of_other_rules
 
-FILES = {"bots.yml", "channels.yml", "referrers.yml", "roles.yml", "rules.yml"}
+FILES = {"bots.yml", "channels.yml", "referrers.yml", "roles.yml", "rules.yml", "windows.yml"}
 
 
 @pytest.fixture

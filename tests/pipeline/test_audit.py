@@ -144,6 +144,7 @@ def test_all_is_well_after_all_jobs(caught_up_home: Home) -> None:
     ] == []
 
 
+@pytest.mark.long
 def test_every_byte_is_as_it_was_after_all_jobs(caught_up_home: Home, tmp_path: Path) -> None:
     home = caught_up_home.copy(tmp_path / "home")
     home.must("rebuild", "silver.sessions", "gold.conversions")

@@ -60,6 +60,7 @@ class World:
         return sorted(map(tuple, self.spark.table(f"{CATALOG}.{table}").select(*columns).collect()))
 
 
+@pytest.mark.long
 def test_a_closed_gate_is_explained_replayed_in_vain_and_released(
     world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
