@@ -1,6 +1,7 @@
 """When summaries are brought up to date, without Spark: on a clock of its own."""
 
 from datetime import timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -44,7 +45,10 @@ def taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch, days: 
     """Summaries of which windows, or days, take so long, and the others no time."""
     lake = SimpleNamespace(last_commit=lambda _table: {})
     settings = SimpleNamespace(
-        business_time_zone="UTC", reporting_currency="EUR", summary_interval=timedelta(seconds=INTERVAL)
+        conf=Path("conf"),
+        business_time_zone="UTC",
+        reporting_currency="EUR",
+        summary_interval=timedelta(seconds=INTERVAL),
     )
     run: Any = SimpleNamespace(lake=lake, settings=settings, prepare_to_sum_up=clock.prepare)
     parts = [(summaries.Traffic, "update"), (Summaries, "_sum_days")]
