@@ -119,7 +119,7 @@ def test_a_job_that_meets_another_leaves_what_the_oracle_wants(
     applications: Applications, interrupt: Callable[..., None], meeting: str
 ) -> None:
     job, parameters, table, other, others = MEETINGS[meeting]
-    first, second, third = cut(deliver(12, 7), 3, 9)  # late events are in each of them
+    first, second, third = cut(deliver(30, 3), 3, 1)  # late events are in each of them
     applications.bronze.commit(first)
     applications.catch_up(refine, repair, *([publish] if table.startswith("gold") else []))
     applications.bronze.commit(second)

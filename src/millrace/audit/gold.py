@@ -13,8 +13,6 @@ from folds.rule_numbers import load_rule_numbers
 from lakehouse.rules import rules_version
 from lakehouse.settings import Settings
 from millrace.audit.finding import Finding
-from millrace.audit.windows import wrong_windows
-from millrace.tables.table_reader import open_table
 from millrace.tables.table_scan import iterate, query, rows_of, scan
 
 _LOOKS, _PAUSE = 3, 2.0
@@ -68,6 +66,8 @@ def audit_gold(settings: Settings) -> Iterator[Finding]:
         yield _finding("credits are of all touches", count, lambda: _keys(settings, _left_out(settings)))
     yield _finding("credits follow from models", count, lambda: _wrong_shares(settings))
     if not settings.catalog and scan(settings, "gold.traffic_changes") is not None:
+        from millrace.audit.windows import wrong_windows  # DuckDB: a workspace has none
+
         windows = scan(settings, "gold.traffic")
         rows = 0 if windows is None else rows_of(windows.select(nw.len()))[0]["len"]
         yield _finding("windows sum minutes", f"{rows:,} windows", lambda: wrong_windows(settings))
@@ -79,6 +79,8 @@ def _versions(settings: Settings) -> dict[str, int]:
     """Versions of the tables that are compared; of a catalog's tables none."""
     if settings.catalog:
         return {}
+    from millrace.tables.table_reader import open_table  # polars: a workspace has none
+
     tables = {name: open_table(settings, name) for name in _TABLES}
     return {name: table.version() for name, table in tables.items() if table is not None}
 

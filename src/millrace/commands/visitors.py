@@ -35,7 +35,9 @@ def visitors(
     names = [name for name in by.replace(" ", "").split(",") if name]
     days = (None if day is None else day.date() for day in (first, last))
     answer = visitors_by(load_settings(), names, *days)
-    if as_json:
+    if answer.is_empty() and not as_json:
+        typer.echo("No sessions in this period.")
+    elif as_json:
         for row in answer.iter_rows(named=True):
             typer.echo(json.dumps(row, ensure_ascii=False, default=str))
     else:

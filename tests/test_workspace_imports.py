@@ -1,0 +1,43 @@
+"""What jobs of a workspace import: nothing that the wheel leaves to the extra `local`."""
+
+import subprocess
+import sys
+from importlib.metadata import distribution
+
+_MISSING = (
+    "altair",
+    "apscheduler",
+    "deltalake",
+    "duckdb",
+    "filelock",
+    "polars",
+    "psutil",
+    "streamlit",
+    "typer",
+)
+_SCRIPT = """
+import importlib, sys
+missing = set(sys.argv[1].split(","))
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in missing:
+            raise ModuleNotFoundError(f"No module named {name}")
+
+sys.meta_path.insert(0, Missing())
+for module in sys.argv[2:]:
+    importlib.import_module(module)
+"""
+_JOBS = ("bronze.job", "silver.silver_job", "gold.job", "gold.model_job", "gold.quality_job")
+_COMMANDS = ("lakehouse.maintenance_job", "millrace.operations.bodies", "bronze.recover", "gold.replay")
+_AUDIT = ("millrace.audit.comparisons", "millrace.explain.conversion", "millrace.explain.render")
+
+
+def test_jobs_of_a_workspace_need_no_package_of_the_extra_local() -> None:
+    entries = [
+        each.module for each in distribution("millrace").entry_points if each.name.startswith("millrace-")
+    ]
+    modules = dict.fromkeys([*entries, *_JOBS, *_COMMANDS, *_AUDIT])
+    command = [sys.executable, "-c", _SCRIPT, ",".join(_MISSING), *modules]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
