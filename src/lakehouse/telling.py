@@ -12,7 +12,7 @@ _WRITE = "spark.databricks.delta.write."
 
 
 class Telling:
-    """Lets commits of one session that say the same be made beside each other, and others wait.
+    """Lets merges of one session with the same metadata and transaction ids run concurrently, others wait.
 
     Args:
         spark: the session.
@@ -21,18 +21,23 @@ class Telling:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._changed = threading.Condition()
-        self._said = ""
-        self._telling = 0
+        self._running: tuple[str, Mapping[str, str | int]] = ("", {})
+        self._merges = 0
 
     @contextmanager
     def say(
         self, metadata: str, transaction: Mapping[str, str | int] = MappingProxyType({})
     ) -> Iterator[None]:
-        """While this lasts, commits without metadata and transaction ids of their own have these."""
+        """While this lasts, commits without metadata and transaction ids of their own have these.
+
+        Transaction ids name the table. If two tables were merged at once, one would have the other's ids, and
+        Delta would not notice that another application has committed in between.
+        """
+        wanted = (metadata, transaction)
         with self._changed:
-            self._changed.wait_for(lambda: not self._telling or self._said == metadata)
-            self._said = metadata
-            self._telling += 1
+            self._changed.wait_for(lambda: not self._merges or self._running == wanted)
+            self._running = wanted
+            self._merges += 1
             self._spark.conf.set(_SAID, metadata)
             for key, value in transaction.items():
                 self._spark.conf.set(f"{_WRITE}{key}", str(value))
@@ -40,8 +45,8 @@ class Telling:
             yield
         finally:
             with self._changed:
-                self._telling -= 1
-                if not self._telling:
+                self._merges -= 1
+                if not self._merges:
                     for setting in (_SAID, *(f"{_WRITE}{key}" for key in transaction)):
                         self._spark.conf.unset(setting)
                 self._changed.notify_all()
