@@ -1,5 +1,6 @@
 """Windows by number of events: which are closed, and which of them close now."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
@@ -38,19 +39,24 @@ class ClosedWindows:
 
         A window that has lost all its events has no row. What comes late lies between its neighbours.
         """
-        last = max(self.ends.values(), default=0)
-        if earliest is None or earliest >= last:
+        if earliest is None or earliest >= max(self.ends.values(), default=0):
             return []
+        bounds = self._bounds(source, earliest + 1)
+        if any(min(found) > earliest for found in bounds.values()):
+            bounds = self._bounds(source, 1)  # in a window without a row, or before the first one
+        return [CountWindows(kind, tuple(sorted(found)), has_earlier=True) for kind, found in bounds.items()]
+
+    def _bounds(self, source: Source, first_end: int) -> dict[str, set[int]]:
+        """By kind: starts and ends of the windows that end at a time or later."""
         columns = ("window_kind", "window_start", "window_end")
-        near = TimePruner.of_spans([(earliest + 1, last)])
+        near = TimePruner.of_spans([(first_end, max(self.ends.values()))])
         rows = on_driver(source.look_up(TRAFFIC.name, Lookup(columns, near, "window_end")))
         starts, ends = (_micros(rows[name]) for name in columns[1:])
-        bounds: dict[str, set[int]] = {kind: set() for kind in self.ends}
+        bounds: dict[str, set[int]] = defaultdict(set)
         for kind, start, end in zip(rows["window_kind"].to_pylist(), starts, ends, strict=True):
-            if kind in bounds:
+            if kind in self.ends:
                 bounds[kind] |= {start, end}
-        drawn = {kind: tuple(sorted(found)) for kind, found in bounds.items() if found}
-        return [CountWindows(kind, found, has_earlier=True) for kind, found in drawn.items()]
+        return bounds
 
     def close(self, source: Source, watermark: int) -> list[CountWindows]:
         """The windows that close now; `ends` goes on to theirs."""
