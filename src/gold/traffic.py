@@ -36,6 +36,7 @@ from gold.window_rows import (
     fold_table_changes,
 )
 from lakehouse.changed_rows import write_changes
+from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.gold import TRAFFIC, TRAFFIC_CHANGES, VISITOR_MINUTES
 from lakehouse.grouped import Computed, Groups
 from lakehouse.instants import EPOCH, to_micros
@@ -103,7 +104,8 @@ class Traffic:
         rules = from_json(done.windows)
         closed = ClosedWindows(self._lake, events_of(rules), json.loads(done.ends))
         differences = self._differences(source, wanted, rules, closed, done.minutes)
-        differences = union(differences, self._closing(source, closed, to_micros(watermark)))
+        if closing := closed.close(source, to_micros(watermark)):
+            differences = union(differences, self._held_by(source, closing))
         ends = json.dumps(closed.ends)
         new = done._replace(minutes=self._known_minutes(), watermark=to_micros(watermark), ends=ends)
         rows = self._affected_rows(source, differences, done.watermark, new.watermark, rules)
@@ -137,6 +139,9 @@ class Traffic:
         source = Source(self._lake, on_driver=False)
         rows = self._lake.read(TRAFFIC.name)
         self._write(source, rows, differences, done.watermark, new, upto, is_total=True)
+        if self._progress(TRAFFIC_CHANGES.name).windows != new.windows:  # another rule, and no other row
+            nothing = arrow_schema(TRAFFIC_CHANGES).empty_table()
+            self._lake.append(TRAFFIC_CHANGES.name, nothing, upto, **new._asdict())
 
     def _progress(self, table: str) -> _Progress:
         """Of the last commit; a table without one gets the windows of conf/windows.yml."""
@@ -160,9 +165,8 @@ class Traffic:
         theirs = self._minutes_near(source, fresh, counted)
         return self._fold(source, theirs, (*windows_of(rules, self._zone), *counted), known)
 
-    def _closing(self, source: Source, closed: ClosedWindows, watermark: int) -> Rows:
-        """What the windows hold that close now: all minutes in them are new to these."""
-        windows = closed.close(source, watermark)
+    def _held_by(self, source: Source, windows: Sequence[CountWindows]) -> Rows:
+        """What windows hold that close now: all minutes in them are new to these."""
         near = TimePruner.of_spans((each.bounds[0], each.bounds[-1] - 1) for each in windows)
         minutes = source.look_up(VISITOR_MINUTES.name, Lookup(("visitor_id", *MINUTE), near, "minute"))
         return self._fold(source, of_visitors(minutes), windows, known=-1)

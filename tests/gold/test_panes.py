@@ -1,5 +1,6 @@
 """Panes through the real jobs, micro-batch by micro-batch, against the oracle by order of arrival."""
 
+import json
 import shutil
 from datetime import timedelta
 from decimal import Decimal
@@ -7,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from folds.windows.window_rules import FILE
+from folds.windows.window_rules import FILE, from_json
 from gold.definitions import DEFINITIONS
 from kit.oracle_arrival import MINUTE, ArrivalOracle, Arrived, Batch, Key, Line, Published
 from kit.pipeline import read_rows, run_jobs
@@ -125,6 +127,11 @@ def test_windows_walk_from_early_to_late_as_the_oracle_says(
     rebuilt(spark, settings)
 
 
+def last_metadata(settings: Settings) -> dict[str, Any]:
+    commits = DeltaTable(settings.warehouse / "gold" / "traffic_changes").history()
+    return next(json.loads(each["userMetadata"]) for each in commits if "userMetadata" in each)
+
+
 def rebuilt(spark: SparkSession, settings: Settings) -> None:
     """A rebuild by a file without these lines leaves the windows that the pages read as they are."""
     (settings.conf / FILE).write_text((CONF / FILE).read_text())
@@ -134,3 +141,8 @@ def rebuilt(spark: SparkSession, settings: Settings) -> None:
     after = published(settings)
     assert {key[0] for key in after} == {"1 minute", "1 hour", "1 hour every 5 minutes", "1 day"}
     assert after == {key: row for key, row in before.items() if key in after}
+    with (settings.conf / FILE).open("a") as file:
+        file.write("none so large: {events: 1000000}\n")
+    job.body(Run(job.name, spark.newSession(), settings, once=True))
+    rules = from_json(last_metadata(settings)["windows"])
+    assert rules["none so large"].events == 1_000_000, "a rule that changes no row is in force too"
