@@ -95,7 +95,7 @@ app-requirements: setup ## what the page needs, from the lock into dashboards/re
 wheel: setup ## build the wheel into dist/
 	@PATH="$$PATH:$$PWD/.venv/bin" uv build --wheel --clear --quiet
 
-lock-jars: setup ## resolve the jars anew into src/millrace/environment/jars.lock
+lock-jars: setup ## resolve the jars again into src/millrace/environment/jars.lock
 	@.venv/bin/millrace jars --lock
 
 clean: ## remove the environment and what tools left (never .millrace/, which millrace reset removes)

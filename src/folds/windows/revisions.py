@@ -78,7 +78,7 @@ class Progress(NamedTuple):
 
 
 NOTHING = Sums(0, 0, 0, 0, 0, 0, 0, 0, Decimal(0))
-_COUNTED = 9  # fields of Sums that say what is in a window
+_COUNTED = 9  # fields of Sums that count what is in a window
 _NO_COUNTS = (0, 0, 0, 0, 0, 0, 0, 0)
 Change = tuple[WindowRow | None, WindowRow | None]
 

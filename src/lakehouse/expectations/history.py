@@ -32,7 +32,7 @@ class History:
         self._looks: dict[str, deque[Look]] = defaultdict(lambda: deque(maxlen=LOOKS))
 
     def add(self, expectation: Expectation, look: Look) -> None:
-        """Take in a look, later than those before, if it had rows enough to say anything."""
+        """Add the counts of a later look, unless it had too few rows."""
         if expectation.margin is not None and look.rows >= max(expectation.at_least, 1):
             self._looks[expectation.id].append(look)
 
