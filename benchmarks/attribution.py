@@ -14,14 +14,14 @@ from pyspark.sql import functions as F
 from benchmarks.attribution_peer import StreamJoin
 from benchmarks.attribution_traffic import BATCH, END, LATEST, History, sessions_of, stamp_of
 from benchmarks.bench import application, print_table, progress
-from gold.definitions import DEFINITIONS
 from gold.publish import Publish, PublishRules
-from lakehouse.batches import Batch
+from gold.rebuild_definitions import DEFINITIONS
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS, VISITOR_MINUTES
 from lakehouse.contracts.silver import EVENTS, SESSIONS
-from lakehouse.job import Run
-from lakehouse.ledger import Entry, Ledger
-from lakehouse.rebuilding import rebuild_job
+from lakehouse.run.job import Run
+from lakehouse.run.ledger import Entry, Ledger
+from lakehouse.run.microbatch import Batch
+from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
 from silver.repair import Repair
 

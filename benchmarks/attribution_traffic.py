@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from folds.rule_numbers import RuleNumbers
 from folds.visitors.rules import VisitorRules
 from lakehouse.contracts.silver import EVENTS, SESSIONS
-from lakehouse.instants import EPOCH
+from lakehouse.timestamps import EPOCH
 from silver.visits.visitor_fold import fold_rows
 
 END = datetime(2026, 11, 1, tzinfo=timezone.utc)

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.table import Table
 
+from lakehouse.run.spark_session import build_session
 from lakehouse.settings import Settings, load_settings
-from lakehouse.spark import build_session
 from millrace.environment.jars import spark_jars
 
 

@@ -9,9 +9,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakehouse.contracts.bronze import KAFKA_RECORDS
-from lakehouse.frames import settle
-from lakehouse.ledger import Entry, Ledger
-from lakehouse.tables import Lakehouse
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.rows.checkpointing import settle
+from lakehouse.run.ledger import Entry, Ledger
 from millrace.sample_shop.traffic_stream import DEFAULT_SEED, generate
 
 SAMPLE = 100_000  # records that are generated

@@ -18,9 +18,9 @@ from benchmarks.duckdb_bound import time_duckdb
 from benchmarks.harder_traffic import EVENTS as HARDER
 from benchmarks.harder_traffic import fill_harder
 from benchmarks.silver import JAVA, default_session, time_steps
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.run.spark_session import build_session
 from lakehouse.settings import load_settings
-from lakehouse.spark import build_session
-from lakehouse.tables import Lakehouse
 from millrace.environment.jars import spark_jars
 
 EVENTS = {"sample": 2_000_000, "harder": HARDER}

@@ -11,7 +11,7 @@ from deltalake import WriterProperties, write_deltalake
 from kit.warehouse_builder import schema_of
 from lakehouse.contracts import TABLES
 
-_FILE_BYTES = 32 * 2**20  # as `lakehouse.compaction` has it
+_FILE_BYTES = 32 * 2**20  # as `lakehouse.maintenance.compaction` has it
 _ONE_ROW_GROUP = WriterProperties(max_row_group_size=10_000_000, compression="SNAPPY")  # as Spark writes them
 _SINCE = timedelta(hours=1)  # since the last maintenance
 _COMMITS = 60  # in this time

@@ -15,9 +15,9 @@ from benchmarks.bench import application, print_table, progress
 from benchmarks.dedup_designs import Indexed, Merged, Scanned, Stream
 from benchmarks.dedup_traffic import BATCH, Planned, every_age, history, usual_batch
 from lakehouse.contracts.silver import EVENTS
-from lakehouse.frames import settle
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.rows.checkpointing import settle
 from lakehouse.settings import Settings
-from lakehouse.tables import Lakehouse
 
 MOST = 1.2
 SIZES = (1, 2, 4, 8, 16)

@@ -11,11 +11,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from benchmarks.dedup_traffic import Planned, stamp_of
-from lakehouse.arrow_frames import to_frame
 from lakehouse.contracts.silver import EVENTS
-from lakehouse.frames import settle
-from lakehouse.rows import on_driver
-from lakehouse.tables import Lakehouse
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.rows.arrow_frames import to_frame
+from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.driver_or_spark import on_driver
 from silver.dedup.deduplicate import ENTRY, PLACE, find_duplicates
 from silver.dedup.uid_index import UidIndex
 

@@ -9,9 +9,9 @@ from statistics import median
 from benchmarks.bench import application, print_table, progress
 from benchmarks.bronze_traffic import trickle_in
 from benchmarks.round import EVENTS, HISTORY
-from gold.job import publish
-from lakehouse.job import Run
-from lakehouse.tables import Lakehouse
+from gold.publish_job import publish
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.run.job import Run
 from millrace.audit.digests.recorder import DigestRecorder
 from millrace.audit.file_bytes import audit_bytes
 from silver.refine_job import refine

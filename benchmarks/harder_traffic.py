@@ -9,9 +9,9 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from lakehouse.contracts.bronze import KAFKA_RECORDS
-from lakehouse.frames import settle
-from lakehouse.ledger import Entry, Ledger
-from lakehouse.tables import Lakehouse
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.rows.checkpointing import settle
+from lakehouse.run.ledger import Entry, Ledger
 
 EVENTS = 841_000
 _VISITORS = 40_000

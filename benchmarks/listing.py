@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from benchmarks.bench import application, print_table, progress
-from lakehouse.ledger import NAME, Entry, Ledger, now
-from lakehouse.tables import Lakehouse
-from lakehouse.tuning import Tuning
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.run.ledger import NAME, Entry, Ledger, now
+from lakehouse.run.query_tuning import Tuning
 
 _WARM_UP, _MEASURED = 60, 30  # commits
 _STEPS = ("a commit of one row", "files of a query, first time", "once more")

@@ -17,8 +17,8 @@ from folds.records.outcomes import Record
 from folds.records.parse import parse
 from folds.records.parse_rules import ParseRules, load_parse_rules
 from lakehouse.contracts.bronze import KAFKA_RECORDS
-from lakehouse.frames import settle
-from lakehouse.tables import Lakehouse
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.rows.checkpointing import settle
 from millrace.sample_shop.traffic_stream import DEFAULT_SEED, generate
 from silver.parsing.record_parser import RecordParser
 

@@ -15,16 +15,16 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from benchmarks.bench import application, print_table, progress
-from gold import gate
+from gold.gate import gate
 from gold.publish import Publish, PublishRules
-from lakehouse.batches import follow
 from lakehouse.contracts.bronze import KAFKA_RECORDS
-from lakehouse.job import Run
-from lakehouse.ledger import Entry, Ledger
-from lakehouse.recall import sole_writer
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.time_travel import Standing
+from lakehouse.run.job import Run
+from lakehouse.run.ledger import Entry, Ledger
+from lakehouse.run.ledger_cache import sole_writer
+from lakehouse.run.microbatch import follow
 from lakehouse.settings import Settings
-from lakehouse.standing import Standing
-from lakehouse.tables import Lakehouse
 from millrace.sample_shop.traffic_stream import generate
 from silver.refine_job import refine
 from silver.repair_job import repair

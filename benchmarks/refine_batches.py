@@ -14,10 +14,10 @@ from pyspark.sql import functions as F
 
 from benchmarks.bench import print_table
 from benchmarks.bronze_traffic import trickle_in
-from lakehouse.job import Run, Watcher
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.run.job import Run, Watcher
+from lakehouse.run.spark_session import build_session
 from lakehouse.settings import load_settings
-from lakehouse.spark import build_session
-from lakehouse.tables import Lakehouse
 from millrace.environment.jars import spark_jars
 from silver.refine_job import refine
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.bench import application, print_table, progress
 from benchmarks.bronze_traffic import trickle_in
-from gold.job import publish
-from lakehouse.job import Run
-from lakehouse.ledger import Entry, Ledger
-from lakehouse.tables import Lakehouse
+from gold.publish_job import publish
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.run.job import Run
+from lakehouse.run.ledger import Entry, Ledger
 from silver.refine_job import refine
 from silver.repair_job import repair
 

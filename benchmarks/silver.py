@@ -17,10 +17,10 @@ from pyspark.sql import SparkSession
 from benchmarks.bench import print_table, progress
 from benchmarks.bronze_traffic import SAMPLE, fill_bronze
 from benchmarks.silver_guide import STEPS
-from lakehouse.job import Run, Watcher
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.run.job import Run, Watcher
+from lakehouse.run.spark_session import build_session
 from lakehouse.settings import Settings, load_settings
-from lakehouse.spark import build_session
-from lakehouse.tables import Lakehouse
 from millrace.environment.jars import spark_jars
 from silver.refine_job import refine
 from silver.repair_job import repair

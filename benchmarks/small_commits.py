@@ -10,16 +10,16 @@ from datetime import datetime, timedelta, timezone
 import pyarrow as pa
 
 from benchmarks.bench import application, print_table
-from lakehouse.arrow_frames import to_frame
 from lakehouse.contracts.arrow import arrow_schema, typed
 from lakehouse.contracts.gold import TOUCHES
 from lakehouse.contracts.table import GONE
-from lakehouse.frames import settle
-from lakehouse.instants import to_micros
-from lakehouse.lookup import Lookup
-from lakehouse.merging import Scope
-from lakehouse.tables import Lakehouse
-from lakehouse.time_pruner import TimePruner
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.lookup import Lookup
+from lakehouse.delta.merge import Scope
+from lakehouse.rows.arrow_frames import to_frame
+from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.time_pruner import TimePruner
+from lakehouse.timestamps import to_micros
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 _MINUTE = timedelta(minutes=1)

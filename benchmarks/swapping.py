@@ -16,12 +16,12 @@ from pyspark.sql import functions as F
 from benchmarks.bench import application, print_table, progress
 from lakehouse.contracts.gold import ATTRIBUTION
 from lakehouse.contracts.table import GONE
-from lakehouse.frames import settle
-from lakehouse.layout import lay_out_again
-from lakehouse.merging import Scope
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.merge import Scope
+from lakehouse.maintenance.clustering import lay_out_again
+from lakehouse.rows.checkpointing import settle
+from lakehouse.run.query_tuning import Tuning
 from lakehouse.settings import Settings
-from lakehouse.tables import Lakehouse
-from lakehouse.tuning import Tuning
 
 _NAME = ATTRIBUTION.name
 _BEGAN = datetime(2026, 1, 1, tzinfo=timezone.utc)

@@ -14,17 +14,17 @@ from pyspark.sql import SparkSession
 
 from benchmarks.bench import application, print_table, progress
 from benchmarks.bronze_traffic import trickle_in
-from gold.job import publish
+from gold.publish_job import publish
 from lakehouse.contracts import TABLES
-from lakehouse.declaring import exists
+from lakehouse.delta.ddl import exists
+from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.entry_point import Body
-from lakehouse.instants import EPOCH
-from lakehouse.job import Run
-from lakehouse.ledger import Ledger
-from lakehouse.maintenance_job import maintain
-from lakehouse.recall import sole_writer
+from lakehouse.maintenance.maintenance_job import maintain
+from lakehouse.run.job import Run
+from lakehouse.run.ledger import Ledger
+from lakehouse.run.ledger_cache import sole_writer
 from lakehouse.settings import Settings
-from lakehouse.tables import Lakehouse
+from lakehouse.timestamps import EPOCH
 from millrace.local.engine.fair_semaphore import FairSemaphore
 from silver.refine_job import refine
 from silver.repair_job import repair

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from benchmarks.bench import application, print_table, progress
 from folds.windows.differences import ADDED
-from gold.window_rows import DIFFERENCES, fold_differences
-from lakehouse.frames import settle
-from lakehouse.grouped import Groups
-from lakehouse.rows import KEY
+from gold.traffic.window_rows import DIFFERENCES, fold_differences
+from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.driver_or_spark import KEY
+from lakehouse.rows.grouped import Groups
 
 _EACH, _NEW = 5, 3  # minutes of a visitor, and how many of these are new
 _SPAN = 40  # minutes that all lie in

@@ -28,8 +28,25 @@ sys.meta_path.insert(0, Missing())
 for module in sys.argv[2:]:
     importlib.import_module(module)
 """
-_JOBS = ("bronze.job", "silver.silver_job", "gold.job", "gold.model_job", "gold.quality_job")
-_COMMANDS = ("lakehouse.maintenance_job", "millrace.operations.bodies", "bronze.recover", "gold.replay")
+_JOBS = (
+    "bronze.job",
+    "silver.silver_job",
+    "gold.publish_job",
+    "gold.models.model_job",
+    "gold.gate.quality_job",
+)
+    "bronze.job",
+    "silver.silver_job",
+    "gold.publish_job",
+    "gold.models.model_job",
+    "gold.gate.quality_job",
+)
+_COMMANDS = (
+    "lakehouse.maintenance.maintenance_job",
+    "millrace.operations.bodies",
+    "bronze.recover",
+    "gold.gate.replay",
+)
 _AUDIT = ("millrace.audit.comparisons", "millrace.explain.conversion", "millrace.explain.render")
 
 

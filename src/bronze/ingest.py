@@ -11,9 +11,9 @@ from pyspark.sql.streaming import DataStreamWriter
 from bronze.records import with_ingest_time
 from bronze.topics.topic_watch import TopicWatch
 from lakehouse.contracts.bronze import KAFKA_RECORDS
-from lakehouse.instants import EPOCH, as_utc
-from lakehouse.job import Run
-from lakehouse.ledger import Entry, Ledger, now
+from lakehouse.run.job import Run
+from lakehouse.run.ledger import Entry, Ledger, now
+from lakehouse.timestamps import EPOCH, as_utc
 
 _TICK = timedelta(microseconds=1)
 

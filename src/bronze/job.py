@@ -16,9 +16,9 @@ from bronze.kafka import Spans, TopicIds, offset_spans, read_records, send_heart
 from bronze.starting_offsets import starting_offsets
 from bronze.topics.topic_check import require_readable
 from bronze.topics.topic_watch import TopicWatch
-from lakehouse.job import Run
-from lakehouse.ledger import now
-from lakehouse.tuning import MANY
+from lakehouse.run.job import Run
+from lakehouse.run.ledger import now
+from lakehouse.run.query_tuning import MANY
 
 _POLL_SECONDS = 1
 

@@ -11,7 +11,7 @@ from bronze.topics.topic_check import (
 from bronze.topics.topic_history import STARTED, TopicChange, next_offsets
 from bronze.topics.topic_watch import TopicWatch
 from lakehouse.entry_point import Job
-from lakehouse.job import Run
+from lakehouse.run.job import Run
 
 
 def recover_job(topic: str, option: str, who: str) -> Job:

@@ -25,9 +25,7 @@ from gold.credit.dimensions import DimensionLoader, Dimensions
 from gold.credit.minute_fold import minute_changes, quarter_marks
 from gold.credit.minute_input import minute_input
 from gold.credit.visit_fold import GOAL, MINUTE, goals_of, touch_changes, visit_changes
-from gold.summaries import Summaries
-from lakehouse.batches import Batch, Outcome
-from lakehouse.changed_rows import write_changes
+from gold.daily.summary_schedule import Summaries
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.gold import (
     ATTRIBUTION,
@@ -37,12 +35,14 @@ from lakehouse.contracts.gold import (
     TRAILS,
     VISITOR_MINUTES,
 )
-from lakehouse.grouped import Computed, Groups
-from lakehouse.instants import EPOCH, to_micros
-from lakehouse.job import Run
-from lakehouse.ledger import Ledger
-from lakehouse.rows import Source, is_empty, union, with_number
-from lakehouse.tuning import MANY
+from lakehouse.delta.write_changes import write_changes
+from lakehouse.rows.driver_or_spark import Source, is_empty, union, with_number
+from lakehouse.rows.grouped import Computed, Groups
+from lakehouse.run.job import Run
+from lakehouse.run.ledger import Ledger
+from lakehouse.run.microbatch import Batch, Outcome
+from lakehouse.run.query_tuning import MANY
+from lakehouse.timestamps import EPOCH, to_micros
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import ConcurrentChangeError, MillraceError
-from lakehouse.garbage import expect_many_rows
-from lakehouse.parameters import Parameter, Parameters, parse_parameters
+from lakehouse.rows.garbage import expect_many_rows
+from lakehouse.run.job_args import Parameter, Parameters, parse_parameters
 from lakehouse.settings import load_settings
 
 if TYPE_CHECKING:
-    from lakehouse.job import Run
+    from lakehouse.run.job import Run
 
 Body = Callable[["Run"], None]
 
@@ -68,8 +68,8 @@ class Job:
     def _run(self, given: Parameters, stop: threading.Event) -> None:
         settings = load_settings(**given.settings)
         try:
-            from lakehouse.job import Run
-            from lakehouse.sessions import found_session
+            from lakehouse.run.job import Run
+            from lakehouse.run.job_session import found_session
         except ModuleNotFoundError as error:
             if error.name is None or error.name.split(".")[0] not in ("pyspark", "delta"):
                 raise

@@ -4,6 +4,6 @@ from lakehouse.entry_point import Job
 
 maintenance = Job.imported(
     "maintenance",
-    "lakehouse.maintenance_job:maintain",
+    "lakehouse.maintenance.maintenance_job:maintain",
     "Put small files together, lay out grown ones, remove replaced ones; streams go on meanwhile.",
 )

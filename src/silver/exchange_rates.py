@@ -6,14 +6,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from folds.records.rate_history import RateRow, merge_rates
-from lakehouse.arrow_frames import rows_of, to_frame, transpose
-from lakehouse.arrow_times import in_micros
-from lakehouse.changed_rows import changes_between, write_changes
 from lakehouse.contracts.arrow import arrow_schema, typed
 from lakehouse.contracts.silver import EXCHANGE_RATES
-from lakehouse.lookup import Lookup
-from lakehouse.rows import Rows, on_driver
-from lakehouse.tables import Lakehouse
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.lookup import Lookup
+from lakehouse.delta.write_changes import changes_between, write_changes
+from lakehouse.rows.arrow_frames import rows_of, to_frame, transpose
+from lakehouse.rows.arrow_times import in_micros
+from lakehouse.rows.driver_or_spark import Rows, on_driver
 
 _COLUMNS = EXCHANGE_RATES.column_names
 

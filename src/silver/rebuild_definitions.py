@@ -24,13 +24,13 @@ from lakehouse.contracts.silver import (
     REJECTED_EVENTS,
 )
 from lakehouse.contracts.table import Table
-from lakehouse.frames import settle
-from lakehouse.instants import EPOCH
-from lakehouse.job import Run
-from lakehouse.ledger import NAME as LEDGER
-from lakehouse.ledger import Ledger
-from lakehouse.rebuilding import Definition, reached
-from lakehouse.rules import rules_version
+from lakehouse.rows.checkpointing import settle
+from lakehouse.run.job import Run
+from lakehouse.run.ledger import NAME as LEDGER
+from lakehouse.run.ledger import Ledger
+from lakehouse.run.rebuild import Definition, reached
+from lakehouse.run.rules_version import rules_version
+from lakehouse.timestamps import EPOCH
 from silver.dedup.classification import DUPLICATE, EVENT, RATE, REJECTED
 from silver.dedup.classify import classify_frame, dedup_candidates, records_of_class
 from silver.dedup.deduplicate import mark_duplicates

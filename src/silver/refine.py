@@ -12,19 +12,19 @@ from folds.records.parse_rules import ParseRules
 from folds.rule_numbers import load_rule_numbers
 from folds.visitors.events import Event
 from folds.visitors.rules import VisitorRules
-from lakehouse.batches import Batch, Outcome
-from lakehouse.beside import side_by_side
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.search_results import SEARCH_RESULTS
 from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, EXCHANGE_RATES, FOLDED, REJECTED_EVENTS
-from lakehouse.instants import EPOCH, as_utc, to_micros
-from lakehouse.job import Run
-from lakehouse.lookup import Lookup
-from lakehouse.merging import Scope
-from lakehouse.rows import Rows, Source, computed, on_driver
-from lakehouse.tables import Lakehouse
-from lakehouse.time_pruner import TimePruner
-from lakehouse.tuning import MANY
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.lookup import Lookup
+from lakehouse.delta.merge import Scope
+from lakehouse.rows.driver_or_spark import Rows, Source, computed, on_driver
+from lakehouse.rows.time_pruner import TimePruner
+from lakehouse.run.concurrent import side_by_side
+from lakehouse.run.job import Run
+from lakehouse.run.microbatch import Batch, Outcome
+from lakehouse.run.query_tuning import MANY
+from lakehouse.timestamps import EPOCH, as_utc, to_micros
 from silver.dedup.classification import DUPLICATE, EVENT, HEARTBEAT, RATE, REJECTED
 from silver.dedup.classify import (
     Counts,

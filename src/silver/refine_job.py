@@ -1,9 +1,9 @@
 """The refine job: bronze to silver."""
 
 from folds.records.parse_rules import load_parse_rules
-from lakehouse.batches import follow
 from lakehouse.contracts.silver import LOCK
-from lakehouse.job import Run
+from lakehouse.run.job import Run
+from lakehouse.run.microbatch import follow
 from silver.refine import Refine
 
 

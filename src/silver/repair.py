@@ -8,19 +8,19 @@ import pyarrow as pa
 from folds.rule_numbers import load_rule_numbers
 from folds.visitors.events import Event
 from folds.visitors.rules import VisitorRules
-from lakehouse.batches import Batch, Outcome
-from lakehouse.beside import side_by_side
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.search_results import SEARCH_RESULTS
 from lakehouse.contracts.silver import EVENTS, FOLDED
-from lakehouse.instants import EPOCH, to_micros
-from lakehouse.job import Run
-from lakehouse.ledger import Ledger
-from lakehouse.lookup import Lookup
-from lakehouse.merging import Scope
-from lakehouse.rows import Rows, Source, computed, count_rows, on_driver
-from lakehouse.time_pruner import TimePruner
-from lakehouse.tuning import MANY
+from lakehouse.delta.lookup import Lookup
+from lakehouse.delta.merge import Scope
+from lakehouse.rows.driver_or_spark import Rows, Source, computed, count_rows, on_driver
+from lakehouse.rows.time_pruner import TimePruner
+from lakehouse.run.concurrent import side_by_side
+from lakehouse.run.job import Run
+from lakehouse.run.ledger import Ledger
+from lakehouse.run.microbatch import Batch, Outcome
+from lakehouse.run.query_tuning import MANY
+from lakehouse.timestamps import EPOCH, to_micros
 from silver.dedup.classify import stamped_after
 from silver.people.identities_and_bots import VisitorDimensions
 from silver.visits.shown_results import late_results, write_results

@@ -1,8 +1,8 @@
 """The repair job: late rows into what was written without them."""
 
-from lakehouse.batches import follow
 from lakehouse.contracts.silver import LOCK
-from lakehouse.job import Run
+from lakehouse.run.job import Run
+from lakehouse.run.microbatch import follow
 from silver.repair import Repair
 
 

@@ -6,7 +6,7 @@ from folds.records.parse_rules import load_parse_rules
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.silver import REJECTED_EVENTS
 from lakehouse.entry_point import Job
-from lakehouse.job import Run
+from lakehouse.run.job import Run
 from silver.dedup.deduplicate import PLACE
 from silver.parsing.record_parser import RecordParser
 

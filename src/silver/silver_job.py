@@ -5,8 +5,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from lakehouse.job import Run
-from lakehouse.sessions import another_session
+from lakehouse.run.job import Run
+from lakehouse.run.job_session import another_session
 from silver.refine_job import refine
 from silver.repair_job import repair
 

@@ -17,7 +17,7 @@ from kit.polling import eventually
 from kit.records import message, record
 from kit.spark import settle_in
 from lakehouse.errors import MillraceError
-from lakehouse.job import Run
+from lakehouse.run.job import Run
 from lakehouse.settings import Settings, load_settings
 from millrace.clients.manifest import new_manifest
 from millrace.clients.record import Record

@@ -15,7 +15,7 @@ from bronze.kafka import count_records, offset_spans
 from kit.pipeline import read_rows
 from kit.polling import eventually
 from kit.spark import settle_in
-from lakehouse.job import Run
+from lakehouse.run.job import Run
 from lakehouse.settings import Settings
 from millrace.audit.comparisons import run_audit
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from gold.definitions import DEFINITIONS
+from gold.rebuild_definitions import DEFINITIONS
 from kit.folding import assert_changes_fold
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, run_jobs
@@ -13,10 +13,10 @@ from kit.records import Bronze
 from kit.scenarios import cut, tell, tell_rates, tell_rushes
 from kit.spark import settle_in
 from lakehouse.contracts.gold import TRAFFIC, VISITOR_MINUTES
-from lakehouse.job import Run
-from lakehouse.rebuilding import rebuild_job
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.run.job import Run
+from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
-from lakehouse.tables import Lakehouse
 
 
 def empty(spark: SparkSession, settings: Settings) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse.tables import Lakehouse
+from lakehouse.delta.delta_tables import Lakehouse
 
 _WRITES = ("append", "replace_where", "apply", "overwrite")
 

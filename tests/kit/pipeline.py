@@ -9,12 +9,12 @@ from typing import Any
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from gold.job import publish
+from gold.publish_job import publish
 from kit.oracle import Oracle
 from kit.oracle_sketches import exact_sketches, read_sketches
 from kit.oracle_wire import micros
 from lakehouse.contracts import TABLES
-from lakehouse.job import Run
+from lakehouse.run.job import Run
 from lakehouse.settings import Settings
 from silver.refine_job import refine
 from silver.repair_job import repair

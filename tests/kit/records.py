@@ -9,9 +9,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.contracts import TABLES
-from lakehouse.ledger import Entry, Ledger
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.run.ledger import Entry, Ledger
 from lakehouse.settings import Settings
-from lakehouse.tables import Lakehouse
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 SENT = datetime(2026, 6, 1, tzinfo=timezone.utc)  # by Kafka's clock, unless a test says otherwise

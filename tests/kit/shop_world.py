@@ -13,18 +13,18 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from gold.release import release_job
-from gold.replay import replay_job
+from gold.gate.release import release_job
+from gold.gate.replay import replay_job
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.planted import rates, shop
 from kit.records import Bronze, Record, Stored
 from kit.spark import settle_in
 from kit.webhook import Receiver, receiving
-from lakehouse.alerts import SIGNATURE, sign
 from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
-from lakehouse.job import Run
+from lakehouse.quality.alerts import SIGNATURE, sign
+from lakehouse.run.job import Run
 from lakehouse.settings import BUNDLE_FILE, Settings, bundle_root
 from silver.rebuild_definitions import DEFINITIONS
 

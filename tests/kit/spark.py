@@ -8,8 +8,8 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from lakehouse.run.spark_session import build_session
 from lakehouse.settings import Settings, load_settings
-from lakehouse.spark import build_session
 from millrace.environment.jars import spark_jars
 
 _LAYERS = ("bronze", "silver", "gold", "ops")

@@ -10,14 +10,14 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from gold.release import release_job
+from gold.gate.release import release_job
 from kit.oracle import Oracle
 from kit.pipeline import expected_rows, plain, read_rows, run_jobs
 from kit.planted import of_orders, plant
 from kit.records import Record, Stored
 from kit.spark import settle_in
 from lakehouse.errors import MillraceError
-from lakehouse.job import Run
+from lakehouse.run.job import Run
 from lakehouse.settings import BUNDLE_FILE, Settings, bundle_root
 
 NUMBERED = {

@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 from kit.home import Home
 from kit.oracle_wire import micros
 from kit.records import BRONZE, Record, Stored
-from lakehouse.instants import as_utc
+from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.settings import Settings
-from lakehouse.tables import Lakehouse
+from lakehouse.timestamps import as_utc
 
 _CONFIG = {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2**62)}
 

@@ -8,14 +8,14 @@ import json
 import sys
 from importlib.metadata import distribution
 
-import lakehouse.spark
+import lakehouse.run.spark_session
 from lakehouse.settings import load_settings
 from millrace.environment.jars import spark_jars
 
 
 def main() -> None:
     home, calls = sys.argv[1], json.loads(sys.argv[2])
-    spark = lakehouse.spark.build_session(load_settings(home=home), spark_jars())
+    spark = lakehouse.run.spark_session.build_session(load_settings(home=home), spark_jars())
     for name, *parameters in calls:
         (entry,) = [each for each in distribution("millrace").entry_points if each.name == name]
         sys.argv = ["python", *parameters]

@@ -8,9 +8,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kit.frames import frame_of
 from kit.oracle_paths import Conversion, Touch, World
-from lakehouse.ledger import Entry, Ledger
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.run.ledger import Entry, Ledger
 from lakehouse.settings import Settings
-from lakehouse.tables import Lakehouse
 
 WATERMARK = datetime(2026, 3, 20, 12, tzinfo=timezone.utc)
 REFUND = "Order Refunded"

@@ -16,7 +16,7 @@ from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle
 from kit.records import Bronze
 from kit.spark import settle_in
-from lakehouse.compare_and_swap import CompareAndSwap
+from lakehouse.delta.compare_and_swap import CompareAndSwap
 from lakehouse.entry_point import Job
 from lakehouse.entry_points import maintenance
 from lakehouse.errors import ConcurrentChangeError
@@ -67,9 +67,9 @@ def applications(
     def session_of(_: Settings) -> Iterator[SparkSession]:
         yield spark.newSession()
 
-    monkeypatch.setattr("lakehouse.sessions.found_session", session_of)
+    monkeypatch.setattr("lakehouse.run.job_session.found_session", session_of)
     monkeypatch.setattr("lakehouse.entry_point._PAUSE_SECONDS", 0)
-    monkeypatch.setattr("lakehouse.table_locks._LOCKS", NoLocks())
+    monkeypatch.setattr("lakehouse.delta.table_locks._LOCKS", NoLocks())
     made = Applications(spark, settle_in(spark, tmp_path))
     yield made
     settle_in(spark, tmp_path)

@@ -30,7 +30,7 @@ from kit.sample import sample
 from kit.spark import settle_in
 from kit.topics import Topic, open_topic, stored_in
 from lakehouse.contracts import TABLES
-from lakehouse.job import Run
+from lakehouse.run.job import Run
 from lakehouse.settings import Settings
 from silver.refine_job import refine
 from silver.repair_job import repair

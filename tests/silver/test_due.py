@@ -11,7 +11,7 @@ from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, run_jobs
 from kit.records import NOON, Bronze, heartbeat, instant, message, record
 from kit.spark import settle_in
-from lakehouse.tables import Lakehouse
+from lakehouse.delta.delta_tables import Lakehouse
 from silver import refine
 from silver.visits.visitor_fold import fold_changes
 

@@ -17,15 +17,15 @@ from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.records import NOON, Bronze, Record, message, record
 from kit.scenarios import cut, tell
 from kit.spark import settle_in
-from lakehouse.batches import follow
 from lakehouse.bundle_file import BUNDLE_FILE, bundle_root
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.silver import LOCK
-from lakehouse.job import Run
-from lakehouse.rebuilding import rebuild_job
-from lakehouse.rules import rules_version
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.run.job import Run
+from lakehouse.run.microbatch import follow
+from lakehouse.run.rebuild import rebuild_job
+from lakehouse.run.rules_version import rules_version
 from lakehouse.settings import Settings
-from lakehouse.tables import Lakehouse
 from silver.rebuild_definitions import DEFINITIONS
 from silver.repair import Repair
 from silver.repair_job import repair

@@ -26,10 +26,10 @@ from kit.records import Bronze, Stored, in_bronze
 from kit.spark import settle_in
 from kit.topics import open_topic, stored_in
 from lakehouse.contracts.silver import FOLDED
-from lakehouse.frames import settle
-from lakehouse.instants import as_utc
-from lakehouse.job import Run
+from lakehouse.rows.checkpointing import settle
+from lakehouse.run.job import Run
 from lakehouse.settings import Settings
+from lakehouse.timestamps import as_utc
 from silver.dedup.classification import DUPLICATE, EVENT, RATE, REJECTED
 from silver.dedup.classify import classify_frame, dedup_candidates, records_of_class
 from silver.dedup.deduplicate import mark_duplicates

@@ -7,9 +7,9 @@ import pyarrow as pa
 from bronze.topics.topic_history import TopicChange, to_changes
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.ops import TOPICS
-from lakehouse.ledger import now
-from lakehouse.lookup import Lookup
-from lakehouse.tables import Lakehouse
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.lookup import Lookup
+from lakehouse.run.ledger import now
 
 _COLUMNS = ("sequence", *TopicChange._fields)
 

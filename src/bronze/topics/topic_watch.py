@@ -20,7 +20,7 @@ from bronze.topics.topic_history import (
 )
 from bronze.topics.topic_table import TopicTable
 from lakehouse.contracts.bronze import KAFKA_RECORDS
-from lakehouse.job import Run
+from lakehouse.run.job import Run
 
 INGEST = "ingest"
 """The job that fills bronze, as it names itself in its commits."""

@@ -9,7 +9,7 @@ from folds.records.addresses import Address, CampaignFields
 from folds.records.channels import ChannelRules, load_channel_rules
 from folds.records.roles import RoleRules, load_role_rules
 from folds.records.visit_traits import NO_REFERRER, Referrer
-from lakehouse.rules import rules_version
+from lakehouse.run.rules_version import rules_version
 
 _MAX_ENTRIES = 65_536
 _MAX_CACHED = 1_000  # characters

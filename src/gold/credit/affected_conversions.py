@@ -14,13 +14,13 @@ from folds.persons.refunds import OrderRules
 from gold.credit.area import Area
 from gold.credit.bot_refunds import find_bot_refunds
 from gold.credit.dimensions import Dimensions
-from lakehouse.arrow_frames import rows_of
-from lakehouse.arrow_times import in_micros
 from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.contracts.table import GONE
-from lakehouse.lookup import Lookup
-from lakehouse.tables import Lakehouse
-from lakehouse.time_pruner import TimePruner
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.lookup import Lookup
+from lakehouse.rows.arrow_frames import rows_of
+from lakehouse.rows.arrow_times import in_micros
+from lakehouse.rows.time_pruner import TimePruner
 
 _VISIT = CONVERSIONS.column_names.index("visit")
 

@@ -12,15 +12,15 @@ from folds.rule_numbers import in_micros
 from folds.visitors.spans import Span, is_within, spans_of_all
 from folds.visitors.view_spans import Landing, spans_before, visits_after
 from gold.credit.dimensions import Dimensions
-from lakehouse.arrow_frames import rows_of
-from lakehouse.batches import Batch
 from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.contracts.silver import EVENTS, SESSIONS
-from lakehouse.instants import to_micros
-from lakehouse.lookup import Lookup
-from lakehouse.rows import KEY, local_rows
-from lakehouse.tables import Lakehouse
-from lakehouse.time_pruner import MINUTE, TimePruner
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.lookup import Lookup
+from lakehouse.rows.arrow_frames import rows_of
+from lakehouse.rows.driver_or_spark import KEY, local_rows
+from lakehouse.rows.time_pruner import MINUTE, TimePruner
+from lakehouse.run.microbatch import Batch
+from lakehouse.timestamps import to_micros
 
 _SPAN = [pa.field(KEY, pa.string()), pa.field("low", pa.int64()), pa.field("high", pa.int64())]
 _MOMENT = ("visitor_id", "event_time")

@@ -13,17 +13,17 @@ from folds.visitors.rules import VisitorRules
 from folds.visitors.sessions import SessionIndex
 from gold.credit.dimensions import Dimensions
 from gold.credit.visit_fold import all_visits
-from lakehouse.arrow_frames import rows_of, with_any_of
-from lakehouse.batches import Batch
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.gold import BOT_REFUNDS
 from lakehouse.contracts.silver import EVENTS, SESSIONS
-from lakehouse.grouped import Groups
-from lakehouse.instants import to_micros
-from lakehouse.lookup import Lookup
-from lakehouse.rows import local_rows
-from lakehouse.tables import Lakehouse
-from lakehouse.time_pruner import TimePruner
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.lookup import Lookup
+from lakehouse.rows.arrow_frames import rows_of, with_any_of
+from lakehouse.rows.driver_or_spark import local_rows
+from lakehouse.rows.grouped import Groups
+from lakehouse.rows.time_pruner import TimePruner
+from lakehouse.run.microbatch import Batch
+from lakehouse.timestamps import to_micros
 
 _COLUMNS = BOT_REFUNDS.column_names
 

@@ -13,15 +13,15 @@ from gold.credit.affected_conversions import AffectedConversions
 from gold.credit.dimensions import Dimensions
 from gold.credit.trail_changes import trail_changes
 from gold.credit.visit_pages import by_visitor, visit_pages
-from lakehouse.changed_rows import as_tuples, change_type
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS
 from lakehouse.contracts.table import Table
-from lakehouse.grouped import GroupedRows, Groups, batch_of_kind
-from lakehouse.lookup import Lookup
-from lakehouse.row_changes import RowChange, RowDiff
-from lakehouse.rows import KEY, Rows, Source, local_rows, with_columns_of
-from lakehouse.time_pruner import TimePruner
+from lakehouse.delta.lookup import Lookup
+from lakehouse.delta.write_changes import as_tuples, change_type
+from lakehouse.rows.driver_or_spark import KEY, Rows, Source, local_rows, with_columns_of
+from lakehouse.rows.grouped import GroupedRows, Groups, batch_of_kind
+from lakehouse.rows.row_changes import RowChange, RowDiff
+from lakehouse.rows.time_pruner import TimePruner
 
 TABLES = (CONVERSIONS, ATTRIBUTION, TRAILS)
 RESULT = pa.schema([pa.field(table.short_name, change_type(table)) for table in TABLES])

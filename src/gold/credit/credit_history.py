@@ -15,8 +15,8 @@ from gold.credit.visit_pages import COLUMNS as PAGE_COLUMNS
 from gold.credit.visit_pages import by_visitor
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS
-from lakehouse.grouped import GroupedRows, Groups, batch_of_kind, map_groups, union_by_kind
-from lakehouse.rows import KEY
+from lakehouse.rows.driver_or_spark import KEY
+from lakehouse.rows.grouped import GroupedRows, Groups, batch_of_kind, map_groups, union_by_kind
 
 TABLES = (CONVERSIONS, ATTRIBUTION, TRAILS)
 _PORTION = 50_000  # steps of trails in a batch

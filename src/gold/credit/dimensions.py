@@ -9,13 +9,13 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from folds.persons.exchange_rates import ExchangeRates, Rate
-from lakehouse.arrow_frames import rows_of, with_any_of
-from lakehouse.batches import Batch
 from lakehouse.contracts.silver import BOTS, EXCHANGE_RATES, IDENTITIES
-from lakehouse.instants import EPOCH, to_micros
-from lakehouse.lookup import Lookup
-from lakehouse.tables import Lakehouse
-from lakehouse.time_pruner import TimePruner
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.lookup import Lookup
+from lakehouse.rows.arrow_frames import rows_of, with_any_of
+from lakehouse.rows.time_pruner import TimePruner
+from lakehouse.run.microbatch import Batch
+from lakehouse.timestamps import EPOCH, to_micros
 
 
 @dataclass(frozen=True)

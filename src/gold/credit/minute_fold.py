@@ -14,14 +14,14 @@ from pyspark.sql import functions as F
 from folds.visitors.minutes import VisitorMinute
 from folds.visitors.spans import is_within, minute_of
 from gold.credit.minute_input import MinuteInput
-from lakehouse.arrow_frames import transpose
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.gold import VISITOR_MINUTES
-from lakehouse.grouped import GroupedRows, Groups
-from lakehouse.lookup import Lookup
-from lakehouse.rows import KEY, Rows, Source, local_rows, union, with_key
-from lakehouse.tables import Lakehouse
-from lakehouse.time_pruner import TimePruner
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.lookup import Lookup
+from lakehouse.rows.arrow_frames import transpose
+from lakehouse.rows.driver_or_spark import KEY, Rows, Source, local_rows, union, with_key
+from lakehouse.rows.grouped import GroupedRows, Groups
+from lakehouse.rows.time_pruner import TimePruner
 
 MEASURES = (*VisitorMinute._fields[3:], "conversions", "value")
 _CELL = VisitorMinute._fields[:3]

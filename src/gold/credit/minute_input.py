@@ -9,9 +9,9 @@ from folds.visitors.spans import MINUTE, Span, is_within, minute_of
 from gold.credit.affected_conversions import find_conversions
 from gold.credit.area import Area
 from gold.credit.dimensions import Dimensions
-from lakehouse.rows import Rows
-from lakehouse.tables import Lakehouse
-from lakehouse.time_pruner import TimePruner
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.rows.driver_or_spark import Rows
+from lakehouse.rows.time_pruner import TimePruner
 
 QUARTER = 15 * MINUTE
 ChangedConversions = Sequence[tuple[ConversionRow, bool]]

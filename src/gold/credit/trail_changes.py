@@ -8,7 +8,7 @@ from typing import Any
 
 from folds.persons.records import TrailRow
 from lakehouse.contracts.gold import TRAILS
-from lakehouse.row_changes import RowChange, RowDiff
+from lakehouse.rows.row_changes import RowChange, RowDiff
 
 _CONVERSION = TRAILS.column_names.index("conversion_id")
 _of_conversion = itemgetter(_CONVERSION)

@@ -18,17 +18,17 @@ from folds.visitors.sessions import Session
 from folds.visitors.spans import Span, is_within
 from gold.credit.area import Area, span_rows
 from gold.credit.dimensions import Dimensions
-from lakehouse.arrow_times import in_micros
-from lakehouse.changed_rows import as_tuples, change_type
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.gold import CONVERSIONS, TOUCHES, VISITOR_MINUTES
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.contracts.table import GONE
-from lakehouse.grouped import GroupedRows, Groups, batch_of_kind
-from lakehouse.lookup import Lookup
-from lakehouse.row_changes import RowDiff
-from lakehouse.rows import KEY, Rows, Source, union, with_key
-from lakehouse.time_pruner import TimePruner
+from lakehouse.delta.lookup import Lookup
+from lakehouse.delta.write_changes import as_tuples, change_type
+from lakehouse.rows.arrow_times import in_micros
+from lakehouse.rows.driver_or_spark import KEY, Rows, Source, union, with_key
+from lakehouse.rows.grouped import GroupedRows, Groups, batch_of_kind
+from lakehouse.rows.row_changes import RowDiff
+from lakehouse.rows.time_pruner import TimePruner
 
 GOAL, MINUTE = "goal", "minute"
 _NESTED: dict[str, Callable[..., Any]] = {"impression": Impression, "view": View}

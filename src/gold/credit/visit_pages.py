@@ -12,9 +12,9 @@ from folds.persons.groups import GoalGroups
 from folds.persons.records import Goal, PageView
 from folds.visitors.events import PAGE_VIEWS
 from lakehouse.contracts.silver import EVENTS
-from lakehouse.lookup import Lookup
-from lakehouse.rows import KEY, Rows, Source, local_rows, with_columns_of
-from lakehouse.time_pruner import TimePruner
+from lakehouse.delta.lookup import Lookup
+from lakehouse.rows.driver_or_spark import KEY, Rows, Source, local_rows, with_columns_of
+from lakehouse.rows.time_pruner import TimePruner
 
 COLUMNS = ("visitor_id", "event_id", "event_time", "url", "referrer")
 """Columns of silver.events, in the order of the fields of `PageView`."""

@@ -1,7 +1,7 @@
 """Campaigns by day: what was shown, clicked, visited and earned."""
 
 from folds.persons.models import MODELS
-from lakehouse.sql import Dialect
+from lakehouse.rows.sql import Dialect
 
 _NAMES = ("source", "medium", "name")
 

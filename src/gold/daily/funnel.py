@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from lakehouse.sql import Dialect
+from lakehouse.rows.sql import Dialect
 
 STEPS = ("impression", "click", "visit", "search", "order")  # a visit is a page or screen viewed
 

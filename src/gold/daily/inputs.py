@@ -10,15 +10,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from gold.credit.dimensions import Dimensions
-from gold.daily.days import Days, renamed, with_day
+from gold.daily.business_days import Days, renamed, with_day
 from gold.daily.promotions import CONVERTING
 from lakehouse.contracts import Table
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES
 from lakehouse.contracts.search_results import SEARCH_RESULTS
 from lakehouse.contracts.silver import EVENTS, SEARCHES, SESSIONS
-from lakehouse.lookup import Lookup
-from lakehouse.rows import Rows, Source
-from lakehouse.tables import Lakehouse
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.lookup import Lookup
+from lakehouse.rows.driver_or_spark import Rows, Source
 
 _CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
 _FEW = 2_000_000

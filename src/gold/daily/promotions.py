@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from lakehouse.sql import Dialect
+from lakehouse.rows.sql import Dialect
 
 CONVERTING = timedelta(hours=24)
 """For so long after a click an order counts for the promotion."""

@@ -1,6 +1,6 @@
 """Shown results by day: how often a result was shown at each rank, and clicked there."""
 
-from lakehouse.sql import Dialect
+from lakehouse.rows.sql import Dialect
 
 
 def result_performance(_: Dialect) -> str:

@@ -1,6 +1,6 @@
 """Searches by day: what was looked for, and whether something was found."""
 
-from lakehouse.sql import Dialect
+from lakehouse.rows.sql import Dialect
 
 _TOP = 10
 

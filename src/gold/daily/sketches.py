@@ -9,12 +9,12 @@ from pyspark.sql import SparkSession
 
 from folds.sketches.value_sketch import sketch_values
 from folds.sketches.visitor_sketch import sketch_visitors
-from lakehouse.arrow_frames import transpose
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.gold import SKETCHES
-from lakehouse.grouped import Computed, GroupedRows, Groups
-from lakehouse.rows import Rows, with_key
-from lakehouse.sql import Dialect
+from lakehouse.rows.arrow_frames import transpose
+from lakehouse.rows.driver_or_spark import Rows, with_key
+from lakehouse.rows.grouped import Computed, GroupedRows, Groups
+from lakehouse.rows.sql import Dialect
 
 _GROUP = ("day", "channel", "campaign_source", "campaign_medium", "campaign_name")
 _COLUMNS = (*_GROUP, "visitor_id", "sessions", "order_value")

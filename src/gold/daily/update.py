@@ -6,15 +6,14 @@ from datetime import date, datetime, timedelta
 from pyspark.sql import DataFrame, SparkSession
 
 from gold.credit.dimensions import Dimensions
+from gold.daily.business_days import Days
 from gold.daily.campaigns import campaign_performance
-from gold.daily.days import Days
 from gold.daily.funnel import funnel
 from gold.daily.inputs import DayInputs
 from gold.daily.promotions import promotion_performance
 from gold.daily.results import result_performance
 from gold.daily.searches import search_performance
 from gold.daily.sketches import build_sketches, sketch_rows
-from lakehouse.changed_rows import changes_between, write_changes
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.gold import (
     CAMPAIGN_PERFORMANCE,
@@ -24,10 +23,11 @@ from lakehouse.contracts.gold import (
     SEARCH_PERFORMANCE,
     SKETCHES,
 )
-from lakehouse.lookup import Lookup
-from lakehouse.rows import Rows, as_frame, on_driver
-from lakehouse.sql import Dialect, run_sql
-from lakehouse.tables import Lakehouse
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.lookup import Lookup
+from lakehouse.delta.write_changes import changes_between, write_changes
+from lakehouse.rows.driver_or_spark import Rows, as_frame, on_driver
+from lakehouse.rows.sql import Dialect, run_sql
 
 QUERIES: Mapping[str, Callable[[Dialect], str]] = {
     CAMPAIGN_PERFORMANCE.name: campaign_performance,

@@ -10,7 +10,7 @@ import narwhals as nw
 
 from folds.persons.models import DIRECT, MODELS, ModelInput, ModelNumbers
 from folds.rule_numbers import load_rule_numbers
-from lakehouse.rules import rules_version
+from lakehouse.run.rules_version import rules_version
 from lakehouse.settings import Settings
 from millrace.audit.finding import Finding
 from millrace.tables.table_scan import iterate, query, rows_of, scan

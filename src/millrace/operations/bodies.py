@@ -3,7 +3,7 @@
 from rich.console import Console
 
 from lakehouse.errors import MillraceError
-from lakehouse.job import Run
+from lakehouse.run.job import Run
 from millrace.tables.table_scan import reading_through
 
 _WIDTH = 160
@@ -12,14 +12,14 @@ _WIDTH = 160
 
 def release(run: Run) -> None:
     """Let held rows through to gold."""
-    from gold.release import release_job
+    from gold.gate.release import release_job
 
     release_job(run.parameters["by"], run.parameters["reason"]).body(run)
 
 
 def replay(run: Run) -> None:
     """Recompute silver, evaluate held rows again, and bring gold after."""
-    from gold.replay import replay_job
+    from gold.gate.replay import replay_job
     from silver.rebuild_definitions import DEFINITIONS
 
     replay_job(DEFINITIONS, run.parameters["by"], run.parameters["reason"]).body(run)

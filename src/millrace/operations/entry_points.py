@@ -1,7 +1,7 @@
 """Entry points of the wheel that a person starts on a workspace, with parameters."""
 
 from lakehouse.entry_point import Job
-from lakehouse.parameters import Parameter
+from lakehouse.run.job_args import Parameter
 
 _BODIES = "millrace.operations.bodies"
 _BY = Parameter("by", "who says so; kept in ops.gates", is_required=True)

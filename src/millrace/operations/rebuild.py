@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from lakehouse.entry_point import Job
-from lakehouse.job import Run
-from lakehouse.rebuilding import Definitions, rebuild_job
+from lakehouse.run.job import Run
+from lakehouse.run.rebuild import Definitions, rebuild_job
 
 
 def rebuild_unless_held(tables: Sequence[str]) -> Job:
@@ -17,7 +17,7 @@ def rebuild_unless_held(tables: Sequence[str]) -> Job:
 
     def rebuild(run: Run) -> None:
         if any(name.startswith("gold.") for name in tables):
-            from lakehouse.expectations.gates import require_open
+            from lakehouse.quality.gate_log import require_open
 
             require_open(run.lake)
         job.body(run)
@@ -27,7 +27,7 @@ def rebuild_unless_held(tables: Sequence[str]) -> Job:
 
 def definitions() -> Definitions:
     """The tables that can be rebuilt, each after those that it is computed from."""
-    from gold import definitions as gold
+    from gold import rebuild_definitions as gold
     from silver import rebuild_definitions as silver
 
     return {**silver.DEFINITIONS, **gold.DEFINITIONS}

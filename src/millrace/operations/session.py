@@ -2,8 +2,8 @@
 
 import sys
 
-from lakehouse.job import Run, Watcher
-from lakehouse.sessions import found_session
+from lakehouse.run.job import Run, Watcher
+from lakehouse.run.job_session import found_session
 from lakehouse.settings import Settings
 from millrace.local.requests.engine_commands import EngineCommand
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from lakehouse.contracts import TABLES
-from lakehouse.duckdb_sql import connect
 from lakehouse.errors import MillraceError
+from lakehouse.rows.duckdb_sql import connect
 from lakehouse.settings import Settings
 from millrace.tables.table_reader import open_table
 

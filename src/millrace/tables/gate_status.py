@@ -5,10 +5,10 @@ from datetime import datetime
 
 import narwhals as nw
 
-from lakehouse.duckdb_sql import requoted
 from lakehouse.errors import MillraceError
-from lakehouse.expectations.conditions import ROW_COUNT, counted, is_about_values, unexpected
-from lakehouse.expectations.declared import HOURS, Expectation, Suite, load_suites
+from lakehouse.quality.sql_conditions import ROW_COUNT, counted, is_about_values, unexpected
+from lakehouse.quality.suites import HOURS, Expectation, Suite, load_suites
+from lakehouse.rows.duckdb_sql import requoted
 from lakehouse.settings import Settings
 from millrace.tables.table_scan import Row, query, rows_of, scan
 

@@ -10,9 +10,9 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from lakehouse.contracts import TABLES
-from lakehouse.instants import as_utc
-from lakehouse.rules import rules_version
+from lakehouse.run.rules_version import rules_version
 from lakehouse.settings import Settings
+from lakehouse.timestamps import as_utc
 
 FOLLOWS = {"refine": "ingest", "repair": "refine", "publish": "refine"}
 """By job, the one that it follows."""

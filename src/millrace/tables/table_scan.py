@@ -37,7 +37,7 @@ def reading(settings: Settings) -> Iterator[None]:
     if not settings.catalog:
         yield
         return
-    from lakehouse.sessions import found_session
+    from lakehouse.run.job_session import found_session
 
     with found_session(settings) as spark, reading_through(spark):
         yield

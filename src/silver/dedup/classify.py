@@ -9,11 +9,11 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakehouse.arrow_frames import rows_of, to_frame
-from lakehouse.arrow_times import in_micros
-from lakehouse.frames import settle
-from lakehouse.instants import from_micros, to_micros
-from lakehouse.rows import Rows
+from lakehouse.rows.arrow_frames import rows_of, to_frame
+from lakehouse.rows.arrow_times import in_micros
+from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.driver_or_spark import Rows
+from lakehouse.timestamps import from_micros, to_micros
 from silver.dedup.classification import CLASSES, DUPLICATE, EVENT, HEARTBEAT, REJECTED
 from silver.dedup.deduplicate import ENTRY, FIRST, PLACE
 

@@ -6,8 +6,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from lakehouse.arrow_frames import rows_of
-from lakehouse.rows import local_rows
+from lakehouse.rows.arrow_frames import rows_of
+from lakehouse.rows.driver_or_spark import local_rows
 
 PLACE = ("ingested_at", "topic", "partition", "offset")
 FIRST = ("first_topic", "first_partition", "first_offset")

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakehouse.instants import EPOCH, to_micros
-from lakehouse.lookup import Lookup
-from lakehouse.time_pruner import TimePruner
+from lakehouse.delta.lookup import Lookup
+from lakehouse.rows.time_pruner import TimePruner
+from lakehouse.timestamps import EPOCH, to_micros
 from silver.dedup.deduplicate import ENTRY
 from silver.dedup.sorted_runs import SortedRuns
 

@@ -11,13 +11,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from folds.records.parse_rules import ParseRules
-from lakehouse.arrow_times import in_micros
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.silver import EVENTS, EXCHANGE_RATES, REJECTED_EVENTS
 from lakehouse.errors import MillraceError
-from lakehouse.frames import settle
-from lakehouse.rows import Rows
-from lakehouse.worker_pool import count_parts, map_parts
+from lakehouse.rows.arrow_times import in_micros
+from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.driver_or_spark import Rows
+from lakehouse.rows.worker_pool import count_parts, map_parts
 from silver.parsing.parse_worker import COLUMNS, UNTOUCHED, arrow_parser, parse_table
 
 _TYPES = {

@@ -10,19 +10,19 @@ from pyspark.sql import DataFrame
 
 from folds.visitors.bots import Bot, BotRules, find_bot, load_bot_rules
 from folds.visitors.identities import Identity, identify_visitor
-from lakehouse.arrow_frames import rows_of, transpose
-from lakehouse.batches import Batch
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.silver import BOTS, EVENTS, IDENTITIES
 from lakehouse.contracts.table import GONE, Table
-from lakehouse.grouped import GroupedRows, Groups
-from lakehouse.instants import to_micros
-from lakehouse.job import Run
-from lakehouse.lookup import Lookup
-from lakehouse.merging import Scope
-from lakehouse.rows import local_rows, with_key
-from lakehouse.rules import rules_version
-from lakehouse.time_pruner import TimePruner
+from lakehouse.delta.lookup import Lookup
+from lakehouse.delta.merge import Scope
+from lakehouse.rows.arrow_frames import rows_of, transpose
+from lakehouse.rows.driver_or_spark import local_rows, with_key
+from lakehouse.rows.grouped import GroupedRows, Groups
+from lakehouse.rows.time_pruner import TimePruner
+from lakehouse.run.job import Run
+from lakehouse.run.microbatch import Batch
+from lakehouse.run.rules_version import rules_version
+from lakehouse.timestamps import to_micros
 
 COLUMNS = ("visitor_id", "user_id", "user_agent", "event_time", "event_id")
 """Columns of silver.events that say it."""

@@ -12,12 +12,12 @@ from pyspark.sql import functions as F
 from folds.visitors.results import RESULT_ROLES, SearchEvent, ShownResult, as_of, find_results
 from folds.visitors.rules import ExposureRule
 from folds.visitors.spans import Span, is_within
-from lakehouse.changed_rows import as_tuples, change_type
 from lakehouse.contracts.search_results import SEARCH_RESULTS
-from lakehouse.grouped import GroupedRows, Groups, batch_of_kind
-from lakehouse.instants import to_micros
-from lakehouse.row_changes import RowDiff
-from lakehouse.rows import KEY, Rows, local_rows, with_key
+from lakehouse.delta.write_changes import as_tuples, change_type
+from lakehouse.rows.driver_or_spark import KEY, Rows, local_rows, with_key
+from lakehouse.rows.grouped import GroupedRows, Groups, batch_of_kind
+from lakehouse.rows.row_changes import RowDiff
+from lakehouse.timestamps import to_micros
 
 EVENT_COLUMNS = ("visitor_id", *SearchEvent._fields)
 """Columns of silver.events that rows are computed from."""

@@ -11,15 +11,15 @@ from pyspark.sql import functions as F
 from folds.visitors.results import affected_spans
 from folds.visitors.rules import ExposureRule
 from folds.visitors.spans import Span
-from lakehouse.arrow_frames import rows_of
-from lakehouse.changed_rows import write_changes
 from lakehouse.contracts.search_results import SEARCH_RESULTS
 from lakehouse.contracts.silver import EVENTS
-from lakehouse.grouped import Computed, Groups
-from lakehouse.instants import to_micros
-from lakehouse.lookup import Lookup
-from lakehouse.rows import Rows, Source, is_empty, on_driver, union
-from lakehouse.time_pruner import TimePruner
+from lakehouse.delta.lookup import Lookup
+from lakehouse.delta.write_changes import write_changes
+from lakehouse.rows.arrow_frames import rows_of
+from lakehouse.rows.driver_or_spark import Rows, Source, is_empty, on_driver, union
+from lakehouse.rows.grouped import Computed, Groups
+from lakehouse.rows.time_pruner import TimePruner
+from lakehouse.timestamps import to_micros
 from silver.visits.result_fold import EVENT_COLUMNS, of_results, result_groups
 
 

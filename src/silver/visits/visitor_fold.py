@@ -14,14 +14,14 @@ from pyspark.sql import functions as F
 from folds.visitors.events import SESSION_TYPES, Event
 from folds.visitors.fold import IMPRESSION_ROLES, SEARCH_ROLES
 from folds.visitors.rules import VisitorRules
-from lakehouse.arrow_times import in_micros
 from lakehouse.contracts.arrow import arrow_type
 from lakehouse.contracts.silver import FOLDED, IMPRESSIONS, SEARCHES, SESSIONS
 from lakehouse.contracts.table import GONE, Table
-from lakehouse.frames import settle
-from lakehouse.instants import as_utc, from_micros, to_micros
-from lakehouse.rows import Rows, union
-from lakehouse.worker_pool import count_parts, map_parts, split_by_key
+from lakehouse.rows.arrow_times import in_micros
+from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.driver_or_spark import Rows, union
+from lakehouse.rows.worker_pool import count_parts, map_parts, split_by_key
+from lakehouse.timestamps import as_utc, from_micros, to_micros
 from silver.visits.visitor_arrow import EVENT_TYPES
 from silver.visits.visitor_worker import EVENT, FIELDS, FoldPartition
 

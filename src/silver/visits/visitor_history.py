@@ -9,12 +9,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from folds.rule_numbers import RuleNumbers
-from lakehouse.arrow_frames import rows_of
 from lakehouse.contracts.silver import FOLDED, IMPRESSIONS, SEARCHES, SESSIONS
-from lakehouse.instants import to_micros
-from lakehouse.lookup import Lookup
-from lakehouse.rows import Rows, Source, local_rows, with_columns_of
-from lakehouse.time_pruner import TimePruner
+from lakehouse.delta.lookup import Lookup
+from lakehouse.rows.arrow_frames import rows_of
+from lakehouse.rows.driver_or_spark import Rows, Source, local_rows, with_columns_of
+from lakehouse.rows.time_pruner import TimePruner
+from lakehouse.timestamps import to_micros
 from silver.visits.visitor_fold import takes_event
 
 _FAR = 2**62

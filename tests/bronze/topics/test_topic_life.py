@@ -18,7 +18,7 @@ from kit.pipeline import read_rows
 from kit.polling import eventually
 from kit.spark import settle_in
 from lakehouse.errors import MillraceError
-from lakehouse.job import Run, Watcher
+from lakehouse.run.job import Run, Watcher
 from lakehouse.settings import Settings
 from millrace.audit.comparisons import run_audit
 from millrace.tables.topic_state import read_topics

@@ -6,8 +6,8 @@ import pytest
 
 from folds.visitors.bots import Bot, find_bot, load_bot_rules, too_quick_since
 from kit.records import NOON
-from lakehouse.instants import to_micros
 from lakehouse.settings import load_settings
+from lakehouse.timestamps import to_micros
 
 RULES = load_bot_rules(load_settings().conf)
 SECOND, TICK = timedelta(seconds=1), timedelta(microseconds=1)

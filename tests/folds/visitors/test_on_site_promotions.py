@@ -17,7 +17,7 @@ from kit.oracle_wire import DAY, MINUTE
 from kit.parser import CHANNELS, outcome_of
 from kit.records import message, record
 from kit.visitor_stories import NOON
-from lakehouse.instants import from_micros
+from lakehouse.timestamps import from_micros
 
 CASES = yaml.safe_load(Path(__file__).with_name("on_site_promotions.yml").read_text())
 OWN = type(CHANNELS.own)({"pay.example": "own"})

@@ -9,12 +9,12 @@ from kit.recorded_home import table_of
 from kit.records import NOON
 from kit.spark import settle_in
 from kit.warehouse_builder import append_rows
-from lakehouse.compaction import FEW
-from lakehouse.frames import settle
-from lakehouse.job import Run
-from lakehouse.maintenance_job import maintain
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.maintenance.compaction import FEW
+from lakehouse.maintenance.maintenance_job import maintain
+from lakehouse.rows.checkpointing import settle
+from lakehouse.run.job import Run
 from lakehouse.settings import Settings
-from lakehouse.tables import Lakehouse
 from millrace.audit.digests.recorder import DigestRecorder
 from millrace.audit.file_bytes import audit_bytes
 

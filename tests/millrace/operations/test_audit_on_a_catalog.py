@@ -10,7 +10,7 @@ from kit.home import Home
 from kit.spark import settle_in
 from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
-from lakehouse.job import Run
+from lakehouse.run.job import Run
 from millrace.operations.entry_points import audit
 from silver.entry_points import silver
 

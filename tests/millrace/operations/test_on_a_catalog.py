@@ -13,7 +13,7 @@ from kit.records import NOON, Bronze
 from kit.strict_gate import strict_home, without_number
 from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
-from lakehouse.job import Run
+from lakehouse.run.job import Run
 from lakehouse.settings import Settings
 from millrace import cli
 from millrace.operations import entry_points as operations

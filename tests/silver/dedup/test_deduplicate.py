@@ -15,16 +15,16 @@ from pyspark.sql import functions as F
 from folds.records.parse_rules import load_parse_rules
 from kit.records import Bronze, message, record
 from kit.spark import settle_in
-from lakehouse.arrow_frames import rows_of
-from lakehouse.batches import Batch
 from lakehouse.contracts.table import GONE
-from lakehouse.frames import settle
-from lakehouse.instants import EPOCH, to_micros
-from lakehouse.job import Run
-from lakehouse.lookup import Lookup
-from lakehouse.merging import Scope
-from lakehouse.rows import local_rows
-from lakehouse.tables import Lakehouse
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.lookup import Lookup
+from lakehouse.delta.merge import Scope
+from lakehouse.rows.arrow_frames import rows_of
+from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.driver_or_spark import local_rows
+from lakehouse.run.job import Run
+from lakehouse.run.microbatch import Batch
+from lakehouse.timestamps import EPOCH, to_micros
 from silver.dedup.deduplicate import ENTRY, FIRST, PLACE, find_duplicates
 from silver.dedup.uid_index import UidIndex
 from silver.refine import Refine

@@ -17,10 +17,10 @@ from kit.records import NOON, Bronze, Record, heartbeat, instant, message, recor
 from kit.result_stories import RESULT_STORIES
 from kit.spark import settle_in
 from lakehouse.contracts.search_results import SEARCH_RESULTS
-from lakehouse.job import Run
-from lakehouse.rebuilding import rebuild_job
+from lakehouse.run.job import Run
+from lakehouse.run.query_tuning import MANY
+from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
-from lakehouse.tuning import MANY
 from silver import refine, repair
 from silver.rebuild_definitions import DEFINITIONS
 from silver.visits import shown_results

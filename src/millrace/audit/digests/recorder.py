@@ -11,10 +11,10 @@ import pyarrow as pa
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.ops import DIGESTS
-from lakehouse.local_tables import local_tables
+from lakehouse.delta.local_tables import local_tables
+from lakehouse.delta.table_locks import TableLocks
+from lakehouse.delta.table_properties import default_properties, properties_of
 from lakehouse.settings import Settings
-from lakehouse.table_locks import TableLocks
-from lakehouse.table_properties import default_properties, properties_of
 from millrace.audit.digests.files import (
     MANIFESTS,
     POINTER,

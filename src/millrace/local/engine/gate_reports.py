@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from lakehouse.job import Watcher
+from lakehouse.run.job import Watcher
 from millrace.local.bundle.jobs import BundleJob
 from millrace.local.engine.job_runner import log
 from millrace.local.engine.task_runner import TaskRunner

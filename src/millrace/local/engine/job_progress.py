@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from lakehouse.job import Watcher
+from lakehouse.run.job import Watcher
 
 _UNKNOWN = "?"
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from lakehouse.job import Watcher
+from lakehouse.run.job import Watcher
 from millrace.local.bundle.jobs import BundleJob
 from millrace.local.engine import run_history
 from millrace.local.engine.schedules import Schedules

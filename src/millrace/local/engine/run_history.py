@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TextIO
 
-from lakehouse.job import Watcher
+from lakehouse.run.job import Watcher
 from millrace.local.process.state_files import now, read_state, write_state
 
 RUNNING, SUCCEEDED, FAILED, STOPPED, BROKEN_OFF = "running", "succeeded", "failed", "stopped", "broken off"

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from lakehouse.errors import MillraceError
-from lakehouse.job import Watcher
+from lakehouse.run.job import Watcher
 from lakehouse.settings import Settings
 from millrace.local.bundle.jobs import BundleJob
 from millrace.local.engine.job_progress import console_watcher

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from lakehouse.errors import MillraceError
-from lakehouse.recall import sole_writer
+from lakehouse.run.ledger_cache import sole_writer
 from lakehouse.settings import Settings
 from millrace.audit.digests.recording import recorded_digests
 from millrace.local.process.pyspark_launch import (
@@ -126,7 +126,7 @@ def started_session(settings: Settings) -> Iterator["SparkSession"]:
 
 
 def _start(settings: Settings, goes_on: bool) -> Application:
-    from lakehouse.spark import build_session
+    from lakehouse.run.spark_session import build_session
     from millrace.environment.jars import spark_jars
     from millrace.environment.java import java_executable
 

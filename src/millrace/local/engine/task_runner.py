@@ -5,8 +5,8 @@ from collections import defaultdict
 from contextlib import AbstractContextManager, nullcontext
 
 from lakehouse.errors import MillraceError
-from lakehouse.job import Run, Watcher
-from lakehouse.parameters import Parameters
+from lakehouse.run.job import Run, Watcher
+from lakehouse.run.job_args import Parameters
 from lakehouse.settings import Settings, load_settings
 from millrace.local.bundle.jobs import BundleJob, Task
 from millrace.local.engine.run_history import FAILED, STOPPED, SUCCEEDED, RunLog

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 import psutil
 
 from lakehouse.errors import MillraceError
-from lakehouse.job import Watcher
+from lakehouse.run.job import Watcher
 from millrace.local.process.state_files import read_state, write_state
 from millrace.local.requests.engine_commands import EngineCommand
 

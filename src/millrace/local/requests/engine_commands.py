@@ -33,7 +33,7 @@ class EngineCommand:
 
             return [BundleJob.of(rebuild_unless_held(self.names))]
         if self.command == RELEASE:
-            from gold.release import release_job
+            from gold.gate.release import release_job
 
             who, why = self.names
             return [BundleJob.of(release_job(who, why))]
@@ -47,7 +47,7 @@ class EngineCommand:
             topic, option, who = self.names
             return [BundleJob.of(recover_job(topic, option, who))]
         if self.command == REPLAY:
-            from gold.replay import replay_job
+            from gold.gate.replay import replay_job
             from silver.rebuild_definitions import DEFINITIONS
 
             who, why = self.names

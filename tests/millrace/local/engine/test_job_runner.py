@@ -11,7 +11,7 @@ import pytest
 from kit.polling import eventually
 from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
-from lakehouse.job import Run
+from lakehouse.run.job import Run
 from lakehouse.settings import load_settings
 from millrace.local.bundle.jobs import BundleJob, Schedule, Task, read_job
 from millrace.local.bundle.unsupported import unsupported

@@ -12,7 +12,7 @@ import pytest
 from kit.polling import eventually
 from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
-from lakehouse.job import Run
+from lakehouse.run.job import Run
 from lakehouse.settings import load_settings
 from millrace.local.bundle.jobs import BundleJob
 from millrace.local.engine.task_runner import TaskRunner

@@ -1,0 +1,73 @@
+"""Days in the business time zone, and the spans of time that they are."""
+
+from collections.abc import Iterable
+from datetime import date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakehouse.rows.time_pruner import TimePruner
+from lakehouse.timestamps import from_micros, to_micros
+
+_DAY = timedelta(days=1)
+
+
+def day_of(at: int, zone: str) -> date:
+    """The day that a time in microseconds lies in."""
+    return from_micros(at).astimezone(ZoneInfo(zone)).date()
+
+
+class Days:
+    """Some days of a time zone.
+
+    Args:
+        days: one at least.
+        zone: that they go by.
+
+    Attributes:
+        days: in order.
+    """
+
+    def __init__(self, days: Iterable[date], zone: str) -> None:
+        self.days = sorted(days)
+        self._spans = [(_start(day, zone), _start(day + _DAY, zone)) for day in self.days]
+
+    @property
+    def near(self) -> TimePruner:
+        """Times that lie in one of them."""
+        return self.near_until(timedelta(0))
+
+    def near_until(self, after: timedelta) -> TimePruner:
+        """Times that lie in one of them, or so long after one."""
+        more = after // timedelta(microseconds=1)
+        return TimePruner.of_spans((start, end - 1 + more) for start, end in self._spans)
+
+    def with_day(self, rows: pa.Table, time_: str) -> pa.Table:
+        """The rows of these days, with column `day` and the time as `event_time`, in microseconds."""
+        at = rows[time_].to_numpy()
+        starts, ends = (np.array([span[side] for span in self._spans], np.int64) for side in (0, 1))
+        place = np.maximum(np.searchsorted(starts, at, side="right") - 1, 0)
+        day = pa.array(self.days, pa.date32()).take(pa.array(place))
+        return (
+            renamed(rows, time_)
+            .append_column("day", day)
+            .filter(pa.array((at >= starts[place]) & (at < ends[place])))
+        )
+
+
+def renamed(rows: pa.Table, time_: str) -> pa.Table:
+    """The same with the time as `event_time`."""
+    return rows.rename_columns(["event_time" if name == time_ else name for name in rows.column_names])
+
+
+def with_day(rows: DataFrame, time_: str, zone: str) -> DataFrame:
+    """The same for a frame, of all days."""
+    day = F.to_date(F.from_utc_timestamp(time_, zone))
+    return rows.withColumns({"day": day, "event_time": F.unix_micros(time_)})
+
+
+def _start(day: date, zone: str) -> int:
+    return to_micros(datetime.combine(day, time(), ZoneInfo(zone)))

@@ -1,0 +1,164 @@
+"""A look at what silver has newly taken in, by the expectations of conf/expectations/."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import pairwise
+
+from pyspark.sql import functions as F
+
+from gold.gate.gate_inputs import TABLES, columns_of, compare_hours, take_records, take_rows
+from gold.gate.inspected_rows import InspectedRows
+from lakehouse.contracts.silver import IMPRESSIONS
+from lakehouse.errors import MillraceError
+from lakehouse.quality.evaluation import Counts, Judge, Result
+from lakehouse.quality.gate_log import Gates
+from lakehouse.quality.history import Look
+from lakehouse.quality.metrics import SOURCE, Measure
+from lakehouse.quality.results import read_history
+from lakehouse.quality.sql_conditions import COLUMN_SET, require_decidable
+from lakehouse.quality.suites import HOURS, ROWS, STOP, Expectation, Suite, load_suites
+from lakehouse.run.concurrent import side_by_side
+from lakehouse.run.job import Run
+from lakehouse.run.ledger import Entry, Ledger
+from lakehouse.timestamps import EPOCH
+
+_ROWS_OF_A_PART = 200_000
+
+Refined = tuple[Entry | None, list[Entry]]
+"""Refine's last row of the ledger before those looked at, and these."""
+
+
+def looked_at(suites: Mapping[str, Suite]) -> list[Expectation]:
+    """The expectations that a look decides on.
+
+    Raises:
+        MillraceError: if one that is to close the gate is about a table that is not looked at.
+    """
+    for table in sorted(suites.keys() - set(TABLES)):
+        if any(each.severity == STOP for each in suites[table].expectations):
+            raise MillraceError(
+                f"expectations of {table} have severity stop, and the gate does not look at that table",
+                f"Let them warn; it looks at {', '.join(TABLES)}",
+            )
+    known = [suites[table] for table in TABLES if table in suites]
+    return [each for suite in known for each in suite.expectations if not each.only_reported]
+
+
+class Inspection:
+    """Measures and judges; what conf/ says is asked anew at each look.
+
+    Args:
+        run: publish's run.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._ledger = Ledger(run.lake)
+        self._suites = load_suites(run.settings.conf)
+        self._history = read_history(run.lake, looked_at(self._suites), Gates(run.lake).released())
+        self._prepare()
+
+    def look(self, after: datetime, upto: datetime, refined: Refined) -> list[Result]:
+        """Results on the rows with these ingest stamps, together with earlier ones where they are too few."""
+        return self._judge.decide(self._count(after, upto, refined))
+
+    def look_again(self, after: datetime, upto: datetime, failed: Collection[str]) -> list[Result]:
+        """Results on these rows alone; of what failed, however few rows it is about."""
+        refined = self._ledger.since("refine", after)
+        return self._judge.decide_again(self._count(after, upto, refined), failed)
+
+    def accept(self, results: Iterable[Result]) -> None:
+        """Let results that have let rows through be part of the shop's history."""
+        for result in results:
+            self._history.add(result.expectation, Look(result.rows, result.unexpected))
+
+    def forget(self) -> None:
+        """What was too few to judge does not count any more."""
+        self._judge.forget()
+
+    def _prepare(self) -> None:
+        every = looked_at(self._suites)
+        self._schemas = [each for each in every if each.kind == COLUMN_SET]
+        rows = [require_decidable(each) for each in every if each.kind != COLUMN_SET]
+        about = [each for each in rows if each.of != HOURS]
+        # apart, since there are many of them, and what is asked of records is none of their concern
+        self._records = Measure([each for each in about if not _of_impressions(each)])
+        self._impressions = Measure([each for each in about if _of_impressions(each)])
+        self._hours = Measure([each for each in rows if each.of == HOURS])
+        self._judge = Judge(every, self._history)
+
+    def _count(self, after: datetime, upto: datetime, refined: Refined) -> Counts:
+        suites = load_suites(self._run.settings.conf)
+        if suites != self._suites:
+            self._suites = suites
+            self._prepare()
+        lake = self._run.lake
+        last, known = refined
+        done = [entry for entry in known if entry.position <= upto]
+        marks = [entry.watermark for entry in done if entry.watermark]
+        before = (last.watermark if last else None) or EPOCH
+        arrived = {"records": sum(entry.input_rows - entry.heartbeats - entry.erased for entry in done)}
+        hours = (before, max(marks)) if marks else None
+        if lake.local.is_possible:
+            counts = self._count_here(_in_parts(after, upto, done), before, arrived, hours)
+        else:
+            counts = self._count_in_spark(after, upto, before, arrived, hours)
+        return {**self._of_schemas(), **counts}
+
+    def _count_here(
+        self,
+        parts: Iterable[tuple[datetime, datetime]],
+        before: datetime,
+        arrived: Mapping[str, int],
+        hours: tuple[datetime, datetime] | None,
+    ) -> Counts:
+        rows = InspectedRows(self._run.lake, self._suites)
+        records = self._records.count_in(rows.connection, (rows.records(*part) for part in parts), arrived)
+        impressions = self._impressions.count_in(rows.connection, [rows.impressions(before)])
+        query = rows.hours(*hours) if hours else None
+        return {**records, **impressions, **(self._hours.count_in(rows.connection, [query]) if query else {})}
+
+    def _count_in_spark(
+        self,
+        after: datetime,
+        upto: datetime,
+        before: datetime,
+        arrived: Mapping[str, int],
+        hours: tuple[datetime, datetime] | None,
+    ) -> Counts:
+        lake, seen, suite = self._run.lake, IMPRESSIONS.name, self._suites.get(IMPRESSIONS.name)
+        records = take_records(lake, after, upto, self._suites)
+        impressions = take_rows(lake, seen, after, upto, before, suite).withColumn(SOURCE, F.lit(seen))
+        tasks = [
+            lambda: self._records.count(records, arrived),
+            lambda: self._impressions.count(impressions),
+        ]
+        of_records, of_impressions = side_by_side(tasks)
+        compared = compare_hours(lake, *hours) if hours else None
+        of_hours = {} if compared is None else self._hours.count(compared)
+        return {**of_records, **of_impressions, **of_hours}
+
+    def _of_schemas(self) -> dict[str, tuple[int, int]]:
+        there: Mapping[str, list[str]] = columns_of(self._run.lake, {each.table for each in self._schemas})
+        return {each.id: _compare(each, there[each.table]) for each in self._schemas}
+
+
+def _in_parts(after: datetime, upto: datetime, done: Sequence[Entry]) -> Iterator[tuple[datetime, datetime]]:
+    """Ingest stamps after which, and up to which, there are not too many rows for the driver."""
+    rows = 0
+    for entry, following in pairwise(done):
+        rows += entry.input_rows
+        if rows + following.input_rows > _ROWS_OF_A_PART:
+            yield after, entry.position
+            after, rows = entry.position, 0
+    yield after, upto
+
+
+def _of_impressions(expectation: Expectation) -> bool:
+    return expectation.table == IMPRESSIONS.name and expectation.of == ROWS
+
+
+def _compare(expectation: Expectation, columns: list[str]) -> tuple[int, int]:
+    """Columns there or declared, and how many of them are only one of the two."""
+    declared = set(expectation.arguments["column_set"])
+    return len(declared | set(columns)), len(declared ^ set(columns))

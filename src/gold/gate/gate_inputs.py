@@ -1,0 +1,123 @@
+"""What silver has newly taken in, as the frames that expectations look at."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from lakehouse.contracts import TABLES as CONTRACTS
+from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, IMPRESSIONS, REJECTED_EVENTS
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.quality.metrics import IS_RECORD, SOURCE
+from lakehouse.quality.suites import Suite
+from lakehouse.timestamps import EPOCH
+
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+LONGEST = timedelta(days=2)
+"""Hours further back than this are not compared: who catches up with months looks at the last days."""
+
+RECORDS = (EVENTS.name, REJECTED_EVENTS.name, DUPLICATE_EVENTS.name)
+TABLES = (*RECORDS, IMPRESSIONS.name)
+
+
+def take_records(lake: Lakehouse, after: datetime, upto: datetime, suites: Mapping[str, Suite]) -> DataFrame:
+    """The records that silver was given with some ingest stamps.
+
+    Args:
+        lake: the tables.
+        after: ingest stamp after which.
+        upto: ingest stamp up to which.
+        suites: the expectations, for the columns that they want computed.
+
+    Returns:
+        Events, rejected records and copies below one another, with the columns of silver.events and those
+        computed, `reason`; `_table`, where a row is from, and `_is_record`, whether it stands for a record of
+        the events' topic.
+    """
+    named = [
+        _stamped(lake.read(table), after, upto).withColumns(
+            {**computed(suites.get(table)), SOURCE: F.lit(table)}
+        )
+        for table in RECORDS
+    ]
+    events, rejected, copies = named
+    frame = events.unionByName(rejected.drop("value"), allowMissingColumns=True)  # which is bytes there
+    frame = frame.unionByName(copies, allowMissingColumns=True)
+    is_refused, topic = F.col(SOURCE) == REJECTED_EVENTS.name, lake.settings.exchange_rates_topic
+    return frame.withColumn(IS_RECORD, ~(is_refused & (F.col("topic") == topic)))
+
+
+def take_rows(
+    lake: Lakehouse, table: str, after: datetime, upto: datetime, watermark: datetime, suite: Suite | None
+) -> DataFrame:
+    """The rows of a table that came with some ingest stamps, or else that are later than a watermark."""
+    rows = lake.read(table)
+    if "ingested_at" in rows.columns:
+        new = _stamped(rows, after, upto)
+    else:
+        new = rows.where(F.col(str(CONTRACTS[table].event_time)) > F.lit(watermark))
+    return new.withColumns(computed(suite))
+
+
+def _stamped(rows: DataFrame, after: datetime, upto: datetime) -> DataFrame:
+    stamp = F.col("ingested_at")
+    return rows.where((stamp > F.lit(after)) & (stamp <= F.lit(upto)))
+
+
+def computed(suite: Suite | None) -> dict[str, Column]:
+    """The columns that a suite wants computed."""
+    return {name: F.expr(sql) for name, sql in suite.columns.items()} if suite else {}
+
+
+def hours_to_compare(before: datetime, now: datetime) -> tuple[datetime, datetime] | None:
+    """Start and end of the whole hours that the watermark has passed; None if there is none."""
+    low, high = max(_hour_of(before), _hour_of(now) - LONGEST), _hour_of(now)
+    return None if low >= high or low <= EPOCH + DAY else (low, high)
+
+
+def compare_hours(lake: Lakehouse, before: datetime, now: datetime) -> DataFrame | None:
+    """Whole hours that the watermark has passed, each against the same hour of the day before.
+
+    Args:
+        lake: the tables.
+        before: the watermark as it was.
+        now: as it is.
+
+    Returns:
+        hour, events, events_before, and `volume`, the one as a share of the other: a row for each hour that
+        had events the day before. None if no hour has become complete.
+    """
+    span = hours_to_compare(before, now)
+    if span is None:
+        return None
+    low, high = span
+    at = F.col("event_time")
+    spans = [(low - by, high - by) for by in (timedelta(0), DAY)]
+    inside = [(at >= F.lit(start)) & (at < F.lit(end)) for start, end in spans]
+    hours = (
+        lake.read(EVENTS.name)
+        .where(inside[0] | inside[1])
+        .groupBy(F.date_trunc("hour", at).alias("hour"))
+        .agg(F.count("*").alias("events"))
+    )
+    then = hours.select((F.col("hour") + F.lit(DAY)).alias("hour"), F.col("events").alias("events_before"))
+    wanted = then.where((F.col("hour") >= F.lit(low)) & (F.col("hour") < F.lit(high)))
+    both = wanted.join(hours, "hour", "left").fillna(0, ["events"])
+    return both.withColumn("volume", F.col("events") / F.col("events_before"))
+
+
+def columns_of(lake: Lakehouse, tables: Iterable[str]) -> dict[str, list[str]]:
+    """The columns that tables have."""
+    return {table: _columns_of(lake, table) for table in tables}
+
+
+def _columns_of(lake: Lakehouse, table: str) -> list[str]:
+    lake.version(table)  # it exists from now on
+    local = lake.local.of(table)
+    return lake.read(table).columns if local is None else local.column_names(CONTRACTS[table])
+
+
+def _hour_of(at: datetime) -> datetime:
+    return at.replace(minute=0, second=0, microsecond=0)

@@ -1,0 +1,88 @@
+"""The quality job: recent rows of silver and gold by Great Expectations, its report, and a run in MLflow."""
+
+import time
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from pyspark.sql import DataFrame
+
+from gold.gate.gate_inputs import compare_hours, take_records, take_rows
+from gold.gate.mlflow_quality import record_quality
+from lakehouse.contracts import TABLES as CONTRACTS
+from lakehouse.quality.metrics import IS_RECORD
+from lakehouse.quality.report import Report
+from lakehouse.quality.results import rows_of, write_results
+from lakehouse.quality.sql_conditions import COLUMN_SET
+from lakehouse.quality.suites import HOURS, RECORDS, ROWS, Expectation, Suite, load_suites
+from lakehouse.rows.checkpointing import settle
+from lakehouse.run.job import Run
+from lakehouse.run.ledger import Entry, Ledger, now
+from lakehouse.timestamps import EPOCH
+
+MOST_ROWS = 500_000
+TICK = timedelta(microseconds=1)
+Frames = dict[str, tuple[DataFrame, tuple[Expectation, ...]]]
+
+
+def check_quality(run: Run) -> None:
+    """Hold recent rows against all expectations, and make the report anew."""
+    began = time.monotonic()
+    ledger = Ledger(run.lake)
+    recent = ledger.latest("refine", MOST_ROWS)
+    if not recent:
+        run.say("nothing to look at yet: refine comes first")
+        return
+    upto, begin = recent[-1].position, recent[0].position
+    before, _ = ledger.since("refine", begin - TICK)
+    after = before.position if before else EPOCH
+    watermark = (before.watermark if before else None) or EPOCH
+    run.expect(sum(entry.input_rows for entry in recent))
+    with run.turn:
+        frames = _frames(run, after, upto, watermark, recent)
+    parameters = {
+        "records": sum(entry.input_rows - entry.heartbeats - entry.erased for entry in recent),
+    }
+    report = Report(run.settings.quality)
+    # without a turn: it takes long, on frames that are computed, and others needn't wait
+    results = report.validate(frames, f"{now():%Y-%m-%d %H:%M:%S}", parameters)
+    with run.turn:
+        write_results(run.lake, rows_of("quality", after, upto, results))
+    record_quality(run, after, upto, recent, results)
+    failed = sum(not result.success for result in results)
+    run.say(f"{failed} of {len(results)} expectations failed; the report: {report.page}")
+    run.advance(sum(entry.input_rows for entry in recent), time.monotonic() - began)
+
+
+def _frames(run: Run, after: datetime, upto: datetime, before: datetime, recent: list[Entry]) -> Frames:
+    """By name of the suite, recent rows and what is expected of them."""
+    suites = load_suites(run.settings.conf)
+    records = settle(take_records(run.lake, after, upto, suites))
+    frames: Frames = {
+        name: (settle(take_rows(run.lake, name, after, upto, before, suite)), _as_it_is(suite))
+        for name, suite in suites.items()
+    }
+    every = tuple(each for suite in suites.values() for each in suite.expectations)
+    frames["records"] = records.where(IS_RECORD), _of(every, RECORDS)
+    marks = [entry.watermark for entry in recent if entry.watermark]
+    hours = compare_hours(run.lake, before, max(marks)) if marks else None
+    if hours is not None:
+        frames["hours"] = settle(hours), _of(every, HOURS)
+    return {name: (frame, expected) for name, (frame, expected) in frames.items() if expected}
+
+
+def _of(expectations: tuple[Expectation, ...], what: str) -> tuple[Expectation, ...]:
+    return tuple(each for each in expectations if each.of == what)
+
+
+def _as_it_is(suite: Suite) -> tuple[Expectation, ...]:
+    """What is expected of rows; columns that are computed are there besides those declared.
+
+    The library counts what is inside a struct as columns, too: so where there is one, others may be there.
+    """
+    declared = CONTRACTS[suite.table]
+    is_flat = not any("struct" in column.type for column in declared.columns)
+    more = {"column_set": [*declared.column_names, *suite.columns], "exact_match": is_flat}
+    return tuple(
+        replace(each, arguments={**each.arguments, **more}) if each.kind == COLUMN_SET else each
+        for each in _of(suite.expectations, ROWS)
+    )

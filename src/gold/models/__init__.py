@@ -1,0 +1,1 @@
+"""Data-driven attribution: paths, the Markov model, and its runs in MLflow."""

@@ -1,0 +1,132 @@
+"""Paths: the channels people came through, up to a conversion or to none, counted by period."""
+
+from datetime import datetime, timedelta
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from folds.persons.models import DIRECT
+from gold.models.model_periods import holds, periods_of
+from lakehouse.rows.checkpointing import settle
+
+_MONEY = "decimal(18,4)"
+
+
+def find_paths(
+    touches: DataFrame,
+    conversions: DataFrame,
+    identities: DataFrame,
+    zone: str,
+    watermark: datetime,
+    look_back: timedelta,
+) -> DataFrame:
+    """Count the paths of each period.
+
+    Each touch is on its way to the person's next conversion, and on the path to it unless it is further back
+    than one looks. What is on no path to a conversion of a period is a null path of it: one for each gap
+    between conversions.
+
+    Args:
+        touches: gold.touches.
+        conversions: rows of gold.conversions that count.
+        identities: silver.identities.
+        zone: the time zone that months go by.
+        watermark: how far gold is complete.
+        look_back: a conversion's path has no touches longer before it than this.
+
+    Returns:
+        One row a period and path: period_start, period_end, channels (in order, one at least), conversions,
+        value (decimal, of these conversions), nulls.
+    """
+    steps = settle(_mark_paths(_name_next_goals(_line_up(touches, conversions, identities)), look_back))
+    step = F.struct("at", "id", "channel")
+    taken = F.transform(
+        F.sort_array(F.collect_list(F.when(~F.col("is_goal"), step))), lambda each: each["channel"]
+    )
+    led = _count_converted(steps, taken).withColumn(
+        "period", F.explode(periods_of(F.col("goal.at"), zone, watermark))
+    )
+    lost = _count_lost(steps.withColumn("period", F.explode(periods_of(F.col("at"), zone, watermark))), taken)
+    columns = ("period", "channels", "conversions", "value", "nulls")
+    ways = led.select(*columns).unionByName(lost.select(*columns))
+    counted = ways.groupBy("period", "channels").agg(
+        F.sum("conversions").alias("conversions"),
+        F.sum("value").alias("value"),
+        F.sum("nulls").alias("nulls"),
+    )
+    return counted.select("period.*", *columns[1:])
+
+
+def with_view_touches(touches: DataFrame) -> DataFrame:
+    """Touches, and the impressions that visits are view-throughs of as touches; each once.
+
+    Args:
+        touches: gold.touches.
+    """
+    columns = ("touch_id", "visitor_id", "touched_at", "channel", "earns_credit")
+    views = touches.where("view IS NOT NULL").select(
+        F.col("view.event_id").alias("touch_id"),
+        "visitor_id",
+        F.col("view.at").alias("touched_at"),
+        "view.channel",
+        F.lit(True).alias("earns_credit"),
+    )
+    return touches.select(*columns).unionByName(views.dropDuplicates(["touch_id"]))
+
+
+def _line_up(touches: DataFrame, conversions: DataFrame, identities: DataFrame) -> DataFrame:
+    """Touches and conversions as steps of persons: person_id, at, is_goal, id, channel, value."""
+    users = identities.select("visitor_id", F.col("user_id").alias("_user"))
+    person = F.coalesce("_user", "visitor_id").alias("person_id")
+    earning = touches.where("coalesce(earns_credit, true)")
+    touched = earning.join(users, "visitor_id", "left").select(
+        person,
+        F.col("touched_at").alias("at"),
+        F.lit(False).alias("is_goal"),
+        F.col("touch_id").alias("id"),
+        "channel",
+        F.lit(None).cast(_MONEY).alias("value"),
+    )
+    reached = conversions.join(users, "visitor_id", "left").select(
+        person,
+        F.col("converted_at").alias("at"),
+        F.lit(True).alias("is_goal"),
+        F.col("conversion_id").alias("id"),
+        F.lit(None).cast("string").alias("channel"),
+        F.coalesce("reporting_value", F.lit(0).cast(_MONEY)).alias("value"),
+    )
+    return touched.unionByName(reached)
+
+
+def _name_next_goals(steps: DataFrame) -> DataFrame:
+    """Add `goal`, the person's next conversion: itself for one, the first of those at the time for a touch.
+
+    Seen from the end, where conversions come before touches of the same time.
+    """
+    backwards = Window.partitionBy("person_id").orderBy(F.desc("at"), F.desc("is_goal"), F.desc("id"))
+    goal = F.when(F.col("is_goal"), F.struct("id", "at"))
+    seen = backwards.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    return steps.withColumn("goal", F.last(goal, ignorenulls=True).over(seen))
+
+
+def _mark_paths(steps: DataFrame, look_back: timedelta) -> DataFrame:
+    """Add `is_on_path`: whether a step is a conversion, or a touch on the path to the next."""
+    within = F.col("at") >= F.col("goal.at") - F.lit(look_back)
+    return steps.withColumn("is_on_path", F.coalesce(within, F.lit(False)))
+
+
+def _count_converted(steps: DataFrame, taken: Column) -> DataFrame:
+    """One row a conversion: goal, channels, and counts. Without a touch it is Direct's."""
+    led = steps.where(F.col("is_on_path")).groupBy("goal")
+    one = led.agg(taken.alias("taken"), F.max("value").alias("value"))
+    channels = F.when(F.size("taken") > 0, F.col("taken")).otherwise(F.array(F.lit(DIRECT)))
+    return one.withColumns({"channels": channels, "conversions": F.lit(1), "nulls": F.lit(0)})
+
+
+def _count_lost(steps: DataFrame, taken: Column) -> DataFrame:
+    """One row a null path: period, channels, and counts."""
+    in_period = holds(F.col("period"), F.col("goal.at"))
+    left = steps.where(~F.col("is_goal") & ~(in_period & F.col("is_on_path")))
+    gaps = left.groupBy("person_id", "period", F.when(in_period, F.col("goal.id")).alias("gap"))
+    lost = gaps.agg(taken.alias("channels"))
+    return lost.withColumns({"conversions": F.lit(0), "value": F.lit(0).cast(_MONEY), "nulls": F.lit(1)})

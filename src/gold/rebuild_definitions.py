@@ -1,0 +1,173 @@
+"""What each gold table is as a whole: the functions of the publish job, over all of silver."""
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import cached_property, partial
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from folds.persons.fold import PersonRules
+from folds.persons.refunds import load_order_rules
+from folds.records.channels import load_channel_rules
+from folds.rule_numbers import load_rule_numbers
+from folds.visitors.rules import VisitorRules
+from gold.credit.bot_refunds import all_bot_refunds
+from gold.credit.credit_history import all_credit, with_person
+from gold.credit.dimensions import DimensionLoader, Dimensions
+from gold.credit.minute_fold import all_minute_changes
+from gold.credit.visit_fold import GOAL, MINUTE, all_visits
+from gold.credit.visit_pages import page_views
+from gold.daily.update import QUERIES, Daily
+from gold.gate.gate_view import pass_rest, show_passed
+from gold.traffic.windows import Traffic
+from lakehouse.contracts import Table
+from lakehouse.contracts.gold import (
+    ATTRIBUTION,
+    BOT_REFUNDS,
+    CAMPAIGN_PERFORMANCE,
+    CONVERSIONS,
+    FUNNEL,
+    LOCK,
+    TOUCHES,
+    TRAFFIC,
+    TRAILS,
+    VISITOR_MINUTES,
+)
+from lakehouse.contracts.silver import EVENTS, IDENTITIES, SESSIONS
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.grouped import Computed, Groups
+from lakehouse.run.job import Run
+from lakehouse.run.ledger import Ledger
+from lakehouse.run.rebuild import Definition
+from lakehouse.timestamps import EPOCH, to_micros
+
+
+class History:
+    """All of gold's past, computed from silver as far as it has passed the gate.
+
+    That may be further than publish has come. Publish comes to the same rows when it gets there.
+
+    Args:
+        run: the rebuild's run.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._settings = run.settings
+        self._lake = Lakehouse(run.spark, run.settings, "publish")
+        show_passed(self._lake, pass_rest(run))
+        last = Ledger(run.lake).last("publish")
+        self._upto: datetime = last.position if last else EPOCH
+        self._watermark: datetime = (last.watermark if last else None) or EPOCH
+        loader = DimensionLoader(self._lake, run.settings.reporting_currency)
+        self._dimensions: Dimensions = loader.load_all(self._watermark)
+        self._orders = load_order_rules(run.settings.conf)
+        numbers = load_rule_numbers(run.settings.conf)
+        own_hosts = load_channel_rules(run.settings.conf).own
+        self._visitor_rules = VisitorRules.of(numbers, self._orders.refunds, own_hosts)
+        self._person_rules = PersonRules.of(numbers, self._dimensions.rates, self._orders)
+
+    @cached_property
+    def _visits(self) -> Computed:
+        sessions, events = (
+            self._dimensions.people(self._lake.read(table.name)) for table in (SESSIONS, EVENTS)
+        )
+        return self._compute(all_visits(sessions, events, self._visitor_rules))
+
+    @cached_property
+    def _bot_refunds(self) -> Computed:
+        bots = all_bot_refunds(self._lake, self._dimensions, self._orders, self._visitor_rules)
+        return self._compute(bots)
+
+    @cached_property
+    def _credit(self) -> Computed:
+        identities = self._lake.read(IDENTITIES.name)
+        goals = with_person(self._visits.frame(GOAL).drop("person_id"), identities)
+        of_bots = self._bot_refunds.frame(GOAL).withColumn("person_id", F.lit(None).cast("string"))
+        goals = goals.unionByName(of_bots)
+        touches = with_person(self.touches(), identities)
+        events = page_views(self._dimensions.people(self._lake.read(EVENTS.name)))
+        pages = with_person(
+            events.join(goals.select("visitor_id").distinct(), "visitor_id", "left_semi"), identities
+        )
+        watermark = to_micros(self._watermark)
+        return self._compute(all_credit(goals, touches, pages, watermark, self._person_rules))
+
+    def touches(self) -> DataFrame:
+        """gold.touches."""
+        return self._visits.frame(TOUCHES.short_name).select(*TOUCHES.column_names)
+
+    def bot_refunds(self) -> DataFrame:
+        """gold.bot_refunds."""
+        return self._bot_refunds.frame(GOAL).select(*BOT_REFUNDS.column_names)
+
+    def credit(self, table: Table) -> DataFrame:
+        """gold.conversions, attribution or trails."""
+        return self._credit.frame(table.short_name)
+
+    def _compute(self, groups: Groups) -> Computed:
+        return Computed(groups, self._lake.spark, is_small=False)
+
+    def minutes(self) -> DataFrame:
+        """What is to be added to gold.visitor_minutes for it to be what silver says."""
+        groups = all_minute_changes(self._lake, self._visits.frame(MINUTE), self.credit(CONVERSIONS))
+        return groups.spread(self._lake.spark)
+
+    def put_minutes(self, rows: DataFrame) -> None:
+        """Add them, and fold them into traffic."""
+        sequence = int(str(self._lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0))) + 1
+        stamped = settle(rows.withColumn("sequence", F.lit(sequence).cast("bigint")))
+        if not stamped.isEmpty():
+            self._lake.append(VISITOR_MINUTES.name, stamped, self._upto, sequence=sequence)
+        self._traffic().update(self._upto, self._watermark)
+
+    def windows(self) -> DataFrame:
+        """The windows of gold.traffic, of the minutes that there are."""
+        return self._traffic().differences(self._watermark)
+
+    def put_windows(self, windows: DataFrame) -> None:
+        """Swap them in, by changes that lead from what was to what is."""
+        self._traffic().replace(windows, self._upto, self._watermark)
+
+    def daily(self, table: str) -> DataFrame:
+        """A table that goes by day."""
+        daily = Daily(self._lake, self._settings.business_time_zone)
+        return daily.compute(table, self._dimensions, self._orders.orders)
+
+    def _traffic(self) -> Traffic:
+        return Traffic(self._lake, self._settings.business_time_zone, self._settings.conf)
+
+
+def _computed(part: Callable[[History], DataFrame]) -> Callable[[Run], DataFrame]:
+    return lambda run: part(History(run))
+
+
+def _credit(table: Table) -> Callable[[Run], DataFrame]:
+    return _computed(partial(History.credit, table=table))
+
+
+def _daily(table: str) -> Definition:
+    return Definition(_computed(partial(History.daily, table=table)), LOCK)
+
+
+DEFINITIONS = {
+    TOUCHES.name: Definition(
+        _computed(History.touches),
+        LOCK,
+        (CONVERSIONS.name, ATTRIBUTION.name, TRAILS.name, CAMPAIGN_PERFORMANCE.name, FUNNEL.name),
+    ),
+    ATTRIBUTION.name: Definition(
+        _computed(partial(History.credit, table=ATTRIBUTION)), LOCK, (CAMPAIGN_PERFORMANCE.name,)
+    ),
+    TRAILS.name: Definition(_credit(TRAILS), LOCK),
+    BOT_REFUNDS.name: Definition(_computed(History.bot_refunds), LOCK),
+    CONVERSIONS.name: Definition(_credit(CONVERSIONS), LOCK, (VISITOR_MINUTES.name, FUNNEL.name)),
+    VISITOR_MINUTES.name: Definition(
+        _computed(History.minutes), LOCK, put=lambda run, rows: History(run).put_minutes(rows)
+    ),
+    TRAFFIC.name: Definition(
+        _computed(History.windows), LOCK, put=lambda run, rows: History(run).put_windows(rows)
+    ),
+    **{name: _daily(name) for name in QUERIES},
+}

@@ -1,0 +1,1 @@
+"""Windowed metrics: sums of visitors' minutes, and revisions of what is published."""

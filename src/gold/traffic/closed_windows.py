@@ -1,0 +1,105 @@
+"""Windows by number of events: which are closed, and which of them close now."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from folds.windows.count_windows import CountWindows, close_windows
+from lakehouse.contracts.gold import TRAFFIC, VISITOR_MINUTES
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.lookup import Lookup
+from lakehouse.rows.driver_or_spark import Rows, Source, on_driver
+from lakehouse.rows.time_pruner import TimePruner
+from lakehouse.timestamps import to_micros
+
+Ends = Mapping[str, int]
+"""By kind: where the last closed window ends, in microseconds."""
+
+
+class ClosedWindows:
+    """Closed windows, as rows of gold.traffic have them.
+
+    Args:
+        lake: the tables.
+        sizes: events of a window, by kind.
+        ends: of the windows closed so far.
+    """
+
+    def __init__(self, lake: Lakehouse, sizes: Mapping[str, int], ends: Ends) -> None:
+        self._lake = lake
+        self._sizes = sizes
+        self.ends = ends
+
+    def covering(self, source: Source, earliest: int | None) -> list[CountWindows]:
+        """The windows that minutes lie in, from the earliest on, if there are any.
+
+        A window that has lost all its events has no row. What comes late lies between its neighbours.
+        """
+        if earliest is None or earliest >= max(self.ends.values(), default=0):
+            return []
+        bounds = self._bounds(source, earliest + 1)
+        if any(min(found) > earliest for found in bounds.values()):
+            bounds = self._bounds(source, 1)  # in a window without a row, or before the first one
+        return [CountWindows(kind, tuple(sorted(found)), has_earlier=True) for kind, found in bounds.items()]
+
+    def _bounds(self, source: Source, first_end: int) -> dict[str, set[int]]:
+        """By kind: starts and ends of the windows that end at a time or later."""
+        columns = ("window_kind", "window_start", "window_end")
+        near = TimePruner.of_spans([(first_end, max(self.ends.values()))])
+        rows = on_driver(source.look_up(TRAFFIC.name, Lookup(columns, near, "window_end")))
+        starts, ends = (_micros(rows[name]) for name in columns[1:])
+        bounds: dict[str, set[int]] = defaultdict(set)
+        for kind, start, end in zip(rows["window_kind"].to_pylist(), starts, ends, strict=True):
+            if kind in self.ends:
+                bounds[kind] |= {start, end}
+        return bounds
+
+    def close(self, source: Source, watermark: int) -> list[CountWindows]:
+        """The windows that close now; `ends` goes on to theirs."""
+        found = []
+        for kind, size in self._sizes.items():
+            last = self.ends.get(kind)
+            near = TimePruner.of_spans([(last or 0, watermark)])
+            wanted = Lookup(("visitor_id", "minute", "events"), near, "minute")
+            totals = minute_totals(source.look_up(VISITOR_MINUTES.name, wanted), last or 0)
+            if bounds := close_windows(totals, size, last, watermark):
+                found.append(CountWindows(kind, bounds))
+        self.ends = {**self.ends, **{windows.kind: windows.bounds[-1] for windows in found}}
+        return found
+
+    def close_all(self, minutes: DataFrame, watermark: int) -> list[CountWindows]:
+        """The windows of all minutes, whatever was closed before."""
+        totals = minute_totals(minutes, 0) if self._sizes else []
+        closed = {kind: close_windows(totals, size, None, watermark) for kind, size in self._sizes.items()}
+        return [CountWindows(kind, bounds) for kind, bounds in closed.items() if bounds]
+
+
+def minute_totals(rows: Rows, earliest: int) -> list[tuple[int, int]]:
+    """Events by minute, from a time on, of rows of gold.visitor_minutes."""
+    if isinstance(rows, DataFrame):
+        sums = rows.where("visitor_id IS NOT NULL").groupBy("minute").agg(F.sum("events").alias("events"))
+        found = [(to_micros(row.minute), row.events) for row in sums.collect()]
+    else:
+        theirs = rows.filter(pc.is_valid(rows["visitor_id"]))
+        table = theirs.group_by("minute").aggregate([("events", "sum")])
+        found = list(zip(_micros(table["minute"]), table["events_sum"].to_pylist(), strict=True))
+    return [(minute, events) for minute, events in found if minute >= earliest]
+
+
+def last_ends(differences: DataFrame, kinds: Sequence[str]) -> Ends:
+    """Of differences from nothing: where the last window of each kind ends."""
+    if not kinds:
+        return {}
+    rows = differences.where(F.col("window_kind").isin(*kinds)).groupBy("window_kind")
+    return {
+        row.window_kind: to_micros(row.end) for row in rows.agg(F.max("window_end").alias("end")).collect()
+    }
+
+
+def _micros(column: pa.ChunkedArray) -> list[int]:
+    found: list[int] = column.cast(pa.int64()).to_pylist()
+    return found

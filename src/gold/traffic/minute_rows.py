@@ -1,0 +1,55 @@
+"""Rows of gold.visitor_minutes and gold.traffic, on the driver or in Spark: their times and visitors."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from folds.windows.count_windows import CountWindows
+from lakehouse.rows.driver_or_spark import Rows, with_number
+from lakehouse.rows.time_pruner import TimePruner
+from lakehouse.timestamps import to_micros
+
+LONGEST = timedelta(hours=26)
+"""A day on which clocks are put back, and an hour."""
+
+
+def longest_span(counted: Iterable[CountWindows]) -> timedelta:
+    """The longest window that minutes may share."""
+    lengths = [end - start for each in counted for start, end in pairwise(each.bounds)]
+    return max(LONGEST, timedelta(microseconds=max(lengths, default=0)))
+
+
+def earliest_minute(rows: Rows) -> int | None:
+    """The first minute of rows of gold.visitor_minutes."""
+    if isinstance(rows, DataFrame):
+        first = rows.where("visitor_id IS NOT NULL").agg(F.min("minute")).first()
+        return None if first is None or first[0] is None else to_micros(first[0])
+    minute = pc.min(of_visitors(rows)["minute"].cast(pa.int64())).as_py()
+    return None if minute is None else int(minute)
+
+
+def of_visitors(rows: Rows) -> Rows:
+    """The rows that are of a visitor."""
+    if isinstance(rows, DataFrame):
+        return rows.where("visitor_id IS NOT NULL")
+    return rows.filter(pc.is_valid(rows["visitor_id"]))
+
+
+def pruner_of(rows: Rows, time: str, margin: timedelta) -> TimePruner:
+    """Around the times of some rows."""
+    if isinstance(rows, DataFrame):
+        return TimePruner.of_rows(rows, time, margin)
+    times = pc.unique(rows[time]).cast(pa.int64()).to_pylist()
+    return TimePruner.of_spans(((at, at) for at in times), margin)
+
+
+def with_time(rows: Rows, name: str, at: datetime) -> Rows:
+    """The same with a column that has one time in all rows."""
+    if isinstance(rows, DataFrame):
+        return rows.withColumn(name, F.lit(at))
+    return with_number(rows, name, to_micros(at))

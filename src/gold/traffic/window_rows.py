@@ -1,0 +1,87 @@
+"""Folds of windows over grouped rows: minutes to differences, and differences to changes of gold.traffic."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from folds.windows.differences import ADDED, Minute, window_differences
+from folds.windows.revisions import Progress, Sums, WindowKey, WindowRow, revise, sum_differences
+from folds.windows.time_windows import Windows
+from folds.windows.window_rules import WindowRules
+from lakehouse.contracts.arrow import arrow_schema
+from lakehouse.contracts.gold import TRAFFIC, TRAFFIC_CHANGES
+from lakehouse.delta.write_changes import as_tuples, change_type
+from lakehouse.rows.arrow_frames import transpose
+from lakehouse.rows.grouped import GroupedRows
+from lakehouse.rows.row_changes import RowDiff
+
+RETRACT, REPLACE = "retract", "replace"
+
+MINUTE = ("minute", "channel", "sequence", "by_events", *ADDED)
+"""Columns of gold.visitor_minutes that windows are computed from, by visitor_id."""
+
+_CHANGE = (*TRAFFIC.column_names, "change")
+_TRAFFIC, _STAMPED = arrow_schema(TRAFFIC), arrow_schema(TRAFFIC_CHANGES)
+
+DIFFERENCES = pa.schema(
+    [_TRAFFIC.field(name) for name in (*WindowKey._fields, *Sums._fields[:-2])]
+    + [pa.field(name, pa.int64()) for name in Sums._fields[-2:]]
+)
+"""Rows of differences: several of one window add up."""
+
+CHANGES = pa.schema([_STAMPED.field(name) for name in _CHANGE])
+"""Rows of gold.traffic_changes, but for when they changed."""
+
+TABLE_CHANGES = pa.schema(list(change_type(TRAFFIC)))
+"""What is written to gold.traffic: see `lakehouse.delta.write_changes.change_type`."""
+
+
+def fold_differences(groups: GroupedRows, windows: Sequence[Windows], known: int) -> Iterator[pa.RecordBatch]:
+    """Minutes by visitor to `DIFFERENCES`; those of a sequence behind `known` are new."""
+
+    def minute(at: int, channel: str | None, sequence: int, by_events: bool | None, *added: Any) -> Minute:
+        """Of a row; what changed it is not known of rows that are older than the column."""
+        return Minute(at, channel, sequence > known, by_events is not False, added)
+
+    by_visitor = groups.rows("minute", minute)
+    found = window_differences(by_visitor, windows)
+    rows = [
+        (cell.kind, *cell.span, cell.channel, *added[:2], visitors, *added[2:])
+        for cell, (visitors, *added) in found.items()
+        if visitors or any(added)
+    ]
+    yield _batch(rows, DIFFERENCES)
+
+
+def fold_revisions(
+    groups: GroupedRows, watermark: Progress, rules: WindowRules, is_total: bool
+) -> Iterator[pa.RecordBatch]:
+    """Rows of gold.traffic and differences, by window_start, to `CHANGES`."""
+    rows = groups.rows("row", WindowRow, held=Sums)
+    differences = groups.rows("difference", _difference)
+    changes: list[tuple[Any, ...]] = []
+    for start in rows.keys() | differences.keys():
+        of_start = sum_differences(differences.get(start, ()))
+        for before, after in revise(rows.get(start, ()), of_start, watermark, rules, is_total):
+            changes += [(*before, RETRACT)] if before else []
+            changes += [(*after, REPLACE)] if after else []
+    yield _batch(changes, CHANGES)
+
+
+def fold_table_changes(groups: GroupedRows) -> Iterator[pa.RecordBatch]:
+    """Rows of gold.traffic_changes of one sequence, by window_start, to `TABLE_CHANGES`."""
+    found: list[tuple[Any, ...]] = []
+    compare = RowDiff(TRAFFIC).compare
+    for changes in groups.rows("change", tuple, held=Sums).values():
+        before, after = ([row[:-1] for row in changes if row[-1] == side] for side in (RETRACT, REPLACE))
+        found += as_tuples(compare(before, after))
+    yield _batch(found, TABLE_CHANGES)
+
+
+def _difference(*fields: Any) -> tuple[WindowKey, Sequence[Any]]:
+    return WindowKey(*fields[:4]), fields[4:]
+
+
+def _batch(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(transpose(rows, list(schema)), schema=schema)

@@ -1,0 +1,231 @@
+"""Traffic: what happened in each window of time, kept up to date by differences."""
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from folds.rule_numbers import in_micros
+from folds.windows.count_windows import CountWindows
+from folds.windows.revisions import Progress
+from folds.windows.time_windows import Windows
+from folds.windows.window_rules import (
+    STANDARD,
+    WindowRules,
+    events_of,
+    from_json,
+    load_window_rules,
+    to_json,
+    windows_of,
+)
+from gold.traffic.closed_windows import ClosedWindows, last_ends
+from gold.traffic.minute_rows import LONGEST, earliest_minute, longest_span, of_visitors, pruner_of, with_time
+from gold.traffic.window_rows import (
+    CHANGES,
+    DIFFERENCES,
+    MINUTE,
+    TABLE_CHANGES,
+    fold_differences,
+    fold_revisions,
+    fold_table_changes,
+)
+from lakehouse.contracts.arrow import arrow_schema
+from lakehouse.contracts.gold import TRAFFIC, TRAFFIC_CHANGES, VISITOR_MINUTES
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.lookup import Lookup
+from lakehouse.delta.write_changes import write_changes
+from lakehouse.rows.driver_or_spark import Rows, Source, computed, is_empty, union, with_key, with_number
+from lakehouse.rows.grouped import Computed, Groups
+from lakehouse.rows.time_pruner import TimePruner
+from lakehouse.timestamps import EPOCH, to_micros
+
+_FEW = 2_000_000
+"""Rows of gold.visitor_minutes that are read on the driver."""
+
+
+class _Progress(NamedTuple):
+    """Metadata of the last commit to gold.traffic_changes or gold.traffic.
+
+    Args:
+        sequence: of the changes that it wrote or applied.
+        minutes: sequence of gold.visitor_minutes that they go up to.
+        watermark: as of which windows are complete, in microseconds.
+        windows: rules of the windows that the table has, as text.
+        ends: of windows by number of events, where the last one closed ends, as text.
+    """
+
+    sequence: int = 0
+    minutes: int = 0
+    watermark: int = to_micros(EPOCH)
+    windows: str = to_json(STANDARD)
+    ends: str = "{}"
+
+
+_COUNTS = ("sequence", "minutes", "watermark")
+
+
+class Traffic:
+    """Keeps gold.traffic and gold.traffic_changes in step with gold.visitor_minutes.
+
+    Changes are committed first, and applied to gold.traffic then. Each commit says how far it goes, so that
+    after a crash none is lost or applied twice.
+
+    Args:
+        lake: the tables, as publish sees them.
+        zone: the time zone that days go by.
+        conf: the folder of rules.
+    """
+
+    def __init__(self, lake: Lakehouse, zone: str, conf: Path) -> None:
+        self._lake = lake
+        self._zone = zone
+        self._conf = conf
+
+    def update(self, upto: datetime, watermark: datetime) -> None:
+        """Bring in what is new.
+
+        Args:
+            upto: ingest stamp that gold is processed through.
+            watermark: how far the results are complete.
+        """
+        done = self._progress(TRAFFIC_CHANGES.name)
+        if self._progress(TRAFFIC.name).sequence < done.sequence:
+            wanted = Lookup(TRAFFIC_CHANGES.column_names, above=("sequence", done.sequence - 1))
+            source = Source.of(self._lake, TRAFFIC_CHANGES.name, wanted, _FEW)
+            self._apply(source, source.look_up(TRAFFIC_CHANGES.name, wanted), upto, done.sequence)
+        wanted = Lookup(("visitor_id", "minute"), above=("sequence", done.minutes))
+        source = Source.of(self._lake, VISITOR_MINUTES.name, wanted, _FEW)
+        rules = from_json(done.windows)
+        closed = ClosedWindows(self._lake, events_of(rules), json.loads(done.ends))
+        differences = self._differences(source, wanted, rules, closed, done.minutes)
+        if closing := closed.close(source, to_micros(watermark)):
+            differences = union(differences, self._held_by(source, closing))
+        ends = json.dumps(closed.ends)
+        new = done._replace(minutes=self._known_minutes(), watermark=to_micros(watermark), ends=ends)
+        rows = self._affected_rows(source, differences, done.watermark, new.watermark, rules)
+        self._write(source, rows, differences, done.watermark, new, upto)
+
+    def differences(self, watermark: datetime) -> DataFrame:
+        """What all minutes come to, as differences from nothing.
+
+        Args:
+            watermark: how far the results are complete.
+        """
+        minutes = self._lake.read(VISITOR_MINUTES.name).where("visitor_id IS NOT NULL")
+        rules = load_window_rules(self._conf)
+        closed = ClosedWindows(self._lake, events_of(rules), {}).close_all(minutes, to_micros(watermark))
+        fold = partial(fold_differences, windows=(*windows_of(rules, self._zone), *closed), known=-1)
+        groups = Groups({"minute": with_key(minutes, "visitor_id", MINUTE)}, fold, DIFFERENCES)
+        return groups.spread(self._lake.spark)
+
+    def replace(self, differences: DataFrame, upto: datetime, watermark: datetime) -> None:
+        """Put other windows in the place of all that there are, by changes from those.
+
+        Args:
+            differences: as `differences` gives them.
+            upto: ingest stamp that gold is processed through.
+            watermark: how far the results are complete.
+        """
+        done = self._progress(TRAFFIC_CHANGES.name)
+        rules = load_window_rules(self._conf)
+        ends = json.dumps(last_ends(differences, list(events_of(rules))))
+        new = _Progress(done.sequence, self._known_minutes(), to_micros(watermark), to_json(rules), ends)
+        source = Source(self._lake, on_driver=False)
+        rows = self._lake.read(TRAFFIC.name)
+        self._write(source, rows, differences, done.watermark, new, upto, is_total=True)
+        if self._progress(TRAFFIC_CHANGES.name).windows != new.windows:  # another rule, and no other row
+            nothing = arrow_schema(TRAFFIC_CHANGES).empty_table()
+            self._lake.append(TRAFFIC_CHANGES.name, nothing, upto, **new._asdict())
+
+    def _progress(self, table: str) -> _Progress:
+        """Of the last commit; a table without one gets the windows of conf/windows.yml."""
+        found = self._lake.last_commit(table)
+        if "sequence" not in found:
+            return _Progress(windows=to_json(load_window_rules(self._conf)))
+        first = _Progress()
+        sequence, minutes, watermark = (int(str(found.get(name, getattr(first, name)))) for name in _COUNTS)
+        windows, ends = (str(found.get(name, getattr(first, name))) for name in ("windows", "ends"))
+        return _Progress(sequence, minutes, watermark, windows, ends)
+
+    def _known_minutes(self) -> int:
+        return int(str(self._lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
+
+    def _differences(
+        self, source: Source, wanted: Lookup, rules: WindowRules, closed: ClosedWindows, known: int
+    ) -> Rows:
+        """What minutes behind a sequence change."""
+        fresh = computed(source.look_up(VISITOR_MINUTES.name, wanted), wanted.columns)
+        counted = closed.covering(source, earliest_minute(fresh)) if closed.ends else []
+        theirs = self._minutes_near(source, fresh, counted)
+        return self._fold(source, theirs, (*windows_of(rules, self._zone), *counted), known)
+
+    def _held_by(self, source: Source, windows: Sequence[CountWindows]) -> Rows:
+        """What windows hold that close now: all minutes in them are new to these."""
+        near = TimePruner.of_spans((each.bounds[0], each.bounds[-1] - 1) for each in windows)
+        minutes = source.look_up(VISITOR_MINUTES.name, Lookup(("visitor_id", *MINUTE), near, "minute"))
+        return self._fold(source, of_visitors(minutes), windows, known=-1)
+
+    def _fold(self, source: Source, minutes: Rows, windows: Sequence[Windows], known: int) -> Rows:
+        fold = partial(fold_differences, windows=tuple(windows), known=known)
+        groups = Groups({"minute": with_key(minutes, "visitor_id", MINUTE)}, fold, DIFFERENCES)
+        return Computed(groups, self._lake.spark, source.on_driver).all_rows()
+
+    def _minutes_near(self, source: Source, fresh: Rows, counted: Iterable[CountWindows]) -> Rows:
+        """All minutes of visitors with new ones that may share a window with a new one."""
+        name, columns = VISITOR_MINUTES.name, ("visitor_id", *MINUTE)
+        near = pruner_of(fresh, "minute", longest_span(counted))
+        if isinstance(fresh, pa.Table):
+            visitors = set(fresh["visitor_id"].to_pylist()) - {None}
+            return source.look_up(name, Lookup(columns, near, "minute", key=("visitor_id", visitors)))
+        new = F.broadcast(fresh.select("visitor_id").distinct())
+        return self._lake.read(name).where(near.contains("minute")).join(new, "visitor_id", "left_semi")
+
+    def _affected_rows(
+        self, source: Source, differences: Rows, before: int, watermark: int, rules: WindowRules
+    ) -> Rows:
+        """Rows of gold.traffic that differ, that the watermark has passed, or whose trigger it may fire."""
+        is_timed = any(rule.trigger and rule.trigger.every for rule in rules.values())
+        latest = watermark + in_micros(LONGEST) if is_timed else watermark
+        passed = TimePruner.of_spans([(before + 1, latest)])
+        columns = TRAFFIC.column_names
+        ended = source.look_up(TRAFFIC.name, Lookup(columns, passed, "window_end"))
+        starts = pruner_of(differences, "window_start", timedelta(0))
+        return union(source.look_up(TRAFFIC.name, Lookup(columns, starts, "window_start")), ended)
+
+    def _write(
+        self,
+        source: Source,
+        rows: Rows,
+        differences: Rows,
+        before: int,
+        new: _Progress,
+        upto: datetime,
+        is_total: bool = False,
+    ) -> None:
+        """Commit the changes, and apply them."""
+        kinds = {
+            "row": with_key(rows, "window_start", TRAFFIC.column_names),
+            "difference": with_key(differences, "window_start", DIFFERENCES.names),
+        }
+        watermark, rules = Progress(before, new.watermark), from_json(new.windows)
+        fold = partial(fold_revisions, watermark=watermark, rules=rules, is_total=is_total)
+        changes = Computed(Groups(kinds, fold, CHANGES), self._lake.spark, source.on_driver).all_rows()
+        if is_empty(changes):
+            return
+        sequence = new.sequence + 1
+        stamped = with_number(with_time(changes, "changed_at", upto), "sequence", sequence)
+        metadata = new._replace(sequence=sequence)._asdict()
+        self._lake.append(TRAFFIC_CHANGES.name, stamped, upto, **metadata)
+        self._apply(source, stamped, upto, sequence)
+
+    def _apply(self, source: Source, changes: Rows, upto: datetime, sequence: int) -> None:
+        kinds = {"change": with_key(changes, "window_start", CHANGES.names)}
+        groups = Groups(kinds, fold_table_changes, TABLE_CHANGES)
+        rows = Computed(groups, self._lake.spark, source.on_driver).all_rows()
+        write_changes(self._lake, TRAFFIC.name, rows, upto, sequence=sequence)

@@ -1,0 +1,1 @@
+"""Delta tables: read, written and declared through Spark or, in a folder, without it."""

@@ -1,0 +1,133 @@
+"""Commits to tables that other applications write, too: each is based on the table as its job has read it."""
+
+import random
+from collections.abc import Callable, Iterator, Mapping
+from time import sleep
+from uuid import uuid4
+
+from delta import exceptions
+
+from lakehouse.delta.commit_log import Commit
+from lakehouse.errors import ConcurrentChangeError
+
+_ATTEMPTS = 5
+_PAUSE_SECONDS = 0.2  # before the second attempt; twice as long before each later one
+
+COLLISIONS = (
+    exceptions.ConcurrentAppendException,
+    exceptions.ConcurrentDeleteDeleteException,
+    exceptions.ConcurrentDeleteReadException,
+    exceptions.ConcurrentTransactionException,
+    exceptions.ConcurrentWriteException,
+    exceptions.DeltaConcurrentModificationException,
+    exceptions.MetadataChangedException,
+    exceptions.ProtocolChangedException,
+)
+"""What Delta raises of two commits that collide; in Python none of these is a subclass of another."""
+
+Transaction = Mapping[str, str | int]
+"""`txnAppId` and `txnVersion` of a commit, as writer options."""
+
+
+class CompareAndSwap:
+    """Lets a commit through only if no other application has changed the table since the job first read it.
+
+    All commits to a table carry transaction ids of one application id, which count up by one. Delta skips a
+    commit whose id is not above the last one, and refuses one whose id another has just committed. So of two
+    applications that have read the same state of a table, one commits, and the other does its micro-batch
+    again. Compaction and changes of properties carry no id: a commit that collides with one of these is
+    tried again as it is.
+
+    A job that has asked how far it has filled a table relies on that in later micro-batches, too. So it is
+    refused as well when the same job, in another application, has committed since.
+
+    Args:
+        commits: gives the commits to a table, the latest first.
+        job: the job's name, as its commits have it.
+    """
+
+    def __init__(self, commits: Callable[[str], Iterator[Commit]], job: str) -> None:
+        self._commits = commits
+        self._job = job
+        self._writer = uuid4().hex
+        self._versions: dict[str, int] = {}
+        self._known: dict[str, int] = {}  # no other application has run this job up to here
+
+    def begin(self) -> None:
+        """Start over: what is read from here on is what the next commits are based on."""
+        self._versions.clear()
+
+    def note(self, name: str) -> None:
+        """The job reads a table.
+
+        Raises:
+            ConcurrentChangeError: if another application has run the same job since `rely_on`.
+        """
+        if name in self._versions:
+            return
+        version, known = 0, self._known.get(name)
+        for _, metadata in self._commits(name):
+            if "txn" not in metadata:
+                continue
+            found = int(metadata["txn"])
+            version = max(version, found)
+            if known is None or found <= known:
+                break
+            if metadata.get("job") == self._job and metadata.get("writer") != self._writer:
+                raise _changed(name)
+        self._versions[name] = version
+        if known is not None:
+            self._known[name] = max(known, version)
+
+    def rely_on(self, name: str, last: Mapping[str, object]) -> None:
+        """The job goes by its last commit to a table, from now on.
+
+        Args:
+            name: the table.
+            last: what that commit says of itself; empty if there is none.
+        """
+        found = last.get("txn")
+        self._known.setdefault(name, int(found) if isinstance(found, int) else 0)
+
+    def version(self, name: str, *, by_others: bool = False) -> int:
+        """The version of the last commit that changed rows; by other applications alone, if so asked."""
+        for _, metadata in self._commits(name):
+            if "txn" in metadata and not (by_others and metadata.get("writer") == self._writer):
+                return int(metadata["txn"])
+        return 0
+
+    def commit(self, name: str, write: Callable[[Transaction, Mapping[str, object]], None]) -> None:
+        """Commit to a table.
+
+        Args:
+            name: the table.
+            write: commits, given the transaction ids, and what the commit says of itself besides.
+
+        Raises:
+            ConcurrentChangeError: if another application has changed the table, or each attempt collides.
+        """
+        self.note(name)
+        version = self._versions[name] + 1
+        transaction: Transaction = {"txnAppId": f"millrace:{name}", "txnVersion": version}
+        for attempt in range(_ATTEMPTS):
+            try:
+                write(transaction, {"txn": version, "writer": self._writer})
+            except COLLISIONS:
+                sleep(random.uniform(0, _PAUSE_SECONDS * 2**attempt))
+                continue
+            if not self._is_mine(name, version):
+                break
+            self._versions[name] = version
+            return
+        raise _changed(name)
+
+    def _is_mine(self, name: str, version: int) -> bool:
+        made = (metadata for _, metadata in self._commits(name) if metadata.get("txn") == version)
+        return next(made, {}).get("writer") == self._writer
+
+
+def _changed(name: str) -> ConcurrentChangeError:
+    return ConcurrentChangeError(
+        f"another application has changed {name} in the middle of a micro-batch",
+        "Nothing is lost or doubled: run the job again, it goes on where it stopped",
+    )

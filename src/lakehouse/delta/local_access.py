@@ -1,0 +1,54 @@
+"""Whether tables can be read and written without Spark, and by what."""
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Protocol
+
+import pyarrow as pa
+
+from lakehouse.contracts import TABLES, Table
+from lakehouse.delta.lookup import Lookup
+from lakehouse.delta.merge import Scope
+from lakehouse.settings import Settings
+
+
+class LocalTables(Protocol):
+    """What can be done; see `lakehouse.delta.local_tables.LocalTables`."""
+
+    def find(self, table: Table, wanted: Lookup, version: int | None = None) -> pa.Table: ...  # noqa: D102
+    def count_at_most(self, table: Table, wanted: Lookup, version: int | None = None) -> int: ...  # noqa: D102
+    def ensure(self, table: Table, properties: Mapping[str, str]) -> bool: ...  # noqa: D102
+    def is_plain(self, table: Table) -> bool: ...  # noqa: D102
+    def column_names(self, table: Table) -> list[str]: ...  # noqa: D102
+    def append(self, table: Table, rows: pa.Table, metadata: Mapping[str, object]) -> None: ...  # noqa: D102
+    def merge(  # noqa: D102
+        self, table: Table, changes: pa.Table, scope: Scope, metadata: Mapping[str, object]
+    ) -> None: ...
+
+
+class LocalAccess:
+    """Tables in a folder, where the packages for it are there; a catalog's tables are Spark's alone.
+
+    Args:
+        settings: the settings in force.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._tables: LocalTables | None = None
+        if not settings.catalog and find_spec("deltalake") and find_spec("duckdb"):
+            from lakehouse.delta.local_tables import local_tables
+
+            self._tables = local_tables(settings.warehouse)
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether any table can be."""
+        return self._tables is not None
+
+    def ensure(self, table: Table, properties: Mapping[str, str]) -> bool:
+        """Create a table if it isn't there, add columns that it lacks; False if that is left to Spark."""
+        return self._tables is not None and self._tables.ensure(table, properties)
+
+    def of(self, name: str) -> LocalTables | None:
+        """What reads and writes a table, which exists; None if it is left to Spark."""
+        return self._tables if self._tables is not None and self._tables.is_plain(TABLES[name]) else None

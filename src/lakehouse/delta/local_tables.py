@@ -1,0 +1,229 @@
+"""Tables of a warehouse in a folder, read and written without a Spark job: docs/decisions/0025."""
+
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake.exceptions import CommitFailedError
+
+from lakehouse.contracts.arrow import arrow_schema, typed
+from lakehouse.contracts.table import GONE, Table
+from lakehouse.delta.commit_log import commit_file
+from lakehouse.delta.local_ddl import ensure_table
+from lakehouse.delta.lookup import Lookup
+from lakehouse.delta.merge import Scope
+from lakehouse.delta.parquet_cache import ParquetCache
+from lakehouse.rows.arrow_times import in_micros
+
+_READER, _WRITER = 1, 2  # versions of Delta's protocol that tables are made with
+_TRIES = 5  # of a commit that another one came before
+_MILLISECOND = 1_000  # statistics of times are cut off there
+
+
+@dataclass
+class _Log:
+    """What has been read of a table's log.
+
+    Args:
+        folder: of the table.
+    """
+
+    folder: Path
+    table: DeltaTable = field(init=False)
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    files: tuple[int, list[dict[str, Any]]] | None = None
+
+    def __post_init__(self) -> None:
+        self.table = DeltaTable(self.folder)
+
+    def follow(self) -> None:
+        """Read what has been committed since; the log's folder is listed only if there is anything."""
+        if commit_file(self.folder, self.table.version() + 1).exists():
+            self.table.update_incremental()
+
+
+class LocalTables:
+    """The tables of one warehouse.
+
+    Args:
+        warehouse: its folder.
+    """
+
+    def __init__(self, warehouse: Path) -> None:
+        self._warehouse = warehouse
+        self._cache = ParquetCache()
+        self._lock = threading.Lock()
+        self._logs: dict[str, _Log] = {}
+        self._old: dict[str, tuple[int, list[dict[str, Any]]]] = {}
+
+    def find(self, table: Table, wanted: Lookup, version: int | None = None) -> pa.Table:
+        """Rows of a table, times in microseconds.
+
+        Args:
+            table: its contract; it exists.
+            wanted: which rows.
+            version: of the table; None: the latest.
+        """
+        schema = arrow_schema(table)
+        columns, asked = (
+            pa.schema([schema.field(name) for name in names]) for names in (wanted.columns, wanted.asked)
+        )
+        parts = [in_micros(columns.empty_table())]
+        for file in self._files(table, version):
+            if _may_have(file, wanted):
+                mask = wanted.mask(self._read(table, file, asked)) if asked.names else None
+                if mask is None or pc.any(mask).as_py():
+                    rows = self._read(table, file, columns)
+                    parts.append(rows if mask is None else rows.filter(mask))
+        return pa.concat_tables(parts)
+
+    def count_at_most(self, table: Table, wanted: Lookup, version: int | None = None) -> int:
+        """How many rows the files have that may have wanted ones; no file is read."""
+        files = self._files(table, version)
+        return sum(int(file["num_records"]) for file in files if _may_have(file, wanted))
+
+    def ensure(self, table: Table, properties: Mapping[str, str]) -> bool:
+        """See `lakehouse.delta.local_ddl.ensure_table`."""
+        return ensure_table(self._folder(table), table, properties)
+
+    def is_plain(self, table: Table) -> bool:
+        """Whether a table has no feature but those that it is made with: others are left to Spark."""
+        log = self._log(table)
+        with log.lock:
+            log.follow()
+            protocol = log.table.protocol()
+        return protocol.min_reader_version <= _READER and protocol.min_writer_version <= _WRITER
+
+    def column_names(self, table: Table) -> list[str]:
+        """The columns that a table has."""
+        log = self._log(table)
+        with log.lock:
+            log.follow()
+            return [field.name for field in log.table.schema().fields]
+
+    def append(self, table: Table, rows: pa.Table, metadata: Mapping[str, object]) -> None:
+        """Add rows in one commit."""
+        data = typed(table, rows).select(list(table.column_names))
+        log = self._log(table)
+        with log.lock:
+            write_deltalake(log.table, data, mode="append", commit_properties=_described(metadata))
+
+    def merge(self, table: Table, changes: pa.Table, scope: Scope, metadata: Mapping[str, object]) -> None:
+        """Make changes to rows, in one commit; see `lakehouse.delta.merge.merge_changes`."""
+        data = typed(table, changes)
+        same = [_equal(key, data[key].null_count > 0) for key in table.key]
+        values = {name: f's."{name}"' for name in table.column_names}
+        log = self._log(table)
+        for left in reversed(range(_TRIES)):
+            with log.lock:
+                log.follow()
+                merge = log.table.merge(
+                    data,
+                    " AND ".join([*same, *scope.sql()]),
+                    source_alias="s",
+                    target_alias="t",
+                    commit_properties=_described(metadata),
+                )
+                merge = merge.when_matched_delete(f's."{GONE}"').when_matched_update(values)
+                try:
+                    merge.when_not_matched_insert(values, f'NOT s."{GONE}"').execute()
+                except CommitFailedError:  # another commit came first: nothing was written
+                    if not left:
+                        raise
+                else:
+                    return
+
+    def _log(self, table: Table) -> _Log:
+        with self._lock:
+            if table.name not in self._logs:
+                self._logs[table.name] = _Log(self._folder(table))
+            return self._logs[table.name]
+
+    def _folder(self, table: Table) -> Path:
+        return self._warehouse / table.layer / table.short_name
+
+    def _files(self, table: Table, version: int | None) -> list[dict[str, Any]]:
+        """What the log says of the files of a version."""
+        log = self._log(table)
+        with log.lock:
+            log.follow()
+            latest = log.table.version()
+            if version is None or version == latest:
+                if log.files is None or log.files[0] != latest:
+                    log.files = latest, _described_files(log.table)
+                return log.files[1]
+            if self._old.get(table.name, (None, []))[0] != version:
+                before = DeltaTable(self._folder(table), version=version)
+                self._old[table.name] = version, _described_files(before)
+            return self._old[table.name][1]
+
+    def _read(self, table: Table, file: Mapping[str, Any], columns: pa.Schema) -> pa.Table:
+        """Columns of a file, those that it is laid out by among them."""
+        stored = pa.schema([each for each in columns if each.name not in table.partitioned_by])
+        rows = self._cache.read(self._folder(table) / file["path"], stored)
+        count = rows.num_rows if stored.names else int(file["num_records"])
+        found = {
+            each.name: pa.repeat(pa.scalar(file[f"partition.{each.name}"], each.type), count)
+            if each.name in table.partitioned_by
+            else rows[each.name]
+            for each in columns
+        }
+        return pa.table(found)
+
+
+_LOCALS: WeakValueDictionary[Path, LocalTables] = WeakValueDictionary()
+_LOCK = threading.Lock()
+
+
+def local_tables(warehouse: Path) -> LocalTables:
+    """The tables of a warehouse, the same object for all jobs of a process: they share what was read."""
+    with _LOCK:
+        found = _LOCALS.get(warehouse)
+        if found is None:
+            found = _LOCALS[warehouse] = LocalTables(warehouse)
+        return found
+
+
+def _described_files(table: DeltaTable) -> list[dict[str, Any]]:
+    files = pa.table(table.get_add_actions(flatten=True))
+    names = [field.name for field in files.schema if _decides(field)]
+    found: list[dict[str, Any]] = in_micros(files.select(names)).to_pylist()
+    return found
+
+
+def _decides(column: pa.Field) -> bool:
+    """Whether what the log says of files is asked for: path, rows, partitions, bounds of times and counts."""
+    if column.name.startswith(("min.", "max.")):
+        return bool(pa.types.is_timestamp(column.type) or pa.types.is_integer(column.type))
+    return column.name in ("path", "num_records") or column.name.startswith("partition.")
+
+
+def _may_have(file: Mapping[str, Any], wanted: Lookup) -> bool:
+    """Whether the statistics of a file admit rows that are wanted."""
+    if wanted.near is not None:
+        start, end = wanted.times
+        low, high = file.get(f"min.{start}"), file.get(f"max.{end}")
+        if low is not None and high is not None and not wanted.near.meets(low, high + _MILLISECOND):
+            return False
+    if wanted.above is not None:
+        name, number = wanted.above
+        highest = file.get(f"max.{name}")
+        if highest is not None and highest <= number:
+            return False
+    return wanted.flag is None or file.get(f"partition.{wanted.flag}") is not False
+
+
+def _equal(key: str, has_null: bool) -> str:
+    same = f't."{key}" = s."{key}"'
+    return f'({same} OR (t."{key}" IS NULL AND s."{key}" IS NULL))' if has_null else same
+
+
+def _described(metadata: Mapping[str, object]) -> CommitProperties:
+    return CommitProperties(custom_metadata={"userMetadata": json.dumps(metadata)})

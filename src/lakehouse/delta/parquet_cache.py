@@ -1,0 +1,69 @@
+"""Columns of Parquet files in memory: a file never changes, so what was read once need not be read again."""
+
+import threading
+from collections import OrderedDict
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakehouse.rows.arrow_times import in_micros
+
+_MOST_BYTES = 512 * 1024 * 1024
+
+
+class ParquetCache:
+    """Keeps the columns that were read last.
+
+    Args:
+        most_bytes: of columns kept.
+    """
+
+    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._lock = threading.Lock()
+        self._columns: OrderedDict[tuple[str, str], pa.ChunkedArray] = OrderedDict()
+        self._bytes = 0
+
+    def read(self, path: Path, schema: pa.Schema) -> pa.Table:
+        """Columns of a file; null where it was written before the column was declared.
+
+        Args:
+            path: of the file.
+            schema: names and types of the columns; times are given in microseconds.
+        """
+        names = schema.names
+        with self._lock:
+            found = {
+                name: self._columns[str(path), name] for name in names if (str(path), name) in self._columns
+            }
+            for name in found:
+                self._columns.move_to_end((str(path), name))
+        if missing := [name for name in names if name not in found]:
+            found |= self._load(path, pa.schema([schema.field(name) for name in missing]))
+        return pa.table([found[name] for name in names], names=names)
+
+    def _load(self, path: Path, schema: pa.Schema) -> dict[str, pa.ChunkedArray]:
+        checked = {"page_checksum_verification": True, "coerce_int96_timestamp_unit": "us"}
+        with pq.ParquetFile(path, **checked) as file:
+            there = set(file.schema_arrow.names)
+            rows = in_micros(file.read([name for name in schema.names if name in there]))
+            count = file.metadata.num_rows
+        wanted = in_micros(schema.empty_table()).schema
+        found = {}
+        for field in wanted:
+            column = (
+                rows[field.name] if field.name in there else pa.chunked_array([pa.nulls(count, field.type)])
+            )
+            found[field.name] = column.cast(field.type)
+        self._keep(str(path), found)
+        return found
+
+    def _keep(self, path: str, columns: dict[str, pa.ChunkedArray]) -> None:
+        with self._lock:
+            for name, column in columns.items():
+                if (path, name) not in self._columns:
+                    self._columns[path, name] = column
+                    self._bytes += column.nbytes
+            while self._bytes > self._most_bytes:
+                self._bytes -= self._columns.popitem(last=False)[1].nbytes

@@ -1,0 +1,22 @@
+"""Delta properties that every table is created with; what each is for stands in docs/decisions/0002."""
+
+from datetime import timedelta
+
+from lakehouse.contracts import Table
+from lakehouse.maintenance.retention import in_hours
+
+
+def default_properties(vacuum_retention: timedelta) -> dict[str, str]:
+    """Those of every table."""
+    return {
+        "delta.checkpointInterval": "100",
+        "delta.logRetentionDuration": "interval 1 days",
+        "delta.enableDeletionVectors": "false",
+        "delta.deletedFileRetentionDuration": in_hours(vacuum_retention),
+    }
+
+
+def properties_of(table: Table) -> dict[str, str]:
+    """Those of one table, besides."""
+    stats = {"delta.dataSkippingStatsColumns": ",".join(table.pruned_by)} if table.pruned_by else {}
+    return {**table.properties, **stats}

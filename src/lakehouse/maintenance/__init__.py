@@ -1,0 +1,1 @@
+"""Compaction, clustering and VACUUM."""

@@ -1,0 +1,78 @@
+"""A shop's own history: which share of rows was not as expected at the last looks that let rows through."""
+
+from collections import defaultdict, deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lakehouse.quality.suites import STOP, Expectation
+
+LOOKS = 50
+"""How many of the last looks count: what a shop did long ago is no habit."""
+
+_ENOUGH_LOOKS, _ENOUGH_ROWS = 5, 10  # looks, and times as many rows as a look needs
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one look found of one expectation.
+
+    Args:
+        rows: rows that it was about.
+        unexpected: how many of these were not as expected.
+    """
+
+    rows: int
+    unexpected: int
+
+
+class History:
+    """The last looks of each expectation that is compared with history."""
+
+    def __init__(self) -> None:
+        self._looks: dict[str, deque[Look]] = defaultdict(lambda: deque(maxlen=LOOKS))
+
+    def add(self, expectation: Expectation, look: Look) -> None:
+        """Add the counts of a later look, unless it had too few rows."""
+        if expectation.margin is not None and look.rows >= max(expectation.at_least, 1):
+            self._looks[expectation.id].append(look)
+
+    def of(self, expectation: Expectation) -> Look | None:
+        """All looks together; None while they are too few, or have too few rows, to speak of a habit."""
+        looks = self._looks[expectation.id]
+        rows = sum(look.rows for look in looks)
+        if len(looks) < _ENOUGH_LOOKS or rows < _ENOUGH_ROWS * max(expectation.at_least, 1):
+            return None
+        return Look(rows, sum(look.unexpected for look in looks))
+
+
+@dataclass(frozen=True)
+class WrittenLook:
+    """A row of ops.expectations, as far as it matters here."""
+
+    run_id: str
+    table: str
+    name: str
+    success: bool
+    severity: str
+    rows: int
+    unexpected: int
+
+
+def history_of(
+    expectations: Iterable[Expectation], written: Iterable[WrittenLook], released: Iterable[str]
+) -> History:
+    """The history that a job finds when it starts.
+
+    Args:
+        expectations: those of now.
+        written: the looks of publish, in order. One that closed the gate counts only if its rows were
+            released: a fault that was mended is no habit.
+        released: run_id of the looks whose rows somebody has let through.
+    """
+    known = {each.id: each for each in expectations}
+    accepted, history = set(released), History()
+    for row in written:
+        expectation = known.get(f"{row.table}: {row.name}")
+        if expectation and (row.success or row.severity != STOP or row.run_id in accepted):
+            history.add(expectation, Look(row.rows, row.unexpected))
+    return history

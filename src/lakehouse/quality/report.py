@@ -1,0 +1,210 @@
+"""The same expectations by Great Expectations itself, and its report as pages for a browser.
+
+The library is imported here and nowhere else, when it is needed: that takes many seconds. What it keeps are
+counts; values of rows are neither kept nor shown.
+"""
+
+import json
+import logging
+import os
+import shutil
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from lakehouse.quality.data_docs import Look, write_index
+from lakehouse.quality.evaluation import Result
+from lakehouse.quality.suites import STOP, Expectation
+
+KEPT = 20
+"""Runs whose results the report shows; older ones are removed."""
+
+_QUIET = {"GX_ANALYTICS_ENABLED": "false", "TQDM_DISABLE": "1"}
+_COUNTS_ONLY = {"result_format": "SUMMARY", "partial_unexpected_count": 0}
+_SITE = "report"
+_LOOKS = Path(__file__).parent / "site"
+_VIEW = {"module_name": "lakehouse.quality.page_view", "class_name": "PageView"}
+_SECTIONS = {"validations": {"view": _VIEW}, "expectations": "none", "profiling": "none"}
+
+
+class Report:
+    """Validates frames by Great Expectations, and keeps a report of the latest runs.
+
+    Args:
+        home: the folder for what the library keeps; the pages are in `report` within it.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        home.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def page(self) -> Path:
+        """The first page."""
+        return self._home / _SITE / "index.html"
+
+    def validate(
+        self,
+        frames: Mapping[str, tuple[DataFrame, tuple[Expectation, ...]]],
+        run: str,
+        parameters: Mapping[str, Any],
+    ) -> list[Result]:
+        """Look at frames, and make the report anew.
+
+        Args:
+            frames: by name of the suite, the rows and what is expected of them.
+            run: a name for this run.
+            parameters: what expectations name as `$PARAMETER`.
+        """
+        with _quiet_library() as gx:
+            context = gx.get_context(mode="file", project_root_dir=self._home)
+            context.enable_analytics(False)
+            self._prune(len(frames))
+            found = []
+            for name, (frame, expectations) in frames.items():
+                checkpoint = self._checkpoint(gx, context, name, expectations)
+                identifier = gx.RunIdentifier(run_name=run)
+                outcome = checkpoint.run(
+                    batch_parameters={"dataframe": frame},
+                    expectation_parameters=dict(parameters),
+                    run_id=identifier,
+                )
+                found += _results(outcome, expectations)
+            self._build(context)
+            return found
+
+    def _checkpoint(self, gx: Any, context: Any, name: str, expectations: Iterable[Expectation]) -> Any:
+        source = context.data_sources.add_or_update_spark(name)
+        asset = source.add_dataframe_asset(name)
+        batch = asset.add_batch_definition_whole_dataframe("rows")
+        suite = gx.ExpectationSuite(name, expectations=[_translate(gx, each) for each in expectations])
+        context.suites.add_or_update(suite)
+        validation = gx.ValidationDefinition(name=name, data=batch, suite=suite)
+        context.validation_definitions.add_or_update(validation)
+        checkpoint = gx.Checkpoint(
+            name=name, validation_definitions=[validation], result_format=dict(_COUNTS_ONLY)
+        )
+        return context.checkpoints.add_or_update(checkpoint)
+
+    def _build(self, context: Any) -> None:
+        looks = Path(context.plugins_directory) / "custom_data_docs"
+        shutil.copytree(_LOOKS, looks, dirs_exist_ok=True)
+        store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(self._home / _SITE)}
+        site = {
+            "class_name": "SiteBuilder",
+            "show_how_to_buttons": False,
+            "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
+            "site_section_builders": _SECTIONS,
+            "store_backend": store,
+        }
+        known = context.get_site_names()
+        (context.update_data_docs_site if _SITE in known else context.add_data_docs_site)(_SITE, site)
+        shutil.rmtree(self._home / _SITE, ignore_errors=True)
+        context.build_data_docs(site_names=[_SITE])
+        shutil.rmtree(self._home / _SITE / "static", ignore_errors=True)
+        style = (_LOOKS / "styles" / "data_docs_custom_styles.css").read_text(encoding="utf-8")
+        write_index(self._home / _SITE, self._looks(), style)
+
+    def _looks(self) -> Iterator[Look]:
+        """What is kept: what each run found of each suite, with its page."""
+        pages = self._home / _SITE
+        kept = self._home / "gx" / "uncommitted" / "validations"
+        for page in pages.glob("validations/**/*.html"):
+            told = kept / page.relative_to(pages / "validations").with_suffix(".json")
+            if told.is_file():
+                found = json.loads(told.read_text(encoding="utf-8"))
+                yield Look.read(found, str(page.relative_to(pages)))
+
+    def _prune(self, suites: int) -> None:
+        """Remove results of all but the latest runs; a file is what one run found of one suite."""
+        kept = (self._home / "gx" / "uncommitted" / "validations").rglob("*.json")
+        by_age = sorted(kept, key=lambda each: each.stat().st_mtime)
+        for file in by_age[: max(len(by_age) - (KEPT - 1) * suites, 0)]:
+            file.unlink()
+
+
+def _translate(gx: Any, expectation: Expectation) -> Any:
+    kind = "".join(part.capitalize() for part in expectation.kind.split("_"))
+    made = getattr(gx.expectations, kind)
+    meta = {"id": expectation.id, "severity": expectation.severity}
+    told: dict[str, Any] = {**expectation.arguments, "meta": meta, "description": _describe(expectation)}
+    told["severity"] = "critical" if expectation.severity == STOP else "warning"
+    if expectation.column:
+        told["column"] = expectation.column
+    if expectation.mostly < 1:
+        told["mostly"] = expectation.mostly
+    if expectation.where:
+        told |= {"row_condition": expectation.where, "condition_parser": "spark"}
+    return made(**told)
+
+
+def _describe(expectation: Expectation) -> str:
+    """What is expected, in a line; in a template, which the library makes of it, dollar signs are doubled."""
+    what = (
+        expectation.kind.removeprefix("expect_").replace("_", " ").replace("column values to ", "values to ")
+    )
+    arguments = [
+        f"{key.replace('_', ' ')} {_spoken(value)}"
+        for key, value in expectation.arguments.items()
+        if isinstance(value, (int, float, str, list)) and not isinstance(value, bool)
+    ]
+    parts = [what, *arguments, f"where {expectation.where}" if expectation.where else ""]
+    share = f"{expectation.mostly:.0%} of rows at least" if expectation.mostly < 1 else ""
+    told = ", ".join(part for part in (*parts, share) if part)
+    return f"{expectation.name} ({expectation.severity}): {told}".replace("$", "$$")
+
+
+def _spoken(value: object) -> str:
+    return " or ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _results(outcome: Any, expectations: Iterable[Expectation]) -> list[Result]:
+    by_id = {each.id: each for each in expectations}
+    found = []
+    for validated in outcome.run_results.values():
+        for each in validated.results:
+            expectation = by_id[each.expectation_config.meta["id"]]
+            found.append(_result(expectation, bool(each.success), dict(each.result)))
+    return found
+
+
+def _result(expectation: Expectation, success: bool, told: Mapping[str, Any]) -> Result:
+    rows = int(told.get("element_count") or 0)
+    if not expectation.kind.endswith("_null"):
+        rows -= int(told.get("missing_count") or 0)
+    unexpected = int(told.get("unexpected_count") or 0)
+    number = told.get("observed_value")
+    observed = unexpected / rows if rows else float(number) if isinstance(number, (int, float)) else 0.0
+    return Result(expectation, success, rows, unexpected, observed)
+
+
+@contextmanager
+def _quiet_library() -> Iterator[Any]:
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with _main_with_a_file():
+            import great_expectations as gx
+
+        logging.getLogger("great_expectations").setLevel(logging.ERROR)
+        yield gx
+
+
+@contextmanager
+def _main_with_a_file() -> Iterator[None]:
+    """While PySpark's client is imported: it ends a process whose main module has no file."""
+    main = sys.modules["__main__"]
+    lacks = not hasattr(main, "__file__")
+    if lacks:
+        main.__file__ = ""
+    try:
+        yield
+    finally:
+        if lacks:
+            del main.__file__

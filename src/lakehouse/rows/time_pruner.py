@@ -1,0 +1,76 @@
+"""Conditions on times by which files without rows of interest are left out."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta, timezone
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from lakehouse.rows.time_ranges import covered, intervals, join_spans, overlapping, slots_of
+from lakehouse.timestamps import from_micros, to_micros
+
+MINUTE = timedelta(minutes=1)
+_LAST = to_micros(datetime.max.replace(tzinfo=timezone.utc))
+_FIRST = to_micros(datetime.min.replace(tzinfo=timezone.utc))
+
+
+class TimePruner:
+    """Intervals of time outside of which nothing is of interest.
+
+    Args:
+        spans: start and end of each, both included, in microseconds; in order and apart.
+    """
+
+    def __init__(self, spans: list[tuple[int, int]]) -> None:
+        self._spans = [(max(low, _FIRST), min(high, _LAST)) for low, high in spans]
+        self._lows = np.array([low for low, _ in self._spans], np.int64)
+        self._highs = np.array([high for _, high in self._spans], np.int64)
+
+    @classmethod
+    def of_spans(cls, spans: Iterable[tuple[int, int]], margin: timedelta = timedelta(0)) -> "TimePruner":
+        """Around some spans.
+
+        Args:
+            spans: start and end, both included, in microseconds.
+            margin: how far around them rows are of interest, too.
+        """
+        around = margin // timedelta(microseconds=1)
+        return cls(join_spans((low - around, high + around) for low, high in spans))
+
+    @classmethod
+    def of_rows(cls, rows: DataFrame, time: str, margin: timedelta = MINUTE) -> "TimePruner":
+        """Around the times of some rows; runs a Spark job."""
+        slots = rows.agg(slots_of(F.col(time), length=MINUTE)).collect()[0][0]
+        return cls([(to_micros(low), to_micros(high)) for low, high in intervals(slots, margin, MINUTE)])
+
+    def contains(self, time: str) -> Column:
+        """The condition that a time may lie in one of the intervals."""
+        return covered(time, self._intervals())
+
+    def overlaps(self, start: str, end: str) -> Column:
+        """The condition that a stretch from start to end, both included, may meet one of the intervals."""
+        return overlapping(start, end, self._intervals())
+
+    def mask(self, start: pa.ChunkedArray, end: pa.ChunkedArray) -> pa.Array:
+        """Of stretches of time in microseconds, whether each meets one of the intervals; null does not."""
+        is_known = start.is_valid().to_numpy() & end.is_valid().to_numpy()
+        first, last = (times.fill_null(0).to_numpy() for times in (start, end))
+        return pa.array(is_known & self._meets(first, last))
+
+    def meets(self, low: int, high: int) -> bool:
+        """Whether a stretch of time in microseconds meets one of the intervals."""
+        return bool(self._meets(np.array([low]), np.array([high]))[0])
+
+    def _meets(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.bool_]:
+        if not self._spans:
+            return np.zeros(len(first), np.bool_)
+        place = np.searchsorted(self._highs, first)
+        lows = self._lows[np.minimum(place, len(self._spans) - 1)]
+        found: NDArray[np.bool_] = (place < len(self._spans)) & (lows <= last)
+        return found
+
+    def _intervals(self) -> list[tuple[datetime, datetime]]:
+        return [(from_micros(low), from_micros(high)) for low, high in self._spans]

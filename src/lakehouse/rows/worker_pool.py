@@ -1,0 +1,113 @@
+"""Worker processes for folds of many rows on the driver: one a core, started when they are first needed."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import lru_cache
+from multiprocessing import parent_process
+from multiprocessing.connection import wait
+from multiprocessing.context import SpawnContext, SpawnProcess
+from types import ModuleType
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakehouse.rows.garbage import expect_many_rows
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_ROWS_OF_A_PART = 10_000
+"""From twice as many on, sending rows to another process pays: docs/decisions/0027."""
+
+_MOST_PARTS = 8
+_MAIN = threading.Lock()
+
+
+def count_parts(rows: int) -> int:
+    """How many processes so many rows are shared among; 1: it is done in this one."""
+    return max(1, min(rows // _ROWS_OF_A_PART, _cores(), _MOST_PARTS))
+
+
+def map_parts(function: Callable[[T], R], parts: Sequence[T]) -> list[R]:
+    """Call a function with each part, in a process for each; in this one if there is but one part.
+
+    Args:
+        function: of a module, as are all that the parts are made of: they are sent by pickle.
+        parts: one at least.
+
+    Raises:
+        BrokenProcessPool: if a process was killed, for want of memory for one.
+    """
+    if len(parts) == 1:
+        return [function(parts[0])]
+    try:
+        return list(_pool().map(function, parts))
+    except BrokenProcessPool:  # a worker was killed; the next call starts others
+        _pool.cache_clear()
+        raise
+
+
+def split_by_key(tables: Mapping[str, pa.Table], key: str, parts: int) -> list[dict[str, pa.Table]]:
+    """Rows of tables in parts, those of one key together.
+
+    Args:
+        tables: by name; all have the key, as the same type.
+        key: a column.
+        parts: how many.
+    """
+    if parts == 1:
+        return [dict(tables)]
+    chunks = [chunk for table in tables.values() for chunk in table[key].chunks]
+    keys = pc.unique(pa.chunked_array(chunks, next(iter(tables.values()))[key].type))
+    split: list[dict[str, pa.Table]] = [{} for _ in range(parts)]
+    for name, table in tables.items():
+        numbers = pc.index_in(table[key], keys).to_numpy() % parts
+        for number, part in enumerate(split):
+            part[name] = table.filter(pa.array(numbers == number))
+    return split
+
+
+@lru_cache(maxsize=1)
+def _pool() -> ProcessPoolExecutor:
+    """Processes of their own: a fork would take over a lock that another thread holds."""
+    return ProcessPoolExecutor(min(_cores(), _MOST_PARTS), _Context(), initializer=_start_worker)
+
+
+class _Process(SpawnProcess):
+    """A spawned process that does not run the program's main module once more, whatever that is."""
+
+    def start(self) -> None:
+        with _MAIN:
+            main = sys.modules["__main__"]
+            sys.modules["__main__"] = ModuleType("__main__")
+            try:
+                super().start()
+            finally:
+                sys.modules["__main__"] = main
+
+
+class _Context(SpawnContext):
+    Process = _Process
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _start_worker() -> None:
+    """End with the parent, however it ends, and leave Ctrl-C to it."""
+    expect_many_rows()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    if parent := parent_process():
+        wait([parent.sentinel])
+        os._exit(1)

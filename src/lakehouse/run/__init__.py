@@ -1,0 +1,1 @@
+"""Jobs: micro-batches, the ledger, rebuilds, the Spark session and the version of the rules."""

@@ -1,0 +1,151 @@
+"""One row a micro-batch: what came in, what went out, how far it got.
+
+The ledger is also how a job learns of new work: each row says up to which ingest stamp its job is
+done, so the next job in line follows the rows of the one before it.
+"""
+
+import threading
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakehouse.contracts import TABLES
+from lakehouse.contracts.arrow import arrow_schema
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.lookup import Lookup
+from lakehouse.rows.arrow_frames import rows_of
+from lakehouse.rows.time_pruner import TimePruner
+from lakehouse.run.ledger_cache import Recall, recall_of
+from lakehouse.timestamps import LAST, from_micros, to_micros
+
+NAME = "ops.ledger"
+_RECENT = 500  # rows looked through before all are
+_TIMES = {column.name for column in TABLES[NAME].columns if column.type == "timestamp"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row of the ledger. Counts are rows; `position` and `heard` are ingest stamps.
+
+    The last four are those of `lakehouse.run.batch_counters.Counts`.
+    """
+
+    job: str
+    batch_id: int
+    position: datetime
+    started_at: datetime
+    seconds: float
+    input_rows: int
+    output_rows: int = 0
+    duplicates: int = 0
+    rejected: int = 0
+    heartbeats: int = 0
+    erased: int = 0
+    late: int = 0
+    watermark: datetime | None = None
+    heard: datetime | None = None
+    spark_jobs: int | None = None
+    shuffles: int | None = None
+    commits: int | None = None
+    table_reads: int | None = None
+
+
+class Ledger:
+    """The ledger as one job reads and writes it."""
+
+    def __init__(self, lake: Lakehouse) -> None:
+        self._lake = lake
+        self._recall: Recall[Entry] | None = recall_of(lake.settings)
+
+    def last(self, job: str) -> Entry | None:
+        """The job's latest row."""
+        if self._recall is None:
+            return self._read_last(job)
+        return self._recall.last(job, self._read_last)
+
+    def after(self, job: str, position: datetime) -> list[Entry]:
+        """The job's rows whose position lies after the one given, in order."""
+        if self._recall is not None:
+            known = self._recall.after(job, position, self._read_last)
+            if known is not None:
+                return known
+        return _in_order(self._rows(job, TimePruner([(to_micros(position) + 1, to_micros(LAST))])))
+
+    @property
+    def told(self) -> int:
+        """How many rows have been recorded, as far as that can be heard here."""
+        return self._recall.told if self._recall else 0
+
+    def wait(self, told: int, seconds: float, stop: threading.Event) -> None:
+        """Wait until more than so many have been; so long at most."""
+        if self._recall is None:
+            stop.wait(seconds)
+        else:
+            self._recall.wait(told, seconds, stop)
+
+    def positions(self) -> dict[str, datetime]:
+        """By job, the ingest stamp that it is done up to."""
+        rows = self._lake.find(NAME, Lookup(("job", "position")))
+        latest = rows.group_by("job").aggregate([("position", "max")])
+        return {
+            job: from_micros(at) for job, at in rows_of(latest, ("job", "position_max")) if at is not None
+        }
+
+    def since(self, job: str, position: datetime) -> tuple[Entry | None, list[Entry]]:
+        """The job's last row up to a position, if there is one, and those after it, in order."""
+        rows = self._rows(job).sort_by([("batch_id", "descending")])
+        for some in (rows.slice(0, _RECENT), rows):
+            entries = _in_order(some)
+            before = [entry for entry in entries if entry.position <= position]
+            if before or len(entries) < _RECENT:
+                break
+        return before[-1] if before else None, entries[len(before) :]
+
+    def latest(self, job: str, rows: int) -> list[Entry]:
+        """The job's latest rows that read so many rows together, or all, in order."""
+        found = self._rows(job).sort_by([("batch_id", "descending")]).slice(0, _RECENT)
+        taken: list[Entry] = []
+        for entry in _entries(found):
+            taken.insert(0, entry)
+            if sum(each.input_rows for each in taken) >= rows:
+                break
+        return taken
+
+    def rows_read(self, job: str) -> int:
+        """Rows that the job has read so far, all told."""
+        return pc.sum(self._rows(job)["input_rows"]).as_py() or 0
+
+    def record(self, entry: Entry) -> None:
+        """Write a row."""
+        self._lake.append(NAME, pa.Table.from_pylist([vars(entry)], arrow_schema(TABLES[NAME])))
+        if self._recall is not None:
+            self._recall.add(entry)
+
+    def _read_last(self, job: str) -> Entry | None:
+        rows = self._rows(job)
+        last = rows.filter(pc.equal(rows["batch_id"], pc.max(rows["batch_id"])))
+        return next(iter(_entries(last)), None)
+
+    def _rows(self, job: str, near: TimePruner | None = None) -> pa.Table:
+        wanted = Lookup(TABLES[NAME].column_names, near, "position", key=("job", [job]))
+        return self._lake.find(NAME, wanted)
+
+
+def now() -> datetime:
+    """The wall clock, which only provenance may use."""
+    return datetime.now(timezone.utc)
+
+
+def _in_order(rows: pa.Table) -> list[Entry]:
+    return sorted(_entries(rows), key=lambda entry: (entry.position, entry.batch_id))
+
+
+def _entries(rows: pa.Table) -> list[Entry]:
+    return [Entry(**{name: _read(name, value) for name, value in row.items()}) for row in rows.to_pylist()]
+
+
+def _read(name: str, value: Any) -> Any:
+    return from_micros(value) if name in _TIMES and value is not None else value

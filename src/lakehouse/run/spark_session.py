@@ -1,0 +1,98 @@
+"""The Spark session of a local or stand-alone application."""
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from lakehouse.delta.table_properties import default_properties
+from lakehouse.settings import Settings
+
+# Each value has its evidence in docs/decisions/0002-spark-settings.md.
+_SESSION = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+    "spark.scheduler.mode": "FAIR",
+    "spark.buffer.pageSize": "2m",
+    "spark.sql.codegen.cache.maxEntries": "5000",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.constraintPropagation.enabled": "false",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.log.level": "ERROR",
+}
+
+_HERE = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
+}
+_ON_A_CLUSTER = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.shuffle.partitions": "24",
+    "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
+}
+
+
+_OF_TABLES = "databricks.delta.properties.defaults"
+_THAT_ENDS = "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+_THAT_GOES_ON = (
+    "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=2400 "
+    "-XX:Tier4CompileThreshold=60000 -XX:Tier4BackEdgeThreshold=160000 -XX:ReservedCodeCacheSize=640m"
+)
+
+
+def build_session(
+    settings: Settings, jars: Sequence[Path], cores: int | None = None, goes_on: bool = False
+) -> SparkSession:
+    """Start a Spark application that can read Kafka and write Delta: on this machine, or on a cluster.
+
+    Args:
+        settings: the settings in force.
+        jars: what Spark needs besides its own classpath.
+        cores: cores of this machine to use; all when not given.
+        goes_on: whether it is to run until it is stopped, not just to catch up.
+    """
+    os.environ["TZ"] = "UTC"
+    time.tzset()  # else this process goes on in the machine's zone, and times collected are off by it
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers take the first python3 of the path
+    cores = cores or os.cpu_count() or 2
+    scratch = settings.home / "spark"
+    scratch.mkdir(parents=True, exist_ok=True)
+    java_options = settings.spark_java_options or (_THAT_GOES_ON if goes_on else _THAT_ENDS)
+    builder = (
+        SparkSession.builder.appName("millrace")
+        .master(settings.spark_master or f"local[{cores}]")
+        .config("spark.jars", ",".join(str(jar) for jar in jars))
+        .config("spark.driver.memory", settings.spark_memory)
+        .config(
+            "spark.driver.extraJavaOptions",
+            f"{java_options} -Duser.timezone=UTC -Dderby.system.home={scratch}",
+        )
+        .config("spark.sql.shuffle.partitions", str(cores))
+        .config("spark.default.parallelism", str(cores))
+        .config("spark.local.dir", str(scratch))
+        .config("spark.sql.warehouse.dir", str(settings.warehouse))
+    )
+    placed = (
+        _ON_A_CLUSTER | {"spark.executor.memory": settings.spark_memory} if settings.spark_master else _HERE
+    )
+    defaults = default_properties(settings.vacuum_retention).items()
+    tables = {f"spark.{_OF_TABLES}.{name.removeprefix('delta.')}": value for name, value in defaults}
+    for name, value in {**_SESSION, **placed, **tables}.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()

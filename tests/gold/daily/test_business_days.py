@@ -1,0 +1,25 @@
+"""Days of any time zone, as what has changed marks them."""
+
+from datetime import datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from gold.credit.minute_fold import quarter_marks
+from gold.credit.minute_input import quarter_of
+from gold.daily.business_days import day_of
+from kit.oracle_wire import micros
+from lakehouse.rows.arrow_times import in_micros
+
+# In India; in Nepal it is a quarter of an hour before, in Newfoundland nine hours after.
+MIDNIGHT = datetime(2026, 3, 1, 18, 30, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "Asia/Kathmandu", "America/St_Johns"])
+def test_a_mark_lies_in_the_day_of_what_it_marks(zone: str) -> None:
+    quarter, tick = timedelta(minutes=15), timedelta(microseconds=1)
+    for at in (
+        MIDNIGHT + n * quarter + off for n in (-1, 0, 1, 36) for off in (-tick, timedelta(0), quarter / 2)
+    ):
+        [minute] = in_micros(quarter_marks({quarter_of(micros(at))}))["minute"].to_pylist()
+        assert day_of(minute, zone) == at.astimezone(ZoneInfo(zone)).date(), at

@@ -1,0 +1,259 @@
+"""Queries by day: DuckDB against naive counts, and Spark against DuckDB."""
+
+from collections import Counter, defaultdict
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from folds.persons.models import MODELS
+from gold.daily.update import QUERIES
+from lakehouse.rows.arrow_frames import to_frame
+from lakehouse.rows.driver_or_spark import on_driver
+from lakehouse.rows.sql import run_sql
+
+Row = dict[str, Any]
+STEPS = ("impression", "click", "visit", "search", "order")
+CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
+NAMES = st.sampled_from([None, "a", "b"])
+DAYS = st.sampled_from([date(2026, 3, 1), date(2026, 3, 2)])
+WHEN = {"day": pa.date32(), "event_time": pa.int64()}
+WHO = {"visitor_id": pa.string(), "event_id": pa.string()}
+OWN = dict.fromkeys((*CAMPAIGN, "promotion_id"), pa.string())
+TYPES: dict[str, dict[str, pa.DataType]] = {
+    "events": {**WHEN, **WHO, "role": pa.string(), **OWN},
+    "clicks": {**WHEN, **WHO, **OWN},
+    "sessions": {**WHEN, "visitor_id": pa.string(), **OWN},
+    "searches": {
+        **WHEN,
+        "query": pa.string(),
+        "outcome": pa.string(),
+        "clicks": pa.int64(),
+        "clicked_products": pa.list_(pa.string()),
+    },
+    "attribution": {
+        **WHEN,
+        **OWN,
+        "model": pa.string(),
+        "credit": pa.float64(),
+        "is_counted": pa.bool_(),
+        "credited_reporting_value": pa.decimal128(18, 4),
+    },
+    "orders": {**WHEN, **WHO},
+    "next_orders": {**WHEN, **WHO},
+    "results": {**WHEN, "query": pa.string(), "rank": pa.int32(), "outcome": pa.string()},
+}
+HOUR = 3_600_000_000
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "day": DAYS,
+    "event_time": st.sampled_from([0, 1, 2, 23 * HOUR, 24 * HOUR, 24 * HOUR + 1]),
+    "rank": st.integers(1, 3),
+    "visitor_id": st.sampled_from(["ann", "ben"]),
+    "role": st.sampled_from(["impression", "page_view", "search"]),
+    "query": NAMES,
+    "outcome": st.sampled_from(["clicked", "orphan", "unclicked"]),
+    "clicked_products": st.lists(st.sampled_from("abcdefghijklmnop"), max_size=30),
+    "model": st.sampled_from(list(MODELS)),
+    "credit": st.sampled_from([0.0, 0.1, 1 / 3, 0.4, 0.5, 1.0]),
+    "is_counted": st.sampled_from([True, True, False, None]),
+    "credited_reporting_value": st.one_of(st.none(), st.decimals(-9, 9, places=4)),
+}
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> dict[str, list[Row]]:
+    """Rows of all inputs; UIDs are unique."""
+    world = {
+        name: draw(
+            st.lists(st.fixed_dictionaries({each: VALUES.get(each, NAMES) for each in types}), max_size=9)
+        )
+        for name, types in TYPES.items()
+    }
+    numbers = iter(draw(st.permutations(range(9 * len(TYPES)))))
+    for name, types in TYPES.items():
+        for row in world[name]:
+            if "event_id" in types:
+                row["event_id"] = f"e{next(numbers):02}"
+            if "clicked_products" in types:
+                row["clicks"] = len(row["clicked_products"])
+    return world
+
+
+def tables(world: dict[str, list[Row]]) -> dict[str, pa.Table]:
+    return {name: pa.Table.from_pylist(rows, pa.schema(TYPES[name])) for name, rows in world.items()}
+
+
+def in_duckdb(name: str, world: dict[str, list[Row]]) -> list[Row]:
+    no_spark: Any = None
+    return _sorted(on_driver(run_sql(no_spark, QUERIES[f"gold.{name}"], tables(world))).to_pylist())
+
+
+def _sorted(rows: list[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: [str(row[name]) for name in sorted(row)])
+
+
+def naive_funnel(world: dict[str, list[Row]]) -> list[Row]:
+    steps = {"page_view": "visit"}
+    taken = [(row, steps.get(row["role"], row["role"])) for row in world["events"]]
+    taken += [(row, "click") for row in world["clicks"]] + [(row, "order") for row in world["orders"]]
+    depth: Counter[tuple[date, str]] = Counter()
+    for row, step in sorted(taken, key=lambda each: (each[0]["event_time"], each[0]["event_id"])):
+        so_far = depth[row["day"], row["visitor_id"]]
+        depth[row["day"], row["visitor_id"]] += so_far < len(STEPS) and step == STEPS[so_far]
+    days = {day for (day, _), reached in depth.items() if reached}
+    return [
+        {"day": day, "step": step, "visitors": sum(of > number for (on, _), of in depth.items() if on == day)}
+        for day in days
+        for number, step in enumerate(STEPS)
+    ]
+
+
+def naive_searches(world: dict[str, list[Row]]) -> list[Row]:
+    by_query: dict[tuple[date, str | None], list[Row]] = defaultdict(list)
+    for row in world["searches"]:
+        if row["outcome"] != "orphan":
+            by_query[row["day"], row["query"]].append(row)
+    found = []
+    for (day, query), rows in by_query.items():
+        products = Counter(product for row in rows for product in row["clicked_products"])
+        top = sorted(products.items(), key=lambda each: (-each[1], each[0]))[:10]
+        clicked = sum(row["clicks"] > 0 for row in rows)
+        found.append(
+            {
+                "day": day,
+                "query": query,
+                "searches": len(rows),
+                "clicked_searches": clicked,
+                "click_through": clicked / len(rows),
+                "top_products": [{"product_id": name, "clicks": clicks} for name, clicks in top],
+            }
+        )
+    return found
+
+
+def naive_campaigns(world: dict[str, list[Row]]) -> list[Row]:
+    def key(row: Row) -> tuple[Any, ...]:
+        own = [row[name] for name in CAMPAIGN]
+        return (row["day"], *(own if any(own) else (None, None, row["promotion_id"])))
+
+    found: dict[tuple[Any, ...], Row] = {}
+
+    def cell(of: tuple[Any, ...], model: str) -> Row:
+        names = dict(zip(("day", *CAMPAIGN), of, strict=True))
+        zero: Row = {"impressions": 0, "clicks": 0, "visits": 0, "conversions": 0.0}
+        nothing = {**names, "model": model, **zero, "credited_reporting_value": Decimal(0)}
+        return found.setdefault((*of, model), nothing)
+
+    seen = [(row, "impressions") for row in world["events"] if row["role"] == "impression"]
+    seen += [(row, "clicks") for row in world["clicks"]]
+    seen += [({**row, "promotion_id": None}, "visits") for row in world["sessions"]]
+    for row, column in seen:
+        for model in MODELS:
+            cell(key(row), model)[column] += 1
+    for row in world["attribution"]:
+        of = cell(key(row), row["model"])
+        of["conversions"] += 0 if row["is_counted"] is False else row["credit"]
+        of["credited_reporting_value"] += row["credited_reporting_value"] or 0
+    return list(found.values())
+
+
+def naive_results(world: dict[str, list[Row]]) -> list[Row]:
+    shown = Counter((row["day"], row["query"], row["rank"]) for row in world["results"])
+    clicked = Counter(
+        (row["day"], row["query"], row["rank"]) for row in world["results"] if row["outcome"] == "clicked"
+    )
+    return [
+        {"day": day, "query": query, "rank": rank, "shown": count, "clicked": clicked[day, query, rank]}
+        for (day, query, rank), count in shown.items()
+    ]
+
+
+def naive_promotions(world: dict[str, list[Row]]) -> list[Row]:
+    found: dict[tuple[date, str | None], Row] = {}
+
+    def cell(row: Row) -> Row:
+        nothing = {"impressions": 0, "clicks": 0, "clicking": set(), "converting": set()}
+        return found.setdefault((row["day"], row["promotion_id"]), nothing)
+
+    for row in world["events"]:
+        if row["role"] == "impression":
+            cell(row)["impressions"] += 1
+    for row in world["clicks"]:
+        of = cell(row)
+        of["clicks"] += 1
+        of["clicking"].add(row["visitor_id"])
+        for order in world["next_orders"]:
+            passed = order["event_time"] - row["event_time"]
+            if order["visitor_id"] == row["visitor_id"] and 0 <= passed < 24 * HOUR:
+                of["converting"].add(row["visitor_id"])
+    return [
+        {
+            "day": day,
+            "promotion_id": promotion,
+            **{name: of[name] for name in ("impressions", "clicks")},
+            **{f"{name}_visitors": len(of[name]) for name in ("clicking", "converting")},
+        }
+        for (day, promotion), of in found.items()
+    ]
+
+
+NAIVE = {
+    "result_performance": naive_results,
+    "promotion_performance": naive_promotions,
+    "funnel": naive_funnel,
+    "search_performance": naive_searches,
+    "campaign_performance": naive_campaigns,
+}
+
+
+@pytest.mark.parametrize("name", NAIVE)
+@given(world=worlds())
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_a_query_counts_what_a_walk_over_the_rows_counts(name, world):
+    found, wanted = in_duckdb(name, world), _sorted(NAIVE[name](world))
+    for rows in (found, wanted):
+        for row in rows:
+            row["conversions"] = round(row.get("conversions", 0), 9)
+    assert found == _sorted(wanted)
+
+
+def example() -> dict[str, list[Row]]:
+    """A world in which each query has something of everything."""
+    rows: dict[str, list[Row]] = {}
+    for number, (name, types) in enumerate(TYPES.items()):
+        rows[name] = []
+        for place in range(40):
+            pick = place + number
+            row = dict.fromkeys(types) | {
+                "day": date(2026, 3, 1) + timedelta(days=place % 2),
+                "event_time": place * 7 % 40 * 10 + number,
+                "visitor_id": "abc"[place % 3],
+                "event_id": f"e{number}-{place}",
+                "role": ("impression", "page_view", "search")[pick % 3],
+                "query": ("shoe", None)[pick % 2],
+                "outcome": ("clicked", "orphan")[pick % 5 == 0],
+                "clicked_products": [f"p{each}" for each in range(pick % 14)],
+                "clicks": pick % 14,
+                "rank": pick % 4,
+                "model": list(MODELS)[pick % len(MODELS)],
+                "credit": (1 / 3, 0.1, 1.0)[pick % 3],
+                "is_counted": (True, False, None)[pick % 7 % 3],
+                "credited_reporting_value": (Decimal("1.2345"), None)[pick % 2],
+                "campaign_name": ("spring", None)[pick % 2],
+                "promotion_id": ("banner", None)[pick % 3 == 0],
+            }
+            rows[name].append({each: row[each] for each in types})
+    return rows
+
+
+@pytest.mark.parametrize("name", NAIVE)
+def test_spark_gives_the_rows_that_duckdb_gives(spark: SparkSession, name: str) -> None:
+    frames = {each: to_frame(spark, table) for each, table in tables(example()).items()}
+    wanted = in_duckdb(name, example())
+    assert wanted
+    assert _sorted(on_driver(run_sql(spark, QUERIES[f"gold.{name}"], frames)).to_pylist()) == wanted

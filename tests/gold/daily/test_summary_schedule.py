@@ -1,0 +1,109 @@
+"""When summaries are brought up to date, without Spark: on a clock of its own."""
+
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from gold.daily import summary_schedule
+from gold.daily.summary_schedule import Summaries
+from kit.records import NOON
+from lakehouse.run.job import Run
+
+INTERVAL = 20.0  # seconds
+
+
+class Clock:
+    """Goes on by what summing up takes."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.begun: list[float] = []
+        self.prepared = 0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def prepare(self) -> None:
+        self.prepared += 1
+
+    def work(self, seconds: float) -> None:
+        self.begun.append(self.now)
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(summary_schedule, "time", clock)
+    return clock
+
+
+def taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch, days: bool = False) -> Summaries:
+    """Summaries of which windows, or days, take so long, and the others no time."""
+    lake = SimpleNamespace(last_commit=lambda _table: {})
+    settings = SimpleNamespace(
+        conf=Path("conf"),
+        business_time_zone="UTC",
+        reporting_currency="EUR",
+        summary_interval=timedelta(seconds=INTERVAL),
+    )
+    run: Any = SimpleNamespace(lake=lake, settings=settings, prepare_to_sum_up=clock.prepare)
+    parts = [(summary_schedule.Traffic, "update"), (Summaries, "_sum_days")]
+    for of_days, (of, name) in enumerate(parts):
+        work = clock.work if of_days == days else lambda _seconds: None
+        monkeypatch.setattr(of, name, lambda *_, work=work: work(seconds))
+    return Summaries(cast("Run", run))
+
+
+def begun(clock: Clock, todo: Summaries, sparing: bool, until: float) -> list[float]:
+    """When they were begun, something new being there every second, in seconds from the first time."""
+    while clock.now < until:
+        todo.expect(NOON, NOON)
+        todo.take_in(sparing=sparing)
+        clock.now += 1
+    return [at - clock.begun[0] for at in clock.begun]
+
+
+@pytest.mark.parametrize(
+    ("days", "seconds", "sparing", "pause"),
+    [
+        (False, 4.0, False, INTERVAL),
+        (False, 1.0, True, INTERVAL),
+        (False, 4.0, True, 80.0),
+        (True, 4.0, False, INTERVAL),
+        (True, 1.0, True, 40.0),
+        (True, 4.0, True, 160.0),
+    ],
+)
+def test_windows_take_a_twentieth_of_the_time_from_other_work_and_days_a_fortieth(
+    days, seconds, sparing, pause, clock, monkeypatch
+):
+    starts = begun(clock, taking(seconds, clock, monkeypatch, days), sparing, until=1200)
+    assert starts == [number * pause for number in range(len(starts))]
+    assert len(starts) == -(-200 // int(pause))
+
+
+def test_what_has_to_be_done_now_does_not_wait(clock, monkeypatch):
+    todo = taking(4.0, clock, monkeypatch)
+    for _ in range(2):
+        todo.expect(NOON, NOON)
+        todo.take_in(now=True)
+    assert clock.begun == [1000.0, 1004.0]
+
+
+def test_summing_up_is_prepared_for_and_nothing_to_do_is_not(clock, monkeypatch):
+    todo = taking(4.0, clock, monkeypatch)
+    todo.take_in(now=True)
+    assert clock.prepared == 0
+    todo.expect(NOON, NOON)
+    todo.take_in(now=True)
+    assert clock.prepared == 2
+
+
+def test_nothing_new_is_nothing_to_do(clock, monkeypatch):
+    todo = taking(4.0, clock, monkeypatch)
+    todo.take_in(now=True)
+    assert clock.begun == []

@@ -1,0 +1,109 @@
+"""Gold sees of silver what has passed, and nothing else: not what other jobs are at meanwhile."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import gold.publish
+from gold.rebuild_definitions import DEFINITIONS
+from kit.dying import dying_at
+from kit.oracle import Oracle
+from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
+from kit.planted import shop
+from kit.records import NOON, Bronze, Record, message, record
+from kit.strict_gate import (
+    facts_of_gold,
+    facts_wanted,
+    publish_is_held,
+    release,
+    strict_home,
+    without_number,
+)
+from lakehouse.errors import MillraceError
+from lakehouse.run.job import Run
+from lakehouse.run.rebuild import rebuild_job
+from lakehouse.settings import Settings
+
+HOUR = timedelta(hours=1)
+PAGE = {"page": {"url": "https://shop.example/"}}
+
+
+@pytest.fixture
+def settings(spark: SparkSession, tmp_path: Path) -> Iterator[Settings]:
+    with strict_home(spark, tmp_path) as settings:
+        yield settings
+
+
+def sale(uid: str, at: float, **properties: Any) -> Record:
+    """Somebody buys for ten, some hours after noon."""
+    told = {"total": "10", "currency": "EUR", **properties}
+    return record(message(uid, "v", "Order Completed", NOON + at * HOUR, context=PAGE, properties=told))
+
+
+def test_what_refine_is_at_meanwhile_is_not_seen(
+    spark: SparkSession, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A bad batch of a visitor whose good one is being published: half of it, and then, all of it."""
+    bronze = Bronze(spark, settings)
+    bronze.commit([sale("good", 0, order_id="o1")])
+    run_jobs(spark, settings, "refine", "repair")
+    good = list(bronze.stored)
+    bronze.commit([sale("bad", 0.1)])
+    with dying_at("silver.sessions"):
+        run_jobs(spark, settings, "refine")
+    load_area = gold.publish.load_area
+
+    def meanwhile(*args: Any) -> Any:
+        if any(row["event_id"] == "bad" for row in read_rows(settings, "silver.events", ("event_id",))):
+            run_jobs(spark, settings, "refine", "repair")
+        return load_area(*args)
+
+    monkeypatch.setattr(gold.publish, "load_area", meanwhile)
+    publish_is_held(spark, settings)
+    assert read_rows(settings, "ops.ledger", ("job",)).count({"job": "publish"}) == 1
+    assert facts_of_gold(settings) == facts_wanted(good)
+    release(spark, settings)
+    run_jobs(spark, settings, "publish")
+    assert_as_the_oracle(settings, Oracle.over(bronze.stored))
+
+
+@pytest.mark.long
+def test_late_events_half_published_are_finished_before_the_gate_closes(
+    spark: SparkSession, settings: Settings
+) -> None:
+    """Repair's news alone were being published when publish died, and what came then is bad."""
+    bronze = Bronze(spark, settings)
+    bronze.commit([*shop(1, NOON, visitors=2), *shop(2, NOON + 5 * HOUR, visitors=2)])
+    run_jobs(spark, settings)
+    bronze.commit([sale("late", 1, order_id="o1")])
+    run_jobs(spark, settings, "refine", "publish", "repair")
+    good = list(bronze.stored)
+    with dying_at("gold.conversions"):
+        run_jobs(spark, settings, "publish")
+    bronze.commit([sale("bad", 1.1)])
+    run_jobs(spark, settings, "refine", "repair")
+    publish_is_held(spark, settings)
+    assert facts_of_gold(settings) == facts_wanted(good)
+    release(spark, settings)
+    run_jobs(spark, settings, "publish")
+    assert_as_the_oracle(settings, Oracle.over(bronze.stored))
+
+
+@pytest.mark.long
+def test_who_makes_gold_anew_looks_at_what_has_come_since(spark: SparkSession, settings: Settings) -> None:
+    bronze = Bronze(spark, settings)
+    bronze.commit(shop(1, NOON, visitors=2))
+    run_jobs(spark, settings)
+    good = facts_of_gold(settings)
+    bronze.commit(without_number(shop(2, NOON, visitors=2)))
+    run_jobs(spark, settings, "refine", "repair")
+    job = rebuild_job(DEFINITIONS, ["gold.touches", "gold.conversions"])
+    with pytest.raises(MillraceError, match="what has come since is not as expected"):
+        job.body(Run(job.name, spark.newSession(), settings, once=True))
+    assert facts_of_gold(settings) == good
+    publish_is_held(spark, settings)
+    assert [row["state"] for row in read_rows(settings, "ops.gates", ("state",))] == ["closed"]

@@ -1,0 +1,169 @@
+"""Planted faults: each fails the right expectation, and gold stays as it was until somebody decides.
+
+A shop's traffic comes without fault and is published. Then the same comes with one fault in it.
+"""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kit.pipeline import read_rows, run_jobs
+from kit.planted import an_hour_off, of_orders, on_something_else, plant, shop, without_identity
+from kit.records import NOON, Bronze
+from kit.shop_world import Told, World, publish_a_day, world_of
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.errors import MillraceError
+from lakehouse.quality.evaluation import Result
+from lakehouse.quality.results import rows_of, write_results
+from lakehouse.quality.suites import load_suites
+
+LATER = NOON + timedelta(hours=2)
+
+
+@pytest.fixture(scope="module")
+def published(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Bronze:
+    return publish_a_day(spark, tmp_path_factory.mktemp("published"))
+
+
+@pytest.fixture
+def world(spark: SparkSession, published: Bronze, tmp_path: Path) -> Iterator[World]:
+    with world_of(spark, published, tmp_path) as world:
+        yield world
+
+
+def assert_closed_by(world: World, reason: str) -> None:
+    """Gold is held for this reason alone, and whoever is to know has been told."""
+    assert reason in world.publish_is_held()
+    assert world.last_gate()["state"] == "closed"
+    assert world.last_gate()["reasons"] == [reason]
+    assert world.failed("stop") == {reason}
+    alert = world.alert()
+    assert (alert["event"], alert["reasons"]) == ("gate_closed", [reason])
+
+
+def assert_released(world: World) -> None:
+    world.release()
+    gate = world.last_gate()
+    assert (gate["state"], gate["who"], gate["why"]) == ("released", "Ada", "looked at it")
+    world.ends_as_the_oracle()
+
+
+def test_a_third_without_identity(world: World) -> None:
+    world.send(plant(shop(2, LATER), 0.3, without_identity))
+    refused = "silver.rejected_events: few records are refused"
+    assert_closed_by(world, refused)
+    assert refused in world.publish_is_held(), "it stays closed"
+    assert_released(world)
+
+
+@pytest.mark.long
+def test_negative_totals(world: World) -> None:
+    world.send(plant(shop(2, LATER), 0.5, of_orders(total=lambda total: -total)))
+    assert_closed_by(world, "silver.events: orders are worth something, and not too much")
+    assert_released(world)
+
+
+def test_totals_a_thousand_times_too_big(world: World) -> None:
+    """The shop began to send cents of cents, and the right number as `revenue`: rules are mended."""
+
+    def in_small_coin(body: Told, _: Any) -> Told:
+        told = body["properties"]
+        if "total" not in told:
+            return body
+        return {**body, "properties": {**told, "total": told["total"] * 1000, "revenue": told["total"]}}
+
+    def right(body: Told) -> Told:
+        told = body["properties"]
+        return {**body, "properties": {**told, "total": told["revenue"]}} if "revenue" in told else body
+
+    world.send(plant(shop(2, LATER), 1, in_small_coin))
+    assert_closed_by(world, "silver.events: orders are worth something, and not too much")
+    with pytest.raises(MillraceError, match="still not as expected"):
+        world.replay()  # nothing has been mended yet
+    assert world.last_gate()["state"] == "closed"
+    world.change_role("Order Completed", money=["revenue", "total"])
+    world.replay()
+    assert world.last_gate()["state"] == "opened"
+    world.ends_as_the_oracle(right)
+
+
+@pytest.mark.long
+def test_a_currency_that_is_none(world: World) -> None:
+    world.send(plant(shop(2, LATER), 0.4, of_orders(currency=lambda _: "EURO")))
+    assert_closed_by(world, "silver.events: currencies are currencies")
+    assert_released(world)
+
+
+@pytest.mark.long
+def test_clocks_an_hour_off(world: World) -> None:
+    world.send(plant(shop(2, LATER), 0.4, an_hour_off))
+    assert_closed_by(world, "silver.events: clocks are in the right time zone")
+    assert_released(world)
+
+
+def test_volume_falls_to_a_tenth(world: World) -> None:
+    day, after = timedelta(days=1), timedelta(hours=3)
+    world.send(shop(2, LATER))
+    run_jobs(world.spark, world.settings, "publish")
+    assert world.failed("warn") == set()
+    world.send(shop(3, LATER + day, visitors=24) + shop(4, LATER + day + after, visitors=1))
+    world.ends_as_the_oracle()
+    hour = "silver.events: an hour is as busy as the same hour of the day before"
+    assert world.failed("warn") == {hour}
+    assert read_rows(world.settings, "ops.gates", ("state",)) == []
+    alert = world.alert()
+    assert (alert["event"], alert["reasons"]) == ("warning", [hour])
+
+
+@pytest.mark.long
+def test_a_required_field_is_missing(world: World) -> None:
+    world.send(plant(shop(2, LATER), 0.4, of_orders(order_id=lambda _: None)))
+    assert_closed_by(world, "silver.events: orders have a number")
+    assert_released(world)
+
+
+@pytest.mark.long
+def test_copies_at_a_fifth(world: World) -> None:
+    records = shop(2, LATER)
+    world.send(records + records[: len(records) // 4])
+    world.ends_as_the_oracle()
+    copies = "silver.duplicate_events: few records are copies"
+    assert world.failed("warn") == {copies}
+    assert world.alert()["reasons"] == [copies]
+
+
+SEEN = "silver.impressions: clicks are on something that was seen"
+
+
+def add_history(world: World, looks: int = 5) -> None:
+    """So many looks of publish, at which a tenth of the clicks was on nothing seen."""
+    expectation = load_suites(world.conf)["silver.impressions"].expectations[0]
+    assert expectation.id == SEEN
+    lake = Lakehouse(world.spark.newSession(), world.settings, "publish")
+    for number in range(looks):
+        result = Result(expectation, True, 400, 40, 0.1)
+        at = NOON - timedelta(days=2) + number * timedelta(minutes=1)
+        write_results(lake, rows_of("publish", at, at, [result]))
+
+
+@pytest.mark.long
+def test_clicks_on_what_nobody_has_seen(world: World) -> None:
+    add_history(world)
+    world.send(plant(shop(2, LATER), 0.9, on_something_else))
+    assert_closed_by(world, SEEN)
+    assert_released(world)
+
+
+@pytest.mark.long
+def test_a_shop_without_history_is_warned_of_clicks_on_what_nobody_has_seen(world: World) -> None:
+    world.send(plant(shop(2, LATER), 0.9, on_something_else))
+    world.ends_as_the_oracle()
+    assert world.failed("warn") == {SEEN}
+    assert world.failed("stop") == set()
+    alert = world.alert()
+    assert (alert["event"], alert["reasons"]) == ("warning", [SEEN])
+    assert "a warning, until there is history to compare with" in alert["details"][0]

@@ -1,0 +1,111 @@
+"""The quality job: Great Expectations over recent rows, its report in a browser, its run in MLflow."""
+
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+from pyspark.sql import SparkSession
+
+from gold.gate.quality_job import check_quality
+from gold.models.mlflow_client import quiet_mlflow
+from kit.browser import FLAGS, chromium
+from kit.pipeline import read_rows, run_jobs
+from kit.planted import of_orders, plant, rates, shop
+from kit.records import NOON, Bronze
+from kit.serving import served
+from kit.spark import settle_in
+from lakehouse.errors import MillraceError
+from lakehouse.quality.report import KEPT
+from lakehouse.run.job import Run
+from lakehouse.settings import Settings
+
+DEADLINE = 60  # seconds
+NUMBERED = "orders have a number"
+
+
+@pytest.fixture(scope="module")
+def looked_at(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """A home with orders that lack their number, held, and looked at twice."""
+    settings = settle_in(spark, tmp_path_factory.mktemp("quality"))
+    bronze = Bronze(spark, settings)
+    bronze.commit(rates() + shop(1))
+    run_jobs(spark, settings)
+    bronze.commit(plant(shop(2, NOON + timedelta(hours=2)), 0.5, of_orders(order_id=lambda _: None)))
+    run_jobs(spark, settings, "refine", "repair")
+    with pytest.raises(MillraceError, match=NUMBERED):
+        run_jobs(spark, settings, "publish")
+    for _ in range(2):
+        check_quality(Run("quality", spark.newSession(), settings, once=True))
+    return settings
+
+
+def test_it_finds_what_the_gate_found(looked_at: Settings) -> None:
+    columns = ("job", "table", "name", "success", "severity", "unexpected_count", "rows")
+    rows = read_rows(looked_at, "ops.expectations", columns)
+    failed = {job: {row["name"] for row in rows if row["job"] == job and not row["success"]}
+              for job in ("publish", "quality")}  # fmt: skip
+    assert failed["publish"] == {NUMBERED}
+    of_all = [row for row in rows if row["job"] == "quality"]
+    assert {row["table"] for row in of_all} > {"silver.events", "gold.conversions", "gold.attribution"}
+    assert failed["quality"] == {NUMBERED, "something has come within a day"}, "the test's clock stands still"
+    (once, again) = [row["unexpected_count"] for row in of_all if row["name"] == NUMBERED]
+    assert once == again > 100
+
+
+def test_its_run_can_be_read_back(looked_at: Settings) -> None:
+    with quiet_mlflow(looked_at) as mlflow:
+        client = mlflow.MlflowClient()
+        runs = client.search_runs([client.get_experiment_by_name("quality").experiment_id])
+        assert len(runs) == 2
+        run = runs[0]
+        offsets = mlflow.artifacts.load_dict(f"{run.info.artifact_uri}/offsets.json")
+    assert offsets == {"events/0": [2, 2401], "exchange_rates/0": [0, 1]}
+    assert run.data.params["offsets/events/0"] == "2-2401"
+    metrics, tags = run.data.metrics, run.data.tags
+    assert (metrics["rows/input_rows"], metrics["rows/output_rows"]) == (2400, 2400)
+    assert metrics["seconds/refine.mean"] > 0
+    assert metrics["expectations_failed"] == 2
+    assert metrics[f"expectations/silver.events/{NUMBERED}"] > 0.2
+    assert len(tags["git_revision"]) == 40
+    assert tags["version.pyspark"].startswith("4.")
+
+
+def test_the_report_names_no_person_and_stays_small(looked_at: Settings) -> None:
+    pages = list((looked_at.quality / "report").rglob("*.html"))
+    kept = list((looked_at.quality / "gx" / "uncommitted" / "validations").rglob("*.json"))
+    texts = [file.read_text() for file in (*pages, *kept)]
+    assert any(NUMBERED in text for text in texts)
+    for value in ("v-1-", "v-2-", "o-1-", "o-2-", "1-0-page"):
+        assert not any(value in text for text in texts), value
+    assert len(kept) <= KEPT * 10
+
+
+@pytest.mark.browser
+def test_the_report_opens_from_the_page(looked_at: Settings, tmp_path: Path) -> None:
+    folder = Path(os.environ.get("MILLRACE_TEST_PICTURES", tmp_path))
+    with served(looked_at.home) as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        try:
+            page = browser.new_page(viewport={"width": 1200, "height": 800})
+            page.set_default_timeout(DEADLINE * 1000)
+            page.goto(f"{address}quality")
+            link = page.get_by_role("link", name="Open the reports (Data Docs)")
+            with page.context.expect_page() as opened:
+                link.click()
+            report, elsewhere = opened.value, list[str]()
+            report.on("request", lambda request: elsewhere.append(request.url))
+            suite = report.get_by_role("link", name="silver.events", exact=True).first
+            expect(suite).to_be_visible()
+            report.screenshot(path=folder / "report.png")
+            suite.click()
+            expect(report.get_by_text("currencies are currencies")).to_be_visible()
+            report.get_by_label("Failed only").check()
+            expect(report.get_by_text("currencies are currencies")).to_be_hidden()
+            expect(report.get_by_text(f"{NUMBERED} (stop): values to not be null")).to_be_visible()
+            expect(report.get_by_role("heading", name="order_id")).to_be_visible()
+            report.screenshot(path=folder / "report-failed.png")
+            assert [url for url in elsewhere if not url.startswith(("http://127.0.0.1:", "data:"))] == []
+        finally:
+            browser.close()

@@ -1,0 +1,167 @@
+"""Paths as Spark counts them, against an oracle's plain loops, and cases worked on paper."""
+
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from gold.models.channel_paths import find_paths, with_view_touches
+from kit.frames import frame_of
+from kit.oracle_paths import Conversion, Ends, Touch, World
+from kit.worlds import REFUND, WATERMARK, frames_of, make_world
+
+DAY = timedelta(days=1)
+MARCH = datetime(2026, 3, 1, tzinfo=timezone.utc)
+OF_MARCH = (MARCH, MARCH + 31 * DAY)
+LAST = (WATERMARK - 30 * DAY, WATERMARK)
+Found = dict[tuple[datetime, datetime], dict[tuple[str, ...], Ends]]
+
+
+def found_in(spark: SparkSession, world: World, zone: str = "UTC", watermark: datetime = WATERMARK) -> Found:
+    frames = frames_of(spark, world)
+    conversions = frames["gold.conversions"].where(F.col("goal") != REFUND)
+    touches, identities = frames["gold.touches"], frames["silver.identities"]
+    paths = find_paths(touches, conversions, identities, zone, watermark, 30 * DAY)
+    found: Found = {}
+    for row in paths.collect():
+        start, end = (at.replace(tzinfo=timezone.utc) for at in (row.period_start, row.period_end))
+        ways = found.setdefault((start, end), {})
+        assert tuple(row.channels) not in ways
+        ways[tuple(row.channels)] = Ends(row.conversions, row.value, row.nulls)
+    return found
+
+
+@pytest.mark.parametrize(("number", "zone"), list(enumerate(["UTC", "Europe/Berlin", "America/St_Johns"])))
+def test_paths_are_the_oracles(spark: SparkSession, number: int, zone: str) -> None:
+    world = make_world(number)
+    wanted = world.paths(zone, WATERMARK)
+    assert len(wanted) > 3
+    assert any(len(way) > 2 for ways in wanted.values() for way in ways)
+    assert found_in(spark, world, zone) == wanted
+
+
+def told(*steps: tuple[timedelta, str], since: datetime = MARCH) -> World:
+    """One visitor's touches, by channel, and conversions, written as `!`, so long after some time."""
+    world = World()
+    for number, (after, what) in enumerate(steps):
+        if what == "!":
+            world.conversions.append(Conversion(since + after, f"c{number}", "v", Decimal(1)))
+        else:
+            world.touches.append(Touch(since + after, f"t{number}", "v", what))
+    return world
+
+
+def led(*ways: str) -> dict[tuple[str, ...], Ends]:
+    return ends(1, Decimal(1), 0, *ways)
+
+
+def lost(*ways: str) -> dict[tuple[str, ...], Ends]:
+    return ends(0, Decimal(0), 1, *ways)
+
+
+def ends(conversions: int, value: Decimal, nulls: int, *ways: str) -> dict[tuple[str, ...], Ends]:
+    return {tuple(way.split()): Ends(conversions, value, nulls) for way in ways}
+
+
+CASES: dict[str, tuple[World, dict[tuple[str, ...], Ends]]] = {
+    "a path starts after the conversion before": (
+        told((DAY, "a"), (2 * DAY, "!"), (3 * DAY, "b"), (4 * DAY, "!")),
+        led("a", "b"),
+    ),
+    "a touch at the time of a conversion belongs to it": (
+        told((DAY, "a"), (2 * DAY, "b"), (2 * DAY, "!"), (3 * DAY, "c")),
+        {**led("a b"), **lost("c")},
+    ),
+    "of two conversions at one time the first has the touches": (
+        told((DAY, "a"), (2 * DAY, "!"), (2 * DAY, "!")),
+        led("a", "Direct"),
+    ),
+    "30 days back is on the path, a tick more is not": (
+        told(
+            (timedelta(0), "a"), (timedelta(microseconds=1), "b"), (30 * DAY + timedelta(microseconds=1), "!")
+        ),
+        {**led("b"), **lost("a")},
+    ),
+    "what is cut off before a conversion and what follows it are two null paths": (
+        told((timedelta(0), "a"), (timedelta(hours=1), "b"), (30.5 * DAY, "!"), (30.6 * DAY, "c")),
+        {**led("Direct"), **lost("a b", "c")},
+    ),
+    "touches of the month before are on the path, and no null path of this month": (
+        told((-2 * DAY, "a"), (DAY, "b"), (2 * DAY, "!")),
+        led("a b"),
+    ),
+    "a channel twice in a row stays twice": (told((DAY, "a"), (2 * DAY, "a")), lost("a a")),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_on_paper(name: str) -> None:
+    world, wanted = CASES[name]
+    assert world.paths("UTC", MARCH + 40 * DAY)[OF_MARCH] == wanted
+
+
+def test_spark_on_paper(spark: SparkSession) -> None:
+    worlds = World()
+    for number, (world, _) in enumerate(CASES.values()):
+        for touch in world.touches:
+            worlds.touches.append(touch._replace(visitor_id=f"v{number}", channel=f"{number}{touch.channel}"))
+        for conversion in world.conversions:
+            named = f"{conversion.conversion_id}-{number}"
+            worlds.conversions.append(conversion._replace(conversion_id=named, visitor_id=f"v{number}"))
+    found = found_in(spark, worlds, watermark=MARCH + 40 * DAY)[OF_MARCH]
+    assert found == worlds.paths("UTC", MARCH + 40 * DAY)[OF_MARCH]
+
+
+def test_a_touch_whose_conversion_comes_in_the_next_month_led_to_none_in_its_own(spark: SparkSession) -> None:
+    found = found_in(spark, told((-DAY, "a"), (DAY, "!")))
+    february = (datetime(2026, 2, 1, tzinfo=timezone.utc), MARCH)
+    assert found == {february: lost("a"), OF_MARCH: led("a"), LAST: led("a")}
+
+
+def test_a_month_begins_for_the_models_when_the_watermark_reaches_it(spark: SparkSession) -> None:
+    world = told((-DAY, "a"), (timedelta(minutes=5), "b"))
+    before: Any = found_in(spark, world, watermark=MARCH - timedelta(microseconds=1))
+    assert OF_MARCH not in before
+    assert found_in(spark, world, watermark=MARCH)[OF_MARCH] == lost("b")
+
+
+def test_the_last_30_days_and_a_month_that_is_the_same_are_one_period(spark: SparkSession) -> None:
+    april = datetime(2026, 4, 1, tzinfo=timezone.utc)
+    found = found_in(spark, told((DAY, "a"), since=april), watermark=april + 30 * DAY)
+    assert found == {(april, april + 30 * DAY): lost("a")}
+
+
+def test_no_touch_and_no_conversion_is_no_path(spark: SparkSession) -> None:
+    assert found_in(spark, World()) == {}
+
+
+def test_views_are_steps_where_rules_say_so_and_clicks_that_earn_nothing_never(spark: SparkSession) -> None:
+    """One impression that led to two visits is one step, at its own time."""
+    view = {"event_id": "seen", "at": MARCH, "channel": "Display"}
+    of_visits = (("a", 1, "Email", True), ("b", 2, "Direct", None), ("c", 3, "On-site", False))
+    visits = [
+        {
+            "touch_id": name,
+            "visitor_id": "v",
+            "touched_at": MARCH + hours * timedelta(hours=1),
+            "channel": channel,
+            "view": view,
+            "earns_credit": earns,
+        }
+        for name, hours, channel, earns in of_visits
+    ]
+    touches = frame_of(spark, "gold.touches", visits)
+    goal = {"conversion_id": "o", "visitor_id": "v", "goal": "Order", "converted_at": MARCH + DAY}
+    others = (
+        frame_of(spark, "gold.conversions", [{**goal, "reporting_value": Decimal(1)}]),
+        frame_of(spark, "silver.identities", []),
+    )
+    for rows, wanted in (
+        (touches, ["Email", "Direct"]),
+        (with_view_touches(touches), ["Display", "Email", "Direct"]),
+    ):
+        paths = find_paths(rows, *others, "UTC", WATERMARK, 30 * DAY).where("conversions > 0").collect()
+        assert {tuple(path.channels) for path in paths} == {tuple(wanted)}

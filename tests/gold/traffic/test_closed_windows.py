@@ -1,0 +1,40 @@
+"""Where late minutes lie among windows by number of events that are closed."""
+
+import pyarrow as pa
+
+from gold.traffic.closed_windows import ClosedWindows
+from lakehouse.delta.lookup import Lookup
+
+MINUTE = 60_000_000
+ROWS = [(3, 5), (9, 12), (12, 20)]  # the window from 5 to 9 has lost all its events to a bot, and its row
+
+
+class Table:
+    """gold.traffic in memory, pruned as a look-up prunes."""
+
+    def look_up(self, _: str, wanted: Lookup) -> pa.Table:
+        starts, ends = ([at * MINUTE for at in column] for column in zip(*ROWS, strict=True))
+        rows = pa.table([["ten"] * len(ROWS), starts, ends], names=list(wanted.columns))
+        mask = wanted.mask(rows.select(list(wanted.asked)))
+        return rows if mask is None else rows.filter(mask)
+
+
+def span_of(minute: int) -> tuple[int, int] | None:
+    closed = ClosedWindows(None, {"ten": 10}, {"ten": 20 * MINUTE})  # type: ignore[arg-type]
+    for windows in closed.covering(Table(), minute * MINUTE):  # type: ignore[arg-type]
+        for start, end in windows.spans_of(windows.bucket_of(minute * MINUTE)):
+            return start // MINUTE, end // MINUTE
+    return None
+
+
+def test_a_late_minute_lies_in_one_window_and_in_none_after_the_last() -> None:
+    assert [span_of(minute) for minute in (3, 4, 9, 19)] == [(3, 5), (3, 5), (9, 12), (12, 20)]
+    assert span_of(20) is None
+
+
+def test_a_minute_of_a_window_without_a_row_lies_between_its_neighbours() -> None:
+    assert [span_of(minute) for minute in (5, 8)] == [(5, 9), (5, 9)]
+
+
+def test_a_minute_before_the_first_window_lies_in_one_from_1970_on() -> None:
+    assert span_of(2) == (0, 3)

@@ -1,0 +1,214 @@
+"""Two applications on one catalog: of two that have read the same state of a table, one commits."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from delta import exceptions
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from kit.frames import frame_of
+from kit.spark import settle_in
+from lakehouse.contracts.silver import LOCK
+from lakehouse.contracts.table import GONE
+from lakehouse.delta.compare_and_swap import CompareAndSwap
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.merge import Scope
+from lakehouse.entry_point import Job
+from lakehouse.errors import ConcurrentChangeError
+from lakehouse.run.job import Run
+from lakehouse.settings import Settings
+
+SESSIONS = "silver.sessions"
+NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+
+
+class Application:
+    """What an application is to Delta: a session and a `Lakehouse` of its own, and no lock."""
+
+    def __init__(self, spark: SparkSession, settings: Settings, job: str) -> None:
+        self.spark = spark.newSession()
+        self.lake = Lakehouse(self.spark, settings, job)
+
+    def read(self) -> dict[str, int]:
+        """Begin a micro-batch: pages by session."""
+        with self.lake.exclusive(LOCK):
+            rows = self.lake.read(SESSIONS).select("session_id", "page_views").collect()
+        return {row.session_id: row.page_views for row in rows}
+
+    def merge(self, **pages: int) -> None:
+        self.lake.apply(SESSIONS, self._rows(pages).withColumn(GONE, F.lit(False)), NOON, Scope())
+
+    def append(self, **pages: int) -> None:
+        self.lake.append(SESSIONS, self._rows(pages), NOON)
+
+    def replace(self, **pages: int) -> None:
+        self.lake.replace_where(SESSIONS, "is_open = true", self._rows(pages))
+
+    def overwrite(self, **pages: int) -> None:
+        self.lake.overwrite(SESSIONS, self._rows(pages))
+
+    def _rows(self, pages: dict[str, int]) -> Any:
+        rows = [
+            {"session_id": name, "visitor_id": "v", "started_at": NOON, "is_open": True, "page_views": views}
+            for name, views in pages.items()
+        ]
+        return frame_of(self.spark, SESSIONS, rows)
+
+
+@pytest.fixture(scope="module")
+def settings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    home = tmp_path_factory.mktemp("catalog")
+    yield settle_in(spark, home).model_copy(update={"catalog": "spark_catalog"})
+    settle_in(spark, home)
+
+
+@pytest.fixture(scope="module")
+def applications(spark: SparkSession, settings: Settings) -> tuple[Application, Application]:
+    """Refine and a rebuild."""
+    refine, rebuild = (Application(spark, settings, job) for job in ("refine", "rebuild"))
+    return refine, rebuild
+
+
+@pytest.fixture
+def both(applications: tuple[Application, Application]) -> tuple[Application, Application]:
+    """The two, on a table with one session of one page."""
+    one, other = applications
+    one.read()
+    one.overwrite(a=1)
+    other.read()
+    one.read()
+    return one, other
+
+
+WAYS: list[Callable[..., None]] = [
+    Application.merge,
+    Application.append,
+    Application.replace,
+    Application.overwrite,
+]
+
+
+CHANGES = [(way, Application.merge) for way in WAYS] + [(Application.merge, way) for way in WAYS[1:]]
+
+
+@pytest.mark.parametrize(("first", "second"), CHANGES, ids=lambda way: way.__name__)
+def test_a_commit_based_on_what_another_has_changed_is_refused(
+    both: tuple[Application, Application], first: Callable[..., None], second: Callable[..., None]
+) -> None:
+    one, other = both
+    first(other, a=2)
+    committed = other.read()
+    with pytest.raises(ConcurrentChangeError, match=r"another application has changed silver\.sessions"):
+        second(one, a=3)
+    assert one.read() == committed, "nothing of the refused commit is there"
+
+
+def test_a_micro_batch_that_is_done_again_is_based_on_what_is_there(
+    both: tuple[Application, Application],
+) -> None:
+    one, other = both
+    other.merge(a=10)
+    with pytest.raises(ConcurrentChangeError):
+        one.merge(a=2)
+    one.merge(a=one.read()["a"] + 1)
+    assert one.read() == {"a": 11}
+
+
+def test_several_commits_of_one_micro_batch_follow_each_other(both: tuple[Application, Application]) -> None:
+    one, _ = both
+    one.merge(a=2)
+    one.append(b=1)
+    one.merge(b=5)
+    assert one.read() == {"a": 2, "b": 5}
+
+
+def test_compaction_and_properties_refuse_nobody(both: tuple[Application, Application]) -> None:
+    one, other = both
+    one.append(b=1)
+    other.spark.sql(f"OPTIMIZE {SESSIONS}")
+    other.spark.sql(f"ALTER TABLE {SESSIONS} SET TBLPROPERTIES ('delta.checkpointInterval' = '50')")
+    one.merge(a=2)
+    assert one.read() == {"a": 2, "b": 1}
+
+
+@pytest.mark.parametrize(
+    "collision",
+    [
+        each
+        for name, each in vars(exceptions).items()
+        if inspect.isclass(each) and name.endswith("Exception") and "Spark" not in name
+    ],
+    ids=lambda collision: collision.__name__,
+)
+def test_a_commit_that_collides_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, collision: type[Exception]
+) -> None:
+    monkeypatch.setattr("lakehouse.delta.compare_and_swap._PAUSE_SECONDS", 0)
+    commits: list[tuple[int, dict[str, object]]] = []
+    attempts = []
+
+    def write(transaction: object, more: object) -> None:
+        attempts.append(transaction)
+        if len(attempts) == 1:
+            raise collision("another has committed")
+        commits.insert(0, (len(commits), dict(more)))
+
+    CompareAndSwap(lambda _: iter(commits), "refine").commit(SESSIONS, write)
+    assert len(attempts) == 2
+    assert len(commits) == 1
+
+
+def test_what_a_job_keeps_in_memory_is_stale_after_another_has_written(
+    both: tuple[Application, Application],
+) -> None:
+    one, other = both
+    before = one.lake.rewrites(SESSIONS)
+    one.merge(a=2)
+    assert one.lake.rewrites(SESSIONS) == before
+    other.read()
+    other.overwrite(a=2)
+    assert one.lake.rewrites(SESSIONS) != before
+
+
+def test_a_job_that_another_application_runs_as_well_is_refused_in_later_micro_batches(
+    spark: SparkSession, both: tuple[Application, Application]
+) -> None:
+    settings = both[0].lake.settings
+    one, other = (Application(spark, settings, "publish") for _ in range(2))
+    assert one.lake.filled_upto(SESSIONS) is None  # asked once, when the job starts
+    one.read()
+    one.merge(a=2)
+    both[0].read()
+    both[0].merge(a=3)
+    one.read()
+    one.merge(a=4)
+    other.read()
+    other.merge(a=5)
+    with pytest.raises(ConcurrentChangeError):
+        one.read()
+
+
+def test_a_job_begins_again_a_bounded_number_of_times(
+    spark: SparkSession, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakehouse.entry_point._PAUSE_SECONDS", 0)
+    monkeypatch.setattr(SparkSession, "getActiveSession", lambda: spark)
+    failures = [2]
+    runs: list[Run] = []
+
+    def body(run: Run) -> None:
+        runs.append(run)
+        if len(runs) <= failures[0]:
+            raise ConcurrentChangeError("another application has changed x", "Run it again")
+
+    Job("refine", body)([f"--home={settings.home}"])
+    assert len(runs) == len({id(run.lake) for run in runs}) == 3, "each with nothing in memory"
+    runs.clear()
+    failures[0] = 99
+    with pytest.raises(SystemExit, match="another application has changed x"):
+        Job("refine", body)([f"--home={settings.home}"])
+    assert len(runs) == 5

@@ -1,0 +1,189 @@
+"""Tables of a home: older ones, and rows put in the place of others."""
+
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from kit.frames import frame_of
+from kit.pipeline import read_rows
+from kit.records import NOON
+from kit.spark import settle_in
+from kit.warehouse_builder import append_rows
+from lakehouse.contracts import TABLES
+from lakehouse.contracts.gold import CONVERSIONS
+from lakehouse.contracts.silver import SESSIONS
+from lakehouse.delta.commit_log import read_commits
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.write_changes import changes_between, write_changes
+from lakehouse.rows.arrow_times import in_micros
+from lakehouse.settings import Settings
+from lakehouse.timestamps import to_micros
+
+NAME = CONVERSIONS.name
+Rows = list[dict[str, Any]]
+
+
+def conversion(number: int, worth: int) -> dict[str, Any]:
+    at = NOON + timedelta(days=number)
+    return {"conversion_id": str(number), "converted_at": at, "value": Decimal(worth), "touches": 0}
+
+
+def worths(settings: Settings) -> dict[str, int]:
+    return {
+        row["conversion_id"]: int(row["value"]) for row in read_rows(settings, NAME, CONVERSIONS.column_names)
+    }
+
+
+def changes(lake: Lakehouse, before: Rows, after: Rows) -> pa.Table:
+    both = (in_micros(frame_of(lake.spark, NAME, rows).toArrow()) for rows in (before, after))
+    return changes_between(CONVERSIONS, *both)
+
+
+def test_a_table_made_before_it_had_a_column_is_given_it(spark: SparkSession, tmp_path: Path) -> None:
+    settings = settle_in(spark, tmp_path)
+    older = Lakehouse(spark.newSession(), settings, "test")
+    older.append(NAME, frame_of(older.spark, NAME, [{"conversion_id": "1"}]))
+    older.spark.sql(f"ALTER TABLE {NAME} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+    older.spark.sql(f"ALTER TABLE {NAME} DROP COLUMN rules_version")
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    lake.spark.sql(f"DROP TABLE {NAME}")  # from the catalogue, as in a new application
+    lake.append(NAME, lake.read(NAME))
+    assert [row.rules_version for row in lake.read(NAME).collect()] == [None, None]
+
+
+def test_a_table_made_when_a_column_had_another_type_gets_that_of_the_contract(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    settings = settle_in(spark, tmp_path)
+    Lakehouse(spark.newSession(), settings, "test").read(SESSIONS.name)
+    folder = settings.warehouse / "silver" / "sessions"
+    of_today = DeltaTable(folder)
+    older = spark.createDataFrame([("s", 7)], "session_id string, events int").withColumns(
+        {"is_open": F.lit(True), "page_views": F.lit(2.5), "channel": F.lit("Email")}
+    )
+    writer = older.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    writer.partitionBy("is_open").save(str(folder))
+    spark.sql(f"DROP TABLE {SESSIONS.name}")  # from the catalogue, as in a new application
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    lake.append(SESSIONS.name, frame_of(lake.spark, SESSIONS.name, [{"session_id": "t", "is_open": False}]))
+    names = ("session_id", "events", "page_views", "channel", "started_at")
+    assert sorted(tuple(row.values()) for row in read_rows(settings, SESSIONS.name, names)) == [
+        ("s", 7, 2, "Email", None),
+        ("t", None, None, None, None),
+    ]
+    now = DeltaTable(folder)
+    types = {field.name: field.type for field in of_today.schema().fields}
+    assert {field.name: field.type for field in now.schema().fields} == types
+    assert now.metadata().partition_columns == of_today.metadata().partition_columns
+    assert now.metadata().configuration == of_today.metadata().configuration
+
+
+def test_a_table_of_today_is_left_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
+    settings = settle_in(spark, tmp_path)
+    for _ in range(2):
+        lake = Lakehouse(spark.newSession(), settings, "test")
+        for name in TABLES:
+            lake.read(name)
+            spark.sql(f"DROP TABLE {name}")
+    commits = {name: DeltaTable(settings.warehouse / name.replace(".", "/")).version() for name in TABLES}
+    assert commits == dict.fromkeys(TABLES, 0)
+
+
+@pytest.mark.parametrize(("in_one_file", "files"), [(True, 1), (False, 3)])
+def test_few_rows_are_one_file_and_nothing_beside_it(
+    spark: SparkSession, tmp_path: Path, in_one_file: bool, files: int
+) -> None:
+    settings = settle_in(spark, tmp_path)
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    lake.in_one_file = in_one_file
+    rows = [{"conversion_id": str(number)} for number in range(30)]
+    lake.append(NAME, frame_of(lake.spark, NAME, rows).repartition(3))
+    folder = settings.warehouse / NAME.replace(".", "/")
+    assert len([path for path in folder.iterdir() if path.is_file()]) == files
+    assert len(read_rows(settings, NAME, ["conversion_id"])) == 30
+
+
+def test_a_byte_that_the_disk_has_changed_is_noticed(spark: SparkSession, tmp_path: Path) -> None:
+    settings = settle_in(spark, tmp_path)
+    append_rows(settings.home, NAME, [conversion(number, 1) for number in range(100)])
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    lake.in_one_file = True
+    lake.overwrite(NAME, lake.read(NAME).localCheckpoint())
+    (written,) = lake.read(NAME).inputFiles()
+    path = Path(written.removeprefix("file:"))
+    column = pq.ParquetFile(path).metadata.row_group(0).column(0)
+    spoilt = bytearray(path.read_bytes())
+    spoilt[column.data_page_offset + column.total_compressed_size // 2] ^= 0xFF
+    path.write_bytes(spoilt)
+    with pytest.raises(Py4JJavaError, match="CRC checksum"):
+        lake.read(NAME).collect()
+
+
+def test_a_log_that_is_read_here_says_what_a_catalog_would(spark: SparkSession, tmp_path: Path) -> None:
+    settings = settle_in(spark, tmp_path)
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    for number in range(2):
+        append_rows(settings.home, NAME, [conversion(number, 1)])
+    one = lake.read(NAME).limit(1)
+    lake.append(NAME, one, NOON, more=1)
+    lake.overwrite(NAME, one, other=2)
+    asked = list(read_commits(lake.spark, NAME, None))
+    assert list(lake.commits(NAME)) == asked
+    assert [told for _, told in asked][:2] == [
+        {"job": "test", "other": 2},
+        {"job": "test", "upto": to_micros(NOON), "more": 1},
+    ]
+    assert [number for number, _ in asked] == list(range(len(asked)))[::-1]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "changed"),
+    [
+        ([], [], 0),
+        ([], [conversion(3, 30)], 1),
+        ([conversion(1, 10)], [conversion(1, 10)], 0),
+        ([conversion(1, 10)], [conversion(1, 11)], 1),
+        ([conversion(1, 10)], [], 1),
+        (
+            [conversion(1, 10), conversion(2, 20)],
+            [conversion(1, 10), conversion(2, 21), conversion(3, 30)],
+            2,
+        ),
+    ],
+)
+def test_only_what_has_changed_is_written(
+    spark: SparkSession, tmp_path: Path, before: Rows, after: Rows, changed: int
+) -> None:
+    settings = settle_in(spark, tmp_path)
+    append_rows(tmp_path, NAME, [conversion(1, 10), conversion(2, 20)])
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    assert write_changes(lake, NAME, changes(lake, before, after), NOON) == changed
+    stays = {"1": 10, "2": 20}
+    for row in before:
+        del stays[row["conversion_id"]]
+    assert worths(settings) == stays | {row["conversion_id"]: int(row["value"]) for row in after}
+    assert bool(lake.last_commit(NAME)) == bool(changed)
+
+
+@pytest.mark.parametrize("days", [-30, 30])
+def test_a_row_that_moves_in_time_leaves_nothing_where_it_stood(
+    spark: SparkSession, tmp_path: Path, days: int
+) -> None:
+    settings = settle_in(spark, tmp_path)
+    append_rows(tmp_path, NAME, [conversion(1, 10), conversion(2, 20)])
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    moved = conversion(1, 10)
+    moved["converted_at"] += timedelta(days=days)
+    assert write_changes(lake, NAME, changes(lake, [conversion(1, 10)], [moved]), NOON) == 1
+    rows = read_rows(settings, NAME, CONVERSIONS.column_names)
+    assert sorted(row["conversion_id"] for row in rows) == ["1", "2"]
+    assert to_micros(moved["converted_at"]) in [row["converted_at"] for row in rows]

@@ -1,0 +1,167 @@
+"""Rows looked up, appended and merged without Spark: what Spark finds, and does, with the same."""
+
+import random
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from kit.frames import frame_of
+from kit.pipeline import plain, read_rows
+from kit.records import NOON
+from kit.spark import settle_in
+from lakehouse.contracts.arrow import arrow_schema, typed
+from lakehouse.contracts.gold import CONVERSIONS, TOUCHES
+from lakehouse.contracts.silver import SESSIONS
+from lakehouse.contracts.table import GONE, Table
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.local_tables import local_tables
+from lakehouse.delta.lookup import Lookup
+from lakehouse.delta.merge import Scope
+from lakehouse.rows.arrow_times import in_micros
+from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.time_pruner import TimePruner
+from lakehouse.timestamps import to_micros
+
+SECOND = 1_000_000
+START = to_micros(NOON)
+WHOLE = Scope(time="touched_at", low=START - 10**15, high=START + 10**15)
+
+
+def table_of(contract: Table, rows: list[dict[str, Any]], **more: list[bool]) -> pa.Table:
+    """Rows on the driver: times in microseconds, columns that a row lacks null."""
+    schema = in_micros(arrow_schema(contract).empty_table()).schema
+    table = pa.Table.from_pylist(rows, schema)
+    for name, values in more.items():
+        table = table.append_column(name, pa.array(values, pa.bool_()))
+    return table
+
+
+def touch(number: int, at: int, visitor: str | None = "v") -> dict[str, Any]:
+    return {"touch_id": f"t{number}", "visitor_id": visitor, "touched_at": at, "kind": "click"}
+
+
+def some_touches(chance: random.Random, count: int) -> list[dict[str, Any]]:
+    """In order, as they come: some long before 1970, some at the edges of a millisecond."""
+    times = [chance.choice([START, -(10**15)]) + chance.randrange(9) * 333 for _ in range(count)]
+    return [touch(number, at, chance.choice(["a", "b", "é", None])) for number, at in enumerate(times)]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_look_up_finds_what_spark_finds(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    lake = Lakehouse(spark.newSession(), settle_in(spark, tmp_path), "test")
+    rows = some_touches(chance, 60)
+    for part in range(6):
+        some = table_of(TOUCHES, rows[part * 10 : part * 10 + 10])
+        spark_writes = frame_of(lake.spark, TOUCHES.name, typed(TOUCHES, some).to_pylist())
+        lake.append(TOUCHES.name, spark_writes if part % 2 else some)
+    lookups = [
+        Lookup(("touch_id", "touched_at", "impression"), near, "touched_at", key=key)
+        for near in (
+            None,
+            TimePruner([]),
+            TimePruner([(START + 333, START + 999)]),
+            TimePruner([(-(10**15), 0)]),
+        )
+        for key in (None, ("visitor_id", ["a", "é"]), ("visitor_id", []))
+    ]
+    for wanted in lookups:
+        found = lake.find(TOUCHES.name, wanted).sort_by("touch_id")
+        by_spark = in_micros(wanted.of_frame(lake.read(TOUCHES.name)).toArrow()).sort_by("touch_id")
+        assert found.to_pylist() == by_spark.to_pylist(), wanted
+
+
+def test_a_version_of_before_is_found_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lakehouse(spark.newSession(), settle_in(spark, tmp_path), "test")
+    wanted = Lookup(("touch_id",))
+    lake.append(TOUCHES.name, table_of(TOUCHES, [touch(1, START)]))
+    before = lake.version(TOUCHES.name)
+    lake.apply(TOUCHES.name, table_of(TOUCHES, [touch(1, START)], **{GONE: [True]}), NOON, WHOLE)
+    assert lake.find(TOUCHES.name, wanted).num_rows == 0
+    lake.pinned = lambda _: before
+    assert lake.find(TOUCHES.name, wanted).num_rows == 1
+
+
+def test_open_rows_are_those_of_the_open_partition(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lakehouse(spark.newSession(), settle_in(spark, tmp_path), "test")
+    rows = [{"session_id": str(n), "started_at": START, "is_open": n % 2 == 0} for n in range(4)]
+    lake.append(SESSIONS.name, table_of(SESSIONS, rows))
+    found = lake.find(SESSIONS.name, Lookup(("session_id", "is_open"), flag="is_open"))
+    assert sorted(found.to_pylist(), key=str) == [
+        {"session_id": "0", "is_open": True},
+        {"session_id": "2", "is_open": True},
+    ]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_merge_does_what_spark_s_does(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    tables = []
+    for way in ("local", "spark"):
+        settings = settle_in(spark, tmp_path / way)
+        lake = Lakehouse(spark.newSession(), settings, "test")
+        chance.seed(seed)
+        for _ in range(4):
+            numbers = chance.sample(range(30), 12)
+            times = [START + number * 333 for number in numbers]
+            rows = [
+                touch(number, at, chance.choice("xyz")) for number, at in zip(numbers, times, strict=True)
+            ]
+            changes = table_of(TOUCHES, rows, **{GONE: [chance.random() < 0.3 for _ in rows]})
+            frame = lake.spark.createDataFrame(typed(TOUCHES, changes))
+            scope = Scope(time="touched_at", low=min(times), high=max(times))
+            lake.apply(TOUCHES.name, changes if way == "local" else settle(frame), NOON, scope, sequence=7)
+        tables.append(sorted(map(plain, read_rows(settings, TOUCHES.name, TOUCHES.column_names)), key=str))
+        assert lake.last_commit(TOUCHES.name) == {"job": "test", "upto": START, "sequence": 7}
+    local, by_spark = tables
+    assert local == by_spark
+    assert local
+
+
+def test_a_merge_that_another_commit_came_before_is_done_again(spark: SparkSession, tmp_path: Path) -> None:
+    settings = settle_in(spark, tmp_path)
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    lake.append(TOUCHES.name, table_of(TOUCHES, [touch(1, START), touch(2, START)]))
+    tables = local_tables(settings.warehouse)
+    behind = tables._log(TOUCHES)
+    behind.follow = lambda: None  # type: ignore[method-assign]
+    frame = lake.spark.createDataFrame(
+        typed(TOUCHES, table_of(TOUCHES, [touch(1, START, "w")], **{GONE: [False]}))
+    )
+    lake.apply(TOUCHES.name, settle(frame), NOON, WHOLE)
+    del behind.follow
+    lake.apply(TOUCHES.name, table_of(TOUCHES, [touch(2, START)], **{GONE: [True]}), NOON, WHOLE)
+    rows = read_rows(settings, TOUCHES.name, TOUCHES.column_names)
+    assert [(row["touch_id"], row["visitor_id"]) for row in rows] == [("t1", "w")]
+
+
+def test_a_table_with_other_features_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
+    lake = Lakehouse(spark.newSession(), settle_in(spark, tmp_path), "test")
+    lake.append(CONVERSIONS.name, table_of(CONVERSIONS, [{"conversion_id": "1", "converted_at": START}]))
+    assert lake.local.of(CONVERSIONS.name) is not None
+    lake.read(CONVERSIONS.name)  # known to Spark from here
+    lake.spark.sql(
+        f"ALTER TABLE {CONVERSIONS.name} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+    )
+    assert lake.local.of(CONVERSIONS.name) is None
+    lake.append(
+        CONVERSIONS.name, table_of(CONVERSIONS, [{"conversion_id": "2", "converted_at": START + SECOND}])
+    )
+    lake.spark.sql(f"DELETE FROM {CONVERSIONS.name} WHERE conversion_id = '1'")
+    found = lake.find(CONVERSIONS.name, Lookup(("conversion_id", "converted_at")))
+    assert found.to_pylist() == [{"conversion_id": "2", "converted_at": START + SECOND}]
+
+
+def test_a_small_span_is_met_by_a_file_whose_statistics_are_cut_off(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake = Lakehouse(spark.newSession(), settle_in(spark, tmp_path), "test")
+    last = to_micros(NOON + timedelta(microseconds=999))
+    lake.append(TOUCHES.name, table_of(TOUCHES, [touch(1, last)]))
+    wanted = Lookup(("touch_id",), TimePruner([(last, last)]), "touched_at")
+    assert lake.find(TOUCHES.name, wanted).num_rows == 1
+    assert lake.read(TOUCHES.name).where(wanted.near.contains("touched_at")).count() == 1  # type: ignore[union-attr]

@@ -1,0 +1,61 @@
+"""What the running job decides is what Great Expectations decides, on the same rows."""
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from lakehouse.quality.evaluation import Judge
+from lakehouse.quality.metrics import IS_RECORD, SOURCE, Measure
+from lakehouse.quality.report import Report
+from lakehouse.quality.suites import Expectation
+
+TABLE = "silver.events"
+
+
+def expect(
+    name: str, kind: str, column: str, mostly: float = 1.0, where: str | None = None, **told: object
+) -> Expectation:
+    return Expectation(TABLE, name, f"expect_column_values_{kind}", "warn", column, told, where, mostly)
+
+
+EXPECTED = (
+    expect("no null, none there", "to_not_be_null", "number"),
+    expect("no null, some there", "to_not_be_null", "text"),
+    expect("no null, few enough", "to_not_be_null", "text", 0.7),
+    expect("null where it should be", "to_be_null", "text", where="number >= 8"),
+    expect("null where it is not", "to_be_null", "text"),
+    expect("between, at the bounds", "to_be_between", "number", min_value=0, max_value=9),
+    expect("between, strictly", "to_be_between", "number", min_value=0, max_value=9, strict_min=True),
+    expect("between, open above", "to_be_between", "number", min_value=0),
+    expect("between, exactly as many as may be", "to_be_between", "number", 0.9, min_value=1),
+    expect("between, one too many", "to_be_between", "number", 0.91, min_value=1),
+    expect("between, of some", "to_be_between", "number", min_value=5, where="number > 4"),
+    expect("in set", "to_be_in_set", "text", value_set=["a", "it's", "EUR"]),
+    expect("in set, with one missing", "to_be_in_set", "text", value_set=["a", "EUR"]),
+    expect("truths in set", "to_be_in_set", "flag", 0.5, value_set=[False]),
+    expect("not in set", "to_not_be_in_set", "text", value_set=["b"]),
+    expect("not in set, but there", "to_not_be_in_set", "text", 0.5, value_set=["a", "EUR"]),
+    expect("pattern", "to_match_regex", "text", regex="^[a-zA-Z']+$"),
+    expect("pattern of few", "to_match_regex", "text", 0.3, regex="^[A-Z]{3}$"),
+    expect("of no rows", "to_be_between", "number", min_value=99, where="number > 99"),
+)  # fmt: skip
+
+
+def test_both_decide_alike(spark: SparkSession, tmp_path: Path) -> None:
+    texts = ["a", "it's", "EUR", None, "a", "EUR", "EUR", "it's", None, None]
+    rows = [(number, text, number % 2 == 0) for number, text in enumerate(texts)]
+    frame = spark.createDataFrame(rows, "number int, text string, flag boolean").coalesce(1)
+    marked = frame.withColumns({SOURCE: F.lit(TABLE), IS_RECORD: F.lit(True)})
+    ours = {each.expectation.id: each for each in Judge(EXPECTED).decide(Measure(EXPECTED).count(marked))}
+    report = Report(tmp_path / "report")
+    theirs = report.validate({TABLE: (frame, EXPECTED)}, "a run", {})
+    assert len(theirs) == len(EXPECTED)
+    for each in theirs:
+        mine = ours[each.expectation.id]
+        assert (each.success, each.unexpected) == (mine.success, mine.unexpected), each.expectation.name
+    assert {each.success for each in theirs} == {True, False}
+    page = report.page.read_text() + "".join(file.read_text() for file in report.page.parent.rglob("*.html"))
+    assert "between, one too many" in page
+    assert "EUR" in page, "of the set that is expected"
+    assert "zebra" not in page

@@ -1,0 +1,75 @@
+"""Alerts against a receiver on this machine: signed, tried again, given up in the end."""
+
+import hashlib
+import hmac
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kit.webhook import Receiver, receiving
+from lakehouse.quality.alerts import SIGNATURE, Alerts
+from lakehouse.run.job_args import parse_parameters
+from lakehouse.settings import BUNDLE_FILE, load_settings
+
+SECRET = "not told"
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as listening:
+        yield listening
+
+
+def send(receiver: Receiver, tmp_path: Path, **settings: str) -> list[str]:
+    """Send one alert; the lines that the log was told."""
+    lines: list[str] = []
+    told = {"alert_webhook": receiver.url, "alert_secret": SECRET, **settings}
+    alerts = Alerts(load_settings(home=tmp_path, **told), lines.append, pauses=(0.01, 0.02))
+    alerts.send("the gate is closed", {"id": "one", "event": "gate_closed"})
+    alerts.finish()
+    return lines
+
+
+def test_an_alert_is_signed(receiver: Receiver, tmp_path: Path) -> None:
+    assert send(receiver, tmp_path) == ["the gate is closed"]
+    (body,), (headers,) = receiver.bodies, receiver.headers
+    assert headers[SIGNATURE] == "sha256=" + hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+    assert headers["Content-Type"] == "application/json"
+    assert receiver.messages == [{"id": "one", "event": "gate_closed", "text": "the gate is closed"}]
+
+
+def test_it_is_sent_again_until_it_is_taken(receiver: Receiver, tmp_path: Path) -> None:
+    receiver.refusing = 2
+    assert send(receiver, tmp_path) == ["the gate is closed"]
+    assert len(set(receiver.bodies)) == 1
+    assert len(receiver.bodies) == 3
+
+
+def test_in_the_end_the_log_says_that_nobody_took_it(receiver: Receiver, tmp_path: Path) -> None:
+    receiver.refusing = 9
+    assert send(receiver, tmp_path)[1:] == ["the alert one was not taken: HTTP 503"]
+    assert len(receiver.bodies) == 3
+
+
+def test_what_will_never_be_taken_is_sent_once(receiver: Receiver, tmp_path: Path) -> None:
+    receiver.refusing, receiver.code = 9, 404
+    assert send(receiver, tmp_path)[1:] == ["the alert one was not taken: HTTP 404"]
+    assert len(receiver.bodies) == 1
+
+
+def test_nobody_listening_is_told_in_the_log(receiver: Receiver, tmp_path: Path) -> None:
+    (_, problem) = send(receiver, tmp_path, alert_webhook="http://127.0.0.1:1/")
+    assert "refused" in problem
+
+
+def test_a_secret_is_never_read_from_a_bundle_or_a_parameter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, receiver: Receiver
+) -> None:
+    (tmp_path / BUNDLE_FILE).write_text("variables: {alert_secret: {default: x}, broker_port: {default: 7}}")
+    monkeypatch.chdir(tmp_path)
+    assert (load_settings().alert_secret, load_settings().broker_port) == (None, 7)
+    monkeypatch.setenv("MILLRACE_ALERT_SECRET", SECRET)
+    assert SECRET not in repr(load_settings())
+    with pytest.raises(SystemExit):
+        parse_parameters("publish", None, ["--alert_secret=x"])

@@ -1,0 +1,82 @@
+"""Files of expectations: those that there are, and those that are wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from lakehouse.contracts import TABLES
+from lakehouse.errors import MillraceError
+from lakehouse.quality.sql_conditions import COLUMN_SET, counted, require_decidable, unexpected
+from lakehouse.quality.suites import STOP, Expectation, load_suites
+from lakehouse.settings import load_settings
+
+EVENTS = "silver.events"
+
+
+def load(tmp_path: Path, text: str, table: str = EVENTS) -> tuple[Expectation, ...]:
+    (tmp_path / "expectations").mkdir()
+    (tmp_path / "expectations" / f"{table}.yml").write_text(text)
+    return load_suites(tmp_path)[table].expectations
+
+
+def one(kind: str, **told: object) -> Expectation:
+    return Expectation(EVENTS, "a name", f"expect_column_values_{kind}", STOP, "url", told)
+
+
+def test_those_that_there_are_can_be_decided() -> None:
+    suites = load_suites(load_settings().conf)
+    assert suites.keys() <= TABLES.keys()
+    every = [each for suite in suites.values() for each in suite.expectations]
+    assert len(every) > 30
+    for each in every:
+        if each.table.startswith("silver.") and not each.only_reported and each.kind != COLUMN_SET:
+            require_decidable(each)
+
+
+def test_a_contract_expects_its_columns_and_a_key_that_is_filled_and_there_once(tmp_path: Path) -> None:
+    columns, filled, once = load(tmp_path, "contract: stop")
+    assert columns.arguments["column_set"] == list(TABLES[EVENTS].column_names)
+    assert (filled.column, filled.severity) == ("event_id", "stop")
+    assert (once.kind, once.column) == ("expect_column_values_to_be_unique", "event_id")
+    assert once.only_reported
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("expectations: [{name: x}]", "has no 'expect'"),
+        ("expectations: [{expect: x}]", "has no 'name'"),
+        ("expectations: [{name: x, expect: y, severity: halt}]", "severity"),
+        ("expectations: [{name: x, expect: y, of: minutes}]", "`of`"),
+        ("expectations: [{name: x, expect: y, severity: stop, only_reported: true}]", "only reported"),
+        ("expectations: [{name: x, expect: y}, {name: x, expect: z}]", "more than one 'x'"),
+        ("expectations: [", "is not valid YAML"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(tmp_path: Path, text: str, problem: str) -> None:
+    with pytest.raises(MillraceError, match=problem) as error:
+        load(tmp_path, text)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_named_after_no_table_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(MillraceError, match="named after no table"):
+        load(tmp_path, "contract: stop", table="silver.nothing")
+
+
+def test_without_files_nothing_is_expected(tmp_path: Path) -> None:
+    assert load_suites(tmp_path) == {}
+
+
+def test_a_quote_in_a_set_stays_a_value() -> None:
+    assert unexpected(one("to_be_in_set", value_set=["it's", 7])) == "NOT (`url` IN ('it''s', 7))"
+
+
+def test_null_counts_only_where_null_is_the_question() -> None:
+    assert counted(one("to_be_in_set", value_set=[1])) == "`url` IS NOT NULL"
+    assert counted(one("to_not_be_null")) == "TRUE"
+
+
+def test_a_kind_that_counting_cannot_decide_is_refused() -> None:
+    with pytest.raises(MillraceError, match="no micro-batch can decide"):
+        require_decidable(one("to_be_unique"))

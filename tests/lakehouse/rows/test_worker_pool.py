@@ -1,0 +1,83 @@
+"""Folds in several processes: rows of a key together, and no process left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+import psutil
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kit.polling import eventually
+from lakehouse.rows.driver_or_spark import worker_pool
+from lakehouse.rows.worker_pool import count_parts, map_parts, split_by_key
+
+PROCESS_ID = "__import__('os').getpid()"
+ROWS = st.lists(st.tuples(st.sampled_from("abcdefg"), st.integers(0, 9)), max_size=20)
+
+
+@given(ROWS, ROWS, st.integers(1, 4))
+def test_rows_of_a_key_are_in_one_part_and_none_is_lost(left, right, parts):
+    tables = {
+        name: pa.table({"key": pa.array([key for key, _ in rows], pa.string()), "n": [n for _, n in rows]})
+        for name, rows in (("left", left), ("right", right))
+    }
+    split = split_by_key(tables, "key", parts)
+    assert len(split) == parts
+    keys = [{key for table in part.values() for key in table["key"].to_pylist()} for part in split]
+    assert sum(map(len, keys)) == len(set().union(*keys))
+    for name, rows in (("left", left), ("right", right)):
+        found = [tuple(row.values()) for part in split for row in part[name].to_pylist()]
+        assert sorted(found) == sorted(rows)
+
+
+def test_few_rows_stay_in_this_process(monkeypatch):
+    monkeypatch.setattr(worker_pool, "_cores", lambda: 4)
+    assert [count_parts(rows) for rows in (0, 19_999, 20_000, 35_000, 10**6)] == [1, 1, 2, 3, 4]
+    assert map_parts(eval, [PROCESS_ID]) == [os.getpid()]
+
+
+def test_parts_are_computed_in_order_in_other_processes():
+    assert map_parts(len, ["a", "bb", "ccc"]) == [1, 2, 3]
+    assert os.getpid() not in map_parts(eval, [PROCESS_ID, PROCESS_ID])
+
+
+def test_a_worker_that_was_killed_is_replaced_the_next_time():
+    with pytest.raises(BrokenProcessPool):
+        map_parts(eval, ["__import__('os').kill(__import__('os').getpid(), 9)"] * 2)
+    assert map_parts(len, ["a", "bb"]) == [1, 2]
+
+
+def test_a_program_without_a_guard_is_not_run_once_more(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from lakehouse.rows.worker_pool import map_parts\nprint(map_parts(len, ['a', 'bb']), flush=True)\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout, done.stderr) == ("[1, 2]\n", "")
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_end_with_their_parent(ending: signal.Signals) -> None:
+    started = "from lakehouse.rows.worker_pool import map_parts; map_parts(len, ['a', 'b'])"
+    program = f"{started}; print(flush=True); input()"
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        parent.stdout.readline()
+        workers = psutil.Process(parent.pid).children(recursive=True)
+        parent.send_signal(ending)
+    assert workers
+    eventually(lambda: not any(_is_alive(worker) for worker in workers), 10)
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

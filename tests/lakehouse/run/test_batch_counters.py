@@ -1,0 +1,87 @@
+"""Counters in the ledger: Spark jobs, shuffles, commits and tables read of each micro-batch."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from kit.pipeline import read_rows, run_jobs
+from kit.records import NOON, Bronze, message, record
+from kit.spark import settle_in
+from lakehouse.contracts.ops import LEDGER
+from lakehouse.contracts.silver import IDENTITIES
+from lakehouse.run.concurrent import side_by_side
+from lakehouse.run.job import Run
+from lakehouse.run.microbatch import Batch, Outcome, follow
+from lakehouse.settings import Settings
+
+MOST_JOBS = 2  # of a few rows in a warehouse on disk
+COUNTERS = ("spark_jobs", "shuffles", "commits", "table_reads")
+
+
+def ledger(settings: Settings, job: str) -> list[dict[str, Any]]:
+    rows = read_rows(settings, LEDGER.name, LEDGER.column_names)
+    return sorted((row for row in rows if row["job"] == job), key=lambda row: int(row["batch_id"]))
+
+
+def commits_of(settings: Settings, job: str) -> int:
+    """Commits that name the job, by the logs of all tables."""
+    logs = settings.warehouse.glob("*/*/_delta_log/*.json")
+    found = [
+        json.loads(line) for log in logs for line in log.read_text().splitlines() if "commitInfo" in line
+    ]
+    said = [json.loads(each["commitInfo"].get("userMetadata") or "{}") for each in found]
+    return sum(each.get("job") == job for each in said)
+
+
+def test_refine_and_publish_count_what_a_batch_takes(spark: SparkSession, tmp_path: Path) -> None:
+    settings = settle_in(spark, tmp_path)
+    bronze = Bronze(spark, settings)
+    order = {"order_id": "1", "total": 5}
+    bronze.commit(
+        [record(message("a", "v")), record(message("b", "v", "Order Completed", NOON, properties=order))]
+    )
+    run_jobs(spark, settings, "refine", "publish")
+    Bronze(spark, settings, commits=1).commit([record(message("c", "v"))])
+    run_jobs(spark, settings, "refine", "publish")
+    for job in ("refine", "publish"):
+        _, row = ledger(settings, job)
+        assert row["commits"] > 0
+        assert row["table_reads"] > 0
+        assert row["spark_jobs"] <= MOST_JOBS, (job, row)
+    for ingested in ledger(settings, "ingest"):
+        assert [ingested[name] for name in COUNTERS] == [None] * 4
+    refined = sum(row["commits"] for row in ledger(settings, "refine"))
+    assert refined == commits_of(settings, "refine") - 3  # the rows of ops.rules and of the ledger
+
+
+def test_a_batch_counts_what_its_own_session_does_in_any_thread(spark: SparkSession, tmp_path: Path) -> None:
+    settings = settle_in(spark, tmp_path)
+    Bronze(spark, settings).commit([record(message("a", "v"))])
+    run = Run("refine", spark.newSession(), settings, once=True)
+    run.record_rules()
+    run.lake.read(IDENTITIES.name)
+
+    def one_shuffle() -> None:
+        run.spark.range(10, numPartitions=2).repartition(3).write.format("noop").mode("overwrite").save()
+
+    def process(_: Batch) -> Outcome:
+        spark.range(10).repartition(3).collect()  # of another session
+        one_shuffle()
+        side_by_side([one_shuffle, one_shuffle])
+        run.lake.append(IDENTITIES.name, run.lake.read(IDENTITIES.name).limit(0))
+        return Outcome()
+
+    def only_shuffles(batch: Batch) -> Outcome:
+        one_shuffle()
+        side_by_side([one_shuffle, one_shuffle])
+        return Outcome(input_rows=batch.rows)
+
+    follow(run, "ingest", only_shuffles)
+    Bronze(spark, settings, commits=1).commit([record(message("b", "v"))])
+    follow(run, "ingest", process)
+    first, second = ledger(settings, "refine")
+    assert [first[name] for name in COUNTERS] == [3, 3, 0, 0]
+    assert [second[name] for name in ("shuffles", "commits", "table_reads")] == [3, 1, 1]
+    assert second["spark_jobs"] >= 3

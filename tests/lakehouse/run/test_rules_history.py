@@ -1,0 +1,116 @@
+"""ops.rules: the text of every version of the rules, once."""
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kit.pipeline import read_rows, run_jobs
+from kit.records import Bronze, message, record
+from kit.spark import settle_in
+from lakehouse.bundle_file import BUNDLE_FILE, bundle_root
+from lakehouse.contracts.ops import RULES
+from lakehouse.run.job import Run
+from lakehouse.run.ledger import Ledger
+from lakehouse.run.rules_version import rules_version
+from lakehouse.settings import Settings
+from millrace.tables.duckdb_views import run_query
+from millrace.tables.table_reader import tables_of_other_rules
+
+FILES = {"bots.yml", "channels.yml", "referrers.yml", "roles.yml", "rules.yml", "windows.yml"}
+
+
+@pytest.fixture
+def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The rules of a bundle of the test's own, to be changed."""
+    root = bundle_root()
+    assert root is not None
+    shutil.copytree(root / "conf", tmp_path / "bundle" / "conf")
+    shutil.copy(root / BUNDLE_FILE, tmp_path / "bundle")
+    monkeypatch.chdir(tmp_path / "bundle")
+    return tmp_path / "bundle" / "conf"
+
+
+def set_half_life(conf: Path, days: int) -> str:
+    """Change a number; the version that this makes."""
+    file = conf / "rules.yml"
+    file.write_text(file.read_text().replace("half_life: P7D", f"half_life: P{days}D"))
+    return rules_version(conf)
+
+
+def texts(settings: Settings) -> dict[tuple[str, str], str]:
+    """By version and file; fails for one that is there twice."""
+    rows = read_rows(settings, RULES.name, RULES.column_names)
+    assert len({(row["rules_version"], row["file"]) for row in rows}) == len(rows)
+    assert all(row["first_seen_at"] for row in rows)
+    return {(row["rules_version"], row["file"]): row["text"] for row in rows}
+
+
+def commits(settings: Settings) -> int:
+    return len(list((settings.warehouse / "ops" / "rules" / "_delta_log").glob("*.json")))
+
+
+def visit(bronze: Bronze, uid: str) -> None:
+    bronze.commit([record(message(uid, "v"))])
+
+
+class DiedError(Exception):
+    """The process has died."""
+
+
+def test_both_texts_are_there_once_when_a_file_changes_between_batches(
+    spark: SparkSession, tmp_path: Path, conf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, first = settle_in(spark, tmp_path / "home"), rules_version(conf)
+    bronze = Bronze(spark, settings)
+    visit(bronze, "a")
+    run_jobs(spark, settings)
+    assert {file for _, file in texts(settings)} == FILES
+    second = set_half_life(conf, 3)
+    visit(bronze, "b")
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "record", dying)
+        with pytest.raises(DiedError):
+            run_jobs(spark, settings, "refine")
+    run_jobs(spark, settings)
+    found = texts(settings)
+    assert set(found) == {(version, file) for version in (first, second) for file in FILES}
+    assert "half_life: P7D" in found[first, "rules.yml"]
+    assert found[second, "rules.yml"] == (conf / "rules.yml").read_text()
+    of_events = read_rows(settings, "silver.events", ("rules_version",))
+    assert {row["rules_version"] for row in of_events} == {first, second}
+    assert commits(settings) == 3  # the table, and a version each
+    assert set(tables_of_other_rules(settings)) >= {"silver.events"}
+    assert not set(tables_of_other_rules(settings)) & {RULES.name}
+    asked = run_query(settings, "SELECT file, text FROM ops.rules WHERE rules_version = '" + first + "'")
+    assert dict(asked.rows()) == {file: found[first, file] for file in FILES}
+
+
+def dying(*_: Any) -> None:
+    raise DiedError
+
+
+def test_a_file_written_again_as_it_was_is_no_new_version(
+    spark: SparkSession, tmp_path: Path, conf: Path
+) -> None:
+    settings = settle_in(spark, tmp_path / "home")
+    run = Run("refine", spark.newSession(), settings, once=True)
+    for text in ("", "# a comment\n", "# another\n"):
+        (conf / "rules.yml").write_text(text)
+        run.record_rules()
+    assert {file: text for (_, file), text in texts(settings).items()}["rules.yml"] == ""
+    assert commits(settings) == 2
+
+
+def test_jobs_that_begin_at_once_write_a_version_once(
+    spark: SparkSession, tmp_path: Path, conf: Path
+) -> None:
+    settings = settle_in(spark, tmp_path / "home")
+    runs = [Run(f"job{number}", spark.newSession(), settings, once=True) for number in range(6)]
+    with ThreadPoolExecutor(len(runs)) as threads:
+        for done in [threads.submit(run.record_rules) for run in runs]:
+            done.result()
+    assert {file for _, file in texts(settings)} == FILES
