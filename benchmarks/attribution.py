@@ -18,7 +18,7 @@ from gold.publish import Publish, PublishRules
 from gold.rebuild_definitions import DEFINITIONS
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS, VISITOR_MINUTES
 from lakehouse.contracts.silver import EVENTS, SESSIONS
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger
 from lakehouse.run.microbatch import Batch
 from lakehouse.run.rebuild import rebuild_job
@@ -48,7 +48,7 @@ class Bench:
         with application() as (spark, settings):
             history = self._history(spark, size)
             progress(f"{size} x: {history.visits:,} touches")
-            run = Run("publish", spark, settings, once=True)
+            run = JobContext("publish", spark, settings, once=True)
             self._fill(run, history)
             process = Publish(run, lambda: PublishRules.load(settings.conf))
             self._note(_OURS, size, lambda number: self._publish(run, process, history, number))
@@ -59,7 +59,7 @@ class Bench:
     def _history(self, spark: SparkSession, size: int) -> History:
         return History(spark, size * self.unit, self.latest, size if self.longer else 1)
 
-    def _fill(self, run: Run, history: History) -> None:
+    def _fill(self, run: JobContext, history: History) -> None:
         started = time.monotonic()
         events = history.events()
         for name, rows in ((EVENTS.name, events), (SESSIONS.name, sessions_of(events, is_open=False))):
@@ -67,7 +67,7 @@ class Bench:
         for job in ("refine", "repair", "publish"):
             entry = Entry(job, 0, stamp_of(0), stamp_of(0), 0.0, history.visits, watermark=END)
             Ledger(run.lake).record(entry)
-        rebuild = Run("rebuild", run.spark, run.settings, once=True)
+        rebuild = JobContext("rebuild", run.spark, run.settings, once=True)
         rebuild_job(DEFINITIONS, _BY_PERSON).body(rebuild)
         minutes = DEFINITIONS[VISITOR_MINUTES.name].compute(rebuild)
         run.lake.append(VISITOR_MINUTES.name, minutes.withColumn("sequence", F.lit(1).cast("bigint")))
@@ -77,7 +77,7 @@ class Bench:
         told = ", ".join(f"{name} {rows:,}" for name, rows in counts.items())
         progress(f"{told}, in {time.monotonic() - started:.0f} s")
 
-    def _publish(self, run: Run, process: Publish, history: History, number: int) -> float:
+    def _publish(self, run: JobContext, process: Publish, history: History, number: int) -> float:
         events = history.batch(number)
         run.lake.append(EVENTS.name, events)
         run.lake.append(SESSIONS.name, sessions_of(events.where("NOT is_late"), is_open=True))
@@ -90,7 +90,7 @@ class Bench:
         )
         Repair(replace(run, job="repair"))(batch)
         before = run.lake.read(CONVERSIONS.name).count()
-        run.prepare_for(BATCH, history.visits)
+        run.tune_for_batch(BATCH, history.visits)
         started = time.monotonic()
         process(batch)
         seconds = time.monotonic() - started

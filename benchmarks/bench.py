@@ -20,7 +20,7 @@ def application() -> Iterator[tuple[SparkSession, Settings]]:
     """Spark as a home has it, over a new home that is removed at the end."""
     with tempfile.TemporaryDirectory(prefix="millrace-bench-") as folder:
         settings = load_settings(home=Path(folder))
-        spark = build_session(settings, spark_jars(), goes_on=True)
+        spark = build_session(settings, spark_jars(), long_running=True)
         try:
             yield spark, settings
         finally:

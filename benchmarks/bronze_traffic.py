@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.run.ledger import Entry, Ledger
 from millrace.sample_shop.traffic_stream import DEFAULT_SEED, generate
 
@@ -59,7 +59,7 @@ def _sample(lake: Lakehouse, lines: int) -> DataFrame:
         "key": pa.array([record.key for record in records], pa.binary()),
         "value": pa.array([record.value for record in records], pa.binary()),
     }
-    return settle(lake.spark.createDataFrame(pa.table(columns)))
+    return checkpoint(lake.spark.createDataFrame(pa.table(columns)))
 
 
 def _multiply(sample: DataFrame, twins: int) -> DataFrame:

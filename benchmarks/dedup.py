@@ -16,7 +16,7 @@ from benchmarks.dedup_designs import Indexed, Merged, Scanned, Stream
 from benchmarks.dedup_traffic import BATCH, Planned, every_age, history, usual_batch
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.settings import Settings
 
 MOST = 1.2
@@ -82,7 +82,7 @@ class Bench:
         self._note(name, size, times[warm_up:])
 
     def _time_table(self, name: str, design: Indexed | Scanned | Merged, batch: Planned) -> float:
-        candidates = settle(batch.candidates(self.spark))
+        candidates = checkpoint(batch.candidates(self.spark))
         version = DeltaTable.forName(self.spark, EVENTS.name).history(1).collect()[0].version
         before = self.lake.read(EVENTS.name).count()
         design.prepare()

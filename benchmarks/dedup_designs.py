@@ -14,7 +14,7 @@ from benchmarks.dedup_traffic import Planned, stamp_of
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.rows.arrow_frames import to_frame
-from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.driver_or_spark import on_driver
 from silver.dedup.deduplicate import ENTRY, PLACE, find_duplicates
 from silver.dedup.uid_index import UidIndex
@@ -45,7 +45,7 @@ class Indexed:
         after = stamp_of(self._stamps - 1)
         narrowed = self._next.lookup(on_driver(candidates.select(*ENTRY)), after)
         copies = to_frame(self._lake.spark, find_duplicates(*narrowed))
-        return _append_rest(self._lake, candidates, settle(copies), batch.stamp)
+        return _append_rest(self._lake, candidates, checkpoint(copies), batch.stamp)
 
 
 class Scanned:
@@ -61,17 +61,19 @@ class Scanned:
         """Find the copies and append the rest."""
         records, known = candidates.select(*ENTRY), self._lake.read(EVENTS.name)
         batch_hashes = F.broadcast(records.select("event_hash"))
-        hits = settle(known.select("event_hash", "ingested_at").join(batch_hashes, "event_hash", "left_semi"))
+        hits = checkpoint(
+            known.select("event_hash", "ingested_at").join(batch_hashes, "event_hash", "left_semi")
+        )
         stamps = [row.ingested_at for row in hits.select("ingested_at").distinct().collect()]
         near = reduce(lambda so_far, at: so_far | (F.col("ingested_at") == F.lit(at)), stamps, F.lit(False))
         twice = records.groupBy("event_hash").count().where("count > 1").select("event_hash")
-        few = settle(hits.select("event_hash").union(twice).distinct())
+        few = checkpoint(hits.select("event_hash").union(twice).distinct())
         narrowed = (
             rows.join(F.broadcast(few), "event_hash", "left_semi") for rows in (records, known.where(near))
         )
         near_ones, earlier = (on_driver(rows.select(*ENTRY)) for rows in narrowed)
         copies = to_frame(self._lake.spark, find_duplicates(near_ones, earlier))
-        return _append_rest(self._lake, candidates, settle(copies), batch.stamp)
+        return _append_rest(self._lake, candidates, checkpoint(copies), batch.stamp)
 
 
 class Merged:

@@ -11,13 +11,13 @@ from benchmarks.bronze_traffic import trickle_in
 from benchmarks.round import EVENTS, HISTORY
 from gold.publish_job import publish
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from millrace.audit.digests.recorder import DigestRecorder
 from millrace.audit.file_bytes import audit_bytes
 from silver.refine_job import refine
 from silver.repair_job import repair
 
-_JOBS: dict[str, Callable[[Run], None]] = {"refine": refine, "repair": repair, "publish": publish}
+_JOBS: dict[str, Callable[[JobContext], None]] = {"refine": refine, "repair": repair, "publish": publish}
 _ROUNDS_OF_A_MINUTE = 12
 
 
@@ -32,7 +32,9 @@ def run_rounds(rounds: int) -> tuple[list[float], list[float], list[tuple[int, f
         arriving = trickle_in(lake, HISTORY + rounds * EVENTS, EVENTS)
         for _ in range(HISTORY // EVENTS):
             next(arriving)
-        runs = [(job, Run(name, spark.newSession(), settings, once=True)) for name, job in _JOBS.items()]
+        runs = [
+            (job, JobContext(name, spark.newSession(), settings, once=True)) for name, job in _JOBS.items()
+        ]
         recorder = DigestRecorder(settings)
         alone, during, recorded = list[float](), list[float](), list[tuple[int, float]]()
 
@@ -53,7 +55,7 @@ def run_rounds(rounds: int) -> tuple[list[float], list[float], list[tuple[int, f
         return alone, during, recorded, " ".join(list(audit_bytes(settings))[-1].detail.split())
 
 
-def _run(runs: Sequence[tuple[Callable[[Run], None], Run]]) -> float:
+def _run(runs: Sequence[tuple[Callable[[JobContext], None], JobContext]]) -> float:
     clock = time.monotonic()
     for job, run in runs:
         job(run)

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.run.ledger import Entry, Ledger
 
 EVENTS = 841_000
@@ -31,7 +31,7 @@ def fill_harder(lake: Lakehouse, events: int, batch: int) -> None:
         events: records in all.
         batch: records of an ingest stamp.
     """
-    records = settle(_records(lake.spark, events))
+    records = checkpoint(_records(lake.spark, events))
     for number, first in enumerate(range(0, events, batch)):
         stamp = _SENT + number * timedelta(minutes=1)
         rows = records.where(F.col("offset").between(first, first + batch - 1))

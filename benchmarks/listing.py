@@ -39,7 +39,7 @@ def main() -> int:
     argparse.ArgumentParser(prog="python -m benchmarks.listing", description=__doc__).parse_args()
     laps = []
     with application() as (spark, settings):
-        Tuning(spark).prepare_for(rows=1, behind=0)
+        Tuning(spark).tune_for_batch(rows=1, behind=0)
         lake = Lakehouse(spark, settings, "listing")
         ledger, clock = Ledger(lake), _Clock(spark)
         for number in range(_WARM_UP + _MEASURED):

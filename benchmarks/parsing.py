@@ -18,7 +18,7 @@ from folds.records.parse import parse
 from folds.records.parse_rules import ParseRules, load_parse_rules
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.checkpointing import checkpoint
 from millrace.sample_shop.traffic_stream import DEFAULT_SEED, generate
 from silver.parsing.record_parser import RecordParser
 
@@ -34,7 +34,7 @@ def main() -> int:
         fill_bronze(lake, MANY, MANY)
         rules = load_parse_rules(settings.conf)
         parser = RecordParser(rules, settings.exchange_rates_topic)
-        everything = settle(lake.read(KAFKA_RECORDS.name))
+        everything = checkpoint(lake.read(KAFKA_RECORDS.name))
 
         def read_few(number: int) -> None:
             parser.read(everything.where(F.col("offset").between(number * FEW, (number + 1) * FEW - 1)))

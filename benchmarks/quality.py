@@ -19,11 +19,11 @@ from gold.gate import gate
 from gold.publish import Publish, PublishRules
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.delta.time_travel import Standing
-from lakehouse.run.job import Run
+from lakehouse.delta.time_travel import PinnedTables
+from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger
-from lakehouse.run.ledger_cache import sole_writer
-from lakehouse.run.microbatch import follow
+from lakehouse.run.ledger_cache import exclusive_ledger
+from lakehouse.run.microbatch import run_microbatches
 from lakehouse.settings import Settings
 from millrace.sample_shop.traffic_stream import generate
 from silver.refine_job import refine
@@ -84,8 +84,8 @@ class Timed:
 
     def watch(self) -> None:
         """Time what comes from now on."""
-        gate.Gate.admits = self._timed(gate.Gate.admits, "looked")  # type: ignore[method-assign]
-        Standing.__call__ = self._timed(Standing.__call__, "found")  # type: ignore[method-assign]
+        gate.Gate.admit = self._timed(gate.Gate.admit, "looked")  # type: ignore[method-assign]
+        PinnedTables.__call__ = self._timed(PinnedTables.__call__, "found")  # type: ignore[method-assign]
 
     def begin(self) -> None:
         """Forget what was before."""
@@ -109,11 +109,11 @@ def main() -> int:
     sizes = parser.parse_args().rows
     timed = Timed()
     timed.watch()
-    with application() as (spark, settings), sole_writer(settings):
+    with application() as (spark, settings), exclusive_ledger(settings):
         settings = settings.model_copy(update={"max_batch_rows": 1})
         warm = [5_000, 5_000]
         fill_bronze(spark, settings, [*warm, *sizes])
-        run = Run("publish", spark.newSession(), settings, once=False)
+        run = JobContext("publish", spark.newSession(), settings, once=False)
         process, before_gold = Publish(run, lambda: PublishRules.load(settings.conf)), gate.Gate(run)
         rows = []
         for number, size in enumerate([*warm, *sizes]):
@@ -141,24 +141,24 @@ def _through(spark: SparkSession, settings: Settings, number: int) -> None:
     """One commit of bronze through silver."""
     upto = _STAMP + timedelta(seconds=number)
     for job, body in (("refine", refine), ("repair", repair)):
-        run = Run(job, spark.newSession(), settings, once=True)
+        run = JobContext(job, spark.newSession(), settings, once=True)
         last = Ledger(run.lake).last(job)
         if last is None or last.position < upto:
             _one_batch(run, body)
 
 
-def _publish(run: Run, process: Publish, before_gold: gate.Gate) -> None:
+def _publish(run: JobContext, process: Publish, before_gold: gate.Gate) -> None:
     """What has come to silver, by a publish that goes on."""
 
-    def one_batch(run: Run) -> None:
-        follow(run, "refine", process, hearing="repair", admits=before_gold.admits)
+    def one_batch(run: JobContext) -> None:
+        run_microbatches(run, "refine", process, side_input="repair", gate=before_gold.admit)
 
     run.stop.clear()
     _one_batch(run, one_batch)
 
 
-def _one_batch(run: Run, body: Callable[[Run], None]) -> None:
-    run.watcher.advance = lambda *_: run.stop.set()  # type: ignore[method-assign]
+def _one_batch(run: JobContext, body: Callable[[JobContext], None]) -> None:
+    run.listener.report_batch = lambda *_: run.stop.set()  # type: ignore[method-assign]
     body(run)
 
 

@@ -15,20 +15,20 @@ from pyspark.sql import functions as F
 from benchmarks.bench import print_table
 from benchmarks.bronze_traffic import trickle_in
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.run.job import Run, Watcher
+from lakehouse.run.job import JobContext, JobListener
 from lakehouse.run.spark_session import build_session
 from lakehouse.settings import load_settings
 from millrace.environment.jars import spark_jars
 from silver.refine_job import refine
 
 
-class _Batches(Watcher):
+class _Batches(JobListener):
     """Remembers rows and seconds of each micro-batch."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
 
-    def advance(self, job: str, rows: int, seconds: float) -> None:
+    def report_batch(self, job: str, rows: int, seconds: float) -> None:
         self.seconds.append(round(seconds, 2))
 
 
@@ -42,7 +42,7 @@ def _processor() -> float:
 def measure(home: Path, events: int, small: int, batches: int) -> dict[str, object]:
     """Seconds and processor seconds of one large micro-batch, then of each of some small ones."""
     settings = load_settings(home=home, max_batch_rows=events)
-    spark = build_session(settings, spark_jars(), goes_on=True)
+    spark = build_session(settings, spark_jars(), long_running=True)
     stamps = trickle_in(Lakehouse(spark, settings, "ingest"), events, small)
     for _ in range(events // small - batches):
         next(stamps)
@@ -64,7 +64,7 @@ def measure(home: Path, events: int, small: int, batches: int) -> dict[str, obje
 def _run(spark: object, home: Path, rows: int) -> dict[str, object]:
     watcher, before, started = _Batches(), _processor(), time.monotonic()
     settings = load_settings(home=home, max_batch_rows=rows)
-    refine(Run("refine", spark, settings, once=True, watcher=watcher))  # type: ignore[arg-type]
+    refine(JobContext("refine", spark, settings, once=True, listener=watcher))  # type: ignore[arg-type]
     return {
         "batches": watcher.seconds,
         "seconds": round(time.monotonic() - started, 1),

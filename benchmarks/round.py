@@ -8,14 +8,14 @@ from benchmarks.bench import application, print_table, progress
 from benchmarks.bronze_traffic import trickle_in
 from gold.publish_job import publish
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger
 from silver.refine_job import refine
 from silver.repair_job import repair
 
 EVENTS = 5_000
 HISTORY = 50_000
-_JOBS: dict[str, Callable[[Run], None]] = {"refine": refine, "repair": repair, "publish": publish}
+_JOBS: dict[str, Callable[[JobContext], None]] = {"refine": refine, "repair": repair, "publish": publish}
 
 
 def run_rounds(events: int, history: int, rounds: int) -> list[list[Entry]]:
@@ -29,7 +29,7 @@ def run_rounds(events: int, history: int, rounds: int) -> list[list[Entry]]:
         arriving = trickle_in(lake, history + rounds * events, events)
         for _ in range(history // events):
             next(arriving)
-        runs = {job: Run(job, spark.newSession(), settings, once=True) for job in _JOBS}
+        runs = {job: JobContext(job, spark.newSession(), settings, once=True) for job in _JOBS}
         found = [_run_jobs(runs)]
         progress(f"{history:,} events of history: {_seconds(found[0])} s")
         for number, _ in enumerate(arriving):
@@ -38,7 +38,7 @@ def run_rounds(events: int, history: int, rounds: int) -> list[list[Entry]]:
     return found[1:]
 
 
-def _run_jobs(runs: dict[str, Run]) -> list[Entry]:
+def _run_jobs(runs: dict[str, JobContext]) -> list[Entry]:
     done = []
     for job, run in runs.items():
         _JOBS[job](run)

@@ -18,7 +18,7 @@ from benchmarks.bench import print_table, progress
 from benchmarks.bronze_traffic import SAMPLE, fill_bronze
 from benchmarks.silver_guide import STEPS
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.run.job import Run, Watcher
+from lakehouse.run.job import JobContext, JobListener
 from lakehouse.run.spark_session import build_session
 from lakehouse.settings import Settings, load_settings
 from millrace.environment.jars import spark_jars
@@ -46,13 +46,13 @@ _DEFAULT = {
 }
 
 
-class _Spoken(Watcher):
+class _Spoken(JobListener):
     """Says on standard error how far a job is."""
 
     def __init__(self) -> None:
         self._done = 0
 
-    def advance(self, job: str, rows: int, seconds: float) -> None:
+    def report_batch(self, job: str, rows: int, seconds: float) -> None:
         self._done += rows
         progress(f"{job}: {self._done:,} ({rows / seconds:,.0f} events/s)")
 
@@ -80,7 +80,7 @@ def _fill(settings: Settings, events: int) -> None:
 def _run_ours(settings: Settings) -> dict[str, tuple[float, float]]:
     spark = build_session(settings, spark_jars())
     steps = {
-        job.__name__: partial(job, Run(job.__name__, spark, settings, once=True, watcher=_Spoken()))
+        job.__name__: partial(job, JobContext(job.__name__, spark, settings, once=True, listener=_Spoken()))
         for job in (refine, repair)
     }
     return time_steps(spark, steps)

@@ -12,12 +12,12 @@ import pyarrow as pa
 from benchmarks.bench import application, print_table
 from lakehouse.contracts.arrow import arrow_schema, typed
 from lakehouse.contracts.gold import TOUCHES
-from lakehouse.contracts.table import GONE
+from lakehouse.contracts.table import DELETED
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope
 from lakehouse.rows.arrow_frames import to_frame
-from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.time_pruner import TimePruner
 from lakehouse.timestamps import to_micros
 
@@ -49,7 +49,7 @@ def measure(lake: Lakehouse, history: int, rows: int, times: int) -> list[tuple[
     name, spark = TOUCHES.name, lake.spark
     for part in range(10):
         lake.append(name, touches(part * history // 10, history // 10), NOON)
-    changes = touches(history - rows, rows).append_column(GONE, pa.repeat(pa.scalar(False), rows))
+    changes = touches(history - rows, rows).append_column(DELETED, pa.repeat(pa.scalar(False), rows))
     scope = Scope(time="touched_at", low=to_micros(NOON), high=to_micros(NOON) + history * 1_000_000)
     low = to_micros(NOON) + (history - rows) * 1_000_000
     wanted = Lookup(
@@ -69,8 +69,10 @@ def measure(lake: Lakehouse, history: int, rows: int, times: int) -> list[tuple[
             lambda: lake.append(name, touches(next(added), rows)),
         ),
         f"merge {rows:,} rows": (
-            lambda: lake.apply(name, settle(to_frame(spark, typed(TOUCHES, changes))), NOON, scope),
-            lambda: lake.apply(name, changes, NOON, scope),
+            lambda: lake.merge_changes(
+                name, checkpoint(to_frame(spark, typed(TOUCHES, changes))), NOON, scope
+            ),
+            lambda: lake.merge_changes(name, changes, NOON, scope),
         ),
     }
     return [(what, _median(one, times), _median(other, times)) for what, (one, other) in done.items()]
@@ -94,7 +96,7 @@ def main() -> int:
     options = parser.parse_args()
     with application() as (spark, settings):
         lake = Lakehouse(spark.newSession(), settings, "publish")
-        lake.in_one_file = True
+        lake.coalesce_writes = True
         lake.spark.conf.set("spark.sql.shuffle.partitions", "1")
         found = measure(lake, options.history, options.rows, options.times)
     rows = [[what, f"{1000 * ours:,.0f}", f"{1000 * theirs:,.0f}"] for what, ours, theirs in found]

@@ -15,11 +15,11 @@ from pyspark.sql import functions as F
 
 from benchmarks.bench import application, print_table, progress
 from lakehouse.contracts.gold import ATTRIBUTION
-from lakehouse.contracts.table import GONE
+from lakehouse.contracts.table import DELETED
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.merge import Scope
-from lakehouse.maintenance.clustering import lay_out_again
-from lakehouse.rows.checkpointing import settle
+from lakehouse.maintenance.clustering import recluster_by_time
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.run.query_tuning import Tuning
 from lakehouse.settings import Settings
 
@@ -56,20 +56,20 @@ def _swap(
     vectors = str(way == _VECTORS).lower()
     spark.conf.set("spark.databricks.delta.properties.defaults.enableDeletionVectors", vectors)
     lake = Lakehouse(spark, settings, "swapping")
-    Tuning(spark).prepare_for(rows=1, behind=0)
+    Tuning(spark).tune_for_batch(rows=1, behind=0)
     lake.append(_NAME, _rows(spark, 0, rows).coalesce(1), _BEGAN)
     if way == _BY_TIME:
-        lay_out_again(lake, _NAME)
-    lake.in_one_file = True
+        recluster_by_time(lake, _NAME)
+    lake.coalesce_writes = True
     laps = []
     for number in range(swaps):
         first = rows + number * _NEW
         last = F.col("converted_at") >= F.lit(_BEGAN + timedelta(seconds=first - among))
-        going = settle(lake.read(_NAME).where(last).orderBy(F.rand(number)).limit(_GOING))
-        coming = _rows(spark, first, first + _NEW).withColumn(GONE, F.lit(False))
-        changes = settle(coming.unionByName(going.withColumn(GONE, F.lit(True))))
+        going = checkpoint(lake.read(_NAME).where(last).orderBy(F.rand(number)).limit(_GOING))
+        coming = _rows(spark, first, first + _NEW).withColumn(DELETED, F.lit(False))
+        changes = checkpoint(coming.unionByName(going.withColumn(DELETED, F.lit(True))))
         began = time.monotonic()
-        lake.apply(_NAME, changes, _BEGAN, Scope())
+        lake.merge_changes(_NAME, changes, _BEGAN, Scope())
         swapped = time.monotonic()
         lake.read(_NAME).where("credit > 0.5").count()
         laps.append((swapped - began, time.monotonic() - swapped))

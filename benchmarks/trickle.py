@@ -20,9 +20,9 @@ from lakehouse.delta.ddl import exists
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.entry_point import Body
 from lakehouse.maintenance.maintenance_job import maintain
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger
-from lakehouse.run.ledger_cache import sole_writer
+from lakehouse.run.ledger_cache import exclusive_ledger
 from lakehouse.settings import Settings
 from lakehouse.timestamps import EPOCH
 from millrace.local.engine.fair_semaphore import FairSemaphore
@@ -52,10 +52,10 @@ class Pipeline:
     turns: FairSemaphore = field(default_factory=lambda: FairSemaphore(1))
     failed: list[BaseException] = field(default_factory=list)
 
-    def run_of(self, job: str) -> Run:
+    def run_of(self, job: str) -> JobContext:
         """What a job is given to run with."""
         spark = self.spark.newSession()
-        return Run(job, spark, self.settings, once=False, stop=self.stop, turn=self.turns)
+        return JobContext(job, spark, self.settings, once=False, stop=self.stop, turn=self.turns)
 
     @contextmanager
     def going_on(self) -> Iterator[Ledger]:
@@ -109,11 +109,11 @@ class Day:
 
 def run(commits: int, tidied: int) -> Day:
     """A day of so many commits, one after the other, with maintenance so often."""
-    with application() as (spark, settings), sole_writer(settings):
+    with application() as (spark, settings), exclusive_ledger(settings):
         paced = settings.model_copy(update={"repair_interval": _PACE, "summary_interval": _PACE})
         day, pipeline = Day(), Pipeline(spark, paced)
         ingest = pipeline.run_of("ingest")
-        ingest.prepare_for(0)
+        ingest.tune_for_batch(0)
         arriving = trickle_in(ingest.lake, commits * EVENTS, EVENTS)
         due = {round(commits * part / tidied) for part in range(1, tidied + 1)}
         rounds = day.seconds.setdefault(_ROUND, [])

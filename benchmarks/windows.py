@@ -12,7 +12,7 @@ import pyarrow as pa
 from benchmarks.bench import application, print_table, progress
 from folds.windows.differences import ADDED
 from gold.traffic.window_rows import DIFFERENCES, fold_differences
-from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.driver_or_spark import KEY
 from lakehouse.rows.grouped import Groups
 
@@ -33,7 +33,7 @@ def main() -> int:
     with application() as (spark, _):
         ways: dict[str, Callable[[], object]] = {
             "on the driver": groups.collect,
-            "in Spark's workers": lambda: settle(groups.spread(spark)),
+            "in Spark's workers": lambda: checkpoint(groups.spread(spark)),
         }
         for way, work in ways.items():
             took = [_seconds(work, way) for _ in range(_TIMES)]

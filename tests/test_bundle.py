@@ -117,7 +117,7 @@ def test_streams_go_on_or_catch_up_by_one_variable(trigger: str) -> None:
 
 
 def test_continuous_jobs_are_kept_running_here() -> None:
-    assert {name for name, job in jobs_of(ROOT, "local").items() if job.is_continuous} == set(JOBS)
+    assert {name for name, job in jobs_of(ROOT, "local").items() if job.continuous} == set(JOBS)
 
 
 def test_refine_and_repair_are_one_task_on_a_workspace_and_two_jobs_here() -> None:
@@ -132,7 +132,7 @@ def test_refine_and_repair_are_one_task_on_a_workspace_and_two_jobs_here() -> No
 def test_a_copy_of_ones_own_starts_nothing_by_itself() -> None:
     def starting(target: str) -> list[str]:
         jobs = jobs_of(ROOT, target).values()
-        return [job.name for job in jobs if not job.is_paused and (job.goes_on or job.schedule)]
+        return [job.name for job in jobs if not job.is_paused and (job.continuous or job.schedule)]
 
     assert {target: len(starting(target)) for target in TARGETS} == {"dev": 0, "prod": 6, "local": 7}
     alerts = tree_of(ROOT, "dev")["resources"]["alerts"].values()

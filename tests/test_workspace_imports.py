@@ -35,12 +35,6 @@ _JOBS = (
     "gold.models.model_job",
     "gold.gate.quality_job",
 )
-    "bronze.job",
-    "silver.silver_job",
-    "gold.publish_job",
-    "gold.models.model_job",
-    "gold.gate.quality_job",
-)
 _COMMANDS = (
     "lakehouse.maintenance.maintenance_job",
     "millrace.operations.bodies",

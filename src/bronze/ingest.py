@@ -11,7 +11,7 @@ from pyspark.sql.streaming import DataStreamWriter
 from bronze.records import with_ingest_time
 from bronze.topics.topic_watch import TopicWatch
 from lakehouse.contracts.bronze import KAFKA_RECORDS
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger, now
 from lakehouse.timestamps import EPOCH, as_utc
 
@@ -34,7 +34,9 @@ class Ingest:
         arrived: when the last micro-batch was done, by the monotonic clock; at first, when this was made.
     """
 
-    def __init__(self, run: Run, query_id: Callable[[], str], committed: int, watch: TopicWatch) -> None:
+    def __init__(
+        self, run: JobContext, query_id: Callable[[], str], committed: int, watch: TopicWatch
+    ) -> None:
         self._run = run
         self._query_id = query_id
         self._committed = committed
@@ -80,7 +82,7 @@ class Ingest:
         batch_id = self._last.batch_id + 1 if self._last else 0
         self._last = Entry(self._run.job, batch_id, stamp, started_at, seconds, rows, output_rows=rows)
         self._ledger.record(self._last)
-        self._run.advance(rows, seconds)
+        self._run.report_batch(rows, seconds)
 
 
 def ingest_records(records: DataFrame, write: Callable[[DataFrame, int], None]) -> DataStreamWriter:

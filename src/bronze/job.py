@@ -16,14 +16,14 @@ from bronze.kafka import Spans, TopicIds, offset_spans, read_records, send_heart
 from bronze.starting_offsets import starting_offsets
 from bronze.topics.topic_check import require_readable
 from bronze.topics.topic_watch import TopicWatch
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import now
-from lakehouse.run.query_tuning import MANY
+from lakehouse.run.query_tuning import SMALL_BATCH_ROWS
 
 _POLL_SECONDS = 1
 
 
-def ingest(run: Run) -> None:
+def ingest(run: JobContext) -> None:
     """Take the records of the subscribed topics into bronze, exactly once.
 
     Raises:
@@ -44,13 +44,13 @@ def ingest(run: Run) -> None:
             raise
 
 
-def _start(run: Run, spans: Spans, watch: TopicWatch) -> tuple[StreamingQuery, Ingest]:
+def _start(run: JobContext, spans: Spans, watch: TopicWatch) -> tuple[StreamingQuery, Ingest]:
     """Start the query where bronze stands, whatever became of the checkpoint."""
     checkpoint = Checkpoint.of_ingest(run.settings)
     commit, kept = watch.commit, watch.is_checkpoint_usable
     upcoming = watch.start()
     if run.once:  # else there is no end to report the way to
-        run.expect(_waiting(spans, upcoming))
+        run.report_backlog(_waiting(spans, upcoming))
     if not kept:
         checkpoint.quarantine()
     checkpoint.note_recoveries(watch.recoveries)
@@ -58,7 +58,7 @@ def _start(run: Run, spans: Spans, watch: TopicWatch) -> tuple[StreamingQuery, I
     sink = Ingest(run, lambda: str(checkpoint.query_id), committed, watch)
     sink.settle()
     starting = "earliest" if kept else starting_offsets(upcoming)
-    run.prepare_for(MANY if run.once else 0)  # what comes every few seconds is little
+    run.tune_for_batch(SMALL_BATCH_ROWS if run.once else 0)  # what comes every few seconds is little
     writer = ingest_records(read_records(run.spark, run.settings, starting), sink.write)
     writer = writer.option("checkpointLocation", str(checkpoint.folder))
     interval = f"{run.settings.trigger_interval.total_seconds()} seconds"
@@ -66,7 +66,7 @@ def _start(run: Run, spans: Spans, watch: TopicWatch) -> tuple[StreamingQuery, I
     return writer.start(), sink
 
 
-def _drive(run: Run, query: StreamingQuery, sink: Ingest) -> None:
+def _drive(run: JobContext, query: StreamingQuery, sink: Ingest) -> None:
     """Wait for the end, or stop between two micro-batches when asked."""
     pulse = HeartbeatTimer(None if run.once else run.settings.heartbeat_interval)
     while not query.awaitTermination(_POLL_SECONDS):  # raises what the query failed of

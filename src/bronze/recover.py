@@ -11,7 +11,7 @@ from bronze.topics.topic_check import (
 from bronze.topics.topic_history import STARTED, TopicChange, next_offsets
 from bronze.topics.topic_watch import TopicWatch
 from lakehouse.entry_point import Job
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 
 
 def recover_job(topic: str, option: str, who: str) -> Job:
@@ -25,21 +25,21 @@ def recover_job(topic: str, option: str, who: str) -> Job:
     return Job("recover", lambda run: _recover(run, topic, option, who))
 
 
-def _recover(run: Run, topic: str, option: str, who: str) -> None:
-    with TopicIds(run.settings) as ids, run.turn:
+def _recover(run: JobContext, topic: str, option: str, who: str) -> None:
+    with TopicIds(run.settings) as ids, run.slot:
         watch = TopicWatch(run, ids)
         watch.record_unknown(broker_topics(run.settings))
         trouble = require_recoverable(run.settings.topics, watch.troubles(), topic, option)
         if trouble is None:
-            run.say(f"nothing is to be recovered: ingest can read {topic} on")
+            run.log(f"nothing is to be recovered: ingest can read {topic} on")
             return
         changes = _changes(run, watch, trouble, who)
         watch.table.append(changes)
     for change in changes:
-        run.say(describe(change))
+        run.log(describe(change))
 
 
-def _changes(run: Run, watch: TopicWatch, trouble: Trouble, who: str) -> list[TopicChange]:
+def _changes(run: JobContext, watch: TopicWatch, trouble: Trouble, who: str) -> list[TopicChange]:
     topic = trouble.topic
     broker, known = broker_topics(run.settings)[topic], watch.known[topic]
     if trouble.option == ACCEPT_LOSS:

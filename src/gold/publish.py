@@ -1,4 +1,4 @@
-"""The publish job's micro-batch: what it changes in gold, and nothing else."""
+"""A micro-batch of the publish job: from changes of silver to changes of gold."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -25,7 +25,7 @@ from gold.credit.dimensions import DimensionLoader, Dimensions
 from gold.credit.minute_fold import minute_changes, quarter_marks
 from gold.credit.minute_input import minute_input
 from gold.credit.visit_fold import GOAL, MINUTE, goals_of, touch_changes, visit_changes
-from gold.daily.summary_schedule import Summaries
+from gold.daily.summary_schedule import SummarySchedule
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.gold import (
     ATTRIBUTION,
@@ -38,21 +38,21 @@ from lakehouse.contracts.gold import (
 from lakehouse.delta.write_changes import write_changes
 from lakehouse.rows.driver_or_spark import Source, is_empty, union, with_number
 from lakehouse.rows.grouped import Computed, Groups
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger
 from lakehouse.run.microbatch import Batch, Outcome
-from lakehouse.run.query_tuning import MANY
+from lakehouse.run.query_tuning import SMALL_BATCH_ROWS
 from lakehouse.timestamps import EPOCH, to_micros
 
 
 @dataclass(frozen=True)
 class PublishRules:
-    """What publish goes by.
+    """Rules of the publish job.
 
     Args:
-        numbers: of conf/rules.yml.
+        numbers: from conf/rules.yml.
         orders: which goals reverse an order.
-        own_hosts: of the site, of conf/channels.yml.
+        own_hosts: the site's own hosts, from conf/channels.yml.
     """
 
     numbers: RuleNumbers
@@ -66,69 +66,72 @@ class PublishRules:
 
 
 class Publish:
-    """Brings gold up to date with silver.
+    """Updates gold from silver.
 
-    Everything is computed anew for the spans and conversions that a micro-batch touches, and what has
-    changed is written. What is affected follows from the batch and from gold.touches, which is written last:
-    so a batch that is done again, in whole or in part, comes to the same tables. Bots are left out, and
-    what they had goes when they are found. What is summed up by window and by day follows at its own pace.
+    Recomputes the time spans and conversions that a micro-batch affects, and writes the rows that differ.
+    What is affected follows from the batch and from gold.touches, which is written last, so a repeated batch
+    gives the same tables. Rows of bots are left out, and deleted when a bot is found. Tables by window and by
+    day are updated less often, see `SummarySchedule`.
 
     Args:
-        run: the job's run.
-        rules: asked for each micro-batch.
+        run: the job's context.
+        rules: returns the rules, called for each micro-batch.
     """
 
-    def __init__(self, run: Run, rules: Callable[[], PublishRules]) -> None:
+    def __init__(self, run: JobContext, rules: Callable[[], PublishRules]) -> None:
         self._run = run
         self._rules = rules
         self._dimensions = DimensionLoader(run.lake, run.settings.reporting_currency)
-        self._summaries = Summaries(run)
-        self._may_be_broken_off = True
+        self._summaries = SummarySchedule(run)
+        self._may_be_repeated = True
         if last := Ledger(run.lake).last(run.job):
-            self._summaries.expect(last.position, last.watermark or EPOCH)
+            self._summaries.mark_stale(last.position, last.watermark or EPOCH)
 
     def __call__(self, batch: Batch) -> Outcome:
-        """Publish what the events, bots and rates of one micro-batch touch, late ones included."""
-        round_ = _Round(
-            self._run, batch, self._dimensions.load(batch), self._rules(), self._may_be_broken_off
-        )
+        """Publish what the events, bots and rates of one micro-batch affect, late events included."""
+        round_ = _Round(self._run, batch, self._dimensions.load(batch), self._rules(), self._may_be_repeated)
         rows = round_.publish(self._summaries.done)
-        self._may_be_broken_off = False
-        self._summaries.expect(batch.upto, batch.upstream_watermark or EPOCH)
-        if not self._run.once:  # else when all else is done
-            self._summaries.take_in(sparing=True)
+        self._may_be_repeated = False
+        self._summaries.mark_stale(batch.upto, batch.upstream_watermark or EPOCH)
+        if not self._run.once:  # else in `run_idle`, after the last batch
+            self._summaries.update(under_load=True)
         return Outcome(output_rows=rows, watermark=batch.upstream_watermark)
 
-    def rest(self) -> None:
-        """Bring the summaries up to date; called when nothing else is to be done."""
-        self._summaries.take_in(now=self._run.once)
+    def run_idle(self) -> None:
+        """Update summaries. Called when there is no batch."""
+        self._summaries.update(now=self._run.once)
 
 
 class _Round:
-    """One micro-batch at work.
+    """One micro-batch.
 
     Args:
-        run: the job's run.
-        batch: what is new.
+        run: the job's context.
+        batch: the batch.
         dimensions: of the batch.
-        rules: in force.
-        may_be_broken_off: whether a part of the batch may be in the tables already.
+        rules: the rules in force.
+        may_be_repeated: whether a part of the batch may be in the tables already.
     """
 
     def __init__(
-        self, run: Run, batch: Batch, dimensions: Dimensions, rules: PublishRules, may_be_broken_off: bool
+        self,
+        run: JobContext,
+        batch: Batch,
+        dimensions: Dimensions,
+        rules: PublishRules,
+        may_be_repeated: bool,
     ) -> None:
         self._lake = run.lake
-        self._source = Source(run.lake, on_driver=batch.rows < MANY)
+        self._source = Source(run.lake, on_driver=batch.rows < SMALL_BATCH_ROWS)
         self._batch = batch
         self._dimensions = dimensions
         self._visitor_rules = VisitorRules.of(rules.numbers, rules.orders.refunds, rules.own_hosts)
         self._view_span = rules.numbers.view_span
         self._person_rules = PersonRules.of(rules.numbers, dimensions.rates, rules.orders)
-        self._may_be_broken_off = may_be_broken_off
+        self._may_be_repeated = may_be_repeated
 
     def publish(self, summarized: int) -> int:
-        """Write what the micro-batch changes; return how many rows."""
+        """Write the changes of the micro-batch; return the number of rows written."""
         moments = new_moments(self._lake, self._batch, self._dimensions)
         area = load_area(self._lake, moments, self._view_span)
         visits = self._compute(visit_changes(self._source, area, self._dimensions, self._visitor_rules))
@@ -146,7 +149,7 @@ class _Round:
         credit = self._credit(affected, touched)
         rows = self._write(credit, ATTRIBUTION.name) + self._write(credit, TRAILS.name)
         self._write_minutes(area, visits, affected, credit, summarized)
-        if affected.bot_refunds:  # before the rows that they may have in gold.conversions go
+        if affected.bot_refunds:  # before their rows in gold.conversions are deleted
             self._lake.append(BOT_REFUNDS.name, to_rows(affected.bot_refunds), self._batch.upto)
         return rows + self._write(credit, CONVERSIONS.name) + self._write(visits, TOUCHES.name)
 
@@ -158,7 +161,7 @@ class _Round:
         for row in affected.before:
             stored[row.conversion_id].append(row.converted_at)
         for goal in affected.goals:
-            if self._may_be_broken_off or goal.conversion_id in stored:
+            if self._may_be_repeated or goal.conversion_id in stored:
                 stored[goal.conversion_id].append(goal.converted_at)
         given = CreditInput(affected, touched, stored)
         changes = credit_changes(self._source, given, self._dimensions, self._person_rules)
@@ -167,7 +170,7 @@ class _Round:
     def _write(self, computed: Computed | None, name: str) -> int:
         if computed is None:
             return 0
-        heard = to_micros(self._batch.heard_upto)
+        heard = to_micros(self._batch.side_input_upto)
         changes = computed.rows(TABLES[name].short_name)
         return write_changes(self._lake, name, changes, self._batch.upto, heard=heard)
 
@@ -179,7 +182,7 @@ class _Round:
         credit: Computed | None,
         summarized: int,
     ) -> None:
-        """Add what has changed to the visitors' minutes."""
+        """Append the differences to gold.visitor_minutes."""
         changed = [] if credit is None else changed_conversions(credit.table(CONVERSIONS.short_name))
         minutes = visits.rows(MINUTE)
         given = minute_input(self._lake, area, affected.before, changed, minutes, self._dimensions)
@@ -188,7 +191,7 @@ class _Round:
             sequence = int(str(self._lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0))) + 1
             together = union(rows, quarter_marks(given.quarters))
             stamped = with_number(together, "sequence", sequence)
-            heard = to_micros(self._batch.heard_upto)
+            heard = to_micros(self._batch.side_input_upto)
             numbers = {"sequence": sequence, "summarized": summarized, "heard": heard}
             self._lake.append(VISITOR_MINUTES.name, stamped, self._batch.upto, **numbers)
 

@@ -3,23 +3,23 @@
 from gold.gate.gate import Gate
 from gold.publish import Publish, PublishRules
 from lakehouse.contracts.gold import LOCK
-from lakehouse.run.job import Run
-from lakehouse.run.microbatch import follow
+from lakehouse.run.job import JobContext
+from lakehouse.run.microbatch import run_microbatches
 
 
-def publish(run: Run) -> None:
+def publish(run: JobContext) -> None:
     """Keep conversions, their credit and what all visitors do in step with silver."""
     conf = run.settings.conf
     process = Publish(run, lambda: PublishRules.load(conf))
     gate = Gate(run)
-    follow(
+    run_microbatches(
         run,
         "refine",
         process,
-        holding=LOCK,
-        reached=gate.begun,
-        hearing="repair",
-        idle=gate.resting(process.rest),
-        admits=gate.admits,
+        lock=LOCK,
+        processed_through=gate.processed_through,
+        side_input="repair",
+        idle=gate.idle_if_open(process.run_idle),
+        gate=gate.admit,
     )
     gate.end()

@@ -19,7 +19,7 @@ from gold.credit.minute_fold import all_minute_changes
 from gold.credit.visit_fold import GOAL, MINUTE, all_visits
 from gold.credit.visit_pages import page_views
 from gold.daily.update import QUERIES, Daily
-from gold.gate.gate_view import pass_rest, show_passed
+from gold.gate.gate_view import check_backlog, pin_to_gate
 from gold.traffic.windows import Traffic
 from lakehouse.contracts import Table
 from lakehouse.contracts.gold import (
@@ -36,15 +36,15 @@ from lakehouse.contracts.gold import (
 )
 from lakehouse.contracts.silver import EVENTS, IDENTITIES, SESSIONS
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.grouped import Computed, Groups
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger
-from lakehouse.run.rebuild import Definition
+from lakehouse.run.rebuild import TableDefinition
 from lakehouse.timestamps import EPOCH, to_micros
 
 
-class History:
+class RebuildInputs:
     """All of gold's past, computed from silver as far as it has passed the gate.
 
     That may be further than publish has come. Publish comes to the same rows when it gets there.
@@ -53,10 +53,10 @@ class History:
         run: the rebuild's run.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: JobContext) -> None:
         self._settings = run.settings
         self._lake = Lakehouse(run.spark, run.settings, "publish")
-        show_passed(self._lake, pass_rest(run))
+        pin_to_gate(self._lake, check_backlog(run))
         last = Ledger(run.lake).last("publish")
         self._upto: datetime = last.position if last else EPOCH
         self._watermark: datetime = (last.watermark if last else None) or EPOCH
@@ -117,7 +117,7 @@ class History:
     def put_minutes(self, rows: DataFrame) -> None:
         """Add them, and fold them into traffic."""
         sequence = int(str(self._lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0))) + 1
-        stamped = settle(rows.withColumn("sequence", F.lit(sequence).cast("bigint")))
+        stamped = checkpoint(rows.withColumn("sequence", F.lit(sequence).cast("bigint")))
         if not stamped.isEmpty():
             self._lake.append(VISITOR_MINUTES.name, stamped, self._upto, sequence=sequence)
         self._traffic().update(self._upto, self._watermark)
@@ -139,35 +139,35 @@ class History:
         return Traffic(self._lake, self._settings.business_time_zone, self._settings.conf)
 
 
-def _computed(part: Callable[[History], DataFrame]) -> Callable[[Run], DataFrame]:
-    return lambda run: part(History(run))
+def _computed(part: Callable[[RebuildInputs], DataFrame]) -> Callable[[JobContext], DataFrame]:
+    return lambda run: part(RebuildInputs(run))
 
 
-def _credit(table: Table) -> Callable[[Run], DataFrame]:
-    return _computed(partial(History.credit, table=table))
+def _credit(table: Table) -> Callable[[JobContext], DataFrame]:
+    return _computed(partial(RebuildInputs.credit, table=table))
 
 
-def _daily(table: str) -> Definition:
-    return Definition(_computed(partial(History.daily, table=table)), LOCK)
+def _daily(table: str) -> TableDefinition:
+    return TableDefinition(_computed(partial(RebuildInputs.daily, table=table)), LOCK)
 
 
 DEFINITIONS = {
-    TOUCHES.name: Definition(
-        _computed(History.touches),
+    TOUCHES.name: TableDefinition(
+        _computed(RebuildInputs.touches),
         LOCK,
         (CONVERSIONS.name, ATTRIBUTION.name, TRAILS.name, CAMPAIGN_PERFORMANCE.name, FUNNEL.name),
     ),
-    ATTRIBUTION.name: Definition(
-        _computed(partial(History.credit, table=ATTRIBUTION)), LOCK, (CAMPAIGN_PERFORMANCE.name,)
+    ATTRIBUTION.name: TableDefinition(
+        _computed(partial(RebuildInputs.credit, table=ATTRIBUTION)), LOCK, (CAMPAIGN_PERFORMANCE.name,)
     ),
-    TRAILS.name: Definition(_credit(TRAILS), LOCK),
-    BOT_REFUNDS.name: Definition(_computed(History.bot_refunds), LOCK),
-    CONVERSIONS.name: Definition(_credit(CONVERSIONS), LOCK, (VISITOR_MINUTES.name, FUNNEL.name)),
-    VISITOR_MINUTES.name: Definition(
-        _computed(History.minutes), LOCK, put=lambda run, rows: History(run).put_minutes(rows)
+    TRAILS.name: TableDefinition(_credit(TRAILS), LOCK),
+    BOT_REFUNDS.name: TableDefinition(_computed(RebuildInputs.bot_refunds), LOCK),
+    CONVERSIONS.name: TableDefinition(_credit(CONVERSIONS), LOCK, (VISITOR_MINUTES.name, FUNNEL.name)),
+    VISITOR_MINUTES.name: TableDefinition(
+        _computed(RebuildInputs.minutes), LOCK, write=lambda run, rows: RebuildInputs(run).put_minutes(rows)
     ),
-    TRAFFIC.name: Definition(
-        _computed(History.windows), LOCK, put=lambda run, rows: History(run).put_windows(rows)
+    TRAFFIC.name: TableDefinition(
+        _computed(RebuildInputs.windows), LOCK, write=lambda run, rows: RebuildInputs(run).put_windows(rows)
     ),
     **{name: _daily(name) for name in QUERIES},
 }

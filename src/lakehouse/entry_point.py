@@ -14,9 +14,9 @@ from lakehouse.run.job_args import Parameter, Parameters, parse_parameters
 from lakehouse.settings import load_settings
 
 if TYPE_CHECKING:
-    from lakehouse.run.job import Run
+    from lakehouse.run.job import JobContext
 
-Body = Callable[["Run"], None]
+Body = Callable[["JobContext"], None]
 
 _ATTEMPTS = 5
 _PAUSE_SECONDS = 2.0  # after the first attempt; longer after each later one
@@ -68,8 +68,8 @@ class Job:
     def _run(self, given: Parameters, stop: threading.Event) -> None:
         settings = load_settings(**given.settings)
         try:
-            from lakehouse.run.job import Run
-            from lakehouse.run.job_session import found_session
+            from lakehouse.run.job import JobContext
+            from lakehouse.run.job_session import get_or_start_session
         except ModuleNotFoundError as error:
             if error.name is None or error.name.split(".")[0] not in ("pyspark", "delta"):
                 raise
@@ -77,13 +77,13 @@ class Job:
                 f"there is no Spark: the package {error.name} isn't installed",
                 "Run it on a workspace or a cluster, or install millrace[local]",
             ) from error
-        with found_session(settings) as spark:
+        with get_or_start_session(settings) as spark:
             for attempt in range(1, _ATTEMPTS + 1):
-                run = Run(self.name, spark, settings, given.once, stop, parameters=given.own)
+                run = JobContext(self.name, spark, settings, given.once, stop, parameters=given.own)
                 if self._is_done(run, is_last=attempt == _ATTEMPTS) or stop.wait(_PAUSE_SECONDS * attempt):
                     return
 
-    def _is_done(self, run: "Run", *, is_last: bool) -> bool:
+    def _is_done(self, run: "JobContext", *, is_last: bool) -> bool:
         """Run the body; False if another application came in between, and it has to start again."""
         try:
             self.body(run)
@@ -97,7 +97,7 @@ class Job:
 def _importing(target: str) -> Body:
     module, _, function = target.partition(":")
 
-    def body(run: "Run") -> None:
+    def body(run: "JobContext") -> None:
         expect_many_rows()
         getattr(importlib.import_module(module), function)(run)
 

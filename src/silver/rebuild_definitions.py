@@ -24,11 +24,11 @@ from lakehouse.contracts.silver import (
     REJECTED_EVENTS,
 )
 from lakehouse.contracts.table import Table
-from lakehouse.rows.checkpointing import settle
-from lakehouse.run.job import Run
+from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import NAME as LEDGER
 from lakehouse.run.ledger import Ledger
-from lakehouse.run.rebuild import Definition, reached
+from lakehouse.run.rebuild import TableDefinition, processed_through
 from lakehouse.run.rules_version import rules_version
 from lakehouse.timestamps import EPOCH
 from silver.dedup.classification import DUPLICATE, EVENT, RATE, REJECTED
@@ -43,13 +43,13 @@ from silver.visits.visitor_fold import fold_rows
 _GOLD = tuple(table.name for table in gold.TABLES)
 
 
-def classify_history(run: Run, upto: datetime) -> DataFrame:
+def classify_history(run: JobContext, upto: datetime) -> DataFrame:
     """All records up to an ingest stamp, as `classify` gives them, by the rules of now."""
     records = run.lake.read(KAFKA_RECORDS.name).where(F.col("ingested_at") <= F.lit(upto))
     parser = RecordParser(load_parse_rules(run.settings.conf), run.settings.exchange_rates_topic)
     candidates = parser.plan(records)
-    clock = F.broadcast(settle(watermarks_before(run.lake.read(LEDGER))))
-    copies = settle(mark_duplicates(dedup_candidates(candidates)))
+    clock = F.broadcast(checkpoint(watermarks_before(run.lake.read(LEDGER))))
+    copies = checkpoint(mark_duplicates(dedup_candidates(candidates)))
     return classify_frame(candidates.join(clock, "ingested_at", "left"), copies, F.col("watermark_before"))
 
 
@@ -79,43 +79,45 @@ def watermarks_before(ledger: DataFrame) -> DataFrame:
     return commits.select(F.col("position").alias("ingested_at"), before.alias("watermark_before"))
 
 
-def _records_of(table: str, record_class: str) -> Callable[[Run], DataFrame]:
-    return lambda run: records_of_class(classify_history(run, reached(run, "refine", table)), record_class)
+def _records_of(table: str, record_class: str) -> Callable[[JobContext], DataFrame]:
+    return lambda run: records_of_class(
+        classify_history(run, processed_through(run, "refine", table)), record_class
+    )
 
 
-def _rows_of(table: Table) -> Callable[[Run], DataFrame]:
+def _rows_of(table: Table) -> Callable[[JobContext], DataFrame]:
     return lambda run: _folded(run, table)
 
 
-def _folded(run: Run, table: Table) -> DataFrame:
+def _folded(run: JobContext, table: Table) -> DataFrame:
     """Sessions or exposures by all events that the table has."""
     rules = VisitorRules.of(load_rule_numbers(run.settings.conf))
     return fold_rows(_known_events(run, table.name), table, rules, _watermark(run))
 
 
-def _search_results(run: Run) -> DataFrame:
+def _search_results(run: JobContext) -> DataFrame:
     rules = VisitorRules.of(load_rule_numbers(run.settings.conf))
     return all_results(_known_events(run, SEARCH_RESULTS.name), rules.searches, _watermark(run))
 
 
-def _known_events(run: Run, table: str) -> DataFrame:
+def _known_events(run: JobContext, table: str) -> DataFrame:
     """Events on time as far as refine has brought them in, late ones as far as repair has."""
-    repaired = F.lit(reached(run, "repair", table))
-    events = records_of_class(classify_history(run, reached(run, "refine", table)), EVENT)
+    repaired = F.lit(processed_through(run, "repair", table))
+    events = records_of_class(classify_history(run, processed_through(run, "refine", table)), EVENT)
     return events.where(~F.col("is_late") | (F.col("ingested_at") <= repaired))
 
 
-def _watermark(run: Run) -> datetime:
+def _watermark(run: JobContext) -> datetime:
     refined = Ledger(run.lake).last("refine")
     return (refined.watermark if refined else None) or EPOCH
 
 
-def _known_by(run: Run, table: str, compute: Callable[[DataFrame], DataFrame]) -> DataFrame:
+def _known_by(run: JobContext, table: str, compute: Callable[[DataFrame], DataFrame]) -> DataFrame:
     """What repair knows of visitors; rows that are as they were keep the ingest stamp that they have."""
-    upto = reached(run, "repair", table)
-    events = settle(records_of_class(classify_history(run, upto), EVENT).select(*COLUMNS))
+    upto = processed_through(run, "repair", table)
+    events = checkpoint(records_of_class(classify_history(run, upto), EVENT).select(*COLUMNS))
     standing = run.lake.read(table)
-    facts = TABLES[table].facts
+    facts = TABLES[table].deterministic_columns
     stamps = {name: standing[name] for name in TABLES[table].column_names if name not in facts}
     found = compute(events)
     same = [found[name].eqNullSafe(standing[name]) for name in facts]
@@ -125,29 +127,31 @@ def _known_by(run: Run, table: str, compute: Callable[[DataFrame], DataFrame]) -
     return kept.withColumns({name: made[name] for name in stamps})
 
 
-def _identities(run: Run) -> DataFrame:
+def _identities(run: JobContext) -> DataFrame:
     return _known_by(run, IDENTITIES.name, all_identities)
 
 
-def _bots(run: Run) -> DataFrame:
+def _bots(run: JobContext) -> DataFrame:
     rules = load_bot_rules(run.settings.conf)
     return _known_by(run, BOTS.name, lambda events: all_bots(events, rules))
 
 
-def _rates(run: Run) -> DataFrame:
-    accepted = records_of_class(classify_history(run, reached(run, "refine", EXCHANGE_RATES.name)), RATE)
+def _rates(run: JobContext) -> DataFrame:
+    accepted = records_of_class(
+        classify_history(run, processed_through(run, "refine", EXCHANGE_RATES.name)), RATE
+    )
     return all_rates(run.spark, accepted)
 
 
 DEFINITIONS = {
-    EVENTS.name: Definition(
+    EVENTS.name: TableDefinition(
         _records_of(EVENTS.name, EVENT), LOCK, (*(table.name for table in (*FOLDED, SEARCH_RESULTS)), *_GOLD)
     ),
-    REJECTED_EVENTS.name: Definition(_records_of(REJECTED_EVENTS.name, REJECTED), LOCK),
-    DUPLICATE_EVENTS.name: Definition(_records_of(DUPLICATE_EVENTS.name, DUPLICATE), LOCK),
-    **{table.name: Definition(_rows_of(table), LOCK, _GOLD) for table in FOLDED},
-    SEARCH_RESULTS.name: Definition(_search_results, LOCK, (gold.RESULT_PERFORMANCE.name,)),
-    IDENTITIES.name: Definition(_identities, LOCK, _GOLD),
-    BOTS.name: Definition(_bots, LOCK, _GOLD),
-    EXCHANGE_RATES.name: Definition(_rates, LOCK, _GOLD),
+    REJECTED_EVENTS.name: TableDefinition(_records_of(REJECTED_EVENTS.name, REJECTED), LOCK),
+    DUPLICATE_EVENTS.name: TableDefinition(_records_of(DUPLICATE_EVENTS.name, DUPLICATE), LOCK),
+    **{table.name: TableDefinition(_rows_of(table), LOCK, _GOLD) for table in FOLDED},
+    SEARCH_RESULTS.name: TableDefinition(_search_results, LOCK, (gold.RESULT_PERFORMANCE.name,)),
+    IDENTITIES.name: TableDefinition(_identities, LOCK, _GOLD),
+    BOTS.name: TableDefinition(_bots, LOCK, _GOLD),
+    EXCHANGE_RATES.name: TableDefinition(_rates, LOCK, _GOLD),
 }

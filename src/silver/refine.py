@@ -20,10 +20,10 @@ from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope
 from lakehouse.rows.driver_or_spark import Rows, Source, computed, on_driver
 from lakehouse.rows.time_pruner import TimePruner
-from lakehouse.run.concurrent import side_by_side
-from lakehouse.run.job import Run
+from lakehouse.run.concurrent import run_concurrently
+from lakehouse.run.job import JobContext
 from lakehouse.run.microbatch import Batch, Outcome
-from lakehouse.run.query_tuning import MANY
+from lakehouse.run.query_tuning import SMALL_BATCH_ROWS
 from lakehouse.timestamps import EPOCH, as_utc, to_micros
 from silver.dedup.classification import DUPLICATE, EVENT, HEARTBEAT, RATE, REJECTED
 from silver.dedup.classify import (
@@ -58,20 +58,20 @@ class Refine:
             follow it.
     """
 
-    def __init__(self, run: Run, rules: Callable[[], ParseRules]) -> None:
+    def __init__(self, run: JobContext, rules: Callable[[], ParseRules]) -> None:
         self._run = run
         self._rules = rules
         self._parser: RecordParser | None = None
-        side_by_side([self._ask_rules, self._remember, self._ask_tables])
+        run_concurrently([self._ask_rules, self._remember, self._ask_tables])
 
     @property
-    def reached(self) -> datetime:
+    def processed_through(self) -> datetime:
         """The ingest stamp that some table was filled up to, when the job started."""
         return max(self._filled.values())
 
     def __call__(self, batch: Batch) -> Outcome:
         """Write one micro-batch; what a crash let through before is not written again."""
-        source = Source(self._run.lake, on_driver=batch.rows < MANY)
+        source = Source(self._run.lake, on_driver=batch.rows < SMALL_BATCH_ROWS)
         stamps = TimePruner([(to_micros(batch.after) + 1, to_micros(batch.upto))])
         records = source.look_up(KAFKA_RECORDS.name, Lookup(_RECORD, stamps, "ingested_at"))
         candidates = self._ask_rules().read(records)
@@ -95,16 +95,16 @@ class Refine:
         """How far each has been filled; created if it wasn't there."""
         folded = (*FOLDED, SEARCH_RESULTS, EXCHANGE_RATES)
         names = (*(name for name, _ in _OUTPUTS), *(table.name for table in folded))
-        self._filled = {name: self._run.lake.filled_upto(name) or EPOCH for name in names}
+        self._filled = {name: self._run.lake.high_water_mark(name) or EPOCH for name in names}
 
     def _find_copies(self, candidates: Rows, after: datetime) -> pa.Table:
-        if self._run.lake.rewrites(EVENTS.name) != self._rewrites:
+        if self._run.lake.rewrite_count(EVENTS.name) != self._rewrites:
             self._remember()
         return find_duplicates(*self._seen.lookup(on_driver(dedup_candidates(candidates)), after))
 
     def _remember(self) -> None:
         lake = self._run.lake
-        self._rewrites = lake.rewrites(EVENTS.name)
+        self._rewrites = lake.rewrite_count(EVENTS.name)
         self._seen = UidIndex(partial(lake.find, EVENTS.name), _rows_by_stamp(lake))
 
     def _sum_up(self, counts: Counts, batch: Batch) -> Outcome:
@@ -128,7 +128,7 @@ class Refine:
         ]
         if watermark is not None:
             writes.append(partial(self._change_rows, source, classified, batch, watermark))
-        side_by_side(writes)
+        run_concurrently(writes)
 
     def _append(self, classified: Rows, name: str, record_class: str, batch: Batch) -> None:
         rows = self._unwritten(name, records_of_class(classified, record_class))
@@ -140,7 +140,7 @@ class Refine:
         on_time = computed(events_of(stamped_after(on_time_events(classified), since)), _FOLDED_COLUMNS)
         rules = VisitorRules.of(load_rule_numbers(self._run.settings.conf))
         both = (self._fold, self._update_results)
-        side_by_side([partial(each, source, on_time, batch, rules, watermark) for each in both])
+        run_concurrently([partial(each, source, on_time, batch, rules, watermark) for each in both])
 
     def _fold(
         self, source: Source, on_time: Rows, batch: Batch, rules: VisitorRules, watermark: datetime
@@ -148,7 +148,7 @@ class Refine:
         filled = {table.name: self._filled[table.name] for table in FOLDED}
         history = open_rows(source, on_time, watermark)
         changes = fold_changes(fold_events(on_time, history, rules, watermark, filled))
-        side_by_side([partial(self._apply, name, each, batch) for name, each in changes.items()])
+        run_concurrently([partial(self._apply, name, each, batch) for name, each in changes.items()])
 
     def _update_results(
         self, source: Source, on_time: Rows, batch: Batch, rules: VisitorRules, watermark: datetime
@@ -158,7 +158,7 @@ class Refine:
         write_results(source, changes, batch.upto)
 
     def _apply(self, table: str, changes: TableChanges, batch: Batch) -> None:
-        self._run.lake.apply(table, changes.rows, batch.upto, Scope(flag="is_open"))
+        self._run.lake.merge_changes(table, changes.rows, batch.upto, Scope(flag="is_open"))
 
     def _unwritten(self, name: str, rows: Rows) -> Rows:
         return stamped_after(rows, self._filled[name])

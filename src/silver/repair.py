@@ -15,11 +15,11 @@ from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope
 from lakehouse.rows.driver_or_spark import Rows, Source, computed, count_rows, on_driver
 from lakehouse.rows.time_pruner import TimePruner
-from lakehouse.run.concurrent import side_by_side
-from lakehouse.run.job import Run
+from lakehouse.run.concurrent import run_concurrently
+from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger
 from lakehouse.run.microbatch import Batch, Outcome
-from lakehouse.run.query_tuning import MANY
+from lakehouse.run.query_tuning import SMALL_BATCH_ROWS
 from lakehouse.timestamps import EPOCH, to_micros
 from silver.dedup.classify import stamped_after
 from silver.people.identities_and_bots import VisitorDimensions
@@ -35,15 +35,15 @@ class Repair:
         run: the job's run.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: JobContext) -> None:
         self._run = run
         self._visitors = VisitorDimensions(run)
         tables = (*FOLDED, SEARCH_RESULTS)
-        self._filled = {table.name: run.lake.filled_upto(table.name) or EPOCH for table in tables}
+        self._filled = {table.name: run.lake.high_water_mark(table.name) or EPOCH for table in tables}
 
     def __call__(self, batch: Batch) -> Outcome:
         """Fold the late events of one micro-batch into the rows that they affect."""
-        source = Source(self._run.lake, on_driver=batch.rows < MANY)
+        source = Source(self._run.lake, on_driver=batch.rows < SMALL_BATCH_ROWS)
         stamps = TimePruner([(to_micros(batch.after) + 1, to_micros(batch.upto))])
         wanted = Lookup((*Event._fields, "ingested_at"), stamps, "ingested_at", flag="is_late")
         late = computed(events_of(source.look_up(EVENTS.name, wanted)), wanted.columns)
@@ -51,7 +51,7 @@ class Repair:
         tasks: list[Callable[[], None]] = [partial(self._visitors, batch)]
         if new.num_rows:
             tasks.insert(0, partial(self._fold, source, late, new, batch))
-        side_by_side(tasks)
+        run_concurrently(tasks)
         rows = count_rows(late)
         return Outcome(output_rows=rows, late=rows, watermark=batch.upstream_watermark)
 
@@ -66,9 +66,9 @@ class Repair:
         writes = [partial(self._apply, name, each, batch) for name, each in changes.items()]
         unwritten = stamped_after(late, self._filled[SEARCH_RESULTS.name])
         results = late_results(source, unwritten, rules.searches, watermark)
-        side_by_side([*writes, partial(write_results, source, results, batch.upto)])
+        run_concurrently([*writes, partial(write_results, source, results, batch.upto)])
 
     def _apply(self, table: str, changes: TableChanges, batch: Batch) -> None:
         time = TABLES[table].event_time
         scope = Scope(time=time, low=to_micros(changes.low), high=to_micros(changes.high))
-        self._run.lake.apply(table, changes.rows, batch.upto, scope)
+        self._run.lake.merge_changes(table, changes.rows, batch.upto, scope)

@@ -6,12 +6,12 @@ from folds.records.parse_rules import load_parse_rules
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.silver import REJECTED_EVENTS
 from lakehouse.entry_point import Job
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from silver.dedup.deduplicate import PLACE
 from silver.parsing.record_parser import RecordParser
 
 
-def reparse_rejected(run: Run) -> None:
+def reparse_rejected(run: JobContext) -> None:
     """Say of each reason how many records were refused for it, and how many would not be refused now."""
     refused = run.lake.read(REJECTED_EVENTS.name).select(*PLACE, F.col("reason").alias("was"))
     records = run.lake.read(KAFKA_RECORDS.name).join(refused.select(*PLACE), list(PLACE), "left_semi")
@@ -22,13 +22,13 @@ def reparse_rejected(run: Run) -> None:
         .groupBy("was")
         .agg(F.count("*").alias("records"), F.count_if(F.col("reason").isNull()).alias("accepted"))
     )
-    with run.turn:
+    with run.slot:
         found = either.orderBy("was").collect()
     for row in found:
         share = row.accepted / row.records
-        run.say(f"{row.was}: {row.records:,} refused, {row.accepted:,} ({share:.1%}) would be accepted now")
+        run.log(f"{row.was}: {row.records:,} refused, {row.accepted:,} ({share:.1%}) would be accepted now")
     if not found:
-        run.say("nothing has been refused")
+        run.log("nothing has been refused")
 
 
 main = Job("reconsider", reparse_rejected)

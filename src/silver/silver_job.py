@@ -5,17 +5,17 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from lakehouse.run.job import Run
-from lakehouse.run.job_session import another_session
+from lakehouse.run.job import JobContext
+from lakehouse.run.job_session import isolated_session
 from silver.refine_job import refine
 from silver.repair_job import repair
 
-_JOBS: dict[str, Callable[[Run], None]] = {"refine": refine, "repair": repair}
+_JOBS: dict[str, Callable[[JobContext], None]] = {"refine": refine, "repair": repair}
 
 
-def refine_and_repair(run: Run) -> None:
+def refine_and_repair(run: JobContext) -> None:
     """Catch up with both, one after the other; or keep both running until one fails, or `stop` is set."""
-    runs = {name: replace(run, job=name, spark=another_session(run.spark)) for name in _JOBS}
+    runs = {name: replace(run, job=name, spark=isolated_session(run.spark)) for name in _JOBS}
     if run.once:
         for name, job in _JOBS.items():
             job(runs[name])
@@ -28,7 +28,7 @@ def refine_and_repair(run: Run) -> None:
         each.result()
 
 
-def _run_until_stopped(job: Callable[[Run], None], run: Run, stop: threading.Event) -> None:
+def _run_until_stopped(job: Callable[[JobContext], None], run: JobContext, stop: threading.Event) -> None:
     """Run a job; when it ends or fails, the other is to end, too."""
     try:
         job(run)

@@ -17,7 +17,7 @@ from kit.polling import eventually
 from kit.records import message, record
 from kit.spark import settle_in
 from lakehouse.errors import MillraceError
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.settings import Settings, load_settings
 from millrace.clients.manifest import new_manifest
 from millrace.clients.record import Record
@@ -61,7 +61,7 @@ def test_heartbeats_close_the_sessions_of_an_idle_topic(
         sender.finish(hurried=False)
 
     def once() -> None:
-        ingest(Run("ingest", spark.newSession(), settings, once=True))
+        ingest(JobContext("ingest", spark.newSession(), settings, once=True))
         run_jobs(spark, settings, "refine", "repair")
 
     once()
@@ -72,7 +72,7 @@ def test_heartbeats_close_the_sessions_of_an_idle_topic(
         return len(read_rows(settings, "bronze.kafka_records", ("offset",)))
 
     stop = threading.Event()
-    run = Run("ingest", spark.newSession(), settings, once=False, stop=stop)
+    run = JobContext("ingest", spark.newSession(), settings, once=False, stop=stop)
     running = threading.Thread(target=ingest, args=(run,))
     running.start()
     try:

@@ -15,7 +15,7 @@ from bronze.kafka import count_records, offset_spans
 from kit.pipeline import read_rows
 from kit.polling import eventually
 from kit.spark import settle_in
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.settings import Settings
 from millrace.audit.comparisons import run_audit
 
@@ -71,7 +71,7 @@ def test_aborted_records_are_nowhere_and_committed_ones_once(
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=topic)
 
     def bronze() -> list[bytes]:
-        ingest(Run("ingest", spark.newSession(), settings, once=True))
+        ingest(JobContext("ingest", spark.newSession(), settings, once=True))
         rows = read_rows(settings, "bronze.kafka_records", ("offset", "value"))
         return [row["value"] for row in sorted(rows, key=lambda row: row["offset"])]
 

@@ -14,7 +14,7 @@ from kit.scenarios import cut, tell, tell_rates, tell_rushes
 from kit.spark import settle_in
 from lakehouse.contracts.gold import TRAFFIC, VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
 
@@ -28,7 +28,7 @@ def empty(spark: SparkSession, settings: Settings) -> None:
 
 def rebuild(spark: SparkSession, settings: Settings) -> None:
     job = rebuild_job(DEFINITIONS, list(DEFINITIONS))
-    job.body(Run(job.name, spark.newSession(), settings, once=True))
+    job.body(JobContext(job.name, spark.newSession(), settings, once=True))
 
 
 def test_stories_told_out_of_order(spark: SparkSession, tmp_path: Path) -> None:

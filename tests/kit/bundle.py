@@ -139,7 +139,7 @@ def check_schedules(root: Path) -> None:
     for target in TARGETS:
         for name, job in jobs_of(root, target).items():
             started_by_hand = target in WORKSPACES and name in OPERATIONS
-            assert job.goes_on or job.schedule or started_by_hand, f"{target}: nothing starts {name}"
+            assert job.continuous or job.schedule or started_by_hand, f"{target}: nothing starts {name}"
             if job.schedule:
                 quartz_trigger(job.schedule.expression, job.schedule.time_zone)
 

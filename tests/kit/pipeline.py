@@ -14,12 +14,12 @@ from kit.oracle import Oracle
 from kit.oracle_sketches import exact_sketches, read_sketches
 from kit.oracle_wire import micros
 from lakehouse.contracts import TABLES
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.settings import Settings
 from silver.refine_job import refine
 from silver.repair_job import repair
 
-JOBS: dict[str, Callable[[Run], None]] = {"refine": refine, "repair": repair, "publish": publish}
+JOBS: dict[str, Callable[[JobContext], None]] = {"refine": refine, "repair": repair, "publish": publish}
 _PLACE = ("topic", "partition", "offset")
 _MORE = {  # provenance that a test knows, since it knows the order of arrival
     "silver.events": (*_PLACE, "arrival_time"),
@@ -34,7 +34,7 @@ _READ_AS = {"gold.sketches": read_sketches}
 def run_jobs(spark: SparkSession, settings: Settings, *jobs: str) -> None:
     """Let jobs catch up, one after the other; all of them if none is named."""
     for job in jobs or JOBS:
-        JOBS[job](Run(job, spark.newSession(), settings, once=True))
+        JOBS[job](JobContext(job, spark.newSession(), settings, once=True))
 
 
 def read_rows(settings: Settings, table: str, columns: Sequence[str]) -> list[dict[str, Any]]:
@@ -90,7 +90,7 @@ def assert_same(
     for table, rows in expected_rows(oracle).items():
         if layers and TABLES[table].layer not in layers:
             continue
-        columns = (*TABLES[table].facts, *_MORE.get(table, ()))
+        columns = (*TABLES[table].deterministic_columns, *_MORE.get(table, ()))
         columns = tuple(name for name in columns if name not in _UNKNOWN.get(table, ()))
         wanted = Counter(_line(columns, plain(row)) for row in rows())
         as_wanted = _READ_AS.get(table, dict)

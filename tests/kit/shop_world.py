@@ -24,7 +24,7 @@ from kit.webhook import Receiver, receiving
 from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
 from lakehouse.quality.alerts import SIGNATURE, sign
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.settings import BUNDLE_FILE, Settings, bundle_root
 from silver.rebuild_definitions import DEFINITIONS
 
@@ -56,7 +56,7 @@ class World:
         return str(held.value)
 
     def order(self, job: Job) -> None:
-        job.body(Run(job.name, self.spark.newSession(), self.settings, once=True))
+        job.body(JobContext(job.name, self.spark.newSession(), self.settings, once=True))
 
     def release(self) -> None:
         self.order(release_job("Ada", "looked at it"))

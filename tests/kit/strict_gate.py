@@ -17,7 +17,7 @@ from kit.planted import of_orders, plant
 from kit.records import Record, Stored
 from kit.spark import settle_in
 from lakehouse.errors import MillraceError
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.settings import BUNDLE_FILE, Settings, bundle_root
 
 NUMBERED = {
@@ -62,7 +62,7 @@ def publish_is_held(spark: SparkSession, settings: Settings) -> None:
 
 def release(spark: SparkSession, settings: Settings) -> None:
     job = release_job("Ada", "a test")
-    job.body(Run(job.name, spark.newSession(), settings, once=True))
+    job.body(JobContext(job.name, spark.newSession(), settings, once=True))
 
 
 def facts_of_gold(settings: Settings) -> Facts:

@@ -11,11 +11,11 @@ from lakehouse.contracts import TABLES
 OF_EVENTS = tuple(name for name in TABLES if not name.startswith("ops."))
 
 
-def facts(home: Home, name: str) -> list[tuple[Any, ...]]:
+def deterministic_columns(home: Home, name: str) -> list[tuple[Any, ...]]:
     """A table's rows, in order, without the columns that follow from the order of arrival; [] without one."""
     if not commits(home, name):
         return []
-    frame = pl.scan_delta(folder(home, name)).select(TABLES[name].facts)
+    frame = pl.scan_delta(folder(home, name)).select(TABLES[name].deterministic_columns)
     return sorted(_FOLDED.get(name, lambda rows: rows)(frame).collect().rows(), key=repr)
 
 
@@ -50,7 +50,7 @@ def differences(home: Home, other: Home, *names: str) -> dict[str, tuple[int, in
     """By table, of these or of all but ops, that is not the same in both: how many rows each has alone."""
     found = {}
     for name in names or OF_EVENTS:
-        ours, theirs = (facts(each, name) for each in (home, other))
+        ours, theirs = (deterministic_columns(each, name) for each in (home, other))
         if ours != theirs:
             found[name] = (len(set(ours) - set(theirs)), len(set(theirs) - set(ours)))
     return found

@@ -69,7 +69,7 @@ def test_a_broker_that_is_away(home: Home) -> None:
 
 def test_a_table_that_can_not_be_rebuilt(home: Home) -> None:
     line = the_one_line(home.run("rebuild", "silver.events", "silver.nothing"))
-    assert "silver.nothing is no table that can be rebuilt" in line
+    assert "silver.nothing is not a table that can be rebuilt" in line
     for name in definitions():
         assert name in line
 

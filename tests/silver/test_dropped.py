@@ -30,12 +30,12 @@ from kit.sample import sample
 from kit.spark import settle_in
 from kit.topics import Topic, open_topic, stored_in
 from lakehouse.contracts import TABLES
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.settings import Settings
 from silver.refine_job import refine
 from silver.repair_job import repair
 
-JOBS: dict[str, Callable[[Run], None]] = {"ingest": ingest, "refine": refine, "repair": repair}
+JOBS: dict[str, Callable[[JobContext], None]] = {"ingest": ingest, "refine": refine, "repair": repair}
 EVENTS, CHUNKS, HELD_UP = 3_000, 5, 0.08
 VISITS = ("page", "screen", "track")
 OFFERS = {
@@ -95,7 +95,7 @@ def running(spark: SparkSession, settings: Settings, listener: Listener) -> Iter
 
     def keep_running(job: str) -> None:
         try:
-            JOBS[job](Run(job, listener.new_session(spark), settings, once=False, stop=stop))
+            JOBS[job](JobContext(job, listener.new_session(spark), settings, once=False, stop=stop))
         except Exception as error:  # noqa: BLE001 - told by the test's own thread
             failed.append(error)
 
@@ -157,7 +157,7 @@ def test_each_late_event_is_where_it_belongs(seen: Seen) -> None:
     events = read_rows(seen.settings, "silver.events", ("event_id", "is_late"))
     assert {row["event_id"] for row in events if row["is_late"]} == {event["event_id"] for event in late}
     visited = [event for event in late if event["type"] in VISITS]
-    sessions = read_rows(seen.settings, "silver.sessions", TABLES["silver.sessions"].facts)
+    sessions = read_rows(seen.settings, "silver.sessions", TABLES["silver.sessions"].deterministic_columns)
     assert visited
     assert [event for event in visited if not any(holds(session, event) for session in sessions)] == []
     assert sum(row["events"] for row in sessions) == sum(each["type"] in VISITS for each in oracle.events)

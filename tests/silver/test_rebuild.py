@@ -21,8 +21,8 @@ from lakehouse.bundle_file import BUNDLE_FILE, bundle_root
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.silver import LOCK
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.run.job import Run
-from lakehouse.run.microbatch import follow
+from lakehouse.run.job import JobContext
+from lakehouse.run.microbatch import run_microbatches
 from lakehouse.run.rebuild import rebuild_job
 from lakehouse.run.rules_version import rules_version
 from lakehouse.settings import Settings
@@ -37,7 +37,7 @@ PAID = "https://shop.example/?utm_source=zebra&utm_medium=stripes"
 
 def rebuild(spark: SparkSession, settings: Settings, *tables: str) -> None:
     job = rebuild_job(DEFINITIONS, tables or SILVER)
-    job.body(Run(job.name, spark.newSession(), settings, once=True))
+    job.body(JobContext(job.name, spark.newSession(), settings, once=True))
 
 
 def whole(settings: Settings, *tables: str) -> dict[str, list[str]]:
@@ -123,14 +123,14 @@ def test_a_new_name_of_bots_is_known_to_the_repair_that_goes_on(
     spark: SparkSession, tmp_path: Path, rules: Path
 ) -> None:
     settings = settle_in(spark, tmp_path)
-    bronze, run = Bronze(spark, settings), Run("repair", spark.newSession(), settings, once=True)
+    bronze, run = Bronze(spark, settings), JobContext("repair", spark.newSession(), settings, once=True)
     going_on = Repair(run)
 
     def come(uid: str, visitor: str, agent: str) -> None:
         body = message(uid, visitor, "page", NOON, context={"userAgent": agent})
         bronze.commit([record(body)])
         run_jobs(spark, settings, "refine")
-        follow(run, "refine", going_on, holding=LOCK)
+        run_microbatches(run, "refine", going_on, lock=LOCK)
 
     def bots() -> dict[str, str]:
         rows = read_rows(settings, "silver.bots", ("visitor_id", "rules_version"))
@@ -206,7 +206,7 @@ def test_a_rebuild_that_dies_leaves_the_table_as_it_was(
     broken.conf.set("spark.sql.ansi.enabled", "true")
     definition = DEFINITIONS["silver.events"]
 
-    def fails_on_the_way(run: Run) -> Any:
+    def fails_on_the_way(run: JobContext) -> Any:
         return definition.compute(run).selectExpr(
             "* EXCEPT (event_hash)",
             "event_hash DIV (CASE WHEN event_id = '49' THEN 0 ELSE 1 END) AS event_hash",
@@ -214,7 +214,7 @@ def test_a_rebuild_that_dies_leaves_the_table_as_it_was(
 
     one = {"silver.events": type(definition)(fails_on_the_way, definition.holding)}
     with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
-        rebuild_job(one, ["silver.events"]).body(Run("rebuild", broken, settings, once=True))
+        rebuild_job(one, ["silver.events"]).body(JobContext("rebuild", broken, settings, once=True))
     assert whole(settings) == before
     assert DeltaTable(settings.warehouse / "silver" / "events").version() == version
 
@@ -235,7 +235,7 @@ def test_a_rebuild_while_batches_go_on(spark: SparkSession, tmp_path: Path) -> N
             from silver.refine_job import refine
 
             body = {"refine": refine, "repair": repair}[job]
-            body(Run(job, spark.newSession(), settings, once=False, stop=stop))
+            body(JobContext(job, spark.newSession(), settings, once=False, stop=stop))
         except Exception as error:  # noqa: BLE001 - told by the test's own thread
             failed.append(error)
 

@@ -26,8 +26,8 @@ from kit.records import Bronze, Stored, in_bronze
 from kit.spark import settle_in
 from kit.topics import open_topic, stored_in
 from lakehouse.contracts.silver import FOLDED
-from lakehouse.rows.checkpointing import settle
-from lakehouse.run.job import Run
+from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.run.job import JobContext
 from lakehouse.settings import Settings
 from lakehouse.timestamps import as_utc
 from silver.dedup.classification import DUPLICATE, EVENT, RATE, REJECTED
@@ -52,8 +52,8 @@ def retelling(deliveries: list[Delivery]) -> Any:
 def compute_silver(records: DataFrame, settings: Settings) -> dict[str, DataFrame]:
     """Silver by its own functions, in one go."""
     candidates = RecordParser(load_parse_rules(settings.conf), settings.exchange_rates_topic).read(records)
-    copies = settle(mark_duplicates(dedup_candidates(candidates)))
-    classified = settle(classify_frame(candidates, copies, F.lit(None).cast("timestamp")))
+    copies = checkpoint(mark_duplicates(dedup_candidates(candidates)))
+    classified = checkpoint(classify_frame(candidates, copies, F.lit(None).cast("timestamp")))
     events = records_of_class(classified, EVENT)
     watermark = as_utc(events.agg(F.max("event_time")).collect()[0][0]) - settings.watermark_delay
     rules = VisitorRules.of(load_rule_numbers(settings.conf))
@@ -109,7 +109,7 @@ def check_streamed(spark: SparkSession, home: Home, stories: int, batches: int, 
     with open_topic(home) as topic, retelling(deliveries):
         for records in cut(deliveries, batches, number):
             topic.send(records)
-            ingest(Run("ingest", spark.newSession(), settings, once=True))
+            ingest(JobContext("ingest", spark.newSession(), settings, once=True))
             run_jobs(spark, settings)
             assert_as_the_oracle(settings, Oracle.over(stored_in(spark, settings)))
     assert len(stored_in(spark, settings)) == len(deliveries)

@@ -20,7 +20,7 @@ from bronze.topics.topic_history import (
 )
 from bronze.topics.topic_table import TopicTable
 from lakehouse.contracts.bronze import KAFKA_RECORDS
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 
 INGEST = "ingest"
 """The job that fills bronze, as it names itself in its commits."""
@@ -50,7 +50,7 @@ class TopicWatch:
         ids: asks the broker for the topics' ids.
     """
 
-    def __init__(self, run: Run, ids: TopicIds) -> None:
+    def __init__(self, run: JobContext, ids: TopicIds) -> None:
         self._run = run
         self._ids = ids
         self.table = TopicTable(run.lake)
@@ -152,11 +152,11 @@ class TopicWatch:
             _announce(self._run, topic, topic in known, starts)
 
 
-def _announce(run: Run, topic: str, is_known: bool, starts: list[tuple[int, int]]) -> None:
+def _announce(run: JobContext, topic: str, is_known: bool, starts: list[tuple[int, int]]) -> None:
     """Log partitions that were added, and first offsets that are not 0."""
     if is_known and starts:
         numbers = ", ".join(str(partition) for partition, _ in starts)
-        run.say(f"the topic {topic} has new partitions: {numbers}; they are read from their beginning")
+        run.log(f"the topic {topic} has new partitions: {numbers}; they are read from their beginning")
     for partition, first in starts:
         if first:
-            run.say(f"{topic}/{partition} begins at offset {first:,}: Kafka has deleted what was before")
+            run.log(f"{topic}/{partition} begins at offset {first:,}: Kafka has deleted what was before")

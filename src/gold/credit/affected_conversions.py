@@ -15,7 +15,7 @@ from gold.credit.area import Area
 from gold.credit.bot_refunds import find_bot_refunds
 from gold.credit.dimensions import Dimensions
 from lakehouse.contracts.gold import CONVERSIONS
-from lakehouse.contracts.table import GONE
+from lakehouse.contracts.table import DELETED
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.lookup import Lookup
 from lakehouse.rows.arrow_frames import rows_of
@@ -100,7 +100,7 @@ def find_conversions(
 def changed_conversions(changes: pa.Table) -> list[tuple[ConversionRow, bool]]:
     """Changes of gold.conversions on the driver, each with whether the row goes."""
     table = in_micros(changes)
-    return list(zip(_rows(table), table[GONE].to_pylist(), strict=True))
+    return list(zip(_rows(table), table[DELETED].to_pylist(), strict=True))
 
 
 def _rows(table: pa.Table) -> list[ConversionRow]:

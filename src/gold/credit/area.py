@@ -68,8 +68,10 @@ def span_rows(spans: Mapping[str, list[Span]]) -> pa.Table:
 def new_moments(lake: Lakehouse, batch: Batch, dimensions: Dimensions) -> dict[str, list[int]]:
     """When a micro-batch has something new of whom, late events and what bots leave to others included."""
     fresh = [_stamped(lake, to_micros(batch.after), to_micros(batch.upto), is_late=False)]
-    if batch.hears_anything:
-        fresh.append(_stamped(lake, to_micros(batch.heard_after), to_micros(batch.heard_upto), is_late=True))
+    if batch.has_side_input:
+        fresh.append(
+            _stamped(lake, to_micros(batch.side_input_after), to_micros(batch.side_input_upto), is_late=True)
+        )
     if dimensions.new_bots:
         fresh.append(_orders_shared_with_bots(lake, dimensions))
     moments: dict[str, list[int]] = defaultdict(list)

@@ -32,7 +32,7 @@ def new_bot_refunds(lake: Lakehouse, batch: Batch, dimensions: Dimensions, order
     """Those that a micro-batch brings, late ones included; without a person, and without a visit."""
     if not dimensions.bots:
         return []
-    stamps = [(batch.after, batch.upto), (batch.heard_after, batch.heard_upto)]
+    stamps = [(batch.after, batch.upto), (batch.side_input_after, batch.side_input_upto)]
     spans = [(to_micros(after) + 1, to_micros(upto)) for after, upto in stamps if after < upto]
     columns, near = Event._fields, TimePruner.of_spans(spans)
     rows = lake.find(EVENTS.name, Lookup(columns, near, "ingested_at", key=("goal", orders.reversals)))

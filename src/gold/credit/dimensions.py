@@ -86,13 +86,13 @@ class DimensionLoader:
         """The dimensions of a micro-batch."""
         bots = self._table(BOTS.name, "visitor_id", "ingested_at")
         rates = self._table(EXCHANGE_RATES.name, *Rate._fields, "ingested_at")
-        heard = stamped(bots, batch.heard_after, batch.heard_upto)
+        heard = stamped(bots, batch.side_input_after, batch.side_input_upto)
         return Dimensions(
             lake=self._lake,
             watermark=to_micros(batch.upstream_watermark or EPOCH),
             bots=frozenset(bots["visitor_id"].to_pylist()),
             new_bots=frozenset(heard["visitor_id"].to_pylist()),
-            renamed=self._renamed(batch) if batch.hears_anything else {},
+            renamed=self._renamed(batch) if batch.has_side_input else {},
             rates=ExchangeRates(_rates(rates), self._currency),
             new_rates=_rates(stamped(rates, batch.after, batch.upto)),
         )
@@ -102,7 +102,9 @@ class DimensionLoader:
         return self.load(Batch(id=0, after=EPOCH, upto=EPOCH, rows=0, upstream_watermark=watermark))
 
     def _renamed(self, batch: Batch) -> dict[str, list[str]]:
-        stamps = TimePruner.of_spans([(to_micros(batch.heard_after) + 1, to_micros(batch.heard_upto))])
+        stamps = TimePruner.of_spans(
+            [(to_micros(batch.side_input_after) + 1, to_micros(batch.side_input_upto))]
+        )
         columns = ("visitor_id", "user_ids")
         wanted = Lookup(columns, near=stamps, start="ingested_at")
         return dict(rows_of(self._lake.find(IDENTITIES.name, wanted), columns))

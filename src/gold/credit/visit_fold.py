@@ -21,7 +21,7 @@ from gold.credit.dimensions import Dimensions
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.gold import CONVERSIONS, TOUCHES, VISITOR_MINUTES
 from lakehouse.contracts.silver import EVENTS
-from lakehouse.contracts.table import GONE
+from lakehouse.contracts.table import DELETED
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.write_changes import as_tuples, change_type
 from lakehouse.rows.arrow_times import in_micros
@@ -153,7 +153,7 @@ def touch_changes(changes: pa.Table) -> list[tuple[Touch, bool]]:
     """Changed touches on the driver, and whether each is deleted."""
     table = in_micros(changes)
     columns = [_values(table[name], _NESTED.get(name)) for name in TOUCHES.column_names]
-    deleted = table[GONE].to_pylist()
+    deleted = table[DELETED].to_pylist()
     return [(Touch(*row), gone) for *row, gone in zip(*columns, deleted, strict=True)]
 
 

@@ -20,7 +20,7 @@ def day_of(at: int, zone: str) -> date:
     return from_micros(at).astimezone(ZoneInfo(zone)).date()
 
 
-class Days:
+class BusinessDays:
     """Some days of a time zone.
 
     Args:

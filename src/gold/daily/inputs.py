@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from gold.credit.dimensions import Dimensions
-from gold.daily.business_days import Days, renamed, with_day
+from gold.daily.business_days import BusinessDays, renamed, with_day
 from gold.daily.promotions import CONVERTING
 from lakehouse.contracts import Table
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES
@@ -45,7 +45,7 @@ class _Input:
     def time(self) -> str:
         return str(self.table.event_time)
 
-    def lookup(self, days: Days) -> Lookup:
+    def lookup(self, days: BusinessDays) -> Lookup:
         near = days.near_until(self.after)
         return Lookup((*self.columns, self.time), near, self.time, key=self.where)
 
@@ -84,7 +84,7 @@ class DayInputs:
         self._dimensions = dimensions
         self._inputs = _inputs(tuple(orders))
 
-    def of_days(self, days: Days) -> Mapping[str, Rows]:
+    def of_days(self, days: BusinessDays) -> Mapping[str, Rows]:
         """Rows of some days: on the driver if they are few, else as frames."""
         source = Source.of(self._lake, EVENTS.name, self._inputs["events"].lookup(days), _FEW)
         if source.on_driver:
@@ -95,14 +95,14 @@ class DayInputs:
         """All rows, as frames."""
         return {name: self._frame(each) for name, each in self._inputs.items()}
 
-    def _find(self, wanted: _Input, days: Days) -> pa.Table:
+    def _find(self, wanted: _Input, days: BusinessDays) -> pa.Table:
         rows = self._lake.find(wanted.table.name, wanted.lookup(days))
         if "visitor_id" in rows.column_names:
             bots = pa.array(list(self._dimensions.bots), pa.string())
             rows = rows.filter(pc.invert(pc.is_in(rows["visitor_id"], bots)))
         return renamed(rows, wanted.time) if wanted.after else days.with_day(rows, wanted.time)
 
-    def _frame(self, wanted: _Input, days: Days | None = None) -> DataFrame:
+    def _frame(self, wanted: _Input, days: BusinessDays | None = None) -> DataFrame:
         rows = self._lake.read(wanted.table.name)
         if days is not None:
             rows = rows.where(days.near_until(wanted.after).contains(wanted.time))

@@ -1,6 +1,6 @@
-"""Summaries: what publish keeps by window and by day, at a slower pace than what it keeps by person.
+"""When publish updates summaries: tables by window and by day, less often than tables by person.
 
-And whether conversions are final, which goes by the watermark alone.
+Conversions that the watermark has passed become final at the same time.
 """
 
 import time
@@ -18,26 +18,26 @@ from gold.daily.business_days import day_of
 from gold.daily.update import Daily
 from gold.traffic.windows import Traffic
 from lakehouse.contracts.gold import CONVERSIONS, VISITOR_MINUTES
-from lakehouse.contracts.table import GONE
+from lakehouse.contracts.table import DELETED
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.write_changes import OLD_TIME, write_changes
 from lakehouse.rows.driver_or_spark import Source, on_driver
 from lakehouse.rows.time_pruner import TimePruner
-from lakehouse.run.job import Run
-from lakehouse.run.query_tuning import MANY
+from lakehouse.run.job import JobContext
+from lakehouse.run.query_tuning import SMALL_BATCH_ROWS
 from lakehouse.timestamps import EPOCH, to_micros
 
-_WINDOWS, _DAYS = 20, 40  # one part in so many of publish's time, while batches follow each other
+_WINDOWS, _DAYS = 20, 40  # under load, one part in so many of publish's time
 
 
-class Summaries:
-    """Keeps the tables that sum up over visitors in step with gold.visitor_minutes.
+class SummarySchedule:
+    """Updates the tables that aggregate over visitors from gold.visitor_minutes.
 
     Args:
         run: the job's run.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: JobContext) -> None:
         self._run = run
         self._traffic = Traffic(run.lake, run.settings.business_time_zone, run.settings.conf)
         self._dimensions = DimensionLoader(run.lake, run.settings.reporting_currency)
@@ -46,22 +46,22 @@ class Summaries:
         self._parts = (_Part(self._traffic.update, pause, _WINDOWS), _Part(self._sum_days, pause, _DAYS))
         self.done = int(str(run.lake.last_commit(VISITOR_MINUTES.name).get("summarized", 0)))
 
-    def expect(self, upto: datetime, watermark: datetime) -> None:
-        """There is something new, as far as an ingest stamp, results being complete up to a watermark."""
+    def mark_stale(self, upto: datetime, watermark: datetime) -> None:
+        """Note new input up to an ingest stamp, complete up to a watermark."""
         for part in self._parts:
-            part.to_do = upto, watermark
+            part.stale = upto, watermark
 
-    def take_in(self, now: bool = False, sparing: bool = False) -> None:
-        """Bring in what is new, if anything is.
+    def update(self, now: bool = False, under_load: bool = False) -> None:
+        """Update what is stale and due.
 
         Args:
-            now: whether or not the last time is long enough ago.
-            sparing: other work may be waiting, so that little of the time is taken from it.
+            now: update it even if it is not due yet.
+            under_load: whether other work may be waiting, so that updates get a small share of the time.
         """
         for part in self._parts:
-            if part.to_do and (now or part.is_time(sparing)):
-                self._run.prepare_to_sum_up()
-                part.take_in(*part.to_do)
+            if part.stale and (now or part.is_due(under_load)):
+                self._run.tune_for_scan()
+                part.update(*part.stale)
 
     def _sum_days(self, upto: datetime, watermark: datetime) -> None:
         known = int(str(self._run.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
@@ -78,7 +78,7 @@ class Summaries:
 
     def _update_days(self, upto: datetime, watermark: datetime) -> None:
         wanted = Lookup(("minute",), above=("sequence", self.done))
-        source = Source.of(self._run.lake, VISITOR_MINUTES.name, wanted, MANY)
+        source = Source.of(self._run.lake, VISITOR_MINUTES.name, wanted, SMALL_BATCH_ROWS)
         minutes = source.look_up(VISITOR_MINUTES.name, wanted)
         distinct = minutes.distinct() if isinstance(minutes, DataFrame) else minutes
         zone = self._run.settings.business_time_zone
@@ -91,36 +91,36 @@ class Summaries:
 
 @dataclass
 class _Part:
-    """What is brought up to date together.
+    """Tables that are updated together.
 
     Args:
-        work: does it, as far as an ingest stamp and a watermark.
-        pause: seconds between two times, at least.
-        sparing: while other work may be waiting, at least so many times as long as the last time took.
+        work: updates them, up to an ingest stamp and a watermark.
+        pause: minimum seconds between two updates.
+        under_load: minimum pause while other work may be waiting, in durations of the last update.
     """
 
     work: Callable[[datetime, datetime], None]
     pause: float
-    sparing: int
-    to_do: tuple[datetime, datetime] | None = None
-    begun_at: float = 0.0  # on the monotonic clock
+    under_load: int
+    stale: tuple[datetime, datetime] | None = None
+    started_at: float = 0.0  # on the monotonic clock
     took: float = 0.0  # seconds
 
-    def is_time(self, sparing: bool) -> bool:
-        pause = max(self.pause, self.sparing * self.took) if sparing else self.pause
-        return time.monotonic() - self.begun_at >= pause
+    def is_due(self, under_load: bool) -> bool:
+        pause = max(self.pause, self.under_load * self.took) if under_load else self.pause
+        return time.monotonic() - self.started_at >= pause
 
-    def take_in(self, upto: datetime, watermark: datetime) -> None:
-        self.begun_at = time.monotonic()
+    def update(self, upto: datetime, watermark: datetime) -> None:
+        self.started_at = time.monotonic()
         self.work(upto, watermark)
-        self.to_do, self.took = None, time.monotonic() - self.begun_at
+        self.stale, self.took = None, time.monotonic() - self.started_at
 
 
 def _final(rows: pa.Table) -> pa.Table:
-    """Rows of gold.conversions as changes that make them final."""
+    """Changes that make rows of gold.conversions final."""
     due = rows["due_at"]
     final = rows.drop_columns(["is_final", "due_at"])
     final = final.append_column("is_final", pa.repeat(pa.scalar(True), rows.num_rows))
     final = final.append_column("due_at", pa.nulls(rows.num_rows, due.type))
-    final = final.append_column(GONE, pa.repeat(pa.scalar(False), rows.num_rows))
+    final = final.append_column(DELETED, pa.repeat(pa.scalar(False), rows.num_rows))
     return final.append_column(OLD_TIME, rows["converted_at"])

@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 from pyspark.sql import DataFrame, SparkSession
 
 from gold.credit.dimensions import Dimensions
-from gold.daily.business_days import Days
+from gold.daily.business_days import BusinessDays
 from gold.daily.campaigns import campaign_performance
 from gold.daily.funnel import funnel
 from gold.daily.inputs import DayInputs
@@ -74,7 +74,7 @@ class Daily:
         inputs = DayInputs(self._lake, self._zone, dimensions, orders)
         in_order = sorted({*days, *(day - _DAY for day in days if day > date.min)})
         for first in range(0, len(in_order), _TOGETHER):
-            some = Days(in_order[first : first + _TOGETHER], self._zone)
+            some = BusinessDays(in_order[first : first + _TOGETHER], self._zone)
             given = inputs.of_days(some)
             for name in QUERIES:
                 self._write(name, self._run(name, given), some, upto)
@@ -88,7 +88,7 @@ class Daily:
         rows = run_sql(self._lake.spark, QUERIES[name], inputs)
         return _FOLDS[name](rows, self._lake.spark) if name in _FOLDS else rows
 
-    def _write(self, name: str, rows: Rows, days: Days, upto: datetime) -> None:
+    def _write(self, name: str, rows: Rows, days: BusinessDays, upto: datetime) -> None:
         table = TABLES[name]
         before = self._lake.find(name, Lookup(table.column_names, key=("day", days.days)))
         write_changes(self._lake, name, changes_between(table, before, on_driver(rows)), upto)

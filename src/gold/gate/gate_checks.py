@@ -6,29 +6,29 @@ from itertools import pairwise
 
 from pyspark.sql import functions as F
 
-from gold.gate.gate_inputs import TABLES, columns_of, compare_hours, take_records, take_rows
+from gold.gate.gate_inputs import TABLES, columns_of, compare_hours, new_records, new_rows
 from gold.gate.inspected_rows import InspectedRows
 from lakehouse.contracts.silver import IMPRESSIONS
 from lakehouse.errors import MillraceError
-from lakehouse.quality.evaluation import Counts, Judge, Result
-from lakehouse.quality.gate_log import Gates
+from lakehouse.quality.evaluation import Counts, Evaluator, Result
+from lakehouse.quality.gate_log import GateLog
 from lakehouse.quality.history import Look
-from lakehouse.quality.metrics import SOURCE, Measure
+from lakehouse.quality.metrics import SOURCE, SuiteMetrics
 from lakehouse.quality.results import read_history
 from lakehouse.quality.sql_conditions import COLUMN_SET, require_decidable
 from lakehouse.quality.suites import HOURS, ROWS, STOP, Expectation, Suite, load_suites
-from lakehouse.run.concurrent import side_by_side
-from lakehouse.run.job import Run
+from lakehouse.run.concurrent import run_concurrently
+from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger
 from lakehouse.timestamps import EPOCH
 
-_ROWS_OF_A_PART = 200_000
+_ROWS_PER_PART = 200_000
 
 Refined = tuple[Entry | None, list[Entry]]
 """Refine's last row of the ledger before those looked at, and these."""
 
 
-def looked_at(suites: Mapping[str, Suite]) -> list[Expectation]:
+def gate_expectations(suites: Mapping[str, Suite]) -> list[Expectation]:
     """The expectations that a look decides on.
 
     Raises:
@@ -44,48 +44,48 @@ def looked_at(suites: Mapping[str, Suite]) -> list[Expectation]:
     return [each for suite in known for each in suite.expectations if not each.only_reported]
 
 
-class Inspection:
+class GateChecks:
     """Measures and judges; what conf/ says is asked anew at each look.
 
     Args:
         run: publish's run.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: JobContext) -> None:
         self._run = run
         self._ledger = Ledger(run.lake)
         self._suites = load_suites(run.settings.conf)
-        self._history = read_history(run.lake, looked_at(self._suites), Gates(run.lake).released())
+        self._history = read_history(run.lake, gate_expectations(self._suites), GateLog(run.lake).released())
         self._prepare()
 
-    def look(self, after: datetime, upto: datetime, refined: Refined) -> list[Result]:
+    def evaluate(self, after: datetime, upto: datetime, refined: Refined) -> list[Result]:
         """Results on the rows with these ingest stamps, together with earlier ones where they are too few."""
-        return self._judge.decide(self._count(after, upto, refined))
+        return self._judge.evaluate(self._count(after, upto, refined))
 
-    def look_again(self, after: datetime, upto: datetime, failed: Collection[str]) -> list[Result]:
+    def evaluate_again(self, after: datetime, upto: datetime, failed: Collection[str]) -> list[Result]:
         """Results on these rows alone; of what failed, however few rows it is about."""
         refined = self._ledger.since("refine", after)
-        return self._judge.decide_again(self._count(after, upto, refined), failed)
+        return self._judge.evaluate_again(self._count(after, upto, refined), failed)
 
     def accept(self, results: Iterable[Result]) -> None:
         """Let results that have let rows through be part of the shop's history."""
         for result in results:
             self._history.add(result.expectation, Look(result.rows, result.unexpected))
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """What was too few to judge does not count any more."""
-        self._judge.forget()
+        self._judge.reset()
 
     def _prepare(self) -> None:
-        every = looked_at(self._suites)
+        every = gate_expectations(self._suites)
         self._schemas = [each for each in every if each.kind == COLUMN_SET]
         rows = [require_decidable(each) for each in every if each.kind != COLUMN_SET]
         about = [each for each in rows if each.of != HOURS]
         # apart, since there are many of them, and what is asked of records is none of their concern
-        self._records = Measure([each for each in about if not _of_impressions(each)])
-        self._impressions = Measure([each for each in about if _of_impressions(each)])
-        self._hours = Measure([each for each in rows if each.of == HOURS])
-        self._judge = Judge(every, self._history)
+        self._records = SuiteMetrics([each for each in about if not _of_impressions(each)])
+        self._impressions = SuiteMetrics([each for each in about if _of_impressions(each)])
+        self._hours = SuiteMetrics([each for each in rows if each.of == HOURS])
+        self._judge = Evaluator(every, self._history)
 
     def _count(self, after: datetime, upto: datetime, refined: Refined) -> Counts:
         suites = load_suites(self._run.settings.conf)
@@ -127,13 +127,13 @@ class Inspection:
         hours: tuple[datetime, datetime] | None,
     ) -> Counts:
         lake, seen, suite = self._run.lake, IMPRESSIONS.name, self._suites.get(IMPRESSIONS.name)
-        records = take_records(lake, after, upto, self._suites)
-        impressions = take_rows(lake, seen, after, upto, before, suite).withColumn(SOURCE, F.lit(seen))
+        records = new_records(lake, after, upto, self._suites)
+        impressions = new_rows(lake, seen, after, upto, before, suite).withColumn(SOURCE, F.lit(seen))
         tasks = [
             lambda: self._records.count(records, arrived),
             lambda: self._impressions.count(impressions),
         ]
-        of_records, of_impressions = side_by_side(tasks)
+        of_records, of_impressions = run_concurrently(tasks)
         compared = compare_hours(lake, *hours) if hours else None
         of_hours = {} if compared is None else self._hours.count(compared)
         return {**of_records, **of_impressions, **of_hours}
@@ -148,7 +148,7 @@ def _in_parts(after: datetime, upto: datetime, done: Sequence[Entry]) -> Iterato
     rows = 0
     for entry, following in pairwise(done):
         rows += entry.input_rows
-        if rows + following.input_rows > _ROWS_OF_A_PART:
+        if rows + following.input_rows > _ROWS_PER_PART:
             yield after, entry.position
             after, rows = entry.position, 0
     yield after, upto

@@ -15,14 +15,14 @@ from lakehouse.timestamps import EPOCH
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
-LONGEST = timedelta(days=2)
+MAX_COMPARED = timedelta(days=2)
 """Hours further back than this are not compared: who catches up with months looks at the last days."""
 
 RECORDS = (EVENTS.name, REJECTED_EVENTS.name, DUPLICATE_EVENTS.name)
 TABLES = (*RECORDS, IMPRESSIONS.name)
 
 
-def take_records(lake: Lakehouse, after: datetime, upto: datetime, suites: Mapping[str, Suite]) -> DataFrame:
+def new_records(lake: Lakehouse, after: datetime, upto: datetime, suites: Mapping[str, Suite]) -> DataFrame:
     """The records that silver was given with some ingest stamps.
 
     Args:
@@ -49,7 +49,7 @@ def take_records(lake: Lakehouse, after: datetime, upto: datetime, suites: Mappi
     return frame.withColumn(IS_RECORD, ~(is_refused & (F.col("topic") == topic)))
 
 
-def take_rows(
+def new_rows(
     lake: Lakehouse, table: str, after: datetime, upto: datetime, watermark: datetime, suite: Suite | None
 ) -> DataFrame:
     """The rows of a table that came with some ingest stamps, or else that are later than a watermark."""
@@ -73,7 +73,7 @@ def computed(suite: Suite | None) -> dict[str, Column]:
 
 def hours_to_compare(before: datetime, now: datetime) -> tuple[datetime, datetime] | None:
     """Start and end of the whole hours that the watermark has passed; None if there is none."""
-    low, high = max(_hour_of(before), _hour_of(now) - LONGEST), _hour_of(now)
+    low, high = max(_hour_of(before), _hour_of(now) - MAX_COMPARED), _hour_of(now)
     return None if low >= high or low <= EPOCH + DAY else (low, high)
 
 

@@ -1,61 +1,61 @@
-"""Silver as gold is to see it: what has passed the gate, and nothing else."""
+"""Pins silver to the rows that the gate has approved."""
 
 from datetime import datetime
 
-from gold.gate.gate_checks import Inspection
+from gold.gate.gate_checks import GateChecks
 from lakehouse.contracts.gold import CONVERSIONS, TOUCHES
 from lakehouse.contracts.search_results import SEARCH_RESULTS
 from lakehouse.contracts.silver import BOTS, EVENTS, EXCHANGE_RATES, IDENTITIES, SEARCHES, SESSIONS
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.delta.time_travel import Standing
+from lakehouse.delta.time_travel import PinnedTables
 from lakehouse.errors import MillraceError
-from lakehouse.quality.gate_log import CLOSED, Gates, require_open
+from lakehouse.quality.gate_log import CLOSED, GateLog, require_open
 from lakehouse.quality.results import rows_of, write_results
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger
 from lakehouse.timestamps import EPOCH
 
 _REFINED = (EVENTS, SESSIONS, SEARCHES, SEARCH_RESULTS, EXCHANGE_RATES)
 _REPAIRED = (IDENTITIES, BOTS)
-_FILLED_BY = {
+_FIRST_WRITER = {
     **{table.name: "refine" for table in _REFINED},
     **{table.name: "repair" for table in _REPAIRED},
 }
 
 
-def show_passed(lake: Lakehouse, upto: datetime) -> None:
-    """Let a job read silver as far as an ingest stamp, though other jobs are ahead, or broke off."""
-    lake.pinned = Standing(lake, upto, _FILLED_BY)
+def pin_to_gate(lake: Lakehouse, upto: datetime) -> None:
+    """Pin silver to the rows up to an ingest stamp, whatever other jobs write."""
+    lake.pinned = PinnedTables(lake, upto, _FIRST_WRITER)
 
 
-def show_published(lake: Lakehouse, published: Entry) -> None:
-    """Let a job read touches, conversions and silver as they were after a batch of publish, while it goes on.
+def pin_to_published(lake: Lakehouse, published: Entry) -> None:
+    """Pin touches, conversions and silver to the state after a batch of publish, while publish runs.
 
     Args:
         lake: the tables that the job reads.
         published: the ledger row of the batch.
     """
-    silver = Standing(lake, published.position, _FILLED_BY)
-    filled_by = {table.name: published.job for table in (TOUCHES, CONVERSIONS)}
-    gold = Standing(lake, published.position, filled_by, published.heard)
-    lake.pinned = lambda name: gold(name) if name in filled_by else silver(name)
+    silver = PinnedTables(lake, published.position, _FIRST_WRITER)
+    first_writer = {table.name: published.job for table in (TOUCHES, CONVERSIONS)}
+    gold = PinnedTables(lake, published.position, first_writer, published.heard)
+    lake.pinned = lambda name: gold(name) if name in first_writer else silver(name)
 
 
-def show_all(lake: Lakehouse) -> None:
-    """Let a job read silver as it is."""
+def unpin(lake: Lakehouse) -> None:
+    """Read silver at its latest version."""
     lake.pinned = lambda _: None
 
 
-def pass_rest(run: Run) -> datetime:
-    """Look at what has come to silver since publish: who makes gold anew takes that in, too.
+def check_backlog(run: JobContext) -> datetime:
+    """Evaluate expectations on rows of silver that publish has not seen: a rebuild of gold includes them.
 
     Returns:
-        Ingest stamp up to which all has passed.
+        Ingest stamp up to which all rows are approved.
 
     Raises:
-        MillraceError: while rows are held; or if these are not as expected, and now they are held.
+        MillraceError: while rows are held back, or if expectations are not met, which closes the gate.
     """
-    ledger, gates = Ledger(run.lake), Gates(run.lake)
+    ledger, gates = Ledger(run.lake), GateLog(run.lake)
     last, published = gates.last(), ledger.last("publish")
     if last and last.state == CLOSED:
         require_open(run.lake)
@@ -64,13 +64,13 @@ def pass_rest(run: Run) -> datetime:
     if not refined[1]:
         return after
     upto = refined[1][-1].position
-    results = Inspection(run).look(after, upto, refined)
+    results = GateChecks(run).evaluate(after, upto, refined)
     stopping = [result for result in results if result.stops]
     if stopping:
         gates.close("publish", after, upto, stopping)
         write_results(run.lake, rows_of("publish", after, upto, results))
         raise MillraceError(
-            f"what has come since is not as expected: {'; '.join(map(str, stopping))}",
+            f"rows that are not published yet are not as expected: {'; '.join(map(str, stopping))}",
             "See `millrace quality`; then `millrace replay` or `millrace release`",
         )
     return upto

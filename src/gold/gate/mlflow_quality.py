@@ -15,7 +15,7 @@ from gold.models.mlflow_client import experiment, quiet_mlflow
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.package_versions import version_of
 from lakehouse.quality.evaluation import Result
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger
 from lakehouse.run.rules_version import rules_version
 
@@ -27,7 +27,7 @@ _REFUSED = re.compile(r"[^/\w.\- :]")  # in names of metrics
 
 
 def record_quality(
-    run: Run, after: datetime, upto: datetime, refined: Sequence[Entry], results: Sequence[Result]
+    run: JobContext, after: datetime, upto: datetime, refined: Sequence[Entry], results: Sequence[Result]
 ) -> None:
     """Write down a run of the quality job.
 
@@ -68,7 +68,7 @@ def _revision() -> str:
     return "unknown"
 
 
-def _offsets(run: Run, after: datetime, upto: datetime) -> dict[str, list[int]]:
+def _offsets(run: JobContext, after: datetime, upto: datetime) -> dict[str, list[int]]:
     """By topic and partition, first and last offset looked at."""
     stamp = F.col("ingested_at")
     records = run.lake.read(KAFKA_RECORDS.name).where((stamp > F.lit(after)) & (stamp <= F.lit(upto)))
@@ -82,7 +82,7 @@ def _rows(refined: Sequence[Entry]) -> dict[str, float]:
     return {f"rows/{name}": float(sum(getattr(entry, name) for entry in refined)) for name in _OUTCOMES}
 
 
-def _seconds(run: Run, after: datetime) -> dict[str, float]:
+def _seconds(run: JobContext, after: datetime) -> dict[str, float]:
     """By job, how long its micro-batches took on average and at most."""
     found: dict[str, float] = {}
     for job in _JOBS:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from pyspark.sql import DataFrame
 
-from gold.gate.gate_inputs import compare_hours, take_records, take_rows
+from gold.gate.gate_inputs import compare_hours, new_records, new_rows
 from gold.gate.mlflow_quality import record_quality
 from lakehouse.contracts import TABLES as CONTRACTS
 from lakehouse.quality.metrics import IS_RECORD
@@ -14,8 +14,8 @@ from lakehouse.quality.report import Report
 from lakehouse.quality.results import rows_of, write_results
 from lakehouse.quality.sql_conditions import COLUMN_SET
 from lakehouse.quality.suites import HOURS, RECORDS, ROWS, Expectation, Suite, load_suites
-from lakehouse.rows.checkpointing import settle
-from lakehouse.run.job import Run
+from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger, now
 from lakehouse.timestamps import EPOCH
 
@@ -24,20 +24,20 @@ TICK = timedelta(microseconds=1)
 Frames = dict[str, tuple[DataFrame, tuple[Expectation, ...]]]
 
 
-def check_quality(run: Run) -> None:
+def check_quality(run: JobContext) -> None:
     """Hold recent rows against all expectations, and make the report anew."""
     began = time.monotonic()
     ledger = Ledger(run.lake)
     recent = ledger.latest("refine", MOST_ROWS)
     if not recent:
-        run.say("nothing to look at yet: refine comes first")
+        run.log("nothing to look at yet: refine comes first")
         return
     upto, begin = recent[-1].position, recent[0].position
     before, _ = ledger.since("refine", begin - TICK)
     after = before.position if before else EPOCH
     watermark = (before.watermark if before else None) or EPOCH
-    run.expect(sum(entry.input_rows for entry in recent))
-    with run.turn:
+    run.report_backlog(sum(entry.input_rows for entry in recent))
+    with run.slot:
         frames = _frames(run, after, upto, watermark, recent)
     parameters = {
         "records": sum(entry.input_rows - entry.heartbeats - entry.erased for entry in recent),
@@ -45,20 +45,22 @@ def check_quality(run: Run) -> None:
     report = Report(run.settings.quality)
     # without a turn: it takes long, on frames that are computed, and others needn't wait
     results = report.validate(frames, f"{now():%Y-%m-%d %H:%M:%S}", parameters)
-    with run.turn:
+    with run.slot:
         write_results(run.lake, rows_of("quality", after, upto, results))
     record_quality(run, after, upto, recent, results)
     failed = sum(not result.success for result in results)
-    run.say(f"{failed} of {len(results)} expectations failed; the report: {report.page}")
-    run.advance(sum(entry.input_rows for entry in recent), time.monotonic() - began)
+    run.log(f"{failed} of {len(results)} expectations failed; the report: {report.page}")
+    run.report_batch(sum(entry.input_rows for entry in recent), time.monotonic() - began)
 
 
-def _frames(run: Run, after: datetime, upto: datetime, before: datetime, recent: list[Entry]) -> Frames:
+def _frames(
+    run: JobContext, after: datetime, upto: datetime, before: datetime, recent: list[Entry]
+) -> Frames:
     """By name of the suite, recent rows and what is expected of them."""
     suites = load_suites(run.settings.conf)
-    records = settle(take_records(run.lake, after, upto, suites))
+    records = checkpoint(new_records(run.lake, after, upto, suites))
     frames: Frames = {
-        name: (settle(take_rows(run.lake, name, after, upto, before, suite)), _as_it_is(suite))
+        name: (checkpoint(new_rows(run.lake, name, after, upto, before, suite)), _as_it_is(suite))
         for name, suite in suites.items()
     }
     every = tuple(each for suite in suites.values() for each in suite.expectations)
@@ -66,7 +68,7 @@ def _frames(run: Run, after: datetime, upto: datetime, before: datetime, recent:
     marks = [entry.watermark for entry in recent if entry.watermark]
     hours = compare_hours(run.lake, before, max(marks)) if marks else None
     if hours is not None:
-        frames["hours"] = settle(hours), _of(every, HOURS)
+        frames["hours"] = checkpoint(hours), _of(every, HOURS)
     return {name: (frame, expected) for name, (frame, expected) in frames.items() if expected}
 
 

@@ -6,8 +6,8 @@ from gold.rebuild_definitions import DEFINITIONS
 from lakehouse.contracts.gold import LOCK
 from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
-from lakehouse.quality.gate_log import RELEASED, REPLAYED, Change, Gates
-from lakehouse.run.job import Run
+from lakehouse.quality.gate_log import RELEASED, REPLAYED, GateEvent, GateLog
+from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import now
 from lakehouse.run.rebuild import rebuild_job
 
@@ -22,21 +22,21 @@ def release_job(who: str, why: str) -> Job:
     return Job("release", lambda run: _release(run, who, why))
 
 
-def _release(run: Run, who: str, why: str) -> None:
-    gates = Gates(run.lake)
-    with run.turn, run.lake.exclusive(LOCK):
+def _release(run: JobContext, who: str, why: str) -> None:
+    gates = GateLog(run.lake)
+    with run.slot, run.lake.exclusive(LOCK):
         held = replace(_held(gates), who=who, why=why, at=now())
-        owing = gates.owe_rebuild()
+        owing = gates.rebuild_pending()
         gates.write(replace(held, state=REPLAYED if owing else RELEASED))
     if owing:  # a replay has made silver anew, and what it looked at again did not pass
         rebuild_job(DEFINITIONS, list(DEFINITIONS)).body(run)
         if run.stop.is_set():
             return
         gates.write(replace(held, state=RELEASED, at=now()))
-    run.say(f"rows up to {held.upto:%Y-%m-%d %H:%M:%S} go through, by {who}: {why}")
+    run.log(f"rows up to {held.upto:%Y-%m-%d %H:%M:%S} go through, by {who}: {why}")
 
 
-def _held(gates: Gates) -> Change:
+def _held(gates: GateLog) -> GateEvent:
     last = gates.last()
     if last is None or not last.holds:
         raise MillraceError("nothing is held: the gate is open", "See `millrace quality`")

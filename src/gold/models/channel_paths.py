@@ -6,8 +6,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from folds.persons.models import DIRECT
-from gold.models.model_periods import holds, periods_of
-from lakehouse.rows.checkpointing import settle
+from gold.models.model_periods import in_period, period_structs
+from lakehouse.rows.checkpointing import checkpoint
 
 _MONEY = "decimal(18,4)"
 
@@ -38,15 +38,17 @@ def find_paths(
         One row a period and path: period_start, period_end, channels (in order, one at least), conversions,
         value (decimal, of these conversions), nulls.
     """
-    steps = settle(_mark_paths(_name_next_goals(_line_up(touches, conversions, identities)), look_back))
+    steps = checkpoint(_mark_paths(_name_next_goals(_steps(touches, conversions, identities)), look_back))
     step = F.struct("at", "id", "channel")
     taken = F.transform(
         F.sort_array(F.collect_list(F.when(~F.col("is_goal"), step))), lambda each: each["channel"]
     )
     led = _count_converted(steps, taken).withColumn(
-        "period", F.explode(periods_of(F.col("goal.at"), zone, watermark))
+        "period", F.explode(period_structs(F.col("goal.at"), zone, watermark))
     )
-    lost = _count_lost(steps.withColumn("period", F.explode(periods_of(F.col("at"), zone, watermark))), taken)
+    lost = _count_lost(
+        steps.withColumn("period", F.explode(period_structs(F.col("at"), zone, watermark))), taken
+    )
     columns = ("period", "channels", "conversions", "value", "nulls")
     ways = led.select(*columns).unionByName(lost.select(*columns))
     counted = ways.groupBy("period", "channels").agg(
@@ -74,7 +76,7 @@ def with_view_touches(touches: DataFrame) -> DataFrame:
     return touches.select(*columns).unionByName(views.dropDuplicates(["touch_id"]))
 
 
-def _line_up(touches: DataFrame, conversions: DataFrame, identities: DataFrame) -> DataFrame:
+def _steps(touches: DataFrame, conversions: DataFrame, identities: DataFrame) -> DataFrame:
     """Touches and conversions as steps of persons: person_id, at, is_goal, id, channel, value."""
     users = identities.select("visitor_id", F.col("user_id").alias("_user"))
     person = F.coalesce("_user", "visitor_id").alias("person_id")
@@ -125,8 +127,8 @@ def _count_converted(steps: DataFrame, taken: Column) -> DataFrame:
 
 def _count_lost(steps: DataFrame, taken: Column) -> DataFrame:
     """One row a null path: period, channels, and counts."""
-    in_period = holds(F.col("period"), F.col("goal.at"))
-    left = steps.where(~F.col("is_goal") & ~(in_period & F.col("is_on_path")))
-    gaps = left.groupBy("person_id", "period", F.when(in_period, F.col("goal.id")).alias("gap"))
+    converts = in_period(F.col("period"), F.col("goal.at"))
+    left = steps.where(~F.col("is_goal") & ~(converts & F.col("is_on_path")))
+    gaps = left.groupBy("person_id", "period", F.when(converts, F.col("goal.id")).alias("gap"))
     lost = gaps.agg(taken.alias("channels"))
     return lost.withColumns({"conversions": F.lit(0), "value": F.lit(0).cast(_MONEY), "nulls": F.lit(1)})

@@ -30,13 +30,13 @@ def quiet_mlflow(settings: Settings) -> Iterator[Any]:
 
         for logger in ("mlflow", "alembic", "matplotlib"):
             logging.getLogger(logger).setLevel(logging.ERROR)
-        uri = store_of(settings)
+        uri = tracking_uri(settings)
         mlflow.set_tracking_uri(uri)
         mlflow.set_registry_uri(f"{uri}-uc" if _is_workspace(uri) and "." in settings.mlflow_model else uri)
         yield mlflow
 
 
-def store_of(settings: Settings) -> str:
+def tracking_uri(settings: Settings) -> str:
     """Where runs are kept."""
     return settings.mlflow_tracking_uri or f"sqlite:///{settings.home / 'mlflow' / 'mlflow.db'}"
 

@@ -9,7 +9,7 @@ from folds.persons.models import ModelNumbers
 from folds.rule_numbers import load_rule_numbers
 from gold.models.credit_chart import draw_credits
 from gold.models.mlflow_client import experiment, quiet_mlflow
-from gold.rules.model_run import Computed
+from gold.rules.model_run import ModelRun
 from lakehouse.package_versions import requirements
 from lakehouse.settings import Settings
 
@@ -18,7 +18,7 @@ _REFUSED = re.compile(r"[^/\w.\- :]")  # in names of metrics
 _NEEDED = ("mlflow-skinny", "numpy", "pandas")
 
 
-def record_run(settings: Settings, computed: Computed) -> str:
+def record_run(settings: Settings, computed: ModelRun) -> str:
     """Write down a run, and register a version of the model unless the last is of the same paths and rules.
 
     Args:
@@ -45,7 +45,7 @@ def record_run(settings: Settings, computed: Computed) -> str:
             return registered
 
 
-def _keep_files(mlflow: Any, computed: Computed) -> None:
+def _keep_files(mlflow: Any, computed: ModelRun) -> None:
     """The paths of each period, as `millrace attribute` reads them, and a picture of the latest."""
     for period in computed.periods:
         mlflow.log_text(period.as_csv(), f"paths/{computed.name_of(period)}.csv")

@@ -8,15 +8,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from folds.rule_numbers import RuleNumbers, load_rule_numbers
-from gold.gate.gate_view import show_published
+from gold.gate.gate_view import pin_to_published
 from gold.models.channel_paths import find_paths, with_view_touches
 from gold.models.mlflow_models import record_run
-from gold.rules.model_run import Computed
+from gold.rules.model_run import ModelRun
 from gold.rules.paths import Path
 from gold.rules.period_paths import MODELS, PeriodPaths, gather
 from lakehouse.contracts.gold import CHANNEL_CREDIT, CONVERSIONS, TOUCHES
 from lakehouse.contracts.silver import IDENTITIES
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger
 from lakehouse.run.rules_version import rules_version
 from lakehouse.timestamps import from_micros
@@ -30,29 +30,29 @@ _TYPES = {
 }
 
 
-def attribute_paths(run: Run) -> None:
+def attribute_paths(run: JobContext) -> None:
     """Credit channels by the data-driven models, in each calendar month and the last 30 days."""
     started = time.monotonic()
-    with run.turn:
+    with run.slot:
         computed = _compute(run)
     if computed is None:
-        run.say("nothing to look at yet: publish comes first")
+        run.log("nothing to look at yet: publish comes first")
     if computed is None or run.stop.is_set():
         return
     paths = sum(len(period.paths) for period in computed.periods)
-    run.expect(paths)
+    run.report_backlog(paths)
     version = record_run(run.settings, computed) if paths else ""
-    with run.turn:
+    with run.slot:
         run.lake.overwrite(CHANNEL_CREDIT.name, _frame(run, computed.rows(version)))
-    run.advance(paths, time.monotonic() - started)
+    run.report_batch(paths, time.monotonic() - started)
 
 
-def _compute(run: Run) -> Computed | None:
+def _compute(run: JobContext) -> ModelRun | None:
     """What gold comes to after the last finished batch of publish; None if there is none yet."""
     published = Ledger(run.lake).last("publish")
     if published is None or published.watermark is None:
         return None
-    show_published(run.lake, published)
+    pin_to_published(run.lake, published)
     numbers = load_rule_numbers(run.settings.conf)
     look_back = numbers.look_back
     periods = _collect(run, published.watermark, numbers)
@@ -63,10 +63,10 @@ def _compute(run: Run) -> Computed | None:
         "reporting_currency": run.settings.reporting_currency,
         "rules_version": rules_version(run.settings.conf),
     }
-    return Computed(published.watermark, run.settings.business_time_zone, periods, rules)
+    return ModelRun(published.watermark, run.settings.business_time_zone, periods, rules)
 
 
-def _collect(run: Run, watermark: datetime, numbers: RuleNumbers) -> tuple[PeriodPaths, ...]:
+def _collect(run: JobContext, watermark: datetime, numbers: RuleNumbers) -> tuple[PeriodPaths, ...]:
     """The paths of each period, on this machine: few, since people come in few ways."""
     counted = F.coalesce("is_counted", F.lit(True))  # null in rows that are older than the column
     conversions = run.lake.read(CONVERSIONS.name).where(counted)
@@ -90,6 +90,6 @@ def _collect(run: Run, watermark: datetime, numbers: RuleNumbers) -> tuple[Perio
     )
 
 
-def _frame(run: Run, rows: list[dict[str, object]]) -> DataFrame:
+def _frame(run: JobContext, rows: list[dict[str, object]]) -> DataFrame:
     schema = pa.schema([(column.name, _TYPES[column.type]) for column in CHANNEL_CREDIT.columns])
     return run.spark.createDataFrame(pa.Table.from_pylist(rows, schema))

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from gold.rules.period_paths import LAST_DAYS
 
 
-def periods_of(at: Column, zone: str, watermark: datetime) -> Column:
+def period_structs(at: Column, zone: str, watermark: datetime) -> Column:
     """The periods that a time lies in.
 
     Args:
@@ -28,7 +28,7 @@ def periods_of(at: Column, zone: str, watermark: datetime) -> Column:
     return F.array_distinct(F.array_compact(F.array(of_month, of_last_days)))
 
 
-def holds(period: Column, at: Column) -> Column:
+def in_period(period: Column, at: Column) -> Column:
     """Whether a time lies in a period; false for no time."""
     inside = (at >= period["period_start"]) & (at < period["period_end"])
     return F.coalesce(inside, F.lit(False))

@@ -18,7 +18,7 @@ _LAST = "last_30_days"
 
 
 @dataclass(frozen=True)
-class Computed:
+class ModelRun:
     """The credit by period, and what it hangs on.
 
     Args:
@@ -41,9 +41,9 @@ class Computed:
     @property
     def hashes(self) -> dict[str, str]:
         """SHA-256 of the paths, and of how they are credited: the code of the models and what is set."""
-        told = [[each.start.isoformat(), each.end.isoformat(), each.paths] for each in self.periods]
+        payload = [[each.start.isoformat(), each.end.isoformat(), each.paths] for each in self.periods]
         code = [inspect.getsource(module) for module in (markov, models, paths)]
-        return {"paths_sha256": _hash(told), "rules_sha256": _hash([*code, sorted(self.rules.items())])}
+        return {"paths_sha256": _hash(payload), "rules_sha256": _hash([*code, sorted(self.rules.items())])}
 
     def name_of(self, period: PeriodPaths) -> str:
         """`last_30_days`, or the month, as 2026-03."""
@@ -89,5 +89,5 @@ class Computed:
         }
 
 
-def _hash(told: object) -> str:
-    return sha256(json.dumps(told).encode()).hexdigest()
+def _hash(payload: object) -> str:
+    return sha256(json.dumps(payload).encode()).hexdigest()

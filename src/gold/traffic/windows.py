@@ -49,7 +49,7 @@ _FEW = 2_000_000
 """Rows of gold.visitor_minutes that are read on the driver."""
 
 
-class _Progress(NamedTuple):
+class _TrafficProgress(NamedTuple):
     """Metadata of the last commit to gold.traffic_changes or gold.traffic.
 
     Args:
@@ -135,7 +135,9 @@ class Traffic:
         done = self._progress(TRAFFIC_CHANGES.name)
         rules = load_window_rules(self._conf)
         ends = json.dumps(last_ends(differences, list(events_of(rules))))
-        new = _Progress(done.sequence, self._known_minutes(), to_micros(watermark), to_json(rules), ends)
+        new = _TrafficProgress(
+            done.sequence, self._known_minutes(), to_micros(watermark), to_json(rules), ends
+        )
         source = Source(self._lake, on_driver=False)
         rows = self._lake.read(TRAFFIC.name)
         self._write(source, rows, differences, done.watermark, new, upto, is_total=True)
@@ -143,15 +145,15 @@ class Traffic:
             nothing = arrow_schema(TRAFFIC_CHANGES).empty_table()
             self._lake.append(TRAFFIC_CHANGES.name, nothing, upto, **new._asdict())
 
-    def _progress(self, table: str) -> _Progress:
+    def _progress(self, table: str) -> _TrafficProgress:
         """Of the last commit; a table without one gets the windows of conf/windows.yml."""
         found = self._lake.last_commit(table)
         if "sequence" not in found:
-            return _Progress(windows=to_json(load_window_rules(self._conf)))
-        first = _Progress()
+            return _TrafficProgress(windows=to_json(load_window_rules(self._conf)))
+        first = _TrafficProgress()
         sequence, minutes, watermark = (int(str(found.get(name, getattr(first, name)))) for name in _COUNTS)
         windows, ends = (str(found.get(name, getattr(first, name))) for name in ("windows", "ends"))
-        return _Progress(sequence, minutes, watermark, windows, ends)
+        return _TrafficProgress(sequence, minutes, watermark, windows, ends)
 
     def _known_minutes(self) -> int:
         return int(str(self._lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
@@ -204,7 +206,7 @@ class Traffic:
         rows: Rows,
         differences: Rows,
         before: int,
-        new: _Progress,
+        new: _TrafficProgress,
         upto: datetime,
         is_total: bool = False,
     ) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from lakehouse.contracts.table import GONE, Table
+from lakehouse.contracts.table import DELETED, Table
 
 _PLAIN = {
     "string": pa.string(),
@@ -30,8 +30,8 @@ def typed(table: Table, rows: pa.Table) -> pa.Table:
     Columns that the contract does not have are left out, but for `GONE`.
     """
     schema = arrow_schema(table)
-    if GONE in rows.column_names:
-        schema = schema.append(pa.field(GONE, pa.bool_()))
+    if DELETED in rows.column_names:
+        schema = schema.append(pa.field(DELETED, pa.bool_()))
     return rows.select(schema.names).cast(schema)
 
 

@@ -71,7 +71,7 @@ TOUCHES = Table(
         _RULES_VERSION,
     ),
     event_time="touched_at",
-    is_swapped=True,
+    is_mutable=True,
 )
 
 CONVERSIONS = Table(
@@ -106,7 +106,7 @@ CONVERSIONS = Table(
         _RULES_VERSION,
     ),
     event_time="converted_at",
-    is_swapped=True,
+    is_mutable=True,
 )
 
 ATTRIBUTION = Table(
@@ -131,7 +131,7 @@ ATTRIBUTION = Table(
         _RULES_VERSION,
     ),
     event_time="converted_at",
-    is_swapped=True,
+    is_mutable=True,
 )
 
 TRAILS = Table(
@@ -155,7 +155,7 @@ TRAILS = Table(
         ),
     ),
     event_time="converted_at",
-    is_swapped=True,
+    is_mutable=True,
 )
 
 CHANNEL_CREDIT = Table(

@@ -19,7 +19,7 @@ SEARCH_RESULTS = Table(
         Column("due_at", "timestamp", "watermark at which it is unclicked; null if it is no longer open"),
     ),
     event_time="event_time",
-    is_swapped=True,
+    is_mutable=True,
     partitioned_by=("is_open",),
     properties=TWO_WRITERS,
 )

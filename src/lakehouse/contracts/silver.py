@@ -57,7 +57,7 @@ EVENTS = Table(
         Column("event_hash", "bigint", "xxhash64 of event_id: what look-ups of copies read"),
     ),
     event_time="event_time",
-    pruned_by=(
+    stats_columns=(
         "event_time",
         "ingested_at",
         "event_hash",
@@ -82,7 +82,7 @@ REJECTED_EVENTS = Table(
         _INGESTED_AT,
     ),
     event_time="arrival_time",
-    pruned_by=("arrival_time", "ingested_at", "topic", "partition", "offset"),
+    stats_columns=("arrival_time", "ingested_at", "topic", "partition", "offset"),
 )
 
 DUPLICATE_EVENTS = Table(
@@ -124,7 +124,7 @@ SESSIONS = Table(
         Column("last_event_id", "string", "UID of the last event (time, then UID)"),
     ),
     event_time="started_at",
-    is_swapped=True,
+    is_mutable=True,
     partitioned_by=("is_open",),
     properties=TWO_WRITERS,
 )
@@ -156,7 +156,7 @@ IMPRESSIONS = Table(
         ),
     ),
     event_time="event_time",
-    is_swapped=True,
+    is_mutable=True,
     partitioned_by=("is_open",),
     properties=TWO_WRITERS,
 )
@@ -180,7 +180,7 @@ SEARCHES = Table(
         ),
     ),
     event_time="event_time",
-    is_swapped=True,
+    is_mutable=True,
     partitioned_by=("is_open",),
     properties=TWO_WRITERS,
 )

@@ -61,7 +61,7 @@ TRAFFIC = Table(
     key=("window_kind", "window_start", "channel"),
     columns=_WINDOW,
     event_time="window_start",
-    is_swapped=True,
+    is_mutable=True,
 )
 
 TRAFFIC_CHANGES = Table(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-GONE = "_gone"
+DELETED = "_gone"
 """The column of changes to a table that says which rows go."""
 
 TWO_WRITERS = {"delta.logRetentionDuration": "interval 7 days"}
@@ -48,9 +48,9 @@ class Table:
     columns: tuple[Column, ...]
     event_time: str | None = None
     partitioned_by: tuple[str, ...] = ()
-    pruned_by: tuple[str, ...] = ()
+    stats_columns: tuple[str, ...] = ()
     properties: dict[str, str] = field(default_factory=dict)
-    is_swapped: bool = False
+    is_mutable: bool = False
 
     @property
     def layer(self) -> str:
@@ -68,7 +68,7 @@ class Table:
         return tuple(column.name for column in self.columns)
 
     @property
-    def facts(self) -> tuple[str, ...]:
+    def deterministic_columns(self) -> tuple[str, ...]:
         """The columns that do not depend on the order of arrival."""
         return tuple(column.name for column in self.columns if not column.provenance)
 

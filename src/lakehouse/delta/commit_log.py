@@ -45,8 +45,8 @@ def _read(folder: Path) -> Iterator[Commit]:
     _LATEST[folder] = version
     while (file := commit_file(folder, version)).exists():
         with file.open(encoding="utf-8") as lines:
-            told = next((line for line in lines if line.startswith('{"commitInfo"')), "{}")
-        yield version, _parse(json.loads(told).get("commitInfo", {}).get("userMetadata"))
+            metadata = next((line for line in lines if line.startswith('{"commitInfo"')), "{}")
+        yield version, _parse(json.loads(metadata).get("commitInfo", {}).get("userMetadata"))
         version -= 1
 
 

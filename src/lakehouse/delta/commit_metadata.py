@@ -7,11 +7,11 @@ from types import MappingProxyType
 
 from pyspark.sql import SparkSession
 
-_SAID = "spark.databricks.delta.commitInfo.userMetadata"
-_WRITE = "spark.databricks.delta.write."
+_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_WRITE_OPTIONS = "spark.databricks.delta.write."
 
 
-class Telling:
+class CommitMetadata:
     """Lets merges of one session with the same metadata and transaction ids run concurrently, others wait.
 
     Args:
@@ -25,7 +25,7 @@ class Telling:
         self._merges = 0
 
     @contextmanager
-    def say(
+    def on_session(
         self, metadata: str, transaction: Mapping[str, str | int] = MappingProxyType({})
     ) -> Iterator[None]:
         """While this lasts, commits without metadata and transaction ids of their own have these.
@@ -38,15 +38,15 @@ class Telling:
             self._changed.wait_for(lambda: not self._merges or self._running == wanted)
             self._running = wanted
             self._merges += 1
-            self._spark.conf.set(_SAID, metadata)
+            self._spark.conf.set(_USER_METADATA, metadata)
             for key, value in transaction.items():
-                self._spark.conf.set(f"{_WRITE}{key}", str(value))
+                self._spark.conf.set(f"{_WRITE_OPTIONS}{key}", str(value))
         try:
             yield
         finally:
             with self._changed:
                 self._merges -= 1
                 if not self._merges:
-                    for setting in (_SAID, *(f"{_WRITE}{key}" for key in transaction)):
+                    for setting in (_USER_METADATA, *(f"{_WRITE_OPTIONS}{key}" for key in transaction)):
                         self._spark.conf.unset(setting)
                 self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""Commits to tables that other applications write, too: each is based on the table as its job has read it."""
+"""Optimistic concurrency between applications: a commit has to be based on the version its job has read."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping
@@ -23,27 +23,26 @@ COLLISIONS = (
     exceptions.MetadataChangedException,
     exceptions.ProtocolChangedException,
 )
-"""What Delta raises of two commits that collide; in Python none of these is a subclass of another."""
+"""Errors of Delta for conflicting commits; in Python none of these is a subclass of another."""
 
 Transaction = Mapping[str, str | int]
 """`txnAppId` and `txnVersion` of a commit, as writer options."""
 
 
 class CompareAndSwap:
-    """Lets a commit through only if no other application has changed the table since the job first read it.
+    """Commits only if no other application has changed the table since the job first read it.
 
     All commits to a table carry transaction ids of one application id, which count up by one. Delta skips a
-    commit whose id is not above the last one, and refuses one whose id another has just committed. So of two
-    applications that have read the same state of a table, one commits, and the other does its micro-batch
-    again. Compaction and changes of properties carry no id: a commit that collides with one of these is
-    tried again as it is.
+    commit whose id is not above the last one, and refuses one whose id was committed concurrently. Of two
+    applications that have read the same version, one commits, and the other repeats its micro-batch.
+    Compaction and changes of properties carry no id: a commit that conflicts with one of these is retried.
 
-    A job that has asked how far it has filled a table relies on that in later micro-batches, too. So it is
-    refused as well when the same job, in another application, has committed since.
+    A job relies on its high-water mark of a table across micro-batches. So its commit is also refused when
+    the same job, in another application, has committed since it read the mark.
 
     Args:
-        commits: gives the commits to a table, the latest first.
-        job: the job's name, as its commits have it.
+        commits: returns the commits to a table, the latest first.
+        job: the job's name, as in the metadata of its commits.
     """
 
     def __init__(self, commits: Callable[[str], Iterator[Commit]], job: str) -> None:
@@ -51,14 +50,14 @@ class CompareAndSwap:
         self._job = job
         self._writer = uuid4().hex
         self._versions: dict[str, int] = {}
-        self._known: dict[str, int] = {}  # no other application has run this job up to here
+        self._known: dict[str, int] = {}  # up to here, no other application has run this job
 
     def begin(self) -> None:
-        """Start over: what is read from here on is what the next commits are based on."""
+        """Forget which versions were read: the next commits are based on later reads."""
         self._versions.clear()
 
     def note(self, name: str) -> None:
-        """The job reads a table.
+        """Note the version of a table that the job reads.
 
         Raises:
             ConcurrentChangeError: if another application has run the same job since `rely_on`.
@@ -80,17 +79,17 @@ class CompareAndSwap:
             self._known[name] = max(known, version)
 
     def rely_on(self, name: str, last: Mapping[str, object]) -> None:
-        """The job goes by its last commit to a table, from now on.
+        """Note the job's last commit to a table, which it relies on from now on.
 
         Args:
             name: the table.
-            last: what that commit says of itself; empty if there is none.
+            last: metadata of that commit; empty if there is none.
         """
         found = last.get("txn")
         self._known.setdefault(name, int(found) if isinstance(found, int) else 0)
 
     def version(self, name: str, *, by_others: bool = False) -> int:
-        """The version of the last commit that changed rows; by other applications alone, if so asked."""
+        """The transaction id of the last commit that changed rows, optionally by other applications only."""
         for _, metadata in self._commits(name):
             if "txn" in metadata and not (by_others and metadata.get("writer") == self._writer):
                 return int(metadata["txn"])
@@ -101,10 +100,10 @@ class CompareAndSwap:
 
         Args:
             name: the table.
-            write: commits, given the transaction ids, and what the commit says of itself besides.
+            write: makes the commit, given its transaction ids and further metadata.
 
         Raises:
-            ConcurrentChangeError: if another application has changed the table, or each attempt collides.
+            ConcurrentChangeError: if another application has changed the table, or every attempt conflicts.
         """
         self.note(name)
         version = self._versions[name] + 1
@@ -129,5 +128,5 @@ class CompareAndSwap:
 def _changed(name: str) -> ConcurrentChangeError:
     return ConcurrentChangeError(
         f"another application has changed {name} in the middle of a micro-batch",
-        "Nothing is lost or doubled: run the job again, it goes on where it stopped",
+        "Nothing is lost or doubled. Run the job again: it resumes where it stopped",
     )

@@ -1,4 +1,4 @@
-"""Where a table is, and its declaration when it is created."""
+"""Location and DDL of tables: they are created, and their schemas evolved, from the contracts."""
 
 import threading
 from collections import defaultdict
@@ -17,40 +17,39 @@ _CREATION: dict[str, threading.Lock] = defaultdict(threading.Lock)
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a layer and a table are, as SQL; empty where the catalog decides."""
+class Location:
+    """SQL `LOCATION` clauses of a schema and a table; empty where the catalog decides."""
 
     layer: str = ""
     table: str = ""
 
 
-def place_of(spark: SparkSession, settings: Settings, name: str) -> tuple[bool, Place]:
-    """Whether a table is new, and what says where it is: in a catalog, the catalog knows."""
+def location_of(spark: SparkSession, settings: Settings, name: str) -> tuple[bool, Location]:
+    """Whether a table does not exist yet, and its `LOCATION` clauses."""
     if settings.catalog:
-        return not spark.catalog.tableExists(f"{settings.catalog}.{name}"), Place()
+        return not spark.catalog.tableExists(f"{settings.catalog}.{name}"), Location()
     layer, short = name.split(".")
     location = settings.warehouse / layer / short
     is_new = not (location / "_delta_log").exists()
-    return is_new, Place(f" LOCATION '{location.parent}'", f" LOCATION '{location}'")
+    return is_new, Location(f" LOCATION '{location.parent}'", f" LOCATION '{location}'")
 
 
 def exists(spark: SparkSession, settings: Settings, name: str) -> bool:
-    """Whether a table has been made yet."""
-    return not place_of(spark, settings, name)[0]
+    """Whether a table exists."""
+    return not location_of(spark, settings, name)[0]
 
 
 def declare(table: Table) -> tuple[str, str]:
-    """The columns, and what else is to be said of a table that is created."""
+    """The columns and the remaining clauses of a table's `CREATE TABLE`."""
     more = f"PARTITIONED BY ({', '.join(table.partitioned_by)})" if table.partitioned_by else ""
     properties = ", ".join(f"'{key}' = '{value}'" for key, value in properties_of(table).items())
     return f"({table.ddl})", f"{more} TBLPROPERTIES ({properties})" if properties else more
 
 
-def bring_up_to_date(spark: SparkSession, table: Table) -> None:
-    """What the contract has changed since a table was made.
+def evolve_schema(spark: SparkSession, table: Table) -> None:
+    """Add and cast columns, so that a table has the schema of its contract.
 
-    Columns that are new are null in the rows that are there. Those of another type are cast, in one commit
-    that writes all rows anew.
+    New columns are null in existing rows. Columns of another type are cast, which rewrites all rows in one commit.
     """
     there = {field.name: field.dataType for field in spark.table(table.name).schema}
     missing = [f"`{column.name}` {column.type}" for column in table.columns if column.name not in there]
@@ -70,15 +69,15 @@ def _is_another(there: DataType | None, wanted: str) -> bool:
 
 
 class DeclaredTables:
-    """Tables that exist once they are asked for, with the columns of their contracts.
+    """Creates tables on first use, with the columns of their contracts.
 
     Args:
         spark: the job's session.
         settings: the settings in force.
-        local: creates tables without Spark, where it can.
+        local: creates tables without Spark, where that is possible.
 
     Attributes:
-        is_empty: tables that this object has created and nothing was written to since.
+        is_empty: tables created by this object and not written to since.
     """
 
     def __init__(self, spark: SparkSession, settings: Settings, local: LocalAccess) -> None:
@@ -90,7 +89,7 @@ class DeclaredTables:
         self.is_empty: set[str] = set()
 
     def ensure(self, name: str) -> None:
-        """Create a table if it isn't there; bring its columns up to date if it is."""
+        """Create a table if it does not exist, else evolve its schema."""
         if name in self._ready:
             return
         with _CREATION[name]:
@@ -101,7 +100,7 @@ class DeclaredTables:
                 self._ready.add(name)
 
     def register(self, name: str) -> None:
-        """The same, and make it known to Spark by its name."""
+        """Ensure a table, and register it in Spark's catalog."""
         self.ensure(name)
         with _CREATION[name]:
             self._register(name)
@@ -112,7 +111,7 @@ class DeclaredTables:
             self._registered.add(name)
 
     def _create(self, table: Table) -> None:
-        is_new, where = place_of(self._spark, self._settings, table.name)
+        is_new, where = location_of(self._spark, self._settings, table.name)
         columns, more = declare(table) if is_new else ("", "")
         if is_new:
             self.is_empty.add(table.name)
@@ -120,9 +119,9 @@ class DeclaredTables:
             self._spark.sql(f"CREATE DATABASE IF NOT EXISTS {table.layer}{where.layer}")
         self._spark.sql(f"CREATE TABLE IF NOT EXISTS {table.name} {columns} USING delta{where.table} {more}")
         if not is_new and table.name not in self._ready:
-            bring_up_to_date(self._spark, table)
+            evolve_schema(self._spark, table)
 
     def _has_layer(self, layer: str) -> bool:
-        """Whether a catalog has the schema: who may not create one may use what the bundle has created."""
+        """Whether a catalog has the schema. The bundle creates it for users who may not create schemas."""
         catalog = self._settings.catalog
         return bool(catalog) and self._spark.catalog.databaseExists(f"{catalog}.{layer}")

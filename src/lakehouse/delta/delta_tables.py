@@ -1,4 +1,4 @@
-"""Reading and writing the published tables; but for compaction, nothing else in the house touches Delta."""
+"""Reads and writes published tables. Apart from maintenance, every access to Delta goes through here."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -17,7 +17,7 @@ from lakehouse.delta.ddl import DeclaredTables
 from lakehouse.delta.local_access import LocalAccess, LocalTables
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope
-from lakehouse.delta.spark_tables import SparkTables, settled_columns
+from lakehouse.delta.spark_tables import SparkTables, checkpointed_columns
 from lakehouse.delta.table_locks import TableLocks
 from lakehouse.rows.arrow_frames import to_frame
 from lakehouse.rows.arrow_times import in_micros
@@ -27,24 +27,23 @@ from lakehouse.timestamps import from_micros, to_micros
 
 
 class Lakehouse:
-    """The tables of one home, seen by one job.
+    """The tables of one home, as one job reads and writes them.
 
-    Each commit says, in its own metadata, which job made it and up to which ingest stamp its input
-    went. So a table knows by itself how far it has been filled, and a job that starts again after a
-    crash asks the table, not a file beside it.
+    The metadata of each commit holds the job and its high-water mark: the ingest stamp up to which the
+    job's input is in the table. After a crash the job reads its progress from the table itself.
 
-    Rows that are given as an Arrow table are few: in a warehouse of its own they are written without Spark.
+    Arrow tables are written without Spark where tables lie in a folder.
 
     Args:
-        spark: a session of the job's own, since some settings of a commit belong to the session.
+        spark: a session that no other job uses, since metadata of a merge is set on the session.
         settings: the settings in force.
         job: the job's name, written into its commits.
 
     Attributes:
-        pinned: by name of a table, the version that is read instead of the latest, if there is one.
-        counter: commits made and tables looked up.
-        local: what reads and writes tables without Spark, if they can be.
-        in_one_file: whether rows that are added are few: each file costs whoever reads the table.
+        pinned: maps a table's name to the version that is read instead of the latest, or to None.
+        counter: counts commits and reads of tables.
+        local: reads and writes tables without Spark, where that is possible.
+        coalesce_writes: whether appended rows go into one file.
     """
 
     def __init__(self, spark: SparkSession, settings: Settings, job: str) -> None:
@@ -53,7 +52,7 @@ class Lakehouse:
         self.job = job
         self.pinned: Callable[[str], int | None] = lambda _: None
         self.counter = TableCounter()
-        self.in_one_file = False
+        self.coalesce_writes = False
         self._swap = CompareAndSwap(self.commits, job) if settings.catalog else None
         self._layer = ""
         self._locks = TableLocks(settings.warehouse)
@@ -64,12 +63,12 @@ class Lakehouse:
         self._tables = SparkTables(spark)
 
     def read(self, name: str) -> DataFrame:
-        """The table as it is now, or as `pinned` has it; created empty if it wasn't there."""
+        """The table at its latest or pinned version. Created empty if it does not exist."""
         self._look_up(name)
         return self._in_spark(name).read(TABLES[name], self.pinned(name))
 
     def find(self, name: str, wanted: Lookup) -> pa.Table:
-        """Rows of the table as `read` has it, on the driver, times in microseconds."""
+        """Rows of the table at the version of `read`, collected to the driver, times in microseconds."""
         self._declared.ensure(name)
         local = self.local.of(name)
         if local is None:
@@ -78,79 +77,79 @@ class Lakehouse:
         return local.find(TABLES[name], wanted, self.pinned(name))
 
     def version(self, name: str) -> int:
-        """The version of the table that `read` and `find` have."""
+        """The version of the table that `read` and `find` use."""
         pinned = self.pinned(name)
         return next(self.commits(name))[0] if pinned is None else pinned
 
     def append(
-        self, name: str, rows: DataFrame | pa.Table, upto: datetime | None = None, **told: int
+        self, name: str, rows: DataFrame | pa.Table, upto: datetime | None = None, **metadata: int
     ) -> None:
-        """Add rows in one commit.
+        """Append rows in one commit.
 
         Args:
             name: the table.
             rows: its columns, in any order.
-            upto: ingest stamp that the table's input is done up to with this commit.
-            told: what else the commit says, to be found by `last_commit`.
+            upto: high-water mark of the commit, an ingest stamp.
+            metadata: further metadata of the commit, as `last_commit` returns it.
         """
-        self._write(name, rows, "append", self._metadata(upto, **told))
+        self._write(name, rows, "append", self._metadata(upto, **metadata))
 
     def append_once(self, name: str, rows: DataFrame, app: str, version: int) -> None:
-        """Add rows in one commit, unless `app` has committed `version` or a later one already."""
+        """Append rows in one commit, unless `app` has already committed `version` or a later one."""
         known = self._metadata(None, app=app, version=version)
         self._write(name, rows, "append", known, txnAppId=app, txnVersion=version)
 
     def replace_where(self, name: str, condition: str, rows: DataFrame) -> None:
-        """Put rows in the place of those that meet a condition, in SQL, in one commit."""
+        """Replace the rows that match an SQL condition, in one commit."""
         self._write(name, rows, "overwrite", self._metadata(None), replaceWhere=condition)
         self._locks.note_rewrite(name)
 
-    def overwrite(self, name: str, rows: DataFrame, **told: int) -> None:
-        """Swap all rows for others, in one commit. What other jobs wrote of theirs stays to be found."""
+    def overwrite(self, name: str, rows: DataFrame, **metadata: int) -> None:
+        """Replace all rows in one commit. High-water marks of other jobs stay in the log."""
         table = TABLES[name]
         self._declared.ensure(name)
-        laid_out = settled_columns(table, rows)
+        computed = checkpointed_columns(table, rows)
 
         def write(transaction: Transaction, more: Mapping[str, object]) -> None:
-            metadata = {**self._metadata(None, **told), **more}
-            self._in_spark(name).overwrite(table, laid_out, metadata, transaction, self._folder(name))
+            written = {**self._metadata(None, **metadata), **more}
+            self._in_spark(name).overwrite(table, computed, written, transaction, self._folder(name))
 
         self._commit(name, write)
         self._locks.note_rewrite(name)
 
-    def apply(
-        self, name: str, changes: DataFrame | pa.Table, upto: datetime, scope: Scope, **told: int
+    def merge_changes(
+        self, name: str, changes: DataFrame | pa.Table, upto: datetime, scope: Scope, **metadata: int
     ) -> None:
-        """Make changes to rows, in one commit. Doing it again changes nothing.
+        """Upsert and delete rows by key, in one commit. Idempotent.
 
         Args:
             name: the table.
-            changes: its columns and `GONE`: whether the row with that key goes; else it comes, or replaces
-                the one with its key. Settled, each key once.
-            upto: ingest stamp that the table's input is done up to with this commit.
-            scope: what every key concerned meets in the table: it prunes files.
-            told: what else the commit says.
+            changes: the table's columns and `DELETED`, which is true for keys to be deleted; the others are
+                upserted. Checkpointed, each key once.
+            upto: high-water mark of the commit, an ingest stamp.
+            scope: a condition that holds for every affected row of the table, to prune files.
+            metadata: further metadata of the commit.
         """
         table, local = TABLES[name], self._local_for(name, changes)
 
         def write(transaction: Transaction, more: Mapping[str, object]) -> None:
-            metadata = {**self._metadata(upto, **told), **more}
+            written = {**self._metadata(upto, **metadata), **more}
             if local is not None:
-                with self._apart_from_compaction(name):
-                    local.merge(table, changes, scope, metadata)
+                with self._without_compaction(name):
+                    local.merge(table, changes, scope, written)
             else:
-                self._in_spark(name).merge(table, self._frame(name, changes), scope, metadata, transaction)
+                self._in_spark(name).merge(table, self._frame(name, changes), scope, written, transaction)
 
         self._commit(name, write)
         self._locks.note_rewrite(name)
 
-    def filled_upto(self, name: str) -> datetime | None:
-        """The ingest stamp up to which this job has filled a table, by the table's own commits."""
+    def high_water_mark(self, name: str) -> datetime | None:
+        """The ingest stamp up to which this job's input is in a table, from the metadata of its commits."""
         found = self.last_commit(name).get("upto")
         return from_micros(found) if found is not None else None
 
     def last_commit(self, name: str) -> Mapping[str, Any]:
-        """What this job wrote of its last commit to a table; empty if it made none."""
+        """Metadata of this job's last commit to a table; empty if there is none."""
         self._declared.ensure(name)
         self._note(name)
         commits = () if name in self._declared.is_empty else self.commits(name)
@@ -160,15 +159,15 @@ class Lakehouse:
         return last
 
     def commits(self, name: str) -> Iterator[Commit]:
-        """Version of each commit to a table, and what it says of itself; the latest first."""
+        """Version and metadata of each commit to a table, the latest first."""
         self._declared.ensure(name)
         return read_commits(self.spark, name, self._folder(name))
 
     @contextmanager
     def exclusive(self, name: str) -> Iterator[None]:
-        """A lock over a table that several jobs of this application rewrite.
+        """Lock a table that several jobs of this application rewrite.
 
-        Other applications on a catalog are kept out by their commits: see `CompareAndSwap`.
+        Between applications on a catalog, `CompareAndSwap` detects conflicts.
         """
         with self._locks.lock(name):
             if self._swap:
@@ -176,14 +175,14 @@ class Lakehouse:
                 self._layer = TABLES[name].layer
             yield
 
-    def rewrites(self, name: str) -> int:
-        """How often this application has changed a table in other ways than adding rows.
+    def rewrite_count(self, name: str) -> int:
+        """Number of commits of this application that rewrote rows of a table.
 
-        What a job keeps of the table in memory holds as long as this stays the same.
+        A job's cache of the table is valid while this number stays the same.
         """
         if self._swap:
             return self._swap.version(name, by_others=True)
-        return self._locks.rewrites(name)
+        return self._locks.rewrite_count(name)
 
     def _write(
         self,
@@ -196,14 +195,14 @@ class Lakehouse:
         table, local = TABLES[name], self._local_for(name, rows)
 
         def write(transaction: Transaction, more: Mapping[str, object]) -> None:
-            said = {**metadata, **more}
+            written = {**metadata, **more}
             if local is not None:
-                with self._apart_from_compaction(name):
-                    local.append(table, rows, said)
+                with self._without_compaction(name):
+                    local.append(table, rows, written)
             else:
                 frame = self._frame(name, rows)
-                few = frame.coalesce(1) if self.in_one_file else frame
-                self._in_spark(name).write(table, few, mode, said, {**options, **transaction})
+                coalesced = frame.coalesce(1) if self.coalesce_writes else frame
+                self._in_spark(name).write(table, coalesced, mode, written, {**options, **transaction})
 
         self._commit(name, write)
 
@@ -211,8 +210,11 @@ class Lakehouse:
         self._declared.register(name)
         return self._tables
 
-    def _apart_from_compaction(self, name: str) -> AbstractContextManager[object]:
-        """Spark overwrites a commit made at the same moment; who rewrites a layer has locked it."""
+    def _without_compaction(self, name: str) -> AbstractContextManager[object]:
+        """Lock the table: Spark overwrites a log file that appears at the same moment.
+
+        Jobs that rewrite a layer hold its lock already.
+        """
         return nullcontext() if TABLES[name].layer in LOCKS else self._locks.lock(name)
 
     def _local_for(self, name: str, rows: DataFrame | pa.Table) -> LocalTables | None:
@@ -235,7 +237,7 @@ class Lakehouse:
             self._swap.note(name)
 
     def _commit(self, name: str, write: Callable[[Transaction, Mapping[str, object]], None]) -> None:
-        """Commit; to what jobs rewrite in a catalog only if no other application has changed it."""
+        """Commit; in mutable layers of a catalog, only if no other application has since the read."""
         self._declared.ensure(name)
         self.counter.add("commits")
         if self._swap and TABLES[name].layer in LOCKS:

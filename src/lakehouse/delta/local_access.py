@@ -1,4 +1,4 @@
-"""Whether tables can be read and written without Spark, and by what."""
+"""Access to tables without Spark, where the packages and the storage allow it."""
 
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -13,7 +13,7 @@ from lakehouse.settings import Settings
 
 
 class LocalTables(Protocol):
-    """What can be done; see `lakehouse.delta.local_tables.LocalTables`."""
+    """Interface of `lakehouse.delta.local_tables.LocalTables`."""
 
     def find(self, table: Table, wanted: Lookup, version: int | None = None) -> pa.Table: ...  # noqa: D102
     def count_at_most(self, table: Table, wanted: Lookup, version: int | None = None) -> int: ...  # noqa: D102
@@ -27,7 +27,7 @@ class LocalTables(Protocol):
 
 
 class LocalAccess:
-    """Tables in a folder, where the packages for it are there; a catalog's tables are Spark's alone.
+    """Tables in a folder, if deltalake and DuckDB are installed. Tables of a catalog need Spark.
 
     Args:
         settings: the settings in force.
@@ -42,13 +42,13 @@ class LocalAccess:
 
     @property
     def is_possible(self) -> bool:
-        """Whether any table can be."""
+        """Whether tables can be accessed without Spark."""
         return self._tables is not None
 
     def ensure(self, table: Table, properties: Mapping[str, str]) -> bool:
-        """Create a table if it isn't there, add columns that it lacks; False if that is left to Spark."""
+        """Create a table or add missing columns. False if Spark has to do it."""
         return self._tables is not None and self._tables.ensure(table, properties)
 
     def of(self, name: str) -> LocalTables | None:
-        """What reads and writes a table, which exists; None if it is left to Spark."""
+        """Access to an existing table; None if only Spark can read and write it."""
         return self._tables if self._tables is not None and self._tables.is_plain(TABLES[name]) else None

@@ -14,7 +14,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
 from lakehouse.contracts.arrow import arrow_schema, typed
-from lakehouse.contracts.table import GONE, Table
+from lakehouse.contracts.table import DELETED, Table
 from lakehouse.delta.commit_log import commit_file
 from lakehouse.delta.local_ddl import ensure_table
 from lakehouse.delta.lookup import Lookup
@@ -131,9 +131,9 @@ class LocalTables:
                     target_alias="t",
                     commit_properties=_described(metadata),
                 )
-                merge = merge.when_matched_delete(f's."{GONE}"').when_matched_update(values)
+                merge = merge.when_matched_delete(f's."{DELETED}"').when_matched_update(values)
                 try:
-                    merge.when_not_matched_insert(values, f'NOT s."{GONE}"').execute()
+                    merge.when_not_matched_insert(values, f'NOT s."{DELETED}"').execute()
                 except CommitFailedError:  # another commit came first: nothing was written
                     if not left:
                         raise

@@ -9,7 +9,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lakehouse.contracts.table import GONE, Table
+from lakehouse.contracts.table import DELETED, Table
 from lakehouse.timestamps import from_micros
 
 
@@ -73,9 +73,9 @@ def merge_changes(spark: SparkSession, table: Table, changes: DataFrame, scope: 
         DeltaTable.forName(spark, table.name)
         .alias("t")
         .merge(changes.alias("s"), scope.column() & matches)
-        .whenMatchedDelete(f"s.{GONE}")
+        .whenMatchedDelete(f"s.{DELETED}")
         .whenMatchedUpdate(set=values)
-        .whenNotMatchedInsert(f"NOT s.{GONE}", values)
+        .whenNotMatchedInsert(f"NOT s.{DELETED}", values)
         .execute()
     )
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from lakehouse.rows.arrow_times import in_micros
 
-_MOST_BYTES = 512 * 1024 * 1024
+_MAX_BYTES = 512 * 1024 * 1024
 
 
 class ParquetCache:
@@ -19,8 +19,8 @@ class ParquetCache:
         most_bytes: of columns kept.
     """
 
-    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
-        self._most_bytes = most_bytes
+    def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
+        self._most_bytes = max_bytes
         self._lock = threading.Lock()
         self._columns: OrderedDict[tuple[str, str], pa.ChunkedArray] = OrderedDict()
         self._bytes = 0

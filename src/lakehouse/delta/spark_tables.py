@@ -1,4 +1,4 @@
-"""Published tables as Spark reads and writes them."""
+"""Reads and writes Delta tables through Spark."""
 
 import json
 from collections.abc import Mapping
@@ -8,29 +8,34 @@ from delta.exceptions import MetadataChangedException
 from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.contracts import Table
-from lakehouse.delta.commit_metadata import Telling
+from lakehouse.delta.commit_metadata import CommitMetadata
 from lakehouse.delta.merge import Scope, merge_changes
-from lakehouse.rows.checkpointing import ROWS_OF_A_FILE, ROWS_OF_A_SWAPPED_FILE, in_stretches, settle
+from lakehouse.rows.checkpointing import (
+    MAX_ROWS_PER_FILE,
+    MAX_ROWS_PER_MUTABLE_FILE,
+    checkpoint,
+    range_partition,
+)
 
 Options = Mapping[str, str | int]
 
 
 class SparkTables:
-    """The tables that one job's session sees.
+    """Tables of one job's Spark session.
 
     Args:
-        spark: the session, of the job's own: some settings of a commit belong to it.
+        spark: a session that no other job uses, since metadata of a merge is set on the session.
     """
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._telling = Telling(spark)
+        self._commit_metadata = CommitMetadata(spark)
         self._pinned: dict[str, tuple[int, DataFrame]] = {}
         spark.conf.set("spark.databricks.delta.replaceWhere.constraintCheck.enabled", "false")
-        spark.conf.set("spark.databricks.delta.merge.materializeSource", "none")  # changes are settled
+        spark.conf.set("spark.databricks.delta.merge.materializeSource", "none")  # sources are checkpointed
 
     def read(self, table: Table, version: int | None) -> DataFrame:
-        """A table at a version, or as it is now."""
+        """A table at a version; at its latest if None."""
         if version is None:
             return self._spark.table(table.name)
         if self._pinned.get(table.name, (None,))[0] != version:
@@ -41,7 +46,7 @@ class SparkTables:
     def write(
         self, table: Table, rows: DataFrame, mode: str, metadata: Mapping[str, object], options: Options
     ) -> None:
-        """Add rows, or put them in the place of those that an option names, in one commit."""
+        """Append rows, or replace those that match `replaceWhere`, in one commit."""
         writer = rows.select(*table.column_names).write.format("delta").mode(mode)
         writer = writer.options(userMetadata=json.dumps(metadata), **options)
         try:
@@ -52,18 +57,18 @@ class SparkTables:
     def overwrite(
         self, table: Table, rows: DataFrame, metadata: Mapping[str, object], options: Options, to: Path | None
     ) -> None:
-        """Put rows in the place of all, in one commit. Files hold stretches of time.
+        """Replace all rows in one commit, range-partitioned by event time.
 
         Args:
             table: its contract.
-            rows: settled.
+            rows: checkpointed.
             metadata: of the commit.
             options: of the writer.
-            to: the table's folder; None: the catalog knows.
+            to: the table's folder; None for a table of a catalog.
         """
         if table.event_time:
-            most = ROWS_OF_A_SWAPPED_FILE if table.is_swapped else ROWS_OF_A_FILE
-            rows = in_stretches(rows, table.event_time, most)
+            most = MAX_ROWS_PER_MUTABLE_FILE if table.is_mutable else MAX_ROWS_PER_FILE
+            rows = range_partition(rows, table.event_time, most)
         writer = rows.write.format("delta").mode("overwrite")
         writer = writer.options(userMetadata=json.dumps(metadata), **options)
         writer.save(str(to)) if to else writer.saveAsTable(table.name)
@@ -71,11 +76,11 @@ class SparkTables:
     def merge(
         self, table: Table, changes: DataFrame, scope: Scope, metadata: Mapping[str, object], options: Options
     ) -> None:
-        """Make changes to rows, in one commit; see `lakehouse.delta.merge.merge_changes`."""
-        with self._telling.say(json.dumps(metadata), options):
+        """Merge changes in one commit; see `lakehouse.delta.merge.merge_changes`."""
+        with self._commit_metadata.on_session(json.dumps(metadata), options):
             merge_changes(self._spark, table, changes, scope)
 
 
-def settled_columns(table: Table, rows: DataFrame) -> DataFrame:
-    """The columns of a table, computed."""
-    return settle(rows.select(*table.column_names))
+def checkpointed_columns(table: Table, rows: DataFrame) -> DataFrame:
+    """The columns of a table's contract, checkpointed."""
+    return checkpoint(rows.select(*table.column_names))

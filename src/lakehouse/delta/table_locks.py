@@ -26,6 +26,6 @@ class TableLocks:
         """A table has been changed in another way than by adding rows."""
         _REWRITES[self._warehouse, name] += 1
 
-    def rewrites(self, name: str) -> int:
+    def rewrite_count(self, name: str) -> int:
         """How often that was."""
         return _REWRITES[self._warehouse, name]

@@ -18,5 +18,5 @@ def default_properties(vacuum_retention: timedelta) -> dict[str, str]:
 
 def properties_of(table: Table) -> dict[str, str]:
     """Those of one table, besides."""
-    stats = {"delta.dataSkippingStatsColumns": ",".join(table.pruned_by)} if table.pruned_by else {}
+    stats = {"delta.dataSkippingStatsColumns": ",".join(table.stats_columns)} if table.stats_columns else {}
     return {**table.properties, **stats}

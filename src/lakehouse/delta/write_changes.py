@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.arrow import arrow_schema
-from lakehouse.contracts.table import GONE, Table
+from lakehouse.contracts.table import DELETED, Table
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.merge import Scope
 from lakehouse.rows.arrow_frames import rows_of, transpose
@@ -25,7 +25,7 @@ def change_type(table: Table) -> pa.StructType:
     """A change of a row: the table's columns, whether it goes, and `OLD_TIME`: when the row before was."""
     columns = arrow_schema(table)
     old_time = pa.field(OLD_TIME, columns.field(str(table.event_time)).type)
-    return pa.struct([*columns, pa.field(GONE, pa.bool_()), old_time])
+    return pa.struct([*columns, pa.field(DELETED, pa.bool_()), old_time])
 
 
 def as_tuples(changes: Iterable[RowChange]) -> list[tuple[object, ...]]:
@@ -58,7 +58,7 @@ def write_changes(lake: Lakehouse, name: str, changes: Rows, upto: datetime, **m
     changes = changes.drop(OLD_TIME) if isinstance(changes, DataFrame) else changes.drop_columns(OLD_TIME)
     if extent.replaced:
         scope = Scope(time=contract.event_time, low=extent.low, high=extent.high)
-        lake.apply(name, changes, upto, scope, **metadata)
+        lake.merge_changes(name, changes, upto, scope, **metadata)
     else:
         lake.append(name, changes, upto, **metadata)
     return extent.rows

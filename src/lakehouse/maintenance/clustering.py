@@ -1,27 +1,27 @@
-"""Files that have grown with each swap, laid out by time again."""
+"""Clusters files by time again that have grown with each merge."""
 
 from pyspark.sql import functions as F
 
 from lakehouse.contracts import TABLES
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.rows.checkpointing import ROWS_OF_A_SWAPPED_FILE, in_stretches, settle
+from lakehouse.rows.checkpointing import MAX_ROWS_PER_MUTABLE_FILE, checkpoint, range_partition
 from lakehouse.timestamps import to_micros
 
 
-def lay_out_again(lake: Lakehouse, name: str, most: int = ROWS_OF_A_SWAPPED_FILE) -> int:
-    """Write rows anew, from the first on of a file that holds more than twice as many as it should.
+def recluster_by_time(lake: Lakehouse, name: str, most: int = MAX_ROWS_PER_MUTABLE_FILE) -> int:
+    """Rewrite and range-partition a mutable table from its first oversized file on.
 
-    A swap writes all files that it touches to one, with what is new. Of a table whose last rows are touched
-    each time that one would grow for good, and each swap take longer. Open rows are left: they
-    leave their files within the hour.
+    A merge writes all files that it touches to one, together with new rows. In a table whose last rows are
+    touched by every merge, that file would keep growing, and merges would get slower. Open rows, in a
+    partition of their own, are left alone: they leave it within the hour.
 
     Args:
         lake: the tables.
-        name: one whose rows are swapped; its lock is held.
-        most: rows of a file.
+        name: a mutable table, whose lock is held.
+        most: rows per file; files with more than twice as many are oversized.
 
     Returns:
-        How many rows were written.
+        The number of rows rewritten.
     """
     table = TABLES[name]
     time, closed = str(table.event_time), [f"NOT {column}" for column in table.partitioned_by]
@@ -31,6 +31,6 @@ def lay_out_again(lake: Lakehouse, name: str, most: int = ROWS_OF_A_SWAPPED_FILE
     if low is None:
         return 0
     since = f"{time} >= timestamp_micros({to_micros(low)})"
-    anew = settle(rows.where(since))
-    lake.replace_where(name, " AND ".join([since, *closed]), in_stretches(anew, time, most))
-    return anew.count()
+    rewritten = checkpoint(rows.where(since))
+    lake.replace_where(name, " AND ".join([since, *closed]), range_partition(rewritten, time, most))
+    return rewritten.count()

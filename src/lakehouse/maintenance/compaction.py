@@ -1,4 +1,4 @@
-"""Small files put together, replaced ones removed. No row changes, so nobody who follows a table notices."""
+"""Compaction and VACUUM of Delta tables. Rows do not change, so streaming readers see no new data."""
 
 import math
 from dataclasses import dataclass
@@ -10,77 +10,76 @@ from pyspark.sql import SparkSession
 
 from lakehouse.contracts import TABLES
 from lakehouse.maintenance.retention import in_hours
-from lakehouse.rows.checkpointing import ROWS_OF_A_SWAPPED_FILE
+from lakehouse.rows.checkpointing import MAX_ROWS_PER_MUTABLE_FILE
 
-FEW = 16
-"""A table with no more files is left as it is."""
+MIN_FILES = 16
+"""Tables with at most so many files are not compacted."""
 
-# Files as large as that are done: each holds the rows of one stretch of time, and is left out by it.
+# Larger files are left alone: each holds a range of event times and is pruned by it.
 _FILE_BYTES = 32 * 1024 * 1024
 _FILE_SIZES = ("spark.databricks.delta.optimize.maxFileSize", "spark.databricks.delta.optimize.minFileSize")
 _SETTINGS = {
-    # One file after the other: the streams want the cores.
+    # One file after the other: the streaming jobs need the cores.
     "spark.databricks.delta.optimize.maxThreads": "1",
     # Else each run would add two commits to the log of each table.
     "spark.databricks.delta.vacuum.logging.enabled": "false",
 }
-_KEPT = "delta.deletedFileRetentionDuration"
-_WITHOUT_A_WORD = timedelta(days=7)
+_RETENTION_PROPERTY = "delta.deletedFileRetentionDuration"
+_DEFAULT_RETENTION = timedelta(days=7)
 
 
 @dataclass(frozen=True)
 class Compacted:
-    """What became of a table: files before, and files after."""
+    """Number of files of a table before and after compaction."""
 
     before: int
     after: int
 
 
-def prepare(spark: SparkSession) -> None:
-    """Give a session what compaction on this machine goes by; a workspace has its own ways."""
+def configure_session(spark: SparkSession) -> None:
+    """Set a local session's options of OPTIMIZE and VACUUM."""
     for name, value in _SETTINGS.items():
         spark.conf.set(name, value)
 
 
-def fit(spark: SparkSession, name: str) -> None:
-    """Have the next compaction make files of a table no larger than those that are written anew."""
+def set_target_file_size(spark: SparkSession, name: str) -> None:
+    """Set the file size of the next compaction; for mutable tables by `MAX_ROWS_PER_MUTABLE_FILE`."""
     size = _FILE_BYTES
-    if TABLES[name].is_swapped and (rows := spark.table(name).count()):
+    if TABLES[name].is_mutable and (rows := spark.table(name).count()):
         detail: Any = DeltaTable.forName(spark, name).detail().select("sizeInBytes").collect()[0]
-        size = min(size, math.ceil(detail.sizeInBytes / rows * ROWS_OF_A_SWAPPED_FILE))
+        size = min(size, math.ceil(detail.sizeInBytes / rows * MAX_ROWS_PER_MUTABLE_FILE))
     for setting in _FILE_SIZES:
         spark.conf.set(setting, str(size))
 
 
 def compact(spark: SparkSession, name: str) -> Compacted:
-    """Put the small files of a table together.
+    """Compact the small files of a table (OPTIMIZE).
 
-    The result has the same rows: commits say so (`dataChange` is false), and readers by ingest stamp or
-    event time find them by the new files' statistics.
+    Commits have `dataChange` false, and new files have statistics of ingest stamp and event time.
 
     Raises:
-        one of `COLLISIONS`: another commit came in between, and nothing was done.
+        one of `COLLISIONS`: another commit conflicted, and nothing was done.
     """
     table = DeltaTable.forName(spark, name)
     before = _files(table)
-    if before <= FEW:
+    if before <= MIN_FILES:
         return Compacted(before, before)
     table.optimize().executeCompaction()
     return Compacted(before, _files(table))
 
 
-def keep_replaced(spark: SparkSession, name: str, kept: timedelta) -> None:
-    """Tell a table how long to keep what is replaced: a commit, if that is news.
+def set_vacuum_retention(spark: SparkSession, name: str, kept: timedelta) -> None:
+    """Set the retention of removed files as a table property; a commit only if it changes.
 
-    Tables are told since `VACUUM` ignores the hours that it is given, unless they are none (Delta 4.1).
+    `VACUUM RETAIN n HOURS` ignores its argument unless that is 0 (Delta 4.1), so the property has to be set.
     """
     detail: Any = DeltaTable.forName(spark, name).detail().select("properties").collect()[0]
-    if detail.properties.get(_KEPT, in_hours(_WITHOUT_A_WORD)) != in_hours(kept):
-        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{_KEPT}' = '{in_hours(kept)}')")
+    if detail.properties.get(_RETENTION_PROPERTY, in_hours(_DEFAULT_RETENTION)) != in_hours(kept):
+        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{_RETENTION_PROPERTY}' = '{in_hours(kept)}')")
 
 
-def remove_replaced(spark: SparkSession, name: str) -> None:
-    """Remove files that no version refers to of the time that the table keeps them."""
+def vacuum(spark: SparkSession, name: str) -> None:
+    """Remove files that no version within the table's retention refers to (VACUUM)."""
     DeltaTable.forName(spark, name).vacuum()
 
 

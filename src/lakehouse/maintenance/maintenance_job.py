@@ -1,4 +1,4 @@
-"""The maintenance job: what keeps the cost of tables flat."""
+"""The maintenance job: compaction, clustering and VACUUM."""
 
 import math
 import time
@@ -8,53 +8,59 @@ from pathlib import Path
 from lakehouse.contracts import LOCKS, TABLES
 from lakehouse.delta.compare_and_swap import COLLISIONS
 from lakehouse.delta.ddl import exists
-from lakehouse.maintenance.clustering import lay_out_again
-from lakehouse.maintenance.compaction import compact, fit, keep_replaced, prepare, remove_replaced
+from lakehouse.maintenance.clustering import recluster_by_time
+from lakehouse.maintenance.compaction import (
+    compact,
+    configure_session,
+    set_target_file_size,
+    set_vacuum_retention,
+    vacuum,
+)
 from lakehouse.maintenance.retention import retention
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger
 
-_LATER = 1 / 28  # of the time that files are kept: by so much they may stay longer
-_LOOKED: dict[tuple[Path, str], float] = {}
-"""When this process last removed what was replaced: to look takes longest, and is mostly in vain."""
+_VACUUM_INTERVAL_SHARE = 1 / 28  # of the retention
+_VACUUMED_AT: dict[tuple[Path, str], float] = {}
+"""Time of the last VACUUM by this process: listing files is slow, and finds little to remove."""
 
 
-def maintain(run: Run) -> None:
-    """Put small files together, lay out grown ones, remove replaced ones; streams go on meanwhile."""
+def maintain(run: JobContext) -> None:
+    """Compact, cluster and vacuum all tables while the streaming jobs run."""
     if not run.settings.catalog:
-        prepare(run.spark)
+        configure_session(run.spark)
     kept = retention(run.settings.vacuum_retention, Ledger(run.lake).positions())
     there = [name for name in TABLES if exists(run.spark, run.settings, name)]
-    run.expect(len(there))
+    run.report_backlog(len(there))
     for name in there:
         if run.stop.is_set():
             return
         _maintain(run, name, kept)
 
 
-def _maintain(run: Run, name: str, kept: timedelta) -> None:
-    """One table, while nobody rewrites it; those that only add rows need not wait."""
+def _maintain(run: JobContext, name: str, kept: timedelta) -> None:
+    """Maintain one table under its lock. Jobs that only append to it need not wait."""
     clock = time.monotonic()
-    run.lake.read(name)  # known by its name from here
+    run.lake.read(name)  # registers it in Spark's catalog
     layer = TABLES[name].layer
     try:
-        with run.turn, run.lake.exclusive(LOCKS.get(layer, name)):
+        with run.slot, run.lake.exclusive(LOCKS.get(layer, name)):
             _compact(run, name, kept)
     except COLLISIONS:  # by another application
-        run.say(f"{name}: in use, left for the next time")
+        run.log(f"{name}: in use, skipped until the next run")
     table = (run.settings.warehouse, name)
-    if clock - _LOOKED.get(table, -math.inf) >= kept.total_seconds() * _LATER:
-        remove_replaced(run.spark, name)
-        _LOOKED[table] = clock
-    run.advance(1, time.monotonic() - clock)
+    if clock - _VACUUMED_AT.get(table, -math.inf) >= kept.total_seconds() * _VACUUM_INTERVAL_SHARE:
+        vacuum(run.spark, name)
+        _VACUUMED_AT[table] = clock
+    run.report_batch(1, time.monotonic() - clock)
 
 
-def _compact(run: Run, name: str, kept: timedelta) -> None:
-    keep_replaced(run.spark, name, kept)
+def _compact(run: JobContext, name: str, kept: timedelta) -> None:
+    set_vacuum_retention(run.spark, name, kept)
     if not run.settings.catalog:
-        if TABLES[name].is_swapped and (rows := lay_out_again(run.lake, name)):
-            run.say(f"{name}: {rows:,} rows laid out by time again")
-        fit(run.spark, name)
+        if TABLES[name].is_mutable and (rows := recluster_by_time(run.lake, name)):
+            run.log(f"{name}: {rows:,} rows clustered by time")
+        set_target_file_size(run.spark, name)
     done = compact(run.spark, name)
     if done.after != done.before:
-        run.say(f"{name}: {done.before} files, {done.after} after")
+        run.log(f"{name}: {done.before} files compacted to {done.after}")

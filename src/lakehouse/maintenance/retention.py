@@ -1,4 +1,4 @@
-"""How long replaced files have to stay."""
+"""Retention of removed files."""
 
 import math
 from collections.abc import Mapping
@@ -8,19 +8,19 @@ _DAY = timedelta(days=1)
 
 
 def retention(wanted: timedelta, positions: Mapping[str, datetime]) -> timedelta:
-    """How long to keep what is replaced: as long as wanted, and twice the lag of the slowest reader at least.
+    """The retention to set: the configured one, but at least twice the lag of the slowest job.
 
     Args:
-        wanted: the setting.
-        positions: by job, the ingest stamp that it is done up to.
+        wanted: the configured retention.
+        positions: by job, its high-water mark.
 
     Returns:
-        The setting, or whole days: tables are told, so it must not be news each time.
+        The configured retention, or whole days, so that the table property seldom changes.
     """
     lag = max(positions.values()) - min(positions.values()) if positions else timedelta(0)
     return max(wanted, math.ceil(2 * lag / _DAY) * _DAY)
 
 
 def in_hours(kept: timedelta) -> str:
-    """As a table's property has it; a part of an hour counts as a whole one."""
+    """The value of the table property, rounded up to whole hours."""
     return f"interval {math.ceil(kept / timedelta(hours=1))} hours"

@@ -1,4 +1,4 @@
-"""From counts to verdicts: plain Python, no Spark."""
+"""Evaluates expectations on counts of rows. Plain Python, without Spark."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,20 +7,20 @@ from lakehouse.quality.history import History, Look
 from lakehouse.quality.suites import STOP, WARN, Expectation
 
 Counts = Mapping[str, tuple[int, int]]
-"""By id of the expectation: rows that it is about, and how many of these are not as expected."""
+"""By id of the expectation: rows in scope, and how many of these violate it."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What came of an expectation.
+    """The result of evaluating an expectation.
 
     Args:
-        expectation: which.
-        success: whether all is as expected, or there is too little to say.
-        rows: rows that it was about, those counted before included.
-        unexpected: how many of these were not as expected.
-        observed: their share; of a number, the number.
-        history: what the shop's own history has of it; None if it is not compared, or there is too little.
+        expectation: the expectation.
+        success: whether it was met, or there were too few rows to decide.
+        rows: rows in scope, those of earlier batches that were too small included.
+        unexpected: how many of these violate it.
+        observed: their share; for row counts, the number.
+        history: counts of the shop's own history; None if it is not compared, or there is too little.
     """
 
     expectation: Expectation
@@ -32,7 +32,7 @@ class Result:
 
     @property
     def severity(self) -> str:
-        """That of the expectation; of one that is compared with history, `warn` while there is too little."""
+        """Severity of the expectation; `warn` while there is too little history to compare with."""
         is_new = self.expectation.margin is not None and self.history is None
         return WARN if is_new else self.expectation.severity
 
@@ -55,19 +55,19 @@ class Result:
 
 
 def allowed_share(expectation: Expectation, history: Look | None) -> float:
-    """The share of rows that may be other than expected: as declared, or more where that is a habit."""
+    """The share of rows that may violate it: as declared, or the usual share plus the margin if larger."""
     declared = 1 - expectation.mostly
     if history is None or expectation.margin is None:
         return declared
     return max(declared, history.unexpected / history.rows + expectation.margin)
 
 
-class Judge:
-    """Decides on counts. Rows too few to say anything are kept, and counted with those that come next.
+class Evaluator:
+    """Evaluates expectations on counts. Counts that are too small are added to those of the next batch.
 
     Args:
-        expectations: those that are decided by shares of rows.
-        history: what some of them are compared with.
+        expectations: expectations on shares of rows.
+        history: what those with a margin are compared with.
     """
 
     def __init__(self, expectations: Sequence[Expectation], history: History | None = None) -> None:
@@ -75,12 +75,12 @@ class Judge:
         self._history = history or History()
         self._kept: dict[str, tuple[int, int]] = {}
 
-    def decide(self, counts: Counts) -> list[Result]:
-        """A result for each expectation that has been counted."""
-        return [self._decide(each, *counts[each.id]) for each in self._expectations if each.id in counts]
+    def evaluate(self, counts: Counts) -> list[Result]:
+        """A result for each expectation that has counts."""
+        return [self._evaluate(each, *counts[each.id]) for each in self._expectations if each.id in counts]
 
-    def decide_again(self, counts: Counts, failed: Collection[str]) -> list[Result]:
-        """The same for held rows: by themselves, and for what failed however few they are."""
+    def evaluate_again(self, counts: Counts, failed: Collection[str]) -> list[Result]:
+        """The same for held rows only. Those that failed are decided on however few rows there are."""
         return [
             result_of(
                 each, *counts[each.id], 1 if each.id in failed else each.at_least, self._history.of(each)
@@ -89,11 +89,11 @@ class Judge:
             if each.id in counts
         ]
 
-    def forget(self) -> None:
-        """Begin anew: what was kept has been decided on by somebody."""
+    def reset(self) -> None:
+        """Drop the counts of earlier batches."""
         self._kept.clear()
 
-    def _decide(self, expectation: Expectation, rows: int, unexpected: int) -> Result:
+    def _evaluate(self, expectation: Expectation, rows: int, unexpected: int) -> Result:
         if rows < expectation.at_least:
             before = self._kept.get(expectation.id, (0, 0))
             rows, unexpected = rows + before[0], unexpected + before[1]
@@ -107,9 +107,9 @@ class Judge:
 def result_of(
     expectation: Expectation, rows: int, unexpected: int, at_least: int, history: Look | None = None
 ) -> Result:
-    """The result of these counts, if they are enough to say anything."""
-    says = rows >= max(at_least, 1)
-    success = not says or (rows - unexpected) / rows >= expectation.mostly
+    """The result of these counts; success if there are too few rows to decide."""
+    is_decided = rows >= max(at_least, 1)
+    success = not is_decided or (rows - unexpected) / rows >= expectation.mostly
     if not success and history is not None:
         success = unexpected / rows <= allowed_share(expectation, history)
     return Result(expectation, success, rows, unexpected, unexpected / rows if rows else 0.0, history)

@@ -1,4 +1,4 @@
-"""The gate before gold, as the table ops.gates has it: the latest row says how it is."""
+"""The state of the gate before gold: the latest row of ops.gates."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ _SEQUENCE = attrgetter("sequence")
 
 
 @dataclass(frozen=True)
-class Change:
+class GateEvent:
     """A row of ops.gates; `after` and `upto` are ingest stamps."""
 
     state: str
@@ -39,12 +39,12 @@ class Change:
 
     @property
     def holds(self) -> bool:
-        """Whether rows are held."""
+        """Whether rows are held back."""
         return self.state in (CLOSED, REPLAYED)
 
 
-class Gates:
-    """The table, as one job reads and writes it.
+class GateLog:
+    """Reads and writes ops.gates for one job.
 
     Args:
         lake: the tables.
@@ -53,27 +53,27 @@ class Gates:
     def __init__(self, lake: Lakehouse) -> None:
         self._lake = lake
 
-    def last(self) -> Change | None:
-        """How the gate is; None if it has never been closed."""
+    def last(self) -> GateEvent | None:
+        """The latest event; None if the gate has never been closed."""
         return max(self._changes(), key=_SEQUENCE, default=None)
 
-    def owe_rebuild(self) -> bool:
-        """Whether silver was made anew by a replay that has not been brought to its end."""
+    def rebuild_pending(self) -> bool:
+        """Whether a replay has rebuilt silver and was interrupted before its end."""
         ends = (change for change in self._changes() if change.state in (REPLAYED, OPENED, RELEASED))
         last = max(ends, key=_SEQUENCE, default=None)
         return last is not None and last.state == REPLAYED
 
     def released(self) -> set[str]:
-        """run_id of the looks whose rows somebody has let through as they are."""
+        """run_id of evaluations whose rows were released as they are."""
         return {change.run_id for change in self._changes() if change.state == RELEASED}
 
-    def close(self, job: str, after: datetime, upto: datetime, stopping: Sequence[Result]) -> Change:
-        """Hold the rows between two ingest stamps, for what is not as expected of them."""
+    def close(self, job: str, after: datetime, upto: datetime, stopping: Sequence[Result]) -> GateEvent:
+        """Close the gate for the rows between two ingest stamps, for expectations that were not met."""
         reasons = tuple(result.expectation.id for result in stopping)
-        return self.write(Change(CLOSED, run_id_of(job, after, upto), after, upto, reasons))
+        return self.write(GateEvent(CLOSED, run_id_of(job, after, upto), after, upto, reasons))
 
-    def write(self, change: Change) -> Change:
-        """Add a change after the last one."""
+    def write(self, change: GateEvent) -> GateEvent:
+        """Append an event."""
         last = self.last()
         written = replace(change, sequence=last.sequence + 1 if last else 0)
         values = {name: _stored(value) for name, value in vars(written).items()}
@@ -82,22 +82,22 @@ class Gates:
         self._lake.append(NAME, local_rows(fields, [row]))
         return written
 
-    def _changes(self) -> Iterator[Change]:
+    def _changes(self) -> Iterator[GateEvent]:
         columns = TABLES[NAME].column_names
         for row in rows_of(self._lake.find(NAME, Lookup(columns)), columns):
             read = dict(zip(columns, row, strict=True))
             instants = {name: from_micros(read[name]) for name in ("after", "upto", "at")}
-            yield Change(**{**read, **instants, "reasons": tuple(read["reasons"] or ())})
+            yield GateEvent(**{**read, **instants, "reasons": tuple(read["reasons"] or ())})
 
 
 def _stored(value: Any) -> Any:
-    """A value as a row has it: times in microseconds."""
+    """A value as it is stored: times in microseconds."""
     return to_micros(value) if isinstance(value, datetime) else value
 
 
 def require_open(lake: Lakehouse) -> None:
-    """Raise a MillraceError while rows are held: who takes in all of silver would take them in too."""
-    last = Gates(lake).last()
+    """Raise a MillraceError while rows are held back; for jobs that read all of silver."""
+    last = GateLog(lake).last()
     if last and last.holds:
         raise MillraceError(
             f"the gate before gold is closed: {'; '.join(last.reasons)}",

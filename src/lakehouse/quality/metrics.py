@@ -1,4 +1,4 @@
-"""Counting what expectations ask for: one aggregate over one frame, however many they are."""
+"""Counts rows in scope and violations of all expectations in one aggregate over one frame."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -7,22 +7,22 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakehouse.quality.evaluation import Counts
-from lakehouse.quality.sql_conditions import ROW_COUNT, counted, unexpected
+from lakehouse.quality.sql_conditions import ROW_COUNT, scope_sql, violation_sql
 from lakehouse.quality.suites import RECORDS, ROWS, Expectation
 from lakehouse.rows.duckdb_sql import requoted
 
 SOURCE = "_table"
-"""The column of a frame of several tables that says which one a row is of."""
+"""Column of a frame of several tables: the table of a row."""
 
 IS_RECORD = "_is_record"
-"""The column that says whether the row stands for a record that came in."""
+"""Column: whether the row stands for a record of Kafka."""
 
 
-class Measure:
-    """An aggregate for some expectations, made once: Python takes longer to make it than Spark to plan it.
+class SuiteMetrics:
+    """The aggregate of a suite of expectations, built once since that takes longer than planning it.
 
     Args:
-        expectations: about values of a column, over frames that have the columns they name.
+        expectations: expectations on column values or row counts.
     """
 
     def __init__(self, expectations: Sequence[Expectation]) -> None:
@@ -35,7 +35,7 @@ class Measure:
 
         Args:
             frame: with `_table` and `_is_record`, unless it is of hours.
-            parameters: numbers that are known only now, which expectations name as `$PARAMETER`.
+            parameters: values of `$PARAMETER` in expectations, by name.
         """
         return self._by_expectation(frame.agg(*self._columns).collect()[0], parameters) if self._sql else {}
 
@@ -46,7 +46,7 @@ class Measure:
 
         Args:
             connection: of `lakehouse.rows.duckdb_sql.connect`.
-            parts: queries of them, with the columns that `count` wants; each is run before the next is taken.
+            parts: queries with the columns of `count`'s frame, run one after the other.
             parameters: as of `count`.
         """
         if not self._sql:
@@ -66,7 +66,7 @@ class Measure:
 
 
 def _of_number(expectation: Expectation, rows: int, parameters: Mapping[str, int]) -> tuple[int, int]:
-    """A number of rows as counts: how many there are or should be, and how many are missing or too many."""
+    """A row count as counts: the larger of actual and wanted rows, and the difference between them."""
     value = expectation.arguments["value"]
     wanted = parameters[value["$PARAMETER"]] if isinstance(value, dict) else value
     return max(rows, wanted), abs(rows - wanted)
@@ -76,10 +76,10 @@ def _counts(expectation: Expectation) -> tuple[str, str]:
     about = scope_of(expectation)
     if expectation.kind == ROW_COUNT:
         return f"count_if({about})", "0"
-    return f"count_if({about})", f"count_if({about} AND {unexpected(expectation)})"
+    return f"count_if({about})", f"count_if({about} AND {violation_sql(expectation)})"
 
 
 def scope_of(expectation: Expectation) -> str:
-    """Which rows of a frame of several tables an expectation is about."""
+    """The rows of a frame of several tables that are in scope of an expectation."""
     of = {ROWS: f"{SOURCE} = '{expectation.table}' AND ", RECORDS: f"{IS_RECORD} AND "}
-    return f"{of.get(expectation.of, '')}({counted(expectation)})"
+    return f"{of.get(expectation.of, '')}({scope_sql(expectation)})"

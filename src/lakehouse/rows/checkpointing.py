@@ -1,27 +1,27 @@
-"""Frames as values."""
+"""Checkpoints and range partitions of frames."""
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
-ROWS_OF_A_FILE = 250_000
-"""At most, where many rows are written anew."""
+MAX_ROWS_PER_FILE = 250_000
+"""Of append-only tables, when all rows are written."""
 
-ROWS_OF_A_SWAPPED_FILE = 100_000
-"""The same, of a table whose rows are swapped: a swap writes whole files."""
+MAX_ROWS_PER_MUTABLE_FILE = 100_000
+"""Of tables that are merged into: a merge rewrites whole files."""
 
 
-def settle(frame: DataFrame) -> DataFrame:
-    """Compute a frame now and forget how it came about.
+def checkpoint(frame: DataFrame) -> DataFrame:
+    """Compute a frame and cut its lineage, by an eager local checkpoint.
 
-    What is built on it is planned from here: without this, planning takes longer than the work, since a
-    plan is walked by every rule of the optimizer and a cached frame is still walked to its sources.
-    On a cluster two machines keep it: with one of them lost, the other goes on.
+    Every rule of the optimizer walks the whole plan, through cached frames to their sources. Without
+    checkpoints planning takes longer than execution. On a cluster two executors hold the blocks, so the loss
+    of one does not fail the job.
     """
     if str(frame.sparkSession.conf.get("spark.master", "local")).startswith("local"):
         return frame.localCheckpoint(eager=True)
     return frame.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
 
 
-def in_stretches(frame: DataFrame, time: str, most: int) -> DataFrame:
+def range_partition(frame: DataFrame, time: str, most: int) -> DataFrame:
     """A settled frame as files are to hold it: of so many rows at most, and a stretch of time each."""
     return frame.repartitionByRange(frame.count() // most + 1, time).sortWithinPartitions(time)

@@ -14,7 +14,7 @@ from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.lookup import Lookup
 from lakehouse.rows.arrow_frames import to_frame, transpose
 from lakehouse.rows.arrow_times import in_micros
-from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.checkpointing import checkpoint
 
 Rows: TypeAlias = DataFrame | pa.Table
 """An Arrow table has its times in microseconds, or as timestamps."""
@@ -115,4 +115,4 @@ def on_driver(rows: Rows) -> pa.Table:
 
 def computed(rows: Rows, names: Sequence[str]) -> Rows:
     """Some columns, computed once."""
-    return settle(rows.select(*names)) if isinstance(rows, DataFrame) else rows.select(list(names))
+    return checkpoint(rows.select(*names)) if isinstance(rows, DataFrame) else rows.select(list(names))

@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from lakehouse.rows.arrow_frames import make_rows, struct_values, transpose
 from lakehouse.rows.arrow_times import in_micros
-from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.driver_or_spark import KEY, Rows, as_frame
 from lakehouse.rows.garbage import expect_many_rows
 from lakehouse.rows.worker_pool import count_parts, map_parts, split_by_key
@@ -206,7 +206,7 @@ class Computed:
     def __init__(self, groups: Groups, spark: SparkSession, is_small: bool) -> None:
         self._spark = spark
         self._schema = groups.schema
-        self._frame = None if is_small else settle(groups.spread(spark))
+        self._frame = None if is_small else checkpoint(groups.spread(spark))
         self._tables = groups.collect() if is_small else []
 
     def rows(self, kind: str) -> Rows:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakehouse.rows.time_ranges import covered, intervals, join_spans, overlapping, slots_of
+from lakehouse.rows.time_ranges import in_ranges, merge_buckets, merge_spans, overlapping, time_buckets
 from lakehouse.timestamps import from_micros, to_micros
 
 MINUTE = timedelta(minutes=1)
@@ -38,17 +38,17 @@ class TimePruner:
             margin: how far around them rows are of interest, too.
         """
         around = margin // timedelta(microseconds=1)
-        return cls(join_spans((low - around, high + around) for low, high in spans))
+        return cls(merge_spans((low - around, high + around) for low, high in spans))
 
     @classmethod
     def of_rows(cls, rows: DataFrame, time: str, margin: timedelta = MINUTE) -> "TimePruner":
         """Around the times of some rows; runs a Spark job."""
-        slots = rows.agg(slots_of(F.col(time), length=MINUTE)).collect()[0][0]
-        return cls([(to_micros(low), to_micros(high)) for low, high in intervals(slots, margin, MINUTE)])
+        slots = rows.agg(time_buckets(F.col(time), length=MINUTE)).collect()[0][0]
+        return cls([(to_micros(low), to_micros(high)) for low, high in merge_buckets(slots, margin, MINUTE)])
 
     def contains(self, time: str) -> Column:
         """The condition that a time may lie in one of the intervals."""
-        return covered(time, self._intervals())
+        return in_ranges(time, self._intervals())
 
     def overlaps(self, start: str, end: str) -> Column:
         """The condition that a stretch from start to end, both included, may meet one of the intervals."""

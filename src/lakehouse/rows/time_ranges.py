@@ -1,4 +1,4 @@
-"""Stretches of time that leave out the files in between."""
+"""Time ranges for pruning files: few ranges that cover all times of interest."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, timezone
@@ -12,38 +12,38 @@ from pyspark.sql import functions as F
 from lakehouse.timestamps import from_micros, to_micros
 
 HOUR = timedelta(hours=1)
-_MOST = 24  # intervals: each is a condition that every file is held against
+_MAX_RANGES = 24  # each is a condition that is evaluated for every file
 _MICROSECOND = timedelta(microseconds=1)
 _FIRST = to_micros(datetime.min.replace(tzinfo=timezone.utc))
 Interval = tuple[datetime, datetime]
 
 
-def intervals(
-    slots: Iterable[datetime], margin: timedelta, length: timedelta = HOUR, most: int = _MOST
+def merge_buckets(
+    slots: Iterable[datetime], margin: timedelta, length: timedelta = HOUR, most: int = _MAX_RANGES
 ) -> list[Interval]:
-    """Slots of time, widened on both sides, in few intervals.
+    """Merge time buckets, widened on both sides, into few ranges.
 
-    Late events lie far from the others: apart from them, the files between need not be read. Where there
-    would be too many intervals, the smallest gaps are read over.
+    Late events get ranges of their own, so that files between them and the others are pruned. If there are
+    too many ranges, those with the smallest gaps are merged.
 
     Args:
-        slots: their starts.
-        margin: by how much each is widened.
-        length: of a slot.
-        most: intervals.
+        slots: starts of the buckets.
+        margin: added on both sides of each.
+        length: of a bucket.
+        most: maximum number of ranges.
     """
     around, long = margin // _MICROSECOND, length // _MICROSECOND
     starts = [to_micros(slot) for slot in slots]
-    joined = join_spans(((max(start - around, _FIRST), start + long + around) for start in starts), most)
+    joined = merge_spans(((max(start - around, _FIRST), start + long + around) for start in starts), most)
     return [(from_micros(low), from_micros(high)) for low, high in joined]
 
 
-def join_spans(spans: Iterable[tuple[int, int]], most: int = _MOST) -> list[tuple[int, int]]:
-    """Spans of time in few intervals: those that meet as one, and the smallest gaps read over.
+def merge_spans(spans: Iterable[tuple[int, int]], most: int = _MAX_RANGES) -> list[tuple[int, int]]:
+    """Merge spans that overlap, then those with the smallest gaps, until at most `most` are left.
 
     Args:
         spans: start and end, in microseconds.
-        most: intervals.
+        most: maximum number of spans.
     """
     joined: list[tuple[int, int]] = []
     for low, high in sorted(spans):
@@ -62,13 +62,13 @@ def join_spans(spans: Iterable[tuple[int, int]], most: int = _MOST) -> list[tupl
     return found
 
 
-def slots_of(start: Column, end: Column | None = None, length: timedelta = HOUR) -> Column:
-    """An aggregate: the starts of the slots that times lie in, or of all from start to end, each once.
+def time_buckets(start: Column, end: Column | None = None, length: timedelta = HOUR) -> Column:
+    """An aggregate: the distinct starts of the buckets that contain a time, or a part of start to end.
 
     Args:
         start: a time.
         end: a later one.
-        length: of a slot; whole seconds.
+        length: of a bucket; whole seconds.
     """
     seconds = F.lit(length // timedelta(seconds=1))
     first, last = (F.floor(F.unix_seconds(time) / seconds) for time in (start, start if end is None else end))
@@ -76,14 +76,14 @@ def slots_of(start: Column, end: Column | None = None, length: timedelta = HOUR)
     return F.transform(F.array_distinct(found), lambda slot: F.timestamp_seconds(slot * seconds))
 
 
-def covered(column: str, within: Sequence[Interval]) -> Column:
-    """The condition that a time lies in one of some intervals."""
+def in_ranges(column: str, within: Sequence[Interval]) -> Column:
+    """A condition: a time lies in one of the ranges."""
     return overlapping(column, column, within)
 
 
 def overlapping(start: str, end: str, within: Sequence[Interval]) -> Column:
-    """The condition that a stretch from start to end shares a moment with one of some intervals."""
-    # the latest first: there most rows are, and the rest is not asked
+    """A condition: the span from start to end overlaps one of the ranges."""
+    # the latest first: most rows match it, and the rest is not evaluated
     latest_first = reversed(within)
     either = ((F.col(start) <= F.lit(high)) & (F.col(end) >= F.lit(low)) for low, high in latest_first)
     return reduce(or_, either, F.lit(False))

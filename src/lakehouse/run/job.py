@@ -1,4 +1,4 @@
-"""What a job is given to run with."""
+"""The context of a running job: session, settings, tables, progress."""
 
 import threading
 from collections.abc import Mapping
@@ -8,37 +8,37 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.run.query_tuning import MANY, Tuning
+from lakehouse.run.query_tuning import SMALL_BATCH_ROWS, Tuning
 from lakehouse.run.rules_history import RulesHistory
 from lakehouse.settings import Settings
 
 
-class Watcher:
-    """Hears how a job gets on; this one keeps quiet."""
+class JobListener:
+    """Receives the progress of a job; this one ignores it."""
 
-    def expect(self, job: str, rows: int) -> None:
-        """So many rows are waiting for the job, all told."""
+    def report_backlog(self, job: str, rows: int) -> None:
+        """Called with the number of rows that are waiting for the job."""
 
-    def advance(self, job: str, rows: int, seconds: float) -> None:
-        """The job has finished a micro-batch of so many rows."""
+    def report_batch(self, job: str, rows: int, seconds: float) -> None:
+        """Called after a micro-batch, with its rows and its duration."""
 
-    def say(self, job: str, line: str) -> None:
-        """The job has something to say of what it is at."""
+    def log(self, job: str, line: str) -> None:
+        """Called with a line for the job's log."""
 
 
 @dataclass
-class Run:
+class JobContext:
     """One run of a job.
 
     Args:
         job: its name.
-        spark: a session of its own.
+        spark: a session that no other job uses.
         settings: the settings in force.
-        once: catch up and stop; else go on until `stop`.
-        stop: set when the job is to end after the batch at hand.
-        watcher: hears of progress.
-        turn: held while a micro-batch is worked on, where jobs share few cores.
-        parameters: what the job was given besides settings, by name.
+        once: whether to stop when caught up; else the job runs until `stop` is set.
+        stop: set to end the job after the current micro-batch.
+        listener: receives progress.
+        slot: held during a micro-batch, where jobs share few cores.
+        parameters: the job's own parameters, by name.
     """
 
     job: str
@@ -46,8 +46,8 @@ class Run:
     settings: Settings
     once: bool
     stop: threading.Event = field(default_factory=threading.Event)
-    watcher: Watcher = field(default_factory=Watcher)
-    turn: AbstractContextManager[object] = field(default_factory=nullcontext)
+    listener: JobListener = field(default_factory=JobListener)
+    slot: AbstractContextManager[object] = field(default_factory=nullcontext)
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -55,27 +55,27 @@ class Run:
         self._tuning = Tuning(self.spark)
         self._rules = RulesHistory(self.lake, self.settings.conf)
 
-    def expect(self, rows: int) -> None:
-        """Tell how many rows are waiting, those of the batch at hand included."""
-        self.watcher.expect(self.job, rows)
+    def report_backlog(self, rows: int) -> None:
+        """Report how many rows are waiting, those of the current batch included."""
+        self.listener.report_backlog(self.job, rows)
 
-    def advance(self, rows: int, seconds: float) -> None:
-        """Tell that a micro-batch is done."""
-        self.watcher.advance(self.job, rows, seconds)
+    def report_batch(self, rows: int, seconds: float) -> None:
+        """Report a finished micro-batch."""
+        self.listener.report_batch(self.job, rows, seconds)
 
-    def say(self, line: str) -> None:
-        """Say what the job is at, in a line."""
-        self.watcher.say(self.job, line)
+    def log(self, line: str) -> None:
+        """Write a line to the job's log."""
+        self.listener.log(self.job, line)
 
     def record_rules(self) -> None:
-        """Keep the text of the rules that are in force, if they are new; see `RulesHistory`."""
+        """Write the rules in force to ops.rules, if they are new; see `RulesHistory`."""
         self._rules.record()
 
-    def prepare_for(self, rows: int, behind: int = 0) -> None:
-        """Get ready for a micro-batch of so many rows, with so many behind it."""
-        self._tuning.prepare_for(rows, behind)
-        self.lake.in_one_file = rows < MANY
+    def tune_for_batch(self, rows: int, history_rows: int = 0) -> None:
+        """Tune the session for a micro-batch: `rows` of its own, `history_rows` processed before it."""
+        self._tuning.tune_for_batch(rows, history_rows)
+        self.lake.coalesce_writes = rows < SMALL_BATCH_ROWS
 
-    def prepare_to_sum_up(self) -> None:
-        """Get ready to go through many rows, however few there are in the micro-batch, and to write few."""
-        self._tuning.prepare_for(MANY, behind=0)
+    def tune_for_scan(self) -> None:
+        """Tune the session to scan many rows and write few, whatever the size of the micro-batch."""
+        self._tuning.tune_for_batch(SMALL_BATCH_ROWS, history_rows=0)

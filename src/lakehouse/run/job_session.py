@@ -1,4 +1,4 @@
-"""The Spark session of a job that runs stand-alone: the one that is there, else one of its own."""
+"""The Spark session of a stand-alone job: the active one, else a new one."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -13,22 +13,22 @@ from lakehouse.settings import Settings
 GROUP = "millrace.session"
 """Entry points of this group start a Spark application where there is none."""
 
-_PROVIDED_BY = ("DATABRICKS_RUNTIME_VERSION", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
-"""Set where a runtime, `spark-submit` or a Spark Connect server has a session for who asks."""
+_RUNTIME_VARIABLES = ("DATABRICKS_RUNTIME_VERSION", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
+"""Environment variables of runtimes that provide a session: Databricks, `spark-submit`, Spark Connect."""
 
 Starter = Callable[[Settings], AbstractContextManager[SparkSession]]
 
 
 @contextmanager
-def found_session(settings: Settings) -> Iterator[SparkSession]:
-    """A session in UTC, for the length of a run. One that was there before stays when the run ends.
+def get_or_start_session(settings: Settings) -> Iterator[SparkSession]:
+    """A session in UTC for one run. A session that existed before is not stopped at the end.
 
     Raises:
         MillraceError: if there is none, and none can be started.
     """
-    there = SparkSession.getActiveSession() or _provided()
+    there = SparkSession.getActiveSession() or _runtime_session()
     if there is not None:
-        session = another_session(there)
+        session = isolated_session(there)
         session.conf.set("spark.sql.session.timeZone", "UTC")
         yield session
         return
@@ -36,15 +36,15 @@ def found_session(settings: Settings) -> Iterator[SparkSession]:
         yield started
 
 
-def another_session(spark: SparkSession) -> SparkSession:
-    """A session with settings of its own, where the application can have more than one."""
+def isolated_session(spark: SparkSession) -> SparkSession:
+    """A new session with its own settings, where the application supports more than one."""
     fresh = getattr(spark, "newSession", None)  # Spark Connect has none
     return fresh() if fresh else spark
 
 
-def _provided() -> SparkSession | None:
-    """The session of a runtime, of `spark-submit` or of Databricks Connect; None without them."""
-    if any(os.environ.get(name) for name in _PROVIDED_BY):
+def _runtime_session() -> SparkSession | None:
+    """The session of a runtime, `spark-submit` or Databricks Connect; None if there is none."""
+    if any(os.environ.get(name) for name in _RUNTIME_VARIABLES):
         return SparkSession.builder.getOrCreate()
     try:
         from databricks.connect import DatabricksSession

@@ -18,7 +18,7 @@ from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.lookup import Lookup
 from lakehouse.rows.arrow_frames import rows_of
 from lakehouse.rows.time_pruner import TimePruner
-from lakehouse.run.ledger_cache import Recall, recall_of
+from lakehouse.run.ledger_cache import LedgerCache, ledger_cache_of
 from lakehouse.timestamps import LAST, from_micros, to_micros
 
 NAME = "ops.ledger"
@@ -58,7 +58,7 @@ class Ledger:
 
     def __init__(self, lake: Lakehouse) -> None:
         self._lake = lake
-        self._recall: Recall[Entry] | None = recall_of(lake.settings)
+        self._recall: LedgerCache[Entry] | None = ledger_cache_of(lake.settings)
 
     def last(self, job: str) -> Entry | None:
         """The job's latest row."""
@@ -75,16 +75,16 @@ class Ledger:
         return _in_order(self._rows(job, TimePruner([(to_micros(position) + 1, to_micros(LAST))])))
 
     @property
-    def told(self) -> int:
+    def sequence(self) -> int:
         """How many rows have been recorded, as far as that can be heard here."""
-        return self._recall.told if self._recall else 0
+        return self._recall.sequence if self._recall else 0
 
-    def wait(self, told: int, seconds: float, stop: threading.Event) -> None:
+    def wait(self, sequence: int, seconds: float, stop: threading.Event) -> None:
         """Wait until more than so many have been; so long at most."""
         if self._recall is None:
             stop.wait(seconds)
         else:
-            self._recall.wait(told, seconds, stop)
+            self._recall.wait(sequence, seconds, stop)
 
     def positions(self) -> dict[str, datetime]:
         """By job, the ingest stamp that it is done up to."""

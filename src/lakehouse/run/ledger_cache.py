@@ -1,7 +1,6 @@
-"""What is known without reading: the rows of the ledger that this application has written itself.
+"""A cache of ledger rows for an application that is the only writer of a home.
 
-An application that alone writes a home's tables need not ask the table what its own jobs have done, nor look
-every few seconds whether there is something new.
+It needs neither read the ledger from its table nor poll it for new rows.
 """
 
 import threading
@@ -16,11 +15,11 @@ from typing import Any, Generic, Protocol, TypeVar
 from lakehouse.settings import Settings
 from lakehouse.timestamps import EPOCH
 
-_MOST = 10_000  # rows of a job that are kept
-_GLANCE = 0.2  # seconds between two looks whether to stop
+_MAX_ROWS = 10_000  # per job
+_STOP_POLL_SECONDS = 0.2
 
 
-class Recorded(Protocol):
+class LedgerRow(Protocol):
     """A row of the ledger."""
 
     @property
@@ -31,77 +30,77 @@ class Recorded(Protocol):
     def position(self) -> datetime: ...  # noqa: D102
 
 
-R = TypeVar("R", bound=Recorded)
+R = TypeVar("R", bound=LedgerRow)
 ReadLast = Callable[[str], R | None]
 
 
-class Recall(Generic[R]):
-    """The latest rows of each job, and word of new ones."""
+class LedgerCache(Generic[R]):
+    """The latest rows of each job, and a condition that is notified of new ones."""
 
     def __init__(self) -> None:
-        self._news = threading.Condition()
+        self._changed = threading.Condition()
         self._rows: dict[str, deque[R]] = {}
         self._known_from: dict[str, datetime] = {}
-        self._told = 0
+        self._sequence = 0
 
     def last(self, job: str, read: ReadLast[R]) -> R | None:
-        """The job's latest row; `read` gets it where nothing is known of the job yet."""
-        with self._news:
+        """The job's latest row. `read` fetches it from the table the first time."""
+        with self._changed:
             rows = self._of(job, read)
             return rows[-1] if rows else None
 
     def after(self, job: str, position: datetime, read: ReadLast[R]) -> list[R] | None:
-        """The job's rows after a position, in order; None if they reach further back than what is known."""
-        with self._news:
+        """The job's rows after a position, in order; None if some of them are not in the cache."""
+        with self._changed:
             rows = self._of(job, read)
             if position < self._known_from[job]:
                 return None
             return [row for row in rows if row.position > position]
 
     def add(self, row: R) -> None:
-        """A job has recorded a row."""
-        with self._news:
+        """Add a row that a job has written."""
+        with self._changed:
             rows = self._rows.get(row.job)
             if rows is not None and (not rows or row.batch_id > rows[-1].batch_id):
-                if len(rows) == _MOST:
+                if len(rows) == _MAX_ROWS:
                     self._known_from[row.job] = rows[0].position
                 rows.append(row)
-            self._told += 1
-            self._news.notify_all()
+            self._sequence += 1
+            self._changed.notify_all()
 
     @property
-    def told(self) -> int:
-        """How many rows have been recorded."""
-        return self._told
+    def sequence(self) -> int:
+        """Number of rows added so far."""
+        return self._sequence
 
-    def wait(self, told: int, seconds: float, stop: threading.Event) -> None:
-        """Until more rows than those are recorded, or it is time to stop; so long at most."""
+    def wait(self, sequence: int, seconds: float, stop: threading.Event) -> None:
+        """Wait until a row is added after the given sequence, `stop` is set, or the time is over."""
         until = time.monotonic() + seconds
-        with self._news:
-            while told == self._told and not stop.is_set() and (left := until - time.monotonic()) > 0:
-                self._news.wait(min(left, _GLANCE))
+        with self._changed:
+            while sequence == self._sequence and not stop.is_set() and (left := until - time.monotonic()) > 0:
+                self._changed.wait(min(left, _STOP_POLL_SECONDS))
 
     def _of(self, job: str, read: ReadLast[R]) -> deque[R]:
         if job not in self._rows:
             last = read(job)
-            self._rows[job] = deque([last] if last else [], maxlen=_MOST)
+            self._rows[job] = deque([last] if last else [], maxlen=_MAX_ROWS)
             self._known_from[job] = last.position if last else EPOCH
         return self._rows[job]
 
 
-_RECALLS: dict[Path, Recall[Any]] = {}
+_CACHES: dict[Path, LedgerCache[Any]] = {}
 
 
 @contextmanager
-def sole_writer(settings: Settings) -> Iterator[None]:
-    """While this lasts, nobody but this application writes the ledger of a home."""
-    _RECALLS[settings.warehouse] = Recall()
+def exclusive_ledger(settings: Settings) -> Iterator[None]:
+    """Cache the ledger of a home, which only this application writes while the context lasts."""
+    _CACHES[settings.warehouse] = LedgerCache()
     try:
         yield
     finally:
-        del _RECALLS[settings.warehouse]
+        del _CACHES[settings.warehouse]
 
 
-def recall_of(settings: Settings) -> Recall[Any] | None:
-    """What is known of a home's ledger; None if others may write it."""
-    return _RECALLS.get(settings.warehouse)
+def ledger_cache_of(settings: Settings) -> LedgerCache[Any] | None:
+    """The cache of a home's ledger; None if other applications may write it."""
+    return _CACHES.get(settings.warehouse)

@@ -1,4 +1,4 @@
-"""Micro-batches: a job follows the job before it, ingest stamp by ingest stamp."""
+"""Micro-batches over ingest stamps: each job processes what the job upstream of it has committed."""
 
 import time
 from collections.abc import Callable
@@ -7,26 +7,26 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from lakehouse.run.batch_counters import BatchCounter
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger, now
 from lakehouse.timestamps import EPOCH
 
-_SPARING = 10  # times as long as the last batch took, from its beginning, for a job that has a pause
+_THROTTLE_FACTOR = 10  # a throttled job uses at most one part in so many of the time
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What one micro-batch has to do: the rows whose ingest stamp is in (after, upto].
+    """A micro-batch: the rows whose ingest stamp is in (after, upto].
 
     Args:
         id: counts up from 0.
-        after: ingest stamp done before.
-        upto: ingest stamp done with this batch. A bronze commit has one stamp, so it is never split.
-        rows: rows the job before read for these stamps.
-        watermark: as the job itself left it; None before its first batch.
-        upstream_watermark: as the job before left it at `upto`.
-        heard_after: ingest stamp up to which the job that is heard of besides had come at the last batch.
-        heard_upto: how far that one is now.
+        after: high-water mark of the last batch.
+        upto: high-water mark of this batch. A bronze commit has one stamp, so it is never split.
+        rows: rows that the upstream job read for these stamps.
+        watermark: the job's own after its last batch; None before its first.
+        upstream_watermark: the upstream job's at `upto`.
+        side_input_after: high-water mark of the side input at the last batch.
+        side_input_upto: high-water mark of the side input at this batch.
     """
 
     id: int
@@ -35,20 +35,20 @@ class Batch:
     rows: int
     watermark: datetime | None = None
     upstream_watermark: datetime | None = None
-    heard_after: datetime = EPOCH
-    heard_upto: datetime = EPOCH
+    side_input_after: datetime = EPOCH
+    side_input_upto: datetime = EPOCH
 
     @property
-    def hears_anything(self) -> bool:
-        """Whether that job has come any further since."""
-        return self.heard_upto > self.heard_after
+    def has_side_input(self) -> bool:
+        """Whether the side input has advanced since the last batch."""
+        return self.side_input_upto > self.side_input_after
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a micro-batch, in rows; see the ledger's contract.
+    """Row counts of a finished micro-batch; see the contract of ops.ledger.
 
-    `input_rows` is None for a job that reads all the rows of the job before.
+    `input_rows` is None for a job that reads every row of the batch.
     """
 
     input_rows: int | None = None
@@ -61,103 +61,104 @@ class Outcome:
     watermark: datetime | None = None
 
 
-def follow(
-    run: Run,
+def run_microbatches(
+    run: JobContext,
     upstream: str,
     process: Callable[[Batch], Outcome],
-    holding: str | None = None,
-    reached: datetime = EPOCH,
-    hearing: str | None = None,
+    lock: str | None = None,
+    processed_through: datetime = EPOCH,
+    side_input: str | None = None,
     pause: timedelta | None = None,
     idle: Callable[[], None] | None = None,
-    admits: Callable[[Batch], Batch | None] | None = None,
+    gate: Callable[[Batch], Batch | None] | None = None,
 ) -> None:
-    """Process what the job before has done, batch after batch, and write the ledger.
+    """Run micro-batches over the output of an upstream job, and write a ledger row for each.
 
-    `process` may see the same rows again after a crash; each table it writes says how far it got.
+    After a crash `process` may get the same rows again: the high-water mark of each table tells what it has.
 
     Args:
-        run: the job that follows.
-        upstream: the job before it.
-        process: does one micro-batch.
-        holding: a table that other jobs rewrite too; held while a batch and its ledger row are written.
-        reached: ingest stamp that the job's tables are done up to. If the ledger is not as far, a batch was
-            broken off, and is done again as it was: what came since may not join it, since what is late
-            and what is over has been decided already.
-        hearing: another job, of what whose batches changed the job hears besides.
-        pause: between the beginnings of two batches of a job that goes on; up to twice as long if it takes
-            more than a tenth of the time. None: it begins as soon as it can.
-        idle: called when nothing is left to be done.
-        admits: asked before each batch what of it may be done now; None: it waits, and is asked about again.
+        run: the job's context.
+        upstream: the upstream job.
+        process: processes one micro-batch.
+        lock: a table that other jobs rewrite too; locked until a batch and its ledger row are written.
+        processed_through: high-water mark of the job's tables. If it is ahead of the ledger, a batch was
+            interrupted, and is repeated with the same rows: it has already decided which events are late.
+        side_input: another job whose changes are an input as well.
+        pause: minimum time between the starts of two batches, doubled at most if the job takes more than a
+            tenth of the time. None: no pause.
+        idle: called when there is nothing to process.
+        gate: returns the part of a batch that may be processed now, or None to ask again later.
     """
     ledger = Ledger(run.lake)
-    source = _Source(run, ledger, upstream, hearing, reached)
+    source = _Source(run, ledger, upstream, side_input, processed_through)
     last = ledger.last(run.job)
-    behind = ledger.rows_read(run.job) if last else 0
+    history_rows = ledger.rows_read(run.job) if last else 0
     while not run.stop.is_set():
-        began, told = time.monotonic(), ledger.told
-        batch, done = source.look(last), None
+        began, sequence = time.monotonic(), ledger.sequence
+        batch, done = source.next_batch(last), None
         if batch or idle:
-            with run.turn, run.lake.exclusive(holding) if holding else nullcontext():
-                if run.stop.is_set():  # asked while waiting
+            with run.slot, run.lake.exclusive(lock) if lock else nullcontext():
+                if run.stop.is_set():  # set while waiting for the lock
                     return
-                if ledger.told != told:  # what came while waiting need not wait another round
-                    batch = source.look(last)
+                if ledger.sequence != sequence:  # rows arrived while waiting for the lock
+                    batch = source.next_batch(last)
                 if batch:
-                    run.prepare_for(batch.rows, behind)
-                    admitted = admits(batch) if admits else batch
+                    run.tune_for_batch(batch.rows, history_rows)
+                    admitted = gate(batch) if gate else batch
                     done = _run_batch(run, ledger, admitted, process) if admitted else None
                 elif idle:
                     idle()
-        last, behind = done or last, behind + (done.input_rows if done else 0)
+        last, history_rows = done or last, history_rows + (done.input_rows if done else 0)
         if done is None and run.once:
             return
         if batch is None:
-            ledger.wait(told, run.settings.trigger_interval.total_seconds(), run.stop)
+            ledger.wait(sequence, run.settings.trigger_interval.total_seconds(), run.stop)
         else:
-            _rest(run, began, _spared(pause, done) if done else run.settings.trigger_interval)
+            _throttle(run, began, _throttled_pause(pause, done) if done else run.settings.trigger_interval)
 
 
 @dataclass(frozen=True)
 class _Source:
-    """Where a job's batches come from; see `follow`."""
+    """Plans the batches of a job; see `run_microbatches`."""
 
-    run: Run
+    run: JobContext
     ledger: Ledger
     upstream: str
-    hearing: str | None
-    reached: datetime
+    side_input: str | None
+    processed_through: datetime
 
-    def look(self, last: Entry | None) -> Batch | None:
-        """The batch that comes after the last one, if there is anything; says how much is waiting."""
+    def next_batch(self, last: Entry | None) -> Batch | None:
+        """The batch after the last one, or None if there are no rows. Reports the backlog."""
         pending = self.ledger.after(self.upstream, last.position if last else EPOCH)
-        batch = _next_batch(last, pending, self.run.settings.max_batch_rows, self.reached)
-        if self.hearing:
-            batch = _with_news(batch, last, self.ledger.last(self.hearing))
+        batch = _next_batch(last, pending, self.run.settings.max_batch_rows, self.processed_through)
+        if self.side_input:
+            batch = _with_side_input(batch, last, self.ledger.last(self.side_input))
         if batch:
-            self.run.expect(sum(entry.input_rows for entry in pending))
+            self.run.report_backlog(sum(entry.input_rows for entry in pending))
         return batch
 
 
-def _spared(pause: timedelta | None, done: Entry) -> timedelta | None:
-    """The pause of a job that has one: it leaves others nine tenths of the time, within bounds."""
-    return min(max(pause, _SPARING * timedelta(seconds=done.seconds)), 2 * pause) if pause else None
+def _throttled_pause(pause: timedelta | None, done: Entry) -> timedelta | None:
+    """The pause after a batch, from its start: ten times its duration, from `pause` to twice that."""
+    return min(max(pause, _THROTTLE_FACTOR * timedelta(seconds=done.seconds)), 2 * pause) if pause else None
 
 
-def _rest(run: Run, began: float, pause: timedelta | None) -> None:
-    """Wait until what began then, on the monotonic clock, is so long ago; not in a run that has an end."""
+def _throttle(run: JobContext, began: float, pause: timedelta | None) -> None:
+    """Sleep until the pause since `began`, on the monotonic clock, is over. Runs with `once` don't sleep."""
     if pause and not run.once:
         run.stop.wait(max(0.0, pause.total_seconds() - (time.monotonic() - began)))
 
 
-def _next_batch(last: Entry | None, pending: list[Entry], max_rows: int, reached: datetime) -> Batch | None:
-    """Whole upstream batches: those broken off, else as many as fit, one at least."""
+def _next_batch(
+    last: Entry | None, pending: list[Entry], max_rows: int, processed_through: datetime
+) -> Batch | None:
+    """Whole upstream batches: those of an interrupted batch, else at most `max_rows`, but at least one."""
     if not pending:
         return None
     taken, rows = pending[0], pending[0].input_rows
-    begun = taken.position <= reached
+    is_interrupted = taken.position <= processed_through
     for entry in pending[1:]:
-        if entry.position > reached if begun else rows + entry.input_rows > max_rows:
+        if entry.position > processed_through if is_interrupted else rows + entry.input_rows > max_rows:
             break
         taken, rows = entry, rows + entry.input_rows
     return Batch(
@@ -170,14 +171,11 @@ def _next_batch(last: Entry | None, pending: list[Entry], max_rows: int, reached
     )
 
 
-def _with_news(batch: Batch | None, last: Entry | None, other: Entry | None) -> Batch | None:
-    """The batch with what the other job has done since the last one; a batch of that alone, if need be.
-
-    Nothing is heard alone before there has been a first batch.
-    """
-    heard = (last.heard if last else None) or EPOCH
-    now_at = max(heard, other.position if other else EPOCH)
-    if batch is None and last is not None and now_at > heard:
+def _with_side_input(batch: Batch | None, last: Entry | None, other: Entry | None) -> Batch | None:
+    """The batch with the changes of the side input, or a batch of these alone after the first batch."""
+    before = (last.heard if last else None) or EPOCH
+    now_at = max(before, other.position if other else EPOCH)
+    if batch is None and last is not None and now_at > before:
         batch = Batch(
             id=last.batch_id + 1,
             after=last.position,
@@ -186,15 +184,15 @@ def _with_news(batch: Batch | None, last: Entry | None, other: Entry | None) -> 
             watermark=last.watermark,
             upstream_watermark=last.watermark,
         )
-    return None if batch is None else replace(batch, heard_after=heard, heard_upto=now_at)
+    return None if batch is None else replace(batch, side_input_after=before, side_input_upto=now_at)
 
 
-def _run_batch(run: Run, ledger: Ledger, batch: Batch, process: Callable[[Batch], Outcome]) -> Entry:
+def _run_batch(run: JobContext, ledger: Ledger, batch: Batch, process: Callable[[Batch], Outcome]) -> Entry:
     started_at, clock = now(), time.monotonic()
     run.record_rules()
     counter = BatchCounter(run.spark, run.lake.counter)
     outcome = process(batch)
-    run.record_rules()  # of what was changed before `process` read it
+    run.record_rules()  # again: they may have changed before `process` read them
     read = batch.rows if outcome.input_rows is None else outcome.input_rows
     seconds = time.monotonic() - clock
     entry = Entry(
@@ -203,9 +201,9 @@ def _run_batch(run: Run, ledger: Ledger, batch: Batch, process: Callable[[Batch]
         position=batch.upto,
         started_at=started_at,
         seconds=seconds,
-        heard=batch.heard_upto if batch.heard_upto > EPOCH else None,
+        heard=batch.side_input_upto if batch.side_input_upto > EPOCH else None,
         **{**vars(outcome), **vars(counter.counts()), "input_rows": read},
     )
     ledger.record(entry)
-    run.advance(batch.rows, entry.seconds)
+    run.report_batch(batch.rows, entry.seconds)
     return entry

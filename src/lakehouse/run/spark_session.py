@@ -1,4 +1,4 @@
-"""The Spark session of a local or stand-alone application."""
+"""Starts the Spark session of a local or stand-alone application."""
 
 import os
 import sys
@@ -34,46 +34,46 @@ _SESSION = {
     "spark.log.level": "ERROR",
 }
 
-_HERE = {
+_LOCAL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
     "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
 }
-_ON_A_CLUSTER = {
+_CLUSTER = {
     "spark.sql.adaptive.enabled": "true",
     "spark.sql.shuffle.partitions": "24",
     "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
 }
 
 
-_OF_TABLES = "databricks.delta.properties.defaults"
-_THAT_ENDS = "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
-_THAT_GOES_ON = (
+_TABLE_DEFAULTS = "databricks.delta.properties.defaults"
+_SHORT_JVM = "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+_LONG_JVM = (
     "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=2400 "
     "-XX:Tier4CompileThreshold=60000 -XX:Tier4BackEdgeThreshold=160000 -XX:ReservedCodeCacheSize=640m"
 )
 
 
 def build_session(
-    settings: Settings, jars: Sequence[Path], cores: int | None = None, goes_on: bool = False
+    settings: Settings, jars: Sequence[Path], cores: int | None = None, long_running: bool = False
 ) -> SparkSession:
-    """Start a Spark application that can read Kafka and write Delta: on this machine, or on a cluster.
+    """Start a Spark application with Kafka and Delta, on this machine or on a cluster.
 
     Args:
         settings: the settings in force.
-        jars: what Spark needs besides its own classpath.
-        cores: cores of this machine to use; all when not given.
-        goes_on: whether it is to run until it is stopped, not just to catch up.
+        jars: jars to add to Spark's classpath.
+        cores: local cores to use; all if None.
+        long_running: whether it runs until it is stopped, not just until it has caught up.
     """
     os.environ["TZ"] = "UTC"
-    time.tzset()  # else this process goes on in the machine's zone, and times collected are off by it
+    time.tzset()  # else collected times are off by the machine's time zone
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers take the first python3 of the path
     cores = cores or os.cpu_count() or 2
     scratch = settings.home / "spark"
     scratch.mkdir(parents=True, exist_ok=True)
-    java_options = settings.spark_java_options or (_THAT_GOES_ON if goes_on else _THAT_ENDS)
+    java_options = settings.spark_java_options or (_LONG_JVM if long_running else _SHORT_JVM)
     builder = (
         SparkSession.builder.appName("millrace")
         .master(settings.spark_master or f"local[{cores}]")
@@ -88,11 +88,9 @@ def build_session(
         .config("spark.local.dir", str(scratch))
         .config("spark.sql.warehouse.dir", str(settings.warehouse))
     )
-    placed = (
-        _ON_A_CLUSTER | {"spark.executor.memory": settings.spark_memory} if settings.spark_master else _HERE
-    )
+    placed = _CLUSTER | {"spark.executor.memory": settings.spark_memory} if settings.spark_master else _LOCAL
     defaults = default_properties(settings.vacuum_retention).items()
-    tables = {f"spark.{_OF_TABLES}.{name.removeprefix('delta.')}": value for name, value in defaults}
+    tables = {f"spark.{_TABLE_DEFAULTS}.{name.removeprefix('delta.')}": value for name, value in defaults}
     for name, value in {**_SESSION, **placed, **tables}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()

@@ -72,7 +72,9 @@ def _stay(settings: Settings, history: int, rate: float) -> None:
 
     _make_ready()
     plan = Plan(history=0 if history_is_sent(settings.home) else history, rate=rate)
-    by_signal = run_in_foreground(settings, plan, lambda goes_on: watch(settings, goes_on, draw, lag=False))
+    by_signal = run_in_foreground(
+        settings, plan, lambda is_running: watch(settings, is_running, draw, lag=False)
+    )
     typer.echo("Stopped." if by_signal else "It was stopped from outside.")
     typer.echo(
         f"The data stays in {settings.home}: `millrace demo` goes on where it was, `millrace audit` checks "

@@ -102,7 +102,10 @@ def _run_on(settings: Settings, names: list[str]) -> None:
 
     jobs = select_jobs(names)
     _require_broker(settings, names)
-    with GracefulShutdown().on_signals() as ending, spark_application(settings, goes_on=True) as application:
+    with (
+        GracefulShutdown().on_signals() as ending,
+        spark_application(settings, long_running=True) as application,
+    ):
         ending.cut_off_by(application.kill)
         Console(stderr=True).print(f"Running {', '.join(names)}. Ctrl-C stops them.")
         Engine(settings, jobs, ending.asked).run(application)

@@ -16,12 +16,21 @@ def register(app: typer.Typer) -> None:
 
 def runs(port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 5000) -> None:
     """Serve MLflow's page with the runs of `quality` and `attribution-model`, until Ctrl-C."""
-    from gold.models.mlflow_client import store_of
+    from gold.models.mlflow_client import tracking_uri
     from millrace.local.process.ports import HOST, require_free
 
     require_free(port, "MLflow", "Choose another with --port {free}")
     settings = load_settings()
     typer.echo(f"http://{HOST}:{port}  Ctrl-C stops it.")
-    told = ["--backend-store-uri", store_of(settings), "--host", HOST, "--port", str(port), "--workers", "1"]
+    told = [
+        "--backend-store-uri",
+        tracking_uri(settings),
+        "--host",
+        HOST,
+        "--port",
+        str(port),
+        "--workers",
+        "1",
+    ]
     os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
     os.execv(sys.executable, [sys.executable, "-m", "mlflow", "ui", *told])

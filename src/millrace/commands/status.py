@@ -28,7 +28,7 @@ def status(
     settings = load_settings()
     if watch and not as_json:
         with Stop().on_signals() as stop:
-            poll.watch(settings, goes_on=lambda: not stop.requested)
+            poll.watch(settings, is_running=lambda: not stop.requested)
         return
     snapshot = take_snapshot(settings)
     if as_json:

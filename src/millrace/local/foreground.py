@@ -68,9 +68,9 @@ def run_in_foreground(settings: Settings, plan: Plan, show: Show | None = None) 
         return stop.requested
 
 
-def _wait(goes_on: Callable[[], bool]) -> None:
+def _wait(is_running: Callable[[], bool]) -> None:
     typer.echo("Ctrl-C stops it.")
-    while goes_on():
+    while is_running():
         time.sleep(_TICK_SECONDS)
 
 

@@ -3,21 +3,21 @@
 from rich.console import Console
 
 from lakehouse.errors import MillraceError
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from millrace.tables.table_scan import reading_through
 
 _WIDTH = 160
 """Columns of a task's log, which has no terminal."""
 
 
-def release(run: Run) -> None:
+def release(run: JobContext) -> None:
     """Let held rows through to gold."""
     from gold.gate.release import release_job
 
     release_job(run.parameters["by"], run.parameters["reason"]).body(run)
 
 
-def replay(run: Run) -> None:
+def replay(run: JobContext) -> None:
     """Recompute silver, evaluate held rows again, and bring gold after."""
     from gold.gate.replay import replay_job
     from silver.rebuild_definitions import DEFINITIONS
@@ -25,7 +25,7 @@ def replay(run: Run) -> None:
     replay_job(DEFINITIONS, run.parameters["by"], run.parameters["reason"]).body(run)
 
 
-def rebuild(run: Run) -> None:
+def rebuild(run: JobContext) -> None:
     """Recompute tables and swap each in."""
     from millrace.operations.rebuild import rebuild_unless_held
 
@@ -33,7 +33,7 @@ def rebuild(run: Run) -> None:
     rebuild_unless_held(names).body(run)
 
 
-def recover(run: Run) -> None:
+def recover(run: JobContext) -> None:
     """Record that a loss in a topic is accepted; ingest goes on when it runs next."""
     from bronze.recover import recover_job
 
@@ -41,7 +41,7 @@ def recover(run: Run) -> None:
     recover_job(run.parameters["topic"], option, run.parameters["by"]).body(run)
 
 
-def show_gate(run: Run) -> None:
+def show_gate(run: JobContext) -> None:
     """Print how the gate is."""
     from millrace.tables.gate_status import explain, gate, is_held, last_results
     from millrace.terminal.gate_report import print_failures, print_gate, print_results
@@ -53,7 +53,7 @@ def show_gate(run: Run) -> None:
         print_failures(console, explain(settings))
 
 
-def audit(run: Run) -> None:
+def audit(run: JobContext) -> None:
     """Print each comparison.
 
     Raises:
@@ -71,7 +71,7 @@ def audit(run: Run) -> None:
     console.print("Audit ok: nothing is missing and nothing is doubled.")
 
 
-def explain(run: Run) -> None:
+def explain(run: JobContext) -> None:
     """Print what led to a conversion."""
     from millrace.explain.conversion import explain_conversion
     from millrace.explain.render import render

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from lakehouse.entry_point import Job
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import Definitions, rebuild_job
 
 
@@ -15,7 +15,7 @@ def rebuild_unless_held(tables: Sequence[str]) -> Job:
     """
     job = rebuild_job(definitions(), tables)
 
-    def rebuild(run: Run) -> None:
+    def rebuild(run: JobContext) -> None:
         if any(name.startswith("gold.") for name in tables):
             from lakehouse.quality.gate_log import require_open
 

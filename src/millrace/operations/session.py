@@ -2,14 +2,14 @@
 
 import sys
 
-from lakehouse.run.job import Run, Watcher
-from lakehouse.run.job_session import found_session
+from lakehouse.run.job import JobContext, JobListener
+from lakehouse.run.job_session import get_or_start_session
 from lakehouse.settings import Settings
 from millrace.local.requests.engine_commands import EngineCommand
 
 
-class _Lines(Watcher):
-    def say(self, job: str, line: str) -> None:
+class _Lines(JobListener):
+    def log(self, job: str, line: str) -> None:
         sys.stdout.write(f"{job}: {line}\n")
 
 
@@ -19,7 +19,7 @@ def run_on_catalog(settings: Settings, order: EngineCommand) -> None:
     Raises:
         MillraceError: if there is no Spark session, or the order fails.
     """
-    with found_session(settings) as spark:
+    with get_or_start_session(settings) as spark:
         for ordered in order.jobs():
             for job in ordered.jobs:
-                job.body(Run(job.name, spark, settings, once=True, watcher=_Lines()))
+                job.body(JobContext(job.name, spark, settings, once=True, listener=_Lines()))

@@ -6,7 +6,7 @@ from datetime import datetime
 import narwhals as nw
 
 from lakehouse.errors import MillraceError
-from lakehouse.quality.sql_conditions import ROW_COUNT, counted, is_about_values, unexpected
+from lakehouse.quality.sql_conditions import ROW_COUNT, is_about_values, scope_sql, violation_sql
 from lakehouse.quality.suites import HOURS, Expectation, Suite, load_suites
 from lakehouse.rows.duckdb_sql import requoted
 from lakehouse.settings import Settings
@@ -134,8 +134,8 @@ def _query(suite: Suite, expectation: Expectation, after: datetime, upto: dateti
     computed = "".join(f", {sql} AS {name}" for name, sql in suite.columns.items())
     source = f"SELECT *{computed}, '{table}' AS _table FROM {table} WHERE {new}"
     return requoted(
-        f"SELECT {_columns(expectation)} FROM ({source}) WHERE ({counted(expectation)})"
-        f" AND {unexpected(expectation)} LIMIT {_SHOWN}"
+        f"SELECT {_columns(expectation)} FROM ({source}) WHERE ({scope_sql(expectation)})"
+        f" AND {violation_sql(expectation)} LIMIT {_SHOWN}"
     )
 
 

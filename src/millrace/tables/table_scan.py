@@ -37,9 +37,9 @@ def reading(settings: Settings) -> Iterator[None]:
     if not settings.catalog:
         yield
         return
-    from lakehouse.run.job_session import found_session
+    from lakehouse.run.job_session import get_or_start_session
 
-    with found_session(settings) as spark, reading_through(spark):
+    with get_or_start_session(settings) as spark, reading_through(spark):
         yield
 
 

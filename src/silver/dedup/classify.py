@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from lakehouse.rows.arrow_frames import rows_of, to_frame
 from lakehouse.rows.arrow_times import in_micros
-from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.driver_or_spark import Rows
 from lakehouse.timestamps import from_micros, to_micros
 from silver.dedup.classification import CLASSES, DUPLICATE, EVENT, HEARTBEAT, REJECTED
@@ -58,7 +58,7 @@ def classify(candidates: Rows, copies: pa.Table, watermark: datetime | None) -> 
     """
     if isinstance(candidates, DataFrame):
         theirs = F.broadcast(to_frame(candidates.sparkSession, copies))
-        return settle(classify_frame(candidates, theirs, F.lit(watermark)))
+        return checkpoint(classify_frame(candidates, theirs, F.lit(watermark)))
     copies = in_micros(copies)
     first = {tuple(place): them for *place, them in zip(*_places(copies), _firsts(copies), strict=True)}
     found = [first.get(place) for place in zip(*_places(candidates), strict=True)]

@@ -15,7 +15,7 @@ from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.silver import EVENTS, EXCHANGE_RATES, REJECTED_EVENTS
 from lakehouse.errors import MillraceError
 from lakehouse.rows.arrow_times import in_micros
-from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.driver_or_spark import Rows
 from lakehouse.rows.worker_pool import count_parts, map_parts
 from silver.parsing.parse_worker import COLUMNS, UNTOUCHED, arrow_parser, parse_table
@@ -56,7 +56,7 @@ class RecordParser:
             version = pa.repeat(self.rules.version, parsed.num_rows)
             return in_micros(parsed).append_column("rules_version", version)
         with naming_missing_packages():
-            return settle(self.plan(records))
+            return checkpoint(self.plan(records))
 
     def _parse_here(self, records: pa.Table) -> pa.Table:
         """In this process, or in several if there are many."""

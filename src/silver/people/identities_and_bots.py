@@ -12,14 +12,14 @@ from folds.visitors.bots import Bot, BotRules, find_bot, load_bot_rules
 from folds.visitors.identities import Identity, identify_visitor
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.silver import BOTS, EVENTS, IDENTITIES
-from lakehouse.contracts.table import GONE, Table
+from lakehouse.contracts.table import DELETED, Table
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope
 from lakehouse.rows.arrow_frames import rows_of, transpose
 from lakehouse.rows.driver_or_spark import local_rows, with_key
 from lakehouse.rows.grouped import GroupedRows, Groups
 from lakehouse.rows.time_pruner import TimePruner
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.run.microbatch import Batch
 from lakehouse.run.rules_version import rules_version
 from lakehouse.timestamps import to_micros
@@ -38,7 +38,7 @@ class VisitorDimensions:
         run: the job's run.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: JobContext) -> None:
         self._run = run
 
     def __call__(self, batch: Batch) -> None:
@@ -79,8 +79,10 @@ class VisitorDimensions:
         return times
 
     def _known(self, table: Table, make: Any, visitors: dict[str, Any]) -> dict[str, Any]:
-        wanted = Lookup(table.facts, key=("visitor_id", visitors))
-        rows = rows_of(self._run.lake.find(table.name, wanted), table.facts) if visitors else []
+        wanted = Lookup(table.deterministic_columns, key=("visitor_id", visitors))
+        rows = (
+            rows_of(self._run.lake.find(table.name, wanted), table.deterministic_columns) if visitors else []
+        )
         return {row[0]: make(*row) for row in rows}
 
     def _keep(self, table: Table, rows: list[Any], batch: Batch) -> None:
@@ -91,10 +93,12 @@ class VisitorDimensions:
             "ingested_at": to_micros(batch.upto),
             "rules_version": rules_version(self._run.settings.conf),
         }
-        others = [name for name in table.column_names if name not in table.facts]
-        fields = [schema.field(name) for name in (*table.facts, *others)] + [pa.field(GONE, pa.bool_())]
+        others = [name for name in table.column_names if name not in table.deterministic_columns]
+        fields = [schema.field(name) for name in (*table.deterministic_columns, *others)] + [
+            pa.field(DELETED, pa.bool_())
+        ]
         more = (*(stamps[name] for name in others), False)
-        self._run.lake.apply(
+        self._run.lake.merge_changes(
             table.name, local_rows(fields, [(*row, *more) for row in rows]), batch.upto, Scope()
         )
 
@@ -134,13 +138,13 @@ def all_bots(events: DataFrame, rules: BotRules) -> DataFrame:
 
 
 def _spread(events: DataFrame, columns: tuple[str, ...], fold: Any, table: Table) -> DataFrame:
-    schema = pa.schema([arrow_schema(table).field(name) for name in table.facts])
+    schema = pa.schema([arrow_schema(table).field(name) for name in table.deterministic_columns])
     kinds = {"event": with_key(events, "visitor_id", columns)}
     return Groups(kinds, fold, schema).spread(events.sparkSession)
 
 
 def _batch(table: Table, rows: list[Any]) -> pa.RecordBatch:
-    schema = pa.schema([arrow_schema(table).field(name) for name in table.facts])
+    schema = pa.schema([arrow_schema(table).field(name) for name in table.deterministic_columns])
     return pa.RecordBatch.from_arrays(transpose(rows, list(schema)), schema=schema)
 
 

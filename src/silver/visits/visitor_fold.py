@@ -16,9 +16,9 @@ from folds.visitors.fold import IMPRESSION_ROLES, SEARCH_ROLES
 from folds.visitors.rules import VisitorRules
 from lakehouse.contracts.arrow import arrow_type
 from lakehouse.contracts.silver import FOLDED, IMPRESSIONS, SEARCHES, SESSIONS
-from lakehouse.contracts.table import GONE, Table
+from lakehouse.contracts.table import DELETED, Table
 from lakehouse.rows.arrow_times import in_micros
-from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.driver_or_spark import Rows, union
 from lakehouse.rows.worker_pool import count_parts, map_parts, split_by_key
 from lakehouse.timestamps import as_utc, from_micros, to_micros
@@ -49,7 +49,7 @@ _ON_DRIVER = {
     field: in_micros(pa.table({"it": pa.array([], _arrow(columns))})).schema.field("it").type
     for field, columns in _INPUTS.items()
 }
-_OUTPUT = ", ".join(f"`{field}` {_STRUCTS[field]}" for field in FIELDS.values()) + f", `{GONE}` boolean"
+_OUTPUT = ", ".join(f"`{field}` {_STRUCTS[field]}" for field in FIELDS.values()) + f", `{DELETED}` boolean"
 
 
 def takes_event(table: str, kind: str, role: str | None) -> bool:
@@ -113,7 +113,7 @@ def fold_events(
     ]
     together = reduce(union, inputs)
     first, second, third = (to_micros(filled[table.name]) for table in FOLDED)
-    fold = FoldPartition(rules, to_micros(watermark), (first, second, third), GONE)
+    fold = FoldPartition(rules, to_micros(watermark), (first, second, third), DELETED)
     if isinstance(together, DataFrame):
         by_visitor = together.repartition("visitor_id").sortWithinPartitions("visitor_id", "at")
         return by_visitor.mapInArrow(fold, _OUTPUT)
@@ -133,7 +133,7 @@ def fold_changes(folded: Rows) -> dict[str, TableChanges]:
     if not isinstance(folded, DataFrame):
         changed = {table.name: _changes_of(folded, table) for table in FOLDED if folded.num_rows}
         return {name: each for name, each in changed.items() if each.count}
-    changes = settle(folded)
+    changes = checkpoint(folded)
     counts = changes.agg(*map(_count, FOLDED)).collect()[0]
     found = {}
     for table in FOLDED:
@@ -155,14 +155,14 @@ def fold_rows(events: DataFrame, table: Table, rules: VisitorRules, watermark: d
 def rows_of(changes: DataFrame, table: Table) -> DataFrame:
     """The changes of one table, with its columns."""
     field = FIELDS[table.name]
-    return changes.where(F.col(field).isNotNull()).select(f"{field}.*", GONE)
+    return changes.where(F.col(field).isNotNull()).select(f"{field}.*", DELETED)
 
 
 def _changes_of(folded: pa.Table, table: Table) -> TableChanges:
     structs = folded[FIELDS[table.name]]
     there = pc.is_valid(structs)
     values = structs.filter(there).combine_chunks()
-    rows = pa.table([*values.flatten(), folded[GONE].filter(there)], [*table.column_names, GONE])
+    rows = pa.table([*values.flatten(), folded[DELETED].filter(there)], [*table.column_names, DELETED])
     bounds = pc.min_max(rows[str(table.event_time)].cast(pa.int64())).as_py()
     low, high = (from_micros(bounds[end] or 0) for end in ("min", "max"))
     return TableChanges(rows, rows.num_rows, low, high)

@@ -18,19 +18,19 @@ from kit.pipeline import read_rows
 from kit.polling import eventually
 from kit.spark import settle_in
 from lakehouse.errors import MillraceError
-from lakehouse.run.job import Run, Watcher
+from lakehouse.run.job import JobContext, JobListener
 from lakehouse.settings import Settings
 from millrace.audit.comparisons import run_audit
 from millrace.tables.topic_state import read_topics
 
 
-class Lines(Watcher):
+class Lines(JobListener):
     """Keeps what a job logs."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def say(self, job: str, line: str) -> None:
+    def log(self, job: str, line: str) -> None:
         self.lines.append(line)
 
 
@@ -68,8 +68,8 @@ class Life:
         """What retention does, at once."""
         self.admin.delete_records({TopicPartition(self.topic, partition): offset})
 
-    def run(self, once: bool = True) -> Run:
-        return Run("ingest", self.spark.newSession(), self.settings, once, watcher=self.log)
+    def run(self, once: bool = True) -> JobContext:
+        return JobContext("ingest", self.spark.newSession(), self.settings, once, listener=self.log)
 
     def ingest(self) -> str:
         ingest(self.run())

@@ -14,7 +14,7 @@ from kit.records import NOON, Bronze, Record, message, rate, record
 from kit.spark import settle_in
 from lakehouse.contracts.gold import TRAFFIC, VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job
 
 HOUR = timedelta(hours=1)
@@ -118,4 +118,4 @@ def rebuilt(spark: SparkSession, settings: Any) -> None:
     for name in DEFINITIONS.keys() - {TRAFFIC.name, VISITOR_MINUTES.name}:
         lake.overwrite(name, lake.read(name).limit(0))
     job = rebuild_job(DEFINITIONS, list(DEFINITIONS))
-    job.body(Run(job.name, spark.newSession(), settings, once=True))
+    job.body(JobContext(job.name, spark.newSession(), settings, once=True))

@@ -19,7 +19,7 @@ from kit.spark import settle_in
 from lakehouse.bundle_file import BUNDLE_FILE, bundle_root
 from lakehouse.contracts.gold import TOUCHES, TRAILS
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
 
@@ -115,5 +115,5 @@ def test_late_events_change_trails(
     for table in (TOUCHES.name, TRAILS.name):
         lake.overwrite(table, lake.read(table).limit(0))
     job = rebuild_job(DEFINITIONS, [TOUCHES.name, TRAILS.name])
-    job.body(Run(job.name, spark.newSession(), settings, once=True))
+    job.body(JobContext(job.name, spark.newSession(), settings, once=True))
     assert_as_the_oracle(settings, oracle_of(bronze, choices))

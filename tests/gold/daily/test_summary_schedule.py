@@ -3,14 +3,13 @@
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from gold.daily import summary_schedule
-from gold.daily.summary_schedule import Summaries
+from gold.daily.summary_schedule import SummarySchedule
 from kit.records import NOON
-from lakehouse.run.job import Run
 
 INTERVAL = 20.0  # seconds
 
@@ -41,7 +40,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch, days: bool = False) -> Summaries:
+def taking(
+    seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch, days: bool = False
+) -> SummarySchedule:
     """Summaries of which windows, or days, take so long, and the others no time."""
     lake = SimpleNamespace(last_commit=lambda _table: {})
     settings = SimpleNamespace(
@@ -50,19 +51,19 @@ def taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch, days: 
         reporting_currency="EUR",
         summary_interval=timedelta(seconds=INTERVAL),
     )
-    run: Any = SimpleNamespace(lake=lake, settings=settings, prepare_to_sum_up=clock.prepare)
-    parts = [(summary_schedule.Traffic, "update"), (Summaries, "_sum_days")]
+    run: Any = SimpleNamespace(lake=lake, settings=settings, tune_for_scan=clock.prepare)
+    parts = [(summary_schedule.Traffic, "update"), (SummarySchedule, "_sum_days")]
     for of_days, (of, name) in enumerate(parts):
         work = clock.work if of_days == days else lambda _seconds: None
         monkeypatch.setattr(of, name, lambda *_, work=work: work(seconds))
-    return Summaries(cast("Run", run))
+    return SummarySchedule(run)
 
 
-def begun(clock: Clock, todo: Summaries, sparing: bool, until: float) -> list[float]:
+def begun(clock: Clock, todo: SummarySchedule, under_load: bool, until: float) -> list[float]:
     """When they were begun, something new being there every second, in seconds from the first time."""
     while clock.now < until:
-        todo.expect(NOON, NOON)
-        todo.take_in(sparing=sparing)
+        todo.mark_stale(NOON, NOON)
+        todo.update(under_load=under_load)
         clock.now += 1
     return [at - clock.begun[0] for at in clock.begun]
 
@@ -79,9 +80,9 @@ def begun(clock: Clock, todo: Summaries, sparing: bool, until: float) -> list[fl
     ],
 )
 def test_windows_take_a_twentieth_of_the_time_from_other_work_and_days_a_fortieth(
-    days, seconds, sparing, pause, clock, monkeypatch
+    days, seconds, under_load, pause, clock, monkeypatch
 ):
-    starts = begun(clock, taking(seconds, clock, monkeypatch, days), sparing, until=1200)
+    starts = begun(clock, taking(seconds, clock, monkeypatch, days), under_load, until=1200)
     assert starts == [number * pause for number in range(len(starts))]
     assert len(starts) == -(-200 // int(pause))
 
@@ -89,21 +90,21 @@ def test_windows_take_a_twentieth_of_the_time_from_other_work_and_days_a_fortiet
 def test_what_has_to_be_done_now_does_not_wait(clock, monkeypatch):
     todo = taking(4.0, clock, monkeypatch)
     for _ in range(2):
-        todo.expect(NOON, NOON)
-        todo.take_in(now=True)
+        todo.mark_stale(NOON, NOON)
+        todo.update(now=True)
     assert clock.begun == [1000.0, 1004.0]
 
 
 def test_summing_up_is_prepared_for_and_nothing_to_do_is_not(clock, monkeypatch):
     todo = taking(4.0, clock, monkeypatch)
-    todo.take_in(now=True)
+    todo.update(now=True)
     assert clock.prepared == 0
-    todo.expect(NOON, NOON)
-    todo.take_in(now=True)
+    todo.mark_stale(NOON, NOON)
+    todo.update(now=True)
     assert clock.prepared == 2
 
 
 def test_nothing_new_is_nothing_to_do(clock, monkeypatch):
     todo = taking(4.0, clock, monkeypatch)
-    todo.take_in(now=True)
+    todo.update(now=True)
     assert clock.begun == []

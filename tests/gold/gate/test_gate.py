@@ -19,7 +19,7 @@ from kit.polling import eventually
 from kit.records import NOON, Bronze, Record, message, record
 from kit.spark import settle_in
 from lakehouse.errors import MillraceError
-from lakehouse.run.job import Run, Watcher
+from lakehouse.run.job import JobContext, JobListener
 from lakehouse.settings import BUNDLE_FILE, Settings, bundle_root
 from millrace.local.requests.engine_commands import REBUILD, RELEASE, EngineCommand
 from silver.rebuild_definitions import DEFINITIONS
@@ -53,7 +53,7 @@ def faulty(seed: int, hours: float) -> list[Record]:
 def carry_out(spark: SparkSession, settings: Settings, order: EngineCommand) -> None:
     for ordered in order.jobs():
         for job in ordered.jobs:
-            job.body(Run(job.name, spark.newSession(), settings, once=True))
+            job.body(JobContext(job.name, spark.newSession(), settings, once=True))
 
 
 def states(settings: Settings) -> list[str]:
@@ -61,15 +61,15 @@ def states(settings: Settings) -> list[str]:
     return [row["state"] for row in sorted(rows, key=lambda row: row["sequence"])]
 
 
-class Lines(Watcher):
+class Lines(JobListener):
     def __init__(self) -> None:
         self.said: list[str] = []
         self.batches = 0
 
-    def say(self, job: str, line: str) -> None:
+    def log(self, job: str, line: str) -> None:
         self.said.append(line)
 
-    def advance(self, job: str, rows: int, seconds: float) -> None:
+    def report_batch(self, job: str, rows: int, seconds: float) -> None:
         self.batches += 1
 
 
@@ -81,7 +81,7 @@ def test_a_gate_holds_all_that_silver_has_and_each_decision_is_about_its_own_row
     settings = settle_in(spark, tmp_path / "home", trigger_interval=timedelta(milliseconds=200))
     bronze = Bronze(spark, settings)
     watcher, stop = Lines(), threading.Event()
-    run = Run("publish", spark.newSession(), settings, once=False, stop=stop, watcher=watcher)
+    run = JobContext("publish", spark.newSession(), settings, once=False, stop=stop, listener=watcher)
     thread = threading.Thread(target=publish, args=(run,))
     bronze.commit(faulty(1, 0))
     run_jobs(spark, settings, "refine", "repair")
@@ -98,7 +98,7 @@ def test_a_gate_holds_all_that_silver_has_and_each_decision_is_about_its_own_row
         assert read_rows(settings, "gold.conversions", ("event_id",)) == []
         _let_orders_be(conf)
         job = replay_job(DEFINITIONS, "Ada", "mended")
-        job.body(Run(job.name, spark.newSession(), settings, once=True))
+        job.body(JobContext(job.name, spark.newSession(), settings, once=True))
         assert states(settings)[3:] == ["replayed", "opened"]
         eventually(lambda: watcher.batches > 0, 60, "publish goes on")
     finally:
@@ -129,7 +129,7 @@ def test_a_replay_with_an_open_gate_brings_published_rows_after(
     run_jobs(spark, settings)
     _take_no_money(conf)
     job = replay_job(DEFINITIONS, "Ada", "mended")
-    job.body(Run(job.name, spark.newSession(), settings, once=True))
+    job.body(JobContext(job.name, spark.newSession(), settings, once=True))
     values = [row["value"] for row in read_rows(settings, "gold.conversions", ("value",))]
     assert values == [None] * 5
     assert states(settings) == []
@@ -151,7 +151,7 @@ def test_a_release_after_a_replay_that_was_in_vain_brings_published_rows_after(
     _take_no_money(conf)
     job = replay_job(DEFINITIONS, "Ada", "mended")
     with pytest.raises(MillraceError, match="still not as expected"):
-        job.body(Run(job.name, spark.newSession(), settings, once=True))
+        job.body(JobContext(job.name, spark.newSession(), settings, once=True))
     carry_out(spark, settings, EngineCommand(RELEASE, ("Ada", "a test")))
     run_jobs(spark, settings, "publish")
     values = [row["value"] for row in read_rows(settings, "gold.conversions", ("value",))]
@@ -177,6 +177,6 @@ def test_a_gate_that_can_not_be_asked_lets_nothing_through(
     kind = "expect_column_values_to_be_unique"
     told = {"name": "a name", "expect": kind, "column": "event_id", "severity": "stop"}
     file.write_text(yaml.safe_dump({"expectations": [told]}))
-    with pytest.raises(MillraceError, match="no micro-batch can decide"):
+    with pytest.raises(MillraceError, match="a micro-batch cannot evaluate"):
         run_jobs(spark, settings, "publish")
     assert read_rows(settings, "gold.conversions", ("event_id",)) == []

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gold.gate.gate_checks import looked_at
+from gold.gate.gate_checks import gate_expectations
 from gold.gate.gate_inputs import TABLES
 from lakehouse.errors import MillraceError
 from lakehouse.quality.suites import load_suites
@@ -12,7 +12,7 @@ from lakehouse.settings import load_settings
 
 
 def test_those_that_there_are_are_about_tables_that_are_looked_at_or_only_warn() -> None:
-    found = looked_at(load_suites(load_settings().conf))
+    found = gate_expectations(load_suites(load_settings().conf))
     assert {each.table for each in found} == set(TABLES)
     assert not any(each.only_reported for each in found)
 
@@ -23,5 +23,5 @@ def test_what_is_to_stop_and_is_not_looked_at_is_an_error(tmp_path: Path, table:
     (tmp_path / "expectations").mkdir()
     (tmp_path / "expectations" / f"{table}.yml").write_text(text)
     with pytest.raises(MillraceError, match=f"gate does not look at that table.*{TABLES[-1]}") as error:
-        looked_at(load_suites(tmp_path))
+        gate_expectations(load_suites(tmp_path))
     assert table in str(error.value)

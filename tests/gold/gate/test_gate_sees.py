@@ -24,7 +24,7 @@ from kit.strict_gate import (
     without_number,
 )
 from lakehouse.errors import MillraceError
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
 
@@ -102,8 +102,8 @@ def test_who_makes_gold_anew_looks_at_what_has_come_since(spark: SparkSession, s
     bronze.commit(without_number(shop(2, NOON, visitors=2)))
     run_jobs(spark, settings, "refine", "repair")
     job = rebuild_job(DEFINITIONS, ["gold.touches", "gold.conversions"])
-    with pytest.raises(MillraceError, match="what has come since is not as expected"):
-        job.body(Run(job.name, spark.newSession(), settings, once=True))
+    with pytest.raises(MillraceError, match="rows that are not published yet are not as expected"):
+        job.body(JobContext(job.name, spark.newSession(), settings, once=True))
     assert facts_of_gold(settings) == good
     publish_is_held(spark, settings)
     assert [row["state"] for row in read_rows(settings, "ops.gates", ("state",))] == ["closed"]

@@ -18,7 +18,7 @@ from kit.serving import served
 from kit.spark import settle_in
 from lakehouse.errors import MillraceError
 from lakehouse.quality.report import KEPT
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.settings import Settings
 
 DEADLINE = 60  # seconds
@@ -37,7 +37,7 @@ def looked_at(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     with pytest.raises(MillraceError, match=NUMBERED):
         run_jobs(spark, settings, "publish")
     for _ in range(2):
-        check_quality(Run("quality", spark.newSession(), settings, once=True))
+        check_quality(JobContext("quality", spark.newSession(), settings, once=True))
     return settings
 
 

@@ -19,7 +19,7 @@ from kit.spark import settle_in
 from kit.worlds import WATERMARK, fill, make_world
 from lakehouse.contracts import TABLES
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.run.job import Run, Watcher
+from lakehouse.run.job import JobContext, JobListener
 from lakehouse.settings import Settings
 
 CREDIT = "gold.channel_credit"
@@ -27,24 +27,24 @@ NUMBERS = ("conversions", "value", "nulls")
 NAME = "attribution-model"
 
 
-class Heard(Watcher):
+class Heard(JobListener):
     """What a job says."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def say(self, job: str, line: str) -> None:
+    def log(self, job: str, line: str) -> None:
         self.lines.append(line)
 
 
 def run_job(spark: SparkSession, settings: Settings) -> Heard:
     heard = Heard()
-    attribute_paths(Run("attribution-model", spark.newSession(), settings, once=True, watcher=heard))
+    attribute_paths(JobContext("attribution-model", spark.newSession(), settings, once=True, listener=heard))
     return heard
 
 
 def credits_of(settings: Settings) -> dict[tuple[Any, ...], tuple[float, Decimal]]:
-    rows = read_rows(settings, CREDIT, TABLES[CREDIT].facts)
+    rows = read_rows(settings, CREDIT, TABLES[CREDIT].deterministic_columns)
     key = ("period_start", "period_end", "model", "channel")
     return {tuple(row[name] for name in key): (row["conversions"], row["reporting_value"]) for row in rows}
 

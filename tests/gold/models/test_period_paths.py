@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from gold.rules.model_run import Computed
+from gold.rules.model_run import ModelRun
 from gold.rules.paths import Path
 from gold.rules.period_paths import LAST_DAYS, PeriodPaths, gather
 
@@ -17,8 +17,8 @@ WAYS = [Path(("a", "b"), 2, 10.5, 1), Path(("b",), 0, 0.0, 3)]
 RULES = {"look_back_days": "30"}
 
 
-def computed(*rows: tuple[tuple[datetime, datetime], Path], **rules: str) -> Computed:
-    return Computed(
+def computed(*rows: tuple[tuple[datetime, datetime], Path], **rules: str) -> ModelRun:
+    return ModelRun(
         WATERMARK, "Europe/Berlin", gather((*span, path) for span, path in rows), {**RULES, **rules}
     )
 
@@ -88,5 +88,5 @@ def test_a_file_of_paths_is_one_that_attribute_reads() -> None:
 def test_a_month_that_is_the_last_30_days_is_named_after_them() -> None:
     april = datetime(2026, 4, 1, tzinfo=timezone.utc)
     may = april + timedelta(days=30)
-    made = Computed(may, "UTC", gather([(april, may, WAYS[0])]), {})
+    made = ModelRun(may, "UTC", gather([(april, may, WAYS[0])]), {})
     assert [made.name_of(period) for period in made.latest()] == ["last_30_days"]

@@ -19,7 +19,7 @@ from kit.records import NOON, Bronze, Record, message, record
 from kit.spark import settle_in
 from lakehouse.bundle_file import BUNDLE_FILE
 from lakehouse.contracts.gold import TRAFFIC
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
 from lakehouse.timestamps import to_micros
@@ -137,12 +137,12 @@ def rebuilt(spark: SparkSession, settings: Settings) -> None:
     (settings.conf / FILE).write_text((CONF / FILE).read_text())
     before = published(settings)
     job = rebuild_job(DEFINITIONS, [TRAFFIC.name])
-    job.body(Run(job.name, spark.newSession(), settings, once=True))
+    job.body(JobContext(job.name, spark.newSession(), settings, once=True))
     after = published(settings)
     assert {key[0] for key in after} == {"1 minute", "1 hour", "1 hour every 5 minutes", "1 day"}
     assert after == {key: row for key, row in before.items() if key in after}
     with (settings.conf / FILE).open("a") as file:
         file.write("none so large: {events: 1000000}\n")
-    job.body(Run(job.name, spark.newSession(), settings, once=True))
+    job.body(JobContext(job.name, spark.newSession(), settings, once=True))
     rules = from_json(last_metadata(settings)["windows"])
     assert rules["none so large"].events == 1_000_000, "a rule that changes no row is in force too"

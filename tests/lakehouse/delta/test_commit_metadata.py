@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
-from lakehouse.delta.commit_metadata import Telling
+from lakehouse.delta.commit_metadata import CommitMetadata
 
 _IDS = "spark.databricks.delta.write.txnAppId"
 
@@ -36,14 +36,14 @@ def session() -> tuple[Any, dict[str, str]]:
 
 def test_merges_with_the_same_metadata_and_other_transaction_ids_wait() -> None:
     spark, conf = session()
-    merges, other, seen = Telling(spark), Arriving("searches"), []
+    merges, other, seen = CommitMetadata(spark), Arriving("searches"), []
 
     def merge() -> None:
-        with merges.say("{}", other):
+        with merges.on_session("{}", other):
             seen.append(conf[_IDS])
 
     thread = threading.Thread(target=merge)
-    with merges.say("{}", {"txnAppId": "sessions"}):
+    with merges.on_session("{}", {"txnAppId": "sessions"}):
         thread.start()
         assert other.arrived.wait(10)
         seen.append(conf[_IDS])
@@ -54,10 +54,10 @@ def test_merges_with_the_same_metadata_and_other_transaction_ids_wait() -> None:
 
 def test_merges_with_equal_metadata_and_ids_run_concurrently() -> None:
     spark, conf = session()
-    merges, both = Telling(spark), threading.Barrier(2, timeout=10)
+    merges, both = CommitMetadata(spark), threading.Barrier(2, timeout=10)
 
     def merge() -> None:
-        with merges.say("{}"):
+        with merges.on_session("{}"):
             both.wait()
 
     threads = [threading.Thread(target=merge) for _ in range(2)]

@@ -13,13 +13,13 @@ from pyspark.sql import functions as F
 from kit.frames import frame_of
 from kit.spark import settle_in
 from lakehouse.contracts.silver import LOCK
-from lakehouse.contracts.table import GONE
+from lakehouse.contracts.table import DELETED
 from lakehouse.delta.compare_and_swap import CompareAndSwap
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.merge import Scope
 from lakehouse.entry_point import Job
 from lakehouse.errors import ConcurrentChangeError
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.settings import Settings
 
 SESSIONS = "silver.sessions"
@@ -40,7 +40,7 @@ class Application:
         return {row.session_id: row.page_views for row in rows}
 
     def merge(self, **pages: int) -> None:
-        self.lake.apply(SESSIONS, self._rows(pages).withColumn(GONE, F.lit(False)), NOON, Scope())
+        self.lake.merge_changes(SESSIONS, self._rows(pages).withColumn(DELETED, F.lit(False)), NOON, Scope())
 
     def append(self, **pages: int) -> None:
         self.lake.append(SESSIONS, self._rows(pages), NOON)
@@ -166,12 +166,12 @@ def test_what_a_job_keeps_in_memory_is_stale_after_another_has_written(
     both: tuple[Application, Application],
 ) -> None:
     one, other = both
-    before = one.lake.rewrites(SESSIONS)
+    before = one.lake.rewrite_count(SESSIONS)
     one.merge(a=2)
-    assert one.lake.rewrites(SESSIONS) == before
+    assert one.lake.rewrite_count(SESSIONS) == before
     other.read()
     other.overwrite(a=2)
-    assert one.lake.rewrites(SESSIONS) != before
+    assert one.lake.rewrite_count(SESSIONS) != before
 
 
 def test_a_job_that_another_application_runs_as_well_is_refused_in_later_micro_batches(
@@ -179,7 +179,7 @@ def test_a_job_that_another_application_runs_as_well_is_refused_in_later_micro_b
 ) -> None:
     settings = both[0].lake.settings
     one, other = (Application(spark, settings, "publish") for _ in range(2))
-    assert one.lake.filled_upto(SESSIONS) is None  # asked once, when the job starts
+    assert one.lake.high_water_mark(SESSIONS) is None  # asked once, when the job starts
     one.read()
     one.merge(a=2)
     both[0].read()
@@ -198,9 +198,9 @@ def test_a_job_begins_again_a_bounded_number_of_times(
     monkeypatch.setattr("lakehouse.entry_point._PAUSE_SECONDS", 0)
     monkeypatch.setattr(SparkSession, "getActiveSession", lambda: spark)
     failures = [2]
-    runs: list[Run] = []
+    runs: list[JobContext] = []
 
-    def body(run: Run) -> None:
+    def body(run: JobContext) -> None:
         runs.append(run)
         if len(runs) <= failures[0]:
             raise ConcurrentChangeError("another application has changed x", "Run it again")

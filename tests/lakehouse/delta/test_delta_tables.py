@@ -104,7 +104,7 @@ def test_few_rows_are_one_file_and_nothing_beside_it(
 ) -> None:
     settings = settle_in(spark, tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "test")
-    lake.in_one_file = in_one_file
+    lake.coalesce_writes = in_one_file
     rows = [{"conversion_id": str(number)} for number in range(30)]
     lake.append(NAME, frame_of(lake.spark, NAME, rows).repartition(3))
     folder = settings.warehouse / NAME.replace(".", "/")
@@ -116,7 +116,7 @@ def test_a_byte_that_the_disk_has_changed_is_noticed(spark: SparkSession, tmp_pa
     settings = settle_in(spark, tmp_path)
     append_rows(settings.home, NAME, [conversion(number, 1) for number in range(100)])
     lake = Lakehouse(spark.newSession(), settings, "test")
-    lake.in_one_file = True
+    lake.coalesce_writes = True
     lake.overwrite(NAME, lake.read(NAME).localCheckpoint())
     (written,) = lake.read(NAME).inputFiles()
     path = Path(written.removeprefix("file:"))
@@ -138,7 +138,7 @@ def test_a_log_that_is_read_here_says_what_a_catalog_would(spark: SparkSession, 
     lake.overwrite(NAME, one, other=2)
     asked = list(read_commits(lake.spark, NAME, None))
     assert list(lake.commits(NAME)) == asked
-    assert [told for _, told in asked][:2] == [
+    assert [metadata for _, metadata in asked][:2] == [
         {"job": "test", "other": 2},
         {"job": "test", "upto": to_micros(NOON), "more": 1},
     ]

@@ -16,13 +16,13 @@ from kit.spark import settle_in
 from lakehouse.contracts.arrow import arrow_schema, typed
 from lakehouse.contracts.gold import CONVERSIONS, TOUCHES
 from lakehouse.contracts.silver import SESSIONS
-from lakehouse.contracts.table import GONE, Table
+from lakehouse.contracts.table import DELETED, Table
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.local_tables import local_tables
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope
 from lakehouse.rows.arrow_times import in_micros
-from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.time_pruner import TimePruner
 from lakehouse.timestamps import to_micros
 
@@ -80,7 +80,7 @@ def test_a_version_of_before_is_found_as_it_was(spark: SparkSession, tmp_path: P
     wanted = Lookup(("touch_id",))
     lake.append(TOUCHES.name, table_of(TOUCHES, [touch(1, START)]))
     before = lake.version(TOUCHES.name)
-    lake.apply(TOUCHES.name, table_of(TOUCHES, [touch(1, START)], **{GONE: [True]}), NOON, WHOLE)
+    lake.merge_changes(TOUCHES.name, table_of(TOUCHES, [touch(1, START)], **{DELETED: [True]}), NOON, WHOLE)
     assert lake.find(TOUCHES.name, wanted).num_rows == 0
     lake.pinned = lambda _: before
     assert lake.find(TOUCHES.name, wanted).num_rows == 1
@@ -111,10 +111,12 @@ def test_a_merge_does_what_spark_s_does(spark: SparkSession, tmp_path: Path, see
             rows = [
                 touch(number, at, chance.choice("xyz")) for number, at in zip(numbers, times, strict=True)
             ]
-            changes = table_of(TOUCHES, rows, **{GONE: [chance.random() < 0.3 for _ in rows]})
+            changes = table_of(TOUCHES, rows, **{DELETED: [chance.random() < 0.3 for _ in rows]})
             frame = lake.spark.createDataFrame(typed(TOUCHES, changes))
             scope = Scope(time="touched_at", low=min(times), high=max(times))
-            lake.apply(TOUCHES.name, changes if way == "local" else settle(frame), NOON, scope, sequence=7)
+            lake.merge_changes(
+                TOUCHES.name, changes if way == "local" else checkpoint(frame), NOON, scope, sequence=7
+            )
         tables.append(sorted(map(plain, read_rows(settings, TOUCHES.name, TOUCHES.column_names)), key=str))
         assert lake.last_commit(TOUCHES.name) == {"job": "test", "upto": START, "sequence": 7}
     local, by_spark = tables
@@ -130,11 +132,11 @@ def test_a_merge_that_another_commit_came_before_is_done_again(spark: SparkSessi
     behind = tables._log(TOUCHES)
     behind.follow = lambda: None  # type: ignore[method-assign]
     frame = lake.spark.createDataFrame(
-        typed(TOUCHES, table_of(TOUCHES, [touch(1, START, "w")], **{GONE: [False]}))
+        typed(TOUCHES, table_of(TOUCHES, [touch(1, START, "w")], **{DELETED: [False]}))
     )
-    lake.apply(TOUCHES.name, settle(frame), NOON, WHOLE)
+    lake.merge_changes(TOUCHES.name, checkpoint(frame), NOON, WHOLE)
     del behind.follow
-    lake.apply(TOUCHES.name, table_of(TOUCHES, [touch(2, START)], **{GONE: [True]}), NOON, WHOLE)
+    lake.merge_changes(TOUCHES.name, table_of(TOUCHES, [touch(2, START)], **{DELETED: [True]}), NOON, WHOLE)
     rows = read_rows(settings, TOUCHES.name, TOUCHES.column_names)
     assert [(row["touch_id"], row["visitor_id"]) for row in rows] == [("t1", "w")]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lakehouse.delta.time_travel import version_upto
+from lakehouse.delta.time_travel import last_version_through
 
 MADE: dict[str, object] = {}
 
@@ -35,4 +35,4 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_what_stood(name: str) -> None:
     commits, version = CASES[name]
-    assert version_upto(list(enumerate(commits))[::-1], (5, 8), "refine") == version
+    assert last_version_through(list(enumerate(commits))[::-1], (5, 8), "refine") == version

@@ -25,8 +25,8 @@ from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES
 from lakehouse.contracts.silver import SESSIONS
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.maintenance import compaction, maintenance_job
-from lakehouse.maintenance.clustering import lay_out_again
-from lakehouse.run.job import Run
+from lakehouse.maintenance.clustering import recluster_by_time
+from lakehouse.run.job import JobContext
 from lakehouse.settings import Settings
 
 NAME = CONVERSIONS.name
@@ -63,13 +63,13 @@ def test_a_file_that_has_grown_is_laid_out_by_time_and_older_ones_stay(
     put(lake, range(2 * MOST))
     put(lake, range(2 * MOST, 75))
     (older, grown) = stretches(settings)
-    assert lay_out_again(lake, NAME, MOST) == grown[2]
+    assert recluster_by_time(lake, NAME, MOST) == grown[2]
     now = stretches(settings)
     assert now[0] == older
     assert all(rows <= 2 * MOST for _, _, rows, _ in now)
     assert all(last < first for (_, last, *_), (first, *_) in pairwise(now))
     assert hours_of(settings) == [f"{hour:03}" for hour in range(75)]
-    assert lay_out_again(lake, NAME, MOST) == 0
+    assert recluster_by_time(lake, NAME, MOST) == 0
     assert stretches(settings) == now
 
 
@@ -78,7 +78,7 @@ def test_what_other_files_hold_of_that_time_goes_with_it(spark: SparkSession, tm
     lake = Lakehouse(spark.newSession(), settings, "maintenance")
     put(lake, [*range(5), 30, 31])
     put(lake, range(5, 30))
-    assert lay_out_again(lake, NAME, MOST) == 27
+    assert recluster_by_time(lake, NAME, MOST) == 27
     now = stretches(settings)
     assert now[0][2] == 5
     assert all(last < first for (_, last, *_), (first, *_) in pairwise(now))
@@ -98,21 +98,21 @@ def test_open_rows_are_left_as_they_are(spark: SparkSession, tmp_path: Path) -> 
 
     sessions(is_open=True, number=50)
     sessions(is_open=False, number=2 * MOST)
-    assert lay_out_again(lake, SESSIONS.name, MOST) == 0
+    assert recluster_by_time(lake, SESSIONS.name, MOST) == 0
     sessions(is_open=False, number=50)
-    assert lay_out_again(lake, SESSIONS.name, MOST) == 2 * MOST + 50
+    assert recluster_by_time(lake, SESSIONS.name, MOST) == 2 * MOST + 50
     assert lake.read(SESSIONS.name).where("is_open").count() == 50
     assert len(lake.read(SESSIONS.name).where("is_open").inputFiles()) == 1
 
 
 @pytest.fixture
 def tiny_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maintenance_job, "lay_out_again", partial(lay_out_again, most=MOST))
+    monkeypatch.setattr(maintenance_job, "lay_out_again", partial(recluster_by_time, most=MOST))
     monkeypatch.setattr(compaction, "ROWS_OF_A_SWAPPED_FILE", MOST)
 
 
 def maintain(spark: SparkSession, settings: Settings) -> None:
-    maintenance_job.maintain(Run("maintenance", spark.newSession(), settings, once=True))
+    maintenance_job.maintain(JobContext("maintenance", spark.newSession(), settings, once=True))
 
 
 @pytest.mark.usefixtures("tiny_files")
@@ -153,5 +153,5 @@ def test_stories_come_out_as_the_oracle_says_though_files_are_laid_out_between(
 
 
 def swapped(settings: Settings) -> dict[str, Path]:
-    names = (name for name, each in TABLES.items() if each.is_swapped)
+    names = (name for name, each in TABLES.items() if each.is_mutable)
     return {name: settings.warehouse / name.replace(".", "/") for name in names}

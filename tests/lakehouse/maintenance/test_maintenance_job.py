@@ -25,10 +25,10 @@ from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.contracts.silver import EVENTS, SESSIONS
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.maintenance import maintenance_job
-from lakehouse.maintenance.compaction import FEW, Compacted
+from lakehouse.maintenance.compaction import MIN_FILES, Compacted
 from lakehouse.maintenance.maintenance_job import maintain
-from lakehouse.rows.checkpointing import settle
-from lakehouse.run.job import Run
+from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.run.job import JobContext
 from lakehouse.settings import LEAST_RETENTION, Settings
 
 COMMITS = 40
@@ -46,7 +46,7 @@ def fill(home: Path, commits: int = COMMITS) -> None:
 
 
 def tidy(spark: SparkSession, settings: Settings) -> None:
-    maintain(Run("maintenance", spark.newSession(), settings, once=True))
+    maintain(JobContext("maintenance", spark.newSession(), settings, once=True))
 
 
 def table(home: Path, name: str) -> DeltaTable:
@@ -75,11 +75,11 @@ def test_small_files_are_put_together_and_hold_the_same_rows(spark: SparkSession
     fill(tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "test")
     lake.append(CONVERSIONS.name, lake.read(CONVERSIONS.name).limit(1), upto=NOON, sequence=7)
-    before, changes = rows(settings), lake.rewrites(CONVERSIONS.name)
+    before, changes = rows(settings), lake.rewrite_count(CONVERSIONS.name)
     tidy(spark, settings)
     assert len(table(tmp_path, CONVERSIONS.name).file_uris()) == 1
     assert rows(settings) == before
-    assert lake.rewrites(CONVERSIONS.name) == changes
+    assert lake.rewrite_count(CONVERSIONS.name) == changes
     assert lake.last_commit(CONVERSIONS.name)["sequence"] == 7
     (last, *_) = table(tmp_path, CONVERSIONS.name).history(1)
     assert last["operation"] == "OPTIMIZE"
@@ -89,9 +89,9 @@ def test_small_files_are_put_together_and_hold_the_same_rows(spark: SparkSession
 
 def test_few_files_are_left_as_they_are(spark: SparkSession, tmp_path: Path) -> None:
     settings = settle_in(spark, tmp_path)
-    fill(tmp_path, FEW)
+    fill(tmp_path, MIN_FILES)
     tidy(spark, settings)
-    assert len(table(tmp_path, CONVERSIONS.name).file_uris()) == FEW
+    assert len(table(tmp_path, CONVERSIONS.name).file_uris()) == MIN_FILES
 
 
 @pytest.mark.parametrize(("kept", "left"), [(timedelta(days=7), COMMITS + 1), (timedelta(0), 1)])
@@ -170,7 +170,7 @@ def test_the_log_of_before_yesterday_goes_when_a_checkpoint_is_written(
     for name, key in ((CONVERSIONS.name, "conversion_id"), (SESSIONS.name, "session_id")):
         lake.read(name)  # made by Spark, with what it says of new tables
         append_rows(tmp_path, name, [{key: "1"}])
-        row = settle(lake.read(name))
+        row = checkpoint(lake.read(name))
         lake.spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.checkpointInterval' = '4')")
         log = tmp_path / "warehouse" / name.replace(".", "/") / "_delta_log"
         lake.append(name, row, upto=NOON)
@@ -221,5 +221,5 @@ def test_statistics_are_of_what_files_are_left_out_by(spark: SparkSession, tmp_p
     lake.append(EVENTS.name, frame_of(lake.spark, EVENTS.name, [{"event_id": "1"}]))
     told = table(tmp_path, EVENTS.name).get_add_actions(flatten=True).schema.names
     assert {name.removeprefix("null_count.") for name in told if name.startswith("null_count.")} == set(
-        EVENTS.pruned_by
+        EVENTS.stats_columns
     )

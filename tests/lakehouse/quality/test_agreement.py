@@ -5,8 +5,8 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from lakehouse.quality.evaluation import Judge
-from lakehouse.quality.metrics import IS_RECORD, SOURCE, Measure
+from lakehouse.quality.evaluation import Evaluator
+from lakehouse.quality.metrics import IS_RECORD, SOURCE, SuiteMetrics
 from lakehouse.quality.report import Report
 from lakehouse.quality.suites import Expectation
 
@@ -47,7 +47,10 @@ def test_both_decide_alike(spark: SparkSession, tmp_path: Path) -> None:
     rows = [(number, text, number % 2 == 0) for number, text in enumerate(texts)]
     frame = spark.createDataFrame(rows, "number int, text string, flag boolean").coalesce(1)
     marked = frame.withColumns({SOURCE: F.lit(TABLE), IS_RECORD: F.lit(True)})
-    ours = {each.expectation.id: each for each in Judge(EXPECTED).decide(Measure(EXPECTED).count(marked))}
+    ours = {
+        each.expectation.id: each
+        for each in Evaluator(EXPECTED).evaluate(SuiteMetrics(EXPECTED).count(marked))
+    }
     report = Report(tmp_path / "report")
     theirs = report.validate({TABLE: (frame, EXPECTED)}, "a run", {})
     assert len(theirs) == len(EXPECTED)

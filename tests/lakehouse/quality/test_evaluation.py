@@ -1,6 +1,6 @@
 """When an expectation is met: shares, and rows too few to say anything."""
 
-from lakehouse.quality.evaluation import Judge, Result
+from lakehouse.quality.evaluation import Evaluator, Result
 from lakehouse.quality.suites import STOP, WARN, Expectation
 
 KIND = "expect_column_values_to_not_be_null"
@@ -10,17 +10,17 @@ def expectation(mostly: float = 0.9, at_least: int = 10, severity: str = STOP) -
     return Expectation("silver.events", "all is well", KIND, severity, "url", {}, None, mostly, at_least)
 
 
-def decide(judge: Judge, rows: int, unexpected: int) -> Result:
-    (result,) = judge.decide({expectation().id: (rows, unexpected)})
+def evaluate(judge: Evaluator, rows: int, unexpected: int) -> Result:
+    (result,) = judge.evaluate({expectation().id: (rows, unexpected)})
     return result
 
 
 def test_as_many_as_may_be_are_enough() -> None:
-    assert decide(Judge([expectation()]), 10, 1).success
+    assert evaluate(Evaluator([expectation()]), 10, 1).success
 
 
 def test_one_more_fails() -> None:
-    result = decide(Judge([expectation()]), 10, 2)
+    result = evaluate(Evaluator([expectation()]), 10, 2)
     assert not result.success
     assert (result.rows, result.unexpected, result.observed) == (10, 2, 0.2)
     assert result.stops
@@ -28,46 +28,46 @@ def test_one_more_fails() -> None:
 
 def test_a_warning_stops_nothing() -> None:
     warned = expectation(severity=WARN)
-    (result,) = Judge([warned]).decide({warned.id: (10, 10)})
+    (result,) = Evaluator([warned]).evaluate({warned.id: (10, 10)})
     assert not result.success
     assert not result.stops
 
 
 def test_no_rows_are_as_expected() -> None:
-    assert decide(Judge([expectation(at_least=0)]), 0, 0).success
+    assert evaluate(Evaluator([expectation(at_least=0)]), 0, 0).success
 
 
 def test_too_few_rows_say_nothing_and_count_with_the_next() -> None:
-    judge = Judge([expectation()])
-    assert decide(judge, 9, 9).success
-    result = decide(judge, 1, 0)
+    judge = Evaluator([expectation()])
+    assert evaluate(judge, 9, 9).success
+    result = evaluate(judge, 1, 0)
     assert (result.rows, result.unexpected, result.success) == (10, 9, False)
 
 
 def test_rows_enough_by_themselves_are_not_thinned_by_those_before() -> None:
-    judge = Judge([expectation()])
-    decide(judge, 9, 0)
-    assert decide(judge, 10, 2).rows == 10
-    assert decide(judge, 9, 9).success, "what was kept is used up or passed over, not counted twice"
+    judge = Evaluator([expectation()])
+    evaluate(judge, 9, 0)
+    assert evaluate(judge, 10, 2).rows == 10
+    assert evaluate(judge, 9, 9).success, "what was kept is used up or passed over, not counted twice"
 
 
 def test_what_was_decided_is_not_counted_again() -> None:
-    judge = Judge([expectation()])
-    decide(judge, 9, 0)
-    decide(judge, 1, 0)
-    assert decide(judge, 9, 9).rows == 9
+    judge = Evaluator([expectation()])
+    evaluate(judge, 9, 0)
+    evaluate(judge, 1, 0)
+    assert evaluate(judge, 9, 9).rows == 9
 
 
 def test_what_failed_is_looked_at_again_however_few_rows_it_is_about() -> None:
-    judge = Judge([expectation()])
-    (again,) = judge.decide_again({expectation().id: (3, 3)}, [expectation().id])
+    judge = Evaluator([expectation()])
+    (again,) = judge.evaluate_again({expectation().id: (3, 3)}, [expectation().id])
     assert again.stops
-    (other,) = judge.decide_again({expectation().id: (3, 3)}, [])
+    (other,) = judge.evaluate_again({expectation().id: (3, 3)}, [])
     assert other.success
 
 
 def test_what_is_forgotten_counts_no_more() -> None:
-    judge = Judge([expectation()])
-    decide(judge, 9, 9)
-    judge.forget()
-    assert decide(judge, 9, 0).rows == 9
+    judge = Evaluator([expectation()])
+    evaluate(judge, 9, 9)
+    judge.reset()
+    assert evaluate(judge, 9, 0).rows == 9

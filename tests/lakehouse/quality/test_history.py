@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakehouse.quality.evaluation import Judge, Result, allowed_share
+from lakehouse.quality.evaluation import Evaluator, Result, allowed_share
 from lakehouse.quality.history import LOOKS, History, Look, WrittenLook, history_of
 from lakehouse.quality.suites import STOP, WARN, Expectation
 
@@ -22,7 +22,7 @@ def habit(share: float, looks: int = 10, rows: int = 400) -> History:
 
 
 def look(history: History, rows: int, unexpected: int) -> Result:
-    (result,) = Judge([SEEN], history).decide({SEEN.id: (rows, unexpected)})
+    (result,) = Evaluator([SEEN], history).evaluate({SEEN.id: (rows, unexpected)})
     return result
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from lakehouse.contracts import TABLES
 from lakehouse.errors import MillraceError
-from lakehouse.quality.sql_conditions import COLUMN_SET, counted, require_decidable, unexpected
+from lakehouse.quality.sql_conditions import COLUMN_SET, require_decidable, scope_sql, violation_sql
 from lakehouse.quality.suites import STOP, Expectation, load_suites
 from lakehouse.settings import load_settings
 
@@ -69,14 +69,14 @@ def test_without_files_nothing_is_expected(tmp_path: Path) -> None:
 
 
 def test_a_quote_in_a_set_stays_a_value() -> None:
-    assert unexpected(one("to_be_in_set", value_set=["it's", 7])) == "NOT (`url` IN ('it''s', 7))"
+    assert violation_sql(one("to_be_in_set", value_set=["it's", 7])) == "NOT (`url` IN ('it''s', 7))"
 
 
 def test_null_counts_only_where_null_is_the_question() -> None:
-    assert counted(one("to_be_in_set", value_set=[1])) == "`url` IS NOT NULL"
-    assert counted(one("to_not_be_null")) == "TRUE"
+    assert scope_sql(one("to_be_in_set", value_set=[1])) == "`url` IS NOT NULL"
+    assert scope_sql(one("to_not_be_null")) == "TRUE"
 
 
 def test_a_kind_that_counting_cannot_decide_is_refused() -> None:
-    with pytest.raises(MillraceError, match="no micro-batch can decide"):
+    with pytest.raises(MillraceError, match="a micro-batch cannot evaluate"):
         require_decidable(one("to_be_unique"))

@@ -11,9 +11,9 @@ from kit.records import NOON, Bronze, message, record
 from kit.spark import settle_in
 from lakehouse.contracts.ops import LEDGER
 from lakehouse.contracts.silver import IDENTITIES
-from lakehouse.run.concurrent import side_by_side
-from lakehouse.run.job import Run
-from lakehouse.run.microbatch import Batch, Outcome, follow
+from lakehouse.run.concurrent import run_concurrently
+from lakehouse.run.job import JobContext
+from lakehouse.run.microbatch import Batch, Outcome, run_microbatches
 from lakehouse.settings import Settings
 
 MOST_JOBS = 2  # of a few rows in a warehouse on disk
@@ -59,7 +59,7 @@ def test_refine_and_publish_count_what_a_batch_takes(spark: SparkSession, tmp_pa
 def test_a_batch_counts_what_its_own_session_does_in_any_thread(spark: SparkSession, tmp_path: Path) -> None:
     settings = settle_in(spark, tmp_path)
     Bronze(spark, settings).commit([record(message("a", "v"))])
-    run = Run("refine", spark.newSession(), settings, once=True)
+    run = JobContext("refine", spark.newSession(), settings, once=True)
     run.record_rules()
     run.lake.read(IDENTITIES.name)
 
@@ -69,18 +69,18 @@ def test_a_batch_counts_what_its_own_session_does_in_any_thread(spark: SparkSess
     def process(_: Batch) -> Outcome:
         spark.range(10).repartition(3).collect()  # of another session
         one_shuffle()
-        side_by_side([one_shuffle, one_shuffle])
+        run_concurrently([one_shuffle, one_shuffle])
         run.lake.append(IDENTITIES.name, run.lake.read(IDENTITIES.name).limit(0))
         return Outcome()
 
     def only_shuffles(batch: Batch) -> Outcome:
         one_shuffle()
-        side_by_side([one_shuffle, one_shuffle])
+        run_concurrently([one_shuffle, one_shuffle])
         return Outcome(input_rows=batch.rows)
 
-    follow(run, "ingest", only_shuffles)
+    run_microbatches(run, "ingest", only_shuffles)
     Bronze(spark, settings, commits=1).commit([record(message("b", "v"))])
-    follow(run, "ingest", process)
+    run_microbatches(run, "ingest", process)
     first, second = ledger(settings, "refine")
     assert [first[name] for name in COUNTERS] == [3, 3, 0, 0]
     assert [second[name] for name in ("shuffles", "commits", "table_reads")] == [3, 1, 1]

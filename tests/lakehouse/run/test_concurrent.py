@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from lakehouse.delta.commit_metadata import Telling
-from lakehouse.run.concurrent import side_by_side
+from lakehouse.delta.commit_metadata import CommitMetadata
+from lakehouse.run.concurrent import run_concurrently
 
 SECONDS = 10.0
 
@@ -31,7 +31,7 @@ def test_two_are_done_at_once_and_told_in_order() -> None:
         meeting.wait()
         return name
 
-    assert side_by_side([lambda: meet("one"), lambda: meet("two")]) == ["one", "two"]
+    assert run_concurrently([lambda: meet("one"), lambda: meet("two")]) == ["one", "two"]
 
 
 def test_all_end_before_the_first_error_is_raised() -> None:
@@ -42,49 +42,49 @@ def test_all_end_before_the_first_error_is_raised() -> None:
         raise ValueError(name)
 
     with pytest.raises(ValueError, match="one"):
-        side_by_side([lambda: fail("one"), lambda: ended.append("two"), lambda: fail("three")])
+        run_concurrently([lambda: fail("one"), lambda: ended.append("two"), lambda: fail("three")])
     assert sorted(ended) == ["one", "three", "two"]
 
 
 def test_those_who_say_the_same_go_together() -> None:
     session, meeting = _Session(), threading.Barrier(2, timeout=SECONDS)
-    telling = Telling(session)  # type: ignore[arg-type]
+    telling = CommitMetadata(session)  # type: ignore[arg-type]
 
     def commit() -> list[str]:
-        with telling.say("upto 5"):
+        with telling.on_session("upto 5"):
             meeting.wait()
             said = list(session.held.values())
             meeting.wait()
         return said
 
-    assert side_by_side([commit, commit]) == [["upto 5"], ["upto 5"]]
+    assert run_concurrently([commit, commit]) == [["upto 5"], ["upto 5"]]
     assert session.held == {}
 
 
 def test_who_says_something_else_waits_and_is_heard() -> None:
     session, begun, entered = _Session(), threading.Event(), threading.Event()
-    telling = Telling(session)  # type: ignore[arg-type]
+    telling = CommitMetadata(session)  # type: ignore[arg-type]
     heard = []
 
     def first() -> None:
-        with telling.say("upto 5"):
+        with telling.on_session("upto 5"):
             begun.set()
             assert not entered.wait(0.2)
             heard.append(list(session.held.values()))
 
     def second() -> None:
         begun.wait(SECONDS)
-        with telling.say("upto 6"):
+        with telling.on_session("upto 6"):
             entered.set()
             heard.append(list(session.held.values()))
 
-    side_by_side([first, second])
+    run_concurrently([first, second])
     assert heard == [["upto 5"], ["upto 6"]]
     assert session.held == {}
 
 
 def test_a_commit_that_fails_says_nothing_any_more() -> None:
     session = _Session()
-    with pytest.raises(RuntimeError), Telling(session).say("upto 5"):  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError), CommitMetadata(session).on_session("upto 5"):  # type: ignore[arg-type]
         raise RuntimeError("no commit")
     assert session.held == {}

@@ -9,7 +9,7 @@ import pytest
 
 from lakehouse.run import ledger_cache
 from lakehouse.run.ledger import Entry
-from lakehouse.run.ledger_cache import Recall, recall_of, sole_writer
+from lakehouse.run.ledger_cache import LedgerCache, exclusive_ledger, ledger_cache_of
 from lakehouse.settings import load_settings
 
 _START = datetime(2026, 3, 1, tzinfo=timezone.utc)
@@ -36,7 +36,7 @@ class _Table:
 
 
 def test_what_was_there_before_is_read_once_and_the_rest_is_known() -> None:
-    table, known = _Table(_entry(0), _entry(1)), Recall[Entry]()
+    table, known = _Table(_entry(0), _entry(1)), LedgerCache[Entry]()
     assert known.last("refine", table.last) == _entry(1)
     known.add(_entry(2))
     known.add(_entry(3))
@@ -47,20 +47,20 @@ def test_what_was_there_before_is_read_once_and_the_rest_is_known() -> None:
 
 
 def test_further_back_than_is_known_the_table_must_tell() -> None:
-    table, known = _Table(_entry(0), _entry(1)), Recall[Entry]()
+    table, known = _Table(_entry(0), _entry(1)), LedgerCache[Entry]()
     assert known.after("refine", _at(0), table.last) is None
     assert known.after("refine", _at(1), table.last) == []
 
 
 def test_a_job_without_rows_is_known_from_its_beginning() -> None:
-    table, known = _Table(), Recall[Entry]()
+    table, known = _Table(), LedgerCache[Entry]()
     assert known.last("refine", table.last) is None
     known.add(_entry(0))
     assert known.after("refine", datetime(1970, 1, 1, tzinfo=timezone.utc), table.last) == [_entry(0)]
 
 
 def test_a_row_that_was_read_already_is_not_known_twice() -> None:
-    table, known = _Table(_entry(0)), Recall[Entry]()
+    table, known = _Table(_entry(0)), LedgerCache[Entry]()
     known.last("refine", table.last)  # between the commit and its being told
     known.add(_entry(0))
     known.add(_entry(1))
@@ -69,7 +69,7 @@ def test_a_row_that_was_read_already_is_not_known_twice() -> None:
 
 
 def test_jobs_are_kept_apart() -> None:
-    table, known = _Table(), Recall[Entry]()
+    table, known = _Table(), LedgerCache[Entry]()
     for job in ("refine", "repair"):
         known.last(job, table.last)
         known.add(_entry(0, job))
@@ -80,7 +80,7 @@ def test_jobs_are_kept_apart() -> None:
 
 def test_rows_beyond_the_most_that_are_kept_are_the_tables_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger_cache, "_MOST", 3)
-    table, known = _Table(), Recall[Entry]()
+    table, known = _Table(), LedgerCache[Entry]()
     known.last("refine", table.last)
     for number in range(5):
         known.add(_entry(number))
@@ -89,7 +89,7 @@ def test_rows_beyond_the_most_that_are_kept_are_the_tables_again(monkeypatch: py
 
 
 def test_who_waits_hears_of_a_row_at_once() -> None:
-    known = Recall[Entry]()
+    known = LedgerCache[Entry]()
     waiting = threading.Thread(target=known.wait, args=(known.told, 60.0, threading.Event()), daemon=True)
     waiting.start()
     known.add(_entry(0))
@@ -98,7 +98,7 @@ def test_who_waits_hears_of_a_row_at_once() -> None:
 
 
 def test_a_row_that_came_before_the_wait_began_is_not_waited_for() -> None:
-    known, began = Recall[Entry](), time.monotonic()
+    known, began = LedgerCache[Entry](), time.monotonic()
     told = known.told
     known.add(_entry(0))
     known.wait(told, 60.0, threading.Event())
@@ -108,13 +108,13 @@ def test_a_row_that_came_before_the_wait_began_is_not_waited_for() -> None:
 def test_who_is_to_stop_does_not_wait_on() -> None:
     stop, began = threading.Event(), time.monotonic()
     stop.set()
-    Recall[Entry]().wait(0, 60.0, stop)
+    LedgerCache[Entry]().wait(0, 60.0, stop)
     assert time.monotonic() - began < 10
 
 
 def test_only_the_sole_writer_of_a_home_recalls(tmp_path: Path) -> None:
     here, elsewhere = (load_settings(home=tmp_path / name) for name in ("here", "elsewhere"))
-    with sole_writer(here):
-        assert recall_of(here) is recall_of(load_settings(home=tmp_path / "here"))
-        assert recall_of(elsewhere) is None
-    assert recall_of(here) is None
+    with exclusive_ledger(here):
+        assert ledger_cache_of(here) is ledger_cache_of(load_settings(home=tmp_path / "here"))
+        assert ledger_cache_of(elsewhere) is None
+    assert ledger_cache_of(here) is None

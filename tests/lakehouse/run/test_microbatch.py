@@ -12,7 +12,7 @@ from kit.records import NOON
 from lakehouse.run import microbatch
 from lakehouse.run.batch_counters import TableCounter
 from lakehouse.run.ledger import Entry
-from lakehouse.run.microbatch import Batch, Outcome, follow
+from lakehouse.run.microbatch import Batch, Outcome, run_microbatches
 
 MINUTE = timedelta(minutes=1)
 
@@ -83,7 +83,7 @@ def test_who_is_asked_to_stop_while_waiting_for_a_turn_begins_no_batch(
         done.append(batch)
         return Outcome(input_rows=batch.rows)
 
-    follow(run, "ingest", process)
+    run_microbatches(run, "ingest", process)
     assert len(done) == len(ShortLedger.recorded) == (0 if stopped else 1)
 
 
@@ -113,7 +113,7 @@ def test_what_comes_while_waiting_for_a_turn_is_in_the_batch(monkeypatch: pytest
         return Outcome(input_rows=batch.rows)
 
     run = a_run(threading.Event(), Turn(lambda: monkeypatch.setattr(GrowingLedger, "told", 1)))
-    follow(run, "ingest", process)
+    run_microbatches(run, "ingest", process)
     assert [(batch.upto, batch.rows) for batch in done] == [(NOON + MINUTE, 2)]
     assert run.prepared == [(2, 0)]
 
@@ -128,7 +128,7 @@ class LongLedger(ShortLedger):
 def test_what_was_read_in_earlier_runs_is_behind_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(microbatch, "Ledger", LongLedger)
     run = a_run(threading.Event(), Turn(lambda: None))
-    follow(run, "ingest", lambda batch: Outcome(input_rows=batch.rows))
+    run_microbatches(run, "ingest", lambda batch: Outcome(input_rows=batch.rows))
     assert run.prepared == [(1, 5)]
 
 
@@ -160,7 +160,7 @@ def test_a_job_with_a_pause_leaves_others_nine_parts_of_the_time_in_ten(
         clock[0] += took
         return Outcome(input_rows=batch.rows)
 
-    follow(run, "refine", process, pause=timedelta(seconds=30))
+    run_microbatches(run, "refine", process, pause=timedelta(seconds=30))
     assert stop.seconds == rest
 
 
@@ -183,5 +183,5 @@ def test_who_would_rest_takes_up_what_came_while_waiting_for_a_turn(monkeypatch:
         done.append("rest")
 
     waiting = Turn(lambda: monkeypatch.setattr(LateLedger, "told", 1))
-    follow(a_run(threading.Event(), waiting), "ingest", process, idle=rest)
+    run_microbatches(a_run(threading.Event(), waiting), "ingest", process, idle=rest)
     assert done == ["batch", "rest"]

@@ -6,8 +6,8 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from lakehouse.run.job import Run
-from lakehouse.run.query_tuning import LONG, MANY, Tuning
+from lakehouse.run.job import JobContext
+from lakehouse.run.query_tuning import LARGE_HISTORY_ROWS, SMALL_BATCH_ROWS, Tuning
 from lakehouse.settings import load_settings
 
 MODE, SHUFFLED, READ = (
@@ -50,12 +50,17 @@ def session(conf: Conf) -> SparkSession:
 
 @pytest.mark.parametrize(
     ("rows", "behind", "few"),
-    [(0, 0, True), (MANY - 1, LONG - 1, True), (MANY, 0, False), (1, LONG, False)],
+    [
+        (0, 0, True),
+        (SMALL_BATCH_ROWS - 1, LARGE_HISTORY_ROWS - 1, True),
+        (SMALL_BATCH_ROWS, 0, False),
+        (1, LARGE_HISTORY_ROWS, False),
+    ],
 )
 def test_few_rows_with_few_behind_them_are_interpreted_in_one_task(rows, behind, few):
     usual = {SHUFFLED: "8"}
     conf = Conf(**usual)
-    Tuning(session(conf)).prepare_for(rows, behind)
+    Tuning(session(conf)).tune_for_batch(rows, behind)
     assert conf.values == (FOR_FEW if few else usual)
 
 
@@ -63,29 +68,32 @@ def test_many_rows_after_few_find_the_session_as_it_was():
     usual = {MODE: "FALLBACK", SHUFFLED: "8"}
     conf = Conf(**usual)
     tuning = Tuning(session(conf))
-    tuning.prepare_for(1, 0)
-    tuning.prepare_for(MANY, 0)
+    tuning.tune_for_batch(1, 0)
+    tuning.tune_for_batch(SMALL_BATCH_ROWS, 0)
     assert conf.values == usual
 
 
-@pytest.mark.parametrize(("rows", "behind", "one"), [(MANY - 1, 0, True), (1, LONG, True), (MANY, 0, False)])
+@pytest.mark.parametrize(
+    ("rows", "behind", "one"),
+    [(SMALL_BATCH_ROWS - 1, 0, True), (1, LARGE_HISTORY_ROWS, True), (SMALL_BATCH_ROWS, 0, False)],
+)
 def test_what_few_rows_add_is_one_file_however_long_the_history(tmp_path, rows, behind, one):
-    run = Run("refine", session(Conf()), load_settings(home=tmp_path), once=True)
-    run.prepare_for(rows, behind)
-    assert run.lake.in_one_file == one
+    run = JobContext("refine", session(Conf()), load_settings(home=tmp_path), once=True)
+    run.tune_for_batch(rows, behind)
+    assert run.lake.coalesce_writes == one
 
 
 def test_who_sums_up_reads_much_and_writes_little(tmp_path):
     usual = {MODE: "FALLBACK", SHUFFLED: "8"}
     conf = Conf(**usual)
-    run = Run("publish", session(conf), load_settings(home=tmp_path), once=False)
-    run.prepare_for(1)
-    run.prepare_to_sum_up()
+    run = JobContext("publish", session(conf), load_settings(home=tmp_path), once=False)
+    run.tune_for_batch(1)
+    run.tune_for_scan()
     assert {name: conf.values.get(name) for name in FOR_FEW} == {**dict.fromkeys(FOR_FEW), **usual}
-    assert run.lake.in_one_file
+    assert run.lake.coalesce_writes
 
 
 def test_a_runtime_that_refuses_goes_on_as_it_is():
     conf = Conf(refuses=True)
-    Tuning(session(conf)).prepare_for(1, 0)
+    Tuning(session(conf)).tune_for_batch(1, 0)
     assert conf.values == {}

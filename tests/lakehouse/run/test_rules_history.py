@@ -13,7 +13,7 @@ from kit.records import Bronze, message, record
 from kit.spark import settle_in
 from lakehouse.bundle_file import BUNDLE_FILE, bundle_root
 from lakehouse.contracts.ops import RULES
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger
 from lakehouse.run.rules_version import rules_version
 from lakehouse.settings import Settings
@@ -97,7 +97,7 @@ def test_a_file_written_again_as_it_was_is_no_new_version(
     spark: SparkSession, tmp_path: Path, conf: Path
 ) -> None:
     settings = settle_in(spark, tmp_path / "home")
-    run = Run("refine", spark.newSession(), settings, once=True)
+    run = JobContext("refine", spark.newSession(), settings, once=True)
     for text in ("", "# a comment\n", "# another\n"):
         (conf / "rules.yml").write_text(text)
         run.record_rules()
@@ -109,7 +109,7 @@ def test_jobs_that_begin_at_once_write_a_version_once(
     spark: SparkSession, tmp_path: Path, conf: Path
 ) -> None:
     settings = settle_in(spark, tmp_path / "home")
-    runs = [Run(f"job{number}", spark.newSession(), settings, once=True) for number in range(6)]
+    runs = [JobContext(f"job{number}", spark.newSession(), settings, once=True) for number in range(6)]
     with ThreadPoolExecutor(len(runs)) as threads:
         for done in [threads.submit(run.record_rules) for run in runs]:
             done.result()

@@ -10,10 +10,10 @@ from kit.records import NOON
 from kit.spark import settle_in
 from kit.warehouse_builder import append_rows
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.maintenance.compaction import FEW
+from lakehouse.maintenance.compaction import MIN_FILES
 from lakehouse.maintenance.maintenance_job import maintain
-from lakehouse.rows.checkpointing import settle
-from lakehouse.run.job import Run
+from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.run.job import JobContext
 from lakehouse.settings import Settings
 from millrace.audit.digests.recorder import DigestRecorder
 from millrace.audit.file_bytes import audit_bytes
@@ -35,11 +35,11 @@ def files_of(settings: Settings, name: str) -> list[Path]:
 def test_maintenance_and_rebuild_raise_no_alarm(spark: SparkSession, tmp_path: Path) -> None:
     settings = settle_in(spark, tmp_path).model_copy(update={"vacuum_retention": timedelta(0)})
     recorder = DigestRecorder(settings)
-    for hour in range(FEW + 1):
+    for hour in range(MIN_FILES + 1):
         row = {"conversion_id": f"{hour:02}", "converted_at": NOON + timedelta(hours=hour)}
         append_rows(tmp_path, CONVERSIONS, [row])
         recorder.record()
-    maintain(Run("maintenance", spark.newSession(), settings, once=True))
+    maintain(JobContext("maintenance", spark.newSession(), settings, once=True))
     assert {name: len(files_of(settings, name)) for name in (CONVERSIONS, DIGESTS)} == {
         CONVERSIONS: 1,
         DIGESTS: 1,
@@ -48,7 +48,7 @@ def test_maintenance_and_rebuild_raise_no_alarm(spark: SparkSession, tmp_path: P
     recorder.record()
     assert findings(settings) == ([], [])
     lake = Lakehouse(spark.newSession(), settings, "rebuild")
-    lake.overwrite(CONVERSIONS, settle(lake.read(CONVERSIONS)))
+    lake.overwrite(CONVERSIONS, checkpoint(lake.read(CONVERSIONS)))
     assert findings(settings)[0] == []
     DigestRecorder(settings).record()
     assert findings(settings) == ([], [])
@@ -57,10 +57,10 @@ def test_maintenance_and_rebuild_raise_no_alarm(spark: SparkSession, tmp_path: P
 def test_altered_byte_of_a_compacted_file_is_named(spark: SparkSession, tmp_path: Path) -> None:
     settings = settle_in(spark, tmp_path)
     recorder = DigestRecorder(settings)
-    for hour in range(FEW + 1):
+    for hour in range(MIN_FILES + 1):
         append_rows(tmp_path, CONVERSIONS, [{"conversion_id": f"{hour:02}"}])
         recorder.record()
-    maintain(Run("maintenance", spark.newSession(), settings, once=True))
+    maintain(JobContext("maintenance", spark.newSession(), settings, once=True))
     compacted = {name: (table_of(tmp_path, name).version(), files_of(settings, name)) for name in TABLES}
     recorder.record()
     for name, (version, files) in compacted.items():

@@ -10,7 +10,7 @@ from kit.home import Home
 from kit.spark import settle_in
 from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from millrace.operations.entry_points import audit
 from silver.entry_points import silver
 
@@ -24,7 +24,7 @@ def test_the_audit_finds_a_record_that_is_gone(
     settings = home.settings.model_copy(update={"catalog": "spark_catalog"})
 
     def run(job: Job) -> None:
-        job.body(Run(job.name, spark.newSession(), settings, once=True))
+        job.body(JobContext(job.name, spark.newSession(), settings, once=True))
 
     run(ingest)
     run(silver)

@@ -13,7 +13,7 @@ from kit.records import NOON, Bronze
 from kit.strict_gate import strict_home, without_number
 from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.settings import Settings
 from millrace import cli
 from millrace.operations import entry_points as operations
@@ -43,7 +43,7 @@ class World:
 
     def run(self, job: Job, **parameters: str) -> None:
         session = self.spark.newSession()
-        job.body(Run(job.name, session, self.settings, once=True, parameters=parameters))
+        job.body(JobContext(job.name, session, self.settings, once=True, parameters=parameters))
 
     def publish(self) -> None:
         from gold.entry_points import publish

@@ -15,14 +15,14 @@ from pyspark.sql import functions as F
 from folds.records.parse_rules import load_parse_rules
 from kit.records import Bronze, message, record
 from kit.spark import settle_in
-from lakehouse.contracts.table import GONE
+from lakehouse.contracts.table import DELETED
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope
 from lakehouse.rows.arrow_frames import rows_of
-from lakehouse.rows.checkpointing import settle
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.driver_or_spark import local_rows
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.run.microbatch import Batch
 from lakehouse.timestamps import EPOCH, to_micros
 from silver.dedup.deduplicate import ENTRY, FIRST, PLACE, find_duplicates
@@ -159,7 +159,7 @@ def test_the_history_is_read_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_job_that_goes_on_knows_of_events_rewritten_meanwhile(spark: SparkSession, tmp_path: Path) -> None:
     settings = settle_in(spark, tmp_path / "home")
     refine = Refine(
-        Run("refine", spark.newSession(), settings, once=True), lambda: load_parse_rules(settings.conf)
+        JobContext("refine", spark.newSession(), settings, once=True), lambda: load_parse_rules(settings.conf)
     )
     bronze = Bronze(spark, settings)
     bronze.commit([record(message("a", "v"))])
@@ -169,7 +169,7 @@ def test_a_job_that_goes_on_knows_of_events_rewritten_meanwhile(spark: SparkSess
     lake = Lakehouse(spark.newSession(), settings, "another")
     table = lake.read("silver.events")
     other = table.withColumns({"event_id": F.lit("z"), "event_hash": F.xxhash64(F.lit("z"))})
-    lake.apply("silver.events", settle(other.withColumn(GONE, F.lit(False))), first, Scope())
+    lake.merge_changes("silver.events", checkpoint(other.withColumn(DELETED, F.lit(False))), first, Scope())
 
     bronze.commit([record(message("z", "w")), record(message("a", "w")), record(message("b", "w"))])
     outcome = refine(Batch(1, first, bronze.stored[1].ingested_at, 3))

@@ -17,8 +17,8 @@ from kit.records import NOON, Bronze, Record, heartbeat, instant, message, recor
 from kit.result_stories import RESULT_STORIES
 from kit.spark import settle_in
 from lakehouse.contracts.search_results import SEARCH_RESULTS
-from lakehouse.run.job import Run
-from lakehouse.run.query_tuning import MANY
+from lakehouse.run.job import JobContext
+from lakehouse.run.query_tuning import SMALL_BATCH_ROWS
 from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
 from silver import refine, repair
@@ -124,7 +124,7 @@ def test_what_late_events_and_time_change(spark: SparkSession, tmp_path: Path, c
     assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
 
 
-@pytest.mark.parametrize("most", [0, MANY], ids=["many", "few"])
+@pytest.mark.parametrize("most", [0, SMALL_BATCH_ROWS], ids=["many", "few"])
 def test_what_events_on_time_change_after_a_batch_broken_off(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
@@ -169,7 +169,7 @@ def test_stories_in_few_rows_and_many_broken_off_and_rebuilt(
     bronze = Bronze(spark, settings)
     for number, records in enumerate(made_up(60)):
         for job in (refine, repair):
-            monkeypatch.setattr(job, "MANY", 0 if number == 1 else MANY)
+            monkeypatch.setattr(job, "MANY", 0 if number == 1 else SMALL_BATCH_ROWS)
         bronze.commit(records)
         if number:
             run_jobs(spark, settings, "refine")
@@ -180,6 +180,6 @@ def test_stories_in_few_rows_and_many_broken_off_and_rebuilt(
     before = read_rows(settings, SEARCH_RESULTS.name, SEARCH_RESULTS.column_names)
     assert {row["outcome"] for row in before} >= {"clicked", "unclicked"}
     job = rebuild_job(DEFINITIONS, [SEARCH_RESULTS.name])
-    job.body(Run(job.name, spark.newSession(), settings, once=True))
+    job.body(JobContext(job.name, spark.newSession(), settings, once=True))
     after = read_rows(settings, SEARCH_RESULTS.name, SEARCH_RESULTS.column_names)
     assert sorted(map(repr, after)) == sorted(map(repr, before))

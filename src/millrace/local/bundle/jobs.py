@@ -62,14 +62,14 @@ class BundleJob:
     Args:
         name: its resource key.
         tasks: each after those that it depends on.
-        goes_on: whether it begins again whenever it has ended.
+        continuous: whether it starts again whenever it has ended.
         schedule: when it begins; None if it goes on, or waits to be asked.
         is_paused: whether it does neither until then.
     """
 
     name: str
     tasks: tuple[Task, ...]
-    goes_on: bool = False
+    continuous: bool = False
     schedule: Schedule | None = None
     is_paused: bool = False
 
@@ -80,8 +80,8 @@ class BundleJob:
 
     @property
     def is_continuous(self) -> bool:
-        """Whether it goes on for ever, and isn't paused."""
-        return self.goes_on and not self.is_paused
+        """Whether it is continuous and not paused."""
+        return self.continuous and not self.is_paused
 
     @property
     def jobs(self) -> list[Job]:
@@ -143,7 +143,7 @@ def read_job(name: str, job: Tree) -> BundleJob:
     return BundleJob(
         name,
         tuple(_ordered(name, job.get("tasks") or [])),
-        goes_on="continuous" in job,
+        continuous="continuous" in job,
         schedule=schedule,
         is_paused=when.get("pause_status") == "PAUSED",
     )

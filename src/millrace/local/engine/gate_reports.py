@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from lakehouse.run.job import Watcher
+from lakehouse.run.job import JobListener
 from millrace.local.bundle.jobs import BundleJob
 from millrace.local.engine.job_runner import log
 from millrace.local.engine.task_runner import TaskRunner
@@ -11,8 +11,8 @@ from millrace.tables.gate_status import gate
 _LOOK_SECONDS = 5.0
 
 
-class _Log(Watcher):
-    def say(self, job: str, line: str) -> None:
+class _Log(JobListener):
+    def log(self, job: str, line: str) -> None:
         """Write a line to the engine's log."""
         log(f"{job}: {line}")
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from lakehouse.run.job import Watcher
+from lakehouse.run.job import JobListener
 
 _UNKNOWN = "?"
 
@@ -29,25 +29,25 @@ class _Pace:
         return f"{self.done:,} of {known} rows  {rate:,.0f}/s  {left}".rstrip()
 
 
-class _Lines(Watcher):
+class _Lines(JobListener):
     """One line a micro-batch, for a log."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._pace = _Pace()
 
-    def expect(self, job: str, rows: int) -> None:
+    def report_backlog(self, job: str, rows: int) -> None:
         self._pace.total = max(self._pace.total, self._pace.done + rows)
 
-    def advance(self, job: str, rows: int, seconds: float) -> None:
+    def report_batch(self, job: str, rows: int, seconds: float) -> None:
         self._pace.done += rows
         self._console.print(f"{job}: {self._pace}  (batch of {rows:,} in {seconds:.1f} s)")
 
-    def say(self, job: str, line: str) -> None:
+    def log(self, job: str, line: str) -> None:
         self._console.print(f"{job}: {line}")
 
 
-class _Bar(Watcher):
+class _Bar(JobListener):
     """A bar that moves, for a terminal."""
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
@@ -55,20 +55,20 @@ class _Bar(Watcher):
         self._task = task
         self._pace = _Pace()
 
-    def expect(self, job: str, rows: int) -> None:
+    def report_backlog(self, job: str, rows: int) -> None:
         self._pace.total = max(self._pace.total, self._pace.done + rows)
         self._progress.update(self._task, total=self._pace.total, pace=str(self._pace))
 
-    def advance(self, job: str, rows: int, seconds: float) -> None:
+    def report_batch(self, job: str, rows: int, seconds: float) -> None:
         self._pace.done += rows
         self._progress.update(self._task, completed=self._pace.done, pace=str(self._pace))
 
-    def say(self, job: str, line: str) -> None:
+    def log(self, job: str, line: str) -> None:
         self._progress.console.print(f"{job}: {line}")
 
 
 @contextmanager
-def console_watcher(job: str) -> Iterator[Watcher]:
+def console_watcher(job: str) -> Iterator[JobListener]:
     """A watcher that shows a job's progress on standard error."""
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     if not sys.stderr.isatty():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from lakehouse.run.job import Watcher
+from lakehouse.run.job import JobListener
 from millrace.local.bundle.jobs import BundleJob
 from millrace.local.engine import run_history
 from millrace.local.engine.schedules import Schedules
@@ -31,7 +31,7 @@ class JobState:
     next_run: str | None = None
 
 
-class JobRunner(Watcher):
+class JobRunner(JobListener):
     """Keeps jobs running, or runs them on time, and knows how each gets on.
 
     Args:
@@ -47,7 +47,7 @@ class JobRunner(Watcher):
             if job.is_paused:
                 self.states[job.name].state = "paused"
 
-    def advance(self, job: str, rows: int, seconds: float) -> None:
+    def report_batch(self, job: str, rows: int, seconds: float) -> None:
         """Count a micro-batch."""
         state = self.states.get(job, JobState())
         state.batches += 1
@@ -86,8 +86,8 @@ class JobRunner(Watcher):
             done = state.batches
             try:
                 state.state = "running"
-                worker.run(job, "continuous" if job.goes_on else "command", self)
-                if worker.stop.is_set() or not job.goes_on:
+                worker.run(job, "continuous" if job.continuous else "command", self)
+                if worker.stop.is_set() or not job.continuous:
                     state.state = "done"
                     return
                 worker.stop.wait(worker.settings.trigger_interval.total_seconds())

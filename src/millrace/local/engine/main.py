@@ -97,10 +97,10 @@ def main() -> None:
     threading.Thread(target=_stop_with_stdin, args=(stop,), daemon=True).start()
     try:
         jobs = bundle_jobs(settings).values()
-        kept, scheduled = [job for job in jobs if job.goes_on], [job for job in jobs if job.schedule]
+        kept, scheduled = [job for job in jobs if job.continuous], [job for job in jobs if job.schedule]
         engine = Engine(settings, kept, stop, scheduled)
         engine.tell("starting")
-        with spark_application(settings, goes_on=True) as application:
+        with spark_application(settings, long_running=True) as application:
             engine.run(application)
     except MillraceError as error:
         log(f"ERROR {error}")

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TextIO
 
-from lakehouse.run.job import Watcher
+from lakehouse.run.job import JobListener
 from millrace.local.process.state_files import now, read_state, write_state
 
 RUNNING, SUCCEEDED, FAILED, STOPPED, BROKEN_OFF = "running", "succeeded", "failed", "stopped", "broken off"
@@ -17,7 +17,7 @@ MAX_RUNS = 50
 """Runs of a job whose records are kept."""
 
 
-class RunLog(Watcher):
+class RunLog(JobListener):
     """One run's record and log; what it hears it passes on, under the job's name.
 
     Args:
@@ -27,7 +27,7 @@ class RunLog(Watcher):
         above: who else hears of the run.
     """
 
-    def __init__(self, home: Path, job: str, cause: str, above: Watcher) -> None:
+    def __init__(self, home: Path, job: str, cause: str, above: JobListener) -> None:
         self.job = job
         self._above = above
         delete_old(home, job)
@@ -44,21 +44,21 @@ class RunLog(Watcher):
         self._log: TextIO = self.file.with_suffix(".log").open("a", encoding="utf-8")
         self._write()
 
-    def expect(self, job: str, rows: int) -> None:
+    def report_backlog(self, job: str, rows: int) -> None:
         """Pass it on."""
-        self._above.expect(self.job, rows)
+        self._above.report_backlog(self.job, rows)
 
-    def advance(self, job: str, rows: int, seconds: float) -> None:
+    def report_batch(self, job: str, rows: int, seconds: float) -> None:
         """Count a micro-batch."""
         self._told["batches"] += 1
         self._told["rows"] += rows
         self._line(f"{job}: batch of {rows:,} rows in {seconds:.1f} s")
-        self._above.advance(self.job, rows, seconds)
+        self._above.report_batch(self.job, rows, seconds)
 
-    def say(self, job: str, line: str) -> None:
+    def log(self, job: str, line: str) -> None:
         """Write a line."""
         self._line(f"{job}: {line}")
-        self._above.say(self.job, line)
+        self._above.log(self.job, line)
 
     def begin_task(self, key: str) -> None:
         """Note which task is at work."""

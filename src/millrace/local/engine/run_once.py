@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from lakehouse.errors import MillraceError
-from lakehouse.run.job import Watcher
+from lakehouse.run.job import JobListener
 from lakehouse.settings import Settings
 from millrace.local.bundle.jobs import BundleJob
 from millrace.local.engine.job_progress import console_watcher
@@ -31,16 +31,16 @@ def run_once(settings: Settings, jobs: Sequence[BundleJob]) -> dict[str, float]:
         worker = TaskRunner(application, settings, ending.asked)
         for job in jobs:
             clock = time.monotonic()
-            with console_watcher(job.name) as watcher:
-                _catch_up(worker, job, watcher)
+            with console_watcher(job.name) as listener:
+                _catch_up(worker, job, listener)
             seconds[job.name] = round(time.monotonic() - clock, 3)
     return seconds
 
 
-def _catch_up(worker: TaskRunner, job: BundleJob, watcher: Watcher) -> None:
+def _catch_up(worker: TaskRunner, job: BundleJob, listener: JobListener) -> None:
     mark_interrupted(worker.settings.home, job.name)
     try:
-        worker.run(job, "command", watcher, once=True)
+        worker.run(job, "command", listener, once=True)
     except MillraceError:
         raise
     except Exception as error:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from lakehouse.errors import MillraceError
-from lakehouse.run.ledger_cache import sole_writer
+from lakehouse.run.ledger_cache import exclusive_ledger
 from lakehouse.settings import Settings
 from millrace.audit.digests.recording import recorded_digests
 from millrace.local.process.pyspark_launch import (
@@ -78,7 +78,7 @@ class Application:
 
 
 @contextmanager
-def spark_application(settings: Settings, goes_on: bool = False) -> Iterator[Application]:
+def spark_application(settings: Settings, long_running: bool = False) -> Iterator[Application]:
     """Start Spark on this machine, as the only one that writes this home's tables.
 
     Delta's local log is safe for one writing process only, so a lock is held meanwhile. What Spark has to
@@ -86,7 +86,7 @@ def spark_application(settings: Settings, goes_on: bool = False) -> Iterator[App
 
     Args:
         settings: the settings in force.
-        goes_on: whether it is to run until it is stopped, not just to catch up.
+        long_running: whether it is to run until it is stopped, not just to catch up.
 
     Raises:
         MillraceError: if another application has the home, or Spark doesn't start.
@@ -101,9 +101,9 @@ def spark_application(settings: Settings, goes_on: bool = False) -> Iterator[App
             "`millrace status` shows it; wait for it, or stop it with `millrace down`",
         ) from None
     try:
-        application = _start(settings, goes_on)
+        application = _start(settings, long_running)
         try:
-            with sole_writer(settings), recorded_digests(settings):
+            with exclusive_ledger(settings), recorded_digests(settings):
                 yield application
         finally:
             application.end()
@@ -125,7 +125,7 @@ def started_session(settings: Settings) -> Iterator["SparkSession"]:
         yield application.spark.newSession()
 
 
-def _start(settings: Settings, goes_on: bool) -> Application:
+def _start(settings: Settings, long_running: bool) -> Application:
     from lakehouse.run.spark_session import build_session
     from millrace.environment.jars import spark_jars
     from millrace.environment.java import java_executable
@@ -138,7 +138,7 @@ def _start(settings: Settings, goes_on: bool) -> Application:
     jars = spark_jars()
     with stderr_to(log), keep_sigint_handler(), clean_up_on_failure():
         try:
-            return Application(build_session(settings, jars, goes_on=goes_on))
+            return Application(build_session(settings, jars, long_running=long_running))
         except MillraceError:
             raise
         except Exception as error:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from contextlib import AbstractContextManager, nullcontext
 
 from lakehouse.errors import MillraceError
-from lakehouse.run.job import Run, Watcher
+from lakehouse.run.job import JobContext, JobListener
 from lakehouse.run.job_args import Parameters
 from lakehouse.settings import Settings, load_settings
 from millrace.local.bundle.jobs import BundleJob, Task
@@ -37,13 +37,13 @@ class TaskRunner:
         self.stop = stop
         self._turn = turn or nullcontext()
 
-    def run(self, job: BundleJob, cause: str, watcher: Watcher, once: bool = False) -> None:
+    def run(self, job: BundleJob, cause: str, listener: JobListener, once: bool = False) -> None:
         """Run a job to its end, with a record of the run. A job that runs already is waited for.
 
         Args:
             job: what to run.
             cause: why, for the record.
-            watcher: hears of it.
+            listener: receives progress.
             once: catch up and stop, whatever the tasks' parameters say.
 
         Raises:
@@ -51,7 +51,7 @@ class TaskRunner:
             Exception: whatever a task fails of.
         """
         with _ONE_RUN[f"{self.settings.home}:{job.name}"]:
-            log = RunLog(self.settings.home, job.name, cause, watcher)
+            log = RunLog(self.settings.home, job.name, cause, listener)
             try:
                 for task in job.tasks:
                     if self.stop.is_set():
@@ -68,7 +68,7 @@ class TaskRunner:
         own = load_settings(**{**self.settings.model_dump(exclude_none=True), **given.settings})
         session = self.application.spark.newSession()
         once = once or given.once
-        task.job.body(Run(task.job.name, session, own, once, self.stop, log, self._turn))
+        task.job.body(JobContext(task.job.name, session, own, once, self.stop, log, self._turn))
 
 
 def parameters_of(task: Task) -> Parameters:

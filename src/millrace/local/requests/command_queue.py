@@ -16,7 +16,7 @@ from typing import Any, TextIO
 import psutil
 
 from lakehouse.errors import MillraceError
-from lakehouse.run.job import Watcher
+from lakehouse.run.job import JobListener
 from millrace.local.process.state_files import read_state, write_state
 from millrace.local.requests.engine_commands import EngineCommand
 
@@ -56,7 +56,7 @@ class CommandRequest:
         self.reply.unlink(missing_ok=True)
 
 
-class CommandReply(Watcher):
+class CommandReply(JobListener):
     """The engine's reply, written while the command runs.
 
     Args:
@@ -72,15 +72,15 @@ class CommandReply(Watcher):
         self._file = file
         self.write(process_identity())
 
-    def say(self, job: str, line: str) -> None:
+    def log(self, job: str, line: str) -> None:
         """Pass on a job's log line."""
         if not self._request.is_pending:
             raise MillraceError(f"{job} was cancelled", "Run the command again")
         self.write({"line": f"{job}: {line}"})
 
-    def advance(self, job: str, rows: int, seconds: float) -> None:
+    def report_batch(self, job: str, rows: int, seconds: float) -> None:
         """Report a micro-batch."""
-        self.say(job, f"batch of {rows:,} rows in {seconds:.1f} s")
+        self.log(job, f"batch of {rows:,} rows in {seconds:.1f} s")
 
     def write(self, content: dict[str, Any]) -> None:
         """Add a line."""

@@ -98,10 +98,10 @@ def _jobs(settings: Settings) -> dict[str, dict[str, Any]]:
     told: dict[str, dict[str, Any]] = read_state(settings.home / "run" / "engine.json").get("jobs", {})
     if not told:
         return {name: {} for name, job in bundle_jobs(settings).items() if job.is_continuous}
-    return {name: job for name, job in told.items() if _goes_on(job)}
+    return {name: job for name, job in told.items() if _is_running(job)}
 
 
-def _goes_on(job: dict[str, Any]) -> bool:
+def _is_running(job: dict[str, Any]) -> bool:
     return job.get("kind", "continuous") == "continuous" and job.get("state") != "paused"
 
 

@@ -18,15 +18,15 @@ _SHOWN = {
 }
 
 
-def draw(watcher: StatusPoller) -> RenderableType:
+def draw(listener: StatusPoller) -> RenderableType:
     """The view; needs a snapshot to have been taken."""
-    snapshot = watcher.latest
+    snapshot = listener.latest
     if snapshot is None:
         return Text("…")
     table = Table.grid(padding=(0, 3))
     table.add_column()
     table.add_column(justify="right")
-    table.add_row("arriving", f"{watcher.rate:,.0f} /s")
+    table.add_row("arriving", f"{listener.rate:,.0f} /s")
     for label, name in _SHOWN.items():
         table.add_row(label, f"{snapshot.rows.get(name, 0):,}")
     table.add_row("complete up to", readable(snapshot.watermark))

@@ -52,29 +52,29 @@ class StatusPoller:
 
 def watch(
     settings: Settings,
-    goes_on: Callable[[], bool],
+    is_running: Callable[[], bool],
     draw: Callable[[StatusPoller], RenderableType] | None = None,
     lag: bool = True,
 ) -> None:
-    """Show a live view for as long as `goes_on` says.
+    """Show a live view for as long as `is_running` says.
 
     Args:
         settings: the settings in force.
-        goes_on: asked several times a second.
+        is_running: asked several times a second.
         draw: makes the view; all there is by default. Nothing is shown where there is no terminal.
         lag: whether the view needs to know how far bronze is behind.
     """
-    watcher, console, shown = StatusPoller(settings, lag), Console(), None
+    listener, console, shown = StatusPoller(settings, lag), Console(), None
     with Live(console=console, auto_refresh=False) as live:
-        while goes_on():
-            if console.is_terminal and watcher.latest is not shown:
-                shown = watcher.latest
-                live.update((draw or _everything)(watcher), refresh=True)
+        while is_running():
+            if console.is_terminal and listener.latest is not shown:
+                shown = listener.latest
+                live.update((draw or _everything)(listener), refresh=True)
             time.sleep(_TICK_SECONDS)
 
 
-def _everything(watcher: StatusPoller) -> RenderableType:
-    if watcher.latest is None:
+def _everything(listener: StatusPoller) -> RenderableType:
+    if listener.latest is None:
         return Text("…")
-    arriving = Text(f"{watcher.rate:,.0f} records/s arriving; Ctrl-C ends this view", style="dim")
-    return Group(render(watcher.latest), Text(), arriving)
+    arriving = Text(f"{listener.rate:,.0f} records/s arriving; Ctrl-C ends this view", style="dim")
+    return Group(render(listener.latest), Text(), arriving)

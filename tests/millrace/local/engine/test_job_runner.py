@@ -11,7 +11,7 @@ import pytest
 from kit.polling import eventually
 from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.settings import load_settings
 from millrace.local.bundle.jobs import BundleJob, Schedule, Task, read_job
 from millrace.local.bundle.unsupported import unsupported
@@ -20,17 +20,17 @@ from millrace.local.engine.job_runner import JobRunner
 from millrace.local.engine.task_runner import TaskRunner
 
 EACH_SECOND = Schedule("* * * * * ?", "Europe/Berlin")
-Body = Callable[[Run], None]
+Body = Callable[[JobContext], None]
 
 
 class Counting:
     """A body that notes its runs, and does what it is told to in each of the first ones."""
 
     def __init__(self, *first: Body) -> None:
-        self.seen: list[Run] = []
+        self.seen: list[JobContext] = []
         self._first = list(first)
 
-    def __call__(self, run: Run) -> None:
+    def __call__(self, run: JobContext) -> None:
         self.seen.append(run)
         if self._first:
             self._first.pop(0)(run)
@@ -40,11 +40,11 @@ def job(name: str, body: Body, **more: Any) -> BundleJob:
     return BundleJob(name, (Task(name, name, known=Job(name, body)),), **more)
 
 
-def fail(_: Run) -> None:
+def fail(_: JobContext) -> None:
     raise ValueError("no\nluck")
 
 
-def until_stopped(run: Run) -> None:
+def until_stopped(run: JobContext) -> None:
     run.stop.wait(30)
 
 
@@ -80,7 +80,7 @@ def test_what_is_paused_does_not_begin(worker: TaskRunner) -> None:
     resting, paused, other = Counting(), Counting(), Counting()
     keeper = begin(
         worker,
-        job("resting", resting, goes_on=True, is_paused=True),
+        job("resting", resting, continuous=True, is_paused=True),
         scheduled=(
             job("paused", paused, schedule=EACH_SECOND, is_paused=True),
             job("other", other, schedule=EACH_SECOND),
@@ -94,7 +94,7 @@ def test_what_is_paused_does_not_begin(worker: TaskRunner) -> None:
 
 def test_a_failed_job_begins_again_and_that_is_told(worker: TaskRunner) -> None:
     body = Counting(fail, until_stopped)
-    keeper = begin(worker, job("stream", body, goes_on=True))
+    keeper = begin(worker, job("stream", body, continuous=True))
     state = keeper.states["stream"]
     eventually(lambda: state.state == "restarting", 10, "it has failed")
     eventually(lambda: len(body.seen) == 2 and state.state == "running", 10, "it runs again")
@@ -126,7 +126,7 @@ class _Quiet(JobRunner):
 def test_tasks_run_in_their_order_with_their_parameters(worker: TaskRunner) -> None:
     seen: list[tuple[str, bool, str]] = []
 
-    def note(run: Run) -> None:
+    def note(run: JobContext) -> None:
         seen.append((run.job, run.once, run.settings.reporting_currency))
 
     def task(key: str, *parameters: str) -> Task:

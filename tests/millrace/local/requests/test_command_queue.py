@@ -12,7 +12,7 @@ import pytest
 from kit.polling import eventually
 from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
-from lakehouse.run.job import Run
+from lakehouse.run.job import JobContext
 from lakehouse.settings import load_settings
 from millrace.local.bundle.jobs import BundleJob
 from millrace.local.engine.task_runner import TaskRunner
@@ -46,7 +46,7 @@ class Engine:
         self.thread = threading.Thread(target=serve, args=(tasks,), daemon=True)
         self.thread.start()
 
-    def do(self, run: Run) -> None:
+    def do(self, run: JobContext) -> None:
         self.body(run)
 
     def report(self, state: str) -> None:
@@ -68,9 +68,9 @@ def left(engine: Engine) -> list[Path]:
 def test_command_is_executed_and_its_progress_reported(engine: Engine) -> None:
     lines: list[str] = []
 
-    def body(run: Run) -> None:
-        run.say("first")
-        run.advance(1200, 0.5)
+    def body(run: JobContext) -> None:
+        run.log("first")
+        run.report_batch(1200, 0.5)
 
     engine.body = body
     execute_in_engine(engine.settings, COMMAND, lines.append)
@@ -80,10 +80,10 @@ def test_command_is_executed_and_its_progress_reported(engine: Engine) -> None:
 
 
 def test_failure_is_reported_in_one_line_and_the_engine_goes_on(engine: Engine) -> None:
-    def refuse(run: Run) -> None:
+    def refuse(run: JobContext) -> None:
         raise MillraceError("no such table", "Try another")
 
-    def fail(run: Run) -> None:
+    def fail(run: JobContext) -> None:
         raise ValueError("a\nb")
 
     engine.body = refuse
@@ -99,11 +99,11 @@ def test_failure_is_reported_in_one_line_and_the_engine_goes_on(engine: Engine) 
 def test_cancelled_command_ends_at_the_next_log_line(engine: Engine) -> None:
     started, cancelled, ended = threading.Event(), threading.Event(), threading.Event()
 
-    def body(run: Run) -> None:
+    def body(run: JobContext) -> None:
         started.set()
         assert cancelled.wait(10)
         try:
-            run.say("next")
+            run.log("next")
         finally:
             ended.set()
 
