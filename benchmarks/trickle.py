@@ -55,7 +55,7 @@ class Pipeline:
     def run_of(self, job: str) -> JobContext:
         """What a job is given to run with."""
         spark = self.spark.newSession()
-        return JobContext(job, spark, self.settings, once=False, stop=self.stop, turn=self.turns)
+        return JobContext(job, spark, self.settings, once=False, stop=self.stop, slot=self.turns)
 
     @contextmanager
     def going_on(self) -> Iterator[Ledger]:

@@ -20,7 +20,7 @@ from millrace.tables.duckdb_views import run_query
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
-SPARK = (ROOT / "src" / "lakehouse" / "spark.py").read_text(encoding="utf-8")
+SPARK = (ROOT / "src" / "lakehouse" / "run" / "spark_session.py").read_text(encoding="utf-8")
 DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 FOLDERS = ("src", "tests", "conf", "docs", "dashboards", "resources", "scripts", ".ci")

@@ -39,7 +39,7 @@ _COMMANDS = (
     "lakehouse.maintenance.maintenance_job",
     "millrace.operations.bodies",
     "bronze.recover",
-    "gold.gate.replay",
+    "millrace.operations.replay",
 )
 _AUDIT = ("millrace.audit.comparisons", "millrace.explain.conversion", "millrace.explain.render")
 

@@ -25,9 +25,7 @@ from lakehouse.contracts import Table
 from lakehouse.contracts.gold import (
     ATTRIBUTION,
     BOT_REFUNDS,
-    CAMPAIGN_PERFORMANCE,
     CONVERSIONS,
-    FUNNEL,
     LOCK,
     TOUCHES,
     TRAFFIC,
@@ -152,17 +150,11 @@ def _daily(table: str) -> TableDefinition:
 
 
 DEFINITIONS = {
-    TOUCHES.name: TableDefinition(
-        _computed(RebuildInputs.touches),
-        LOCK,
-        (CONVERSIONS.name, ATTRIBUTION.name, TRAILS.name, CAMPAIGN_PERFORMANCE.name, FUNNEL.name),
-    ),
-    ATTRIBUTION.name: TableDefinition(
-        _computed(partial(RebuildInputs.credit, table=ATTRIBUTION)), LOCK, (CAMPAIGN_PERFORMANCE.name,)
-    ),
-    TRAILS.name: TableDefinition(_credit(TRAILS), LOCK),
+    TOUCHES.name: TableDefinition(_computed(RebuildInputs.touches), LOCK),
     BOT_REFUNDS.name: TableDefinition(_computed(RebuildInputs.bot_refunds), LOCK),
-    CONVERSIONS.name: TableDefinition(_credit(CONVERSIONS), LOCK, (VISITOR_MINUTES.name, FUNNEL.name)),
+    ATTRIBUTION.name: TableDefinition(_credit(ATTRIBUTION), LOCK),
+    TRAILS.name: TableDefinition(_credit(TRAILS), LOCK),
+    CONVERSIONS.name: TableDefinition(_credit(CONVERSIONS), LOCK),
     VISITOR_MINUTES.name: TableDefinition(
         _computed(RebuildInputs.minutes), LOCK, write=lambda run, rows: RebuildInputs(run).put_minutes(rows)
     ),
@@ -171,3 +163,4 @@ DEFINITIONS = {
     ),
     **{name: _daily(name) for name in QUERIES},
 }
+"""The tables of gold, each after those that it is computed from."""

@@ -1,4 +1,4 @@
-"""What can be set, from where, and with which default."""
+"""Settings: from bundle.yml, environment variables and flags, with their defaults."""
 
 from datetime import timedelta
 from functools import cached_property
@@ -16,90 +16,98 @@ FROM_ENVIRONMENT_ALONE = ("alert_secret",)
 
 
 LEAST_RETENTION = timedelta(days=1)
-"""What is being written belongs to no version of its table yet, and is told from remains by its age alone."""
+"""Files that are being written are in no version yet. Only their age tells them from orphaned files."""
 
 
 class Settings(BaseSettings):
-    """Everything that can be set. In rising order: bundle.yml variables, MILLRACE_*, flags."""
+    """All settings. In rising priority: variables of bundle.yml, MILLRACE_* of the environment, flags."""
 
     model_config = SettingsConfigDict(env_prefix="MILLRACE_", env_parse_none_str="", extra="ignore")
 
-    target: str | None = Field(None, description="target of bundle.yml; unset, local")
-    home: Path = Field(Path(".millrace"), description="where all local state lives")
+    target: str | None = Field(None, description="target of bundle.yml whose values apply; unset, local")
+    home: Path = Field(
+        Path(".millrace"), description="folder of all local state; a relative path counts from where you are"
+    )
     catalog: str | None = Field(
-        None, description="catalog of a workspace that has the tables; unset, they are folders in the home"
+        None, description="catalog of a workspace with the tables; unset, they are folders in the home"
     )
     kafka_bootstrap: str | None = Field(
-        None, description="an existing Kafka, as host:port; unset, the local broker is used"
+        None, description="an existing Kafka, as host:port; unset, a local broker is used"
     )
-    kafka_security_protocol: str = Field("PLAINTEXT", description="how to talk to Kafka: SASL_SSL and so on")
+    kafka_security_protocol: str = Field(
+        "PLAINTEXT", description="Kafka's protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL"
+    )
     kafka_sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = Field(
-        None, description="how to log in to Kafka; unset, not at all"
+        None, description="login to Kafka: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; unset, none"
     )
     kafka_username: str | None = Field(None, description="user of Kafka, or API key")
     kafka_password: str | None = Field(None, repr=False, description="password of that user, or API secret")
     kafka_secret_scope: str | None = Field(
-        None, description="secret scope of a workspace that holds user and password of Kafka"
+        None, description="secret scope of a workspace with the keys username and password for Kafka"
     )
     kafka_ca_file: Path | None = Field(
-        None, description="certificates that Kafka's is signed by, as PEM; unset, those of the system"
+        None, description="PEM file of the certificates that sign Kafka's; unset, the system's"
     )
     broker_port: int = Field(9092, description="port of the local broker on 127.0.0.1")
     dashboard_port: int = Field(8501, description="port of the dashboard")
-    dashboard_address: str = Field("127.0.0.1", description="address that the dashboard listens on")
+    dashboard_address: str = Field(
+        "127.0.0.1", description="address that the dashboard listens on; any other needs a login"
+    )
     dashboard_without_login: bool = Field(
-        False, description="whether whoever reaches that address may see the dashboard without a login"
+        False, description="whether the dashboard may listen on other addresses without a login"
     )
     events_topic: str = Field("events", description="topic of behavioural events")
     exchange_rates_topic: str = Field("exchange_rates", description="topic of exchange rates")
-    reporting_currency: str = Field("EUR", description="currency that reports are in (ISO 4217)")
-    business_time_zone: str = Field("UTC", description="time zone that days go by (IANA)")
+    reporting_currency: str = Field("EUR", description="currency of reports (ISO 4217)")
+    business_time_zone: str = Field("UTC", description="time zone of days and months (IANA)")
     watermark_delay: timedelta = Field(
-        timedelta(minutes=10), description="how far the watermark stays behind the latest event time"
+        timedelta(minutes=10), description="how far the watermark is behind the latest event time (ISO 8601)"
     )
     trigger_interval: timedelta = Field(
         timedelta(seconds=5), description="pause between micro-batches of a continuous job"
     )
     repair_interval: timedelta = Field(
-        timedelta(seconds=30), description="time between micro-batches of repair, which brings in late events"
+        timedelta(seconds=30),
+        description="time between micro-batches of repair, which handles late events; up to twice as long "
+        "if it takes more than a tenth of the time",
     )
     summary_interval: timedelta = Field(
-        timedelta(seconds=30), description="time between updates of what publish sums up by window and day"
+        timedelta(seconds=30),
+        description="time between updates of tables by window and day; under load, windows take at most a "
+        "twentieth of publish's time and days a fortieth",
     )
     heartbeat_interval: timedelta | None = Field(
         None,
         gt=timedelta(0),
-        description="how long an idle topic goes without a heartbeat from ingest; unset, it never writes one",
+        description="how long a topic may be idle until ingest writes a heartbeat; unset, never",
     )
     mlflow_tracking_uri: str | None = Field(
-        None, description="where MLflow keeps runs and versions of models; unset, a database in the home"
+        None,
+        description="MLflow tracking server, as databricks on a workspace; unset, a database in the home",
     )
     mlflow_experiment: str = Field(
-        "attribution-model", description="experiment that MLflow keeps runs of the data-driven models in"
+        "attribution-model", description="MLflow experiment of the job attribution-model"
     )
-    mlflow_quality_experiment: str = Field(
-        "quality", description="experiment that MLflow keeps runs of the quality job in"
-    )
-    mlflow_model: str = Field("attribution-model", description="name that MLflow registers models by")
+    mlflow_quality_experiment: str = Field("quality", description="MLflow experiment of the job quality")
+    mlflow_model: str = Field("attribution-model", description="name of the models registered in MLflow")
     alert_webhook: str | None = Field(
-        None, description="address that is sent an alert when the gate before gold closes; unset, none is"
+        None, description="URL that receives alerts as JSON by POST when gold is held; unset, none"
     )
     alert_secret: SecretStr | None = Field(
-        None, description="what alerts are signed with; from the environment alone, never from bundle.yml"
+        None, description="key that signs alerts; read from the environment only, never from bundle.yml"
     )
-    max_batch_rows: int = Field(300_000, description="rows a micro-batch takes at most, about")
+    max_batch_rows: int = Field(300_000, description="rows of a micro-batch, approximately, at most")
     vacuum_retention: timedelta = Field(
         timedelta(days=7),
         ge=LEAST_RETENTION,
-        description="how long maintenance keeps files that are replaced; a day at least",
+        description="how long maintenance keeps removed files (ISO 8601); one day at least",
     )
     spark_master: str | None = Field(
         None, description="a Spark cluster, as spark://host:7077; unset, this machine"
     )
     spark_memory: str = Field("2g", description="memory of the local Spark application")
     spark_java_options: str | None = Field(
-        None,
-        description="Java options of the local Spark application; unset, those for one that goes on, or ends",
+        None, description="Java options of the local Spark application; unset, those of decision 0002"
     )
 
     @field_validator("business_time_zone")

@@ -10,9 +10,9 @@ from folds.records.parse_rules import load_parse_rules
 from folds.rule_numbers import load_rule_numbers
 from folds.visitors.bots import load_bot_rules
 from folds.visitors.rules import VisitorRules
-from lakehouse.contracts import TABLES, gold
+from lakehouse.contracts import TABLES
 from lakehouse.contracts.bronze import KAFKA_RECORDS
-from lakehouse.contracts.search_results import SEARCH_RESULTS
+from lakehouse.contracts.exposures import SEARCH_RESULTS
 from lakehouse.contracts.silver import (
     BOTS,
     DUPLICATE_EVENTS,
@@ -39,8 +39,6 @@ from silver.parsing.record_parser import RecordParser
 from silver.people.identities_and_bots import COLUMNS, all_bots, all_identities
 from silver.visits.result_fold import all_results
 from silver.visits.visitor_fold import fold_rows
-
-_GOLD = tuple(table.name for table in gold.TABLES)
 
 
 def classify_history(run: JobContext, upto: datetime) -> DataFrame:
@@ -144,14 +142,13 @@ def _rates(run: JobContext) -> DataFrame:
 
 
 DEFINITIONS = {
-    EVENTS.name: TableDefinition(
-        _records_of(EVENTS.name, EVENT), LOCK, (*(table.name for table in (*FOLDED, SEARCH_RESULTS)), *_GOLD)
-    ),
+    EVENTS.name: TableDefinition(_records_of(EVENTS.name, EVENT), LOCK),
     REJECTED_EVENTS.name: TableDefinition(_records_of(REJECTED_EVENTS.name, REJECTED), LOCK),
     DUPLICATE_EVENTS.name: TableDefinition(_records_of(DUPLICATE_EVENTS.name, DUPLICATE), LOCK),
-    **{table.name: TableDefinition(_rows_of(table), LOCK, _GOLD) for table in FOLDED},
-    SEARCH_RESULTS.name: TableDefinition(_search_results, LOCK, (gold.RESULT_PERFORMANCE.name,)),
-    IDENTITIES.name: TableDefinition(_identities, LOCK, _GOLD),
-    BOTS.name: TableDefinition(_bots, LOCK, _GOLD),
-    EXCHANGE_RATES.name: TableDefinition(_rates, LOCK, _GOLD),
+    **{table.name: TableDefinition(_rows_of(table), LOCK) for table in FOLDED},
+    SEARCH_RESULTS.name: TableDefinition(_search_results, LOCK),
+    IDENTITIES.name: TableDefinition(_identities, LOCK),
+    BOTS.name: TableDefinition(_bots, LOCK),
+    EXCHANGE_RATES.name: TableDefinition(_rates, LOCK),
 }
+"""The tables of silver, each after those that it is computed from."""

@@ -13,7 +13,7 @@ from folds.rule_numbers import load_rule_numbers
 from folds.visitors.events import Event
 from folds.visitors.rules import VisitorRules
 from lakehouse.contracts.bronze import KAFKA_RECORDS
-from lakehouse.contracts.search_results import SEARCH_RESULTS
+from lakehouse.contracts.exposures import SEARCH_RESULTS
 from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, EXCHANGE_RATES, FOLDED, REJECTED_EVENTS
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.lookup import Lookup

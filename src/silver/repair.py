@@ -9,7 +9,7 @@ from folds.rule_numbers import load_rule_numbers
 from folds.visitors.events import Event
 from folds.visitors.rules import VisitorRules
 from lakehouse.contracts import TABLES
-from lakehouse.contracts.search_results import SEARCH_RESULTS
+from lakehouse.contracts.exposures import SEARCH_RESULTS
 from lakehouse.contracts.silver import EVENTS, FOLDED
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope

@@ -10,7 +10,7 @@ import pytest
 from kit.home import JOBS, ROOT, Home, command
 from kit.polling import eventually
 from kit.processes import assert_nothing_runs
-from kit.tables import commits, facts, folder
+from kit.tables import commits, deterministic_columns, folder
 from millrace.local.process import process_registry
 from millrace.local.process.ports import stable_port
 
@@ -71,9 +71,9 @@ def test_orders_are_carried_out_by_the_engine_that_runs(workspace: Home) -> None
         f"{job}: caught up" for job in JOBS
     ]
     assert published(workspace) == 1000
-    before = {name: facts(workspace, name) for name in REBUILT}
+    before = {name: deterministic_columns(workspace, name) for name in REBUILT}
     workspace.must("rebuild", *REBUILT)
-    assert {name: facts(workspace, name) for name in REBUILT} == before
+    assert {name: deterministic_columns(workspace, name) for name in REBUILT} == before
 
     running = engine(workspace)
     assert running is not None
@@ -88,7 +88,7 @@ def test_orders_are_carried_out_by_the_engine_that_runs(workspace: Home) -> None
         *_, line = ordered.stderr
     assert ordered.returncode == 1
     assert line.startswith(("millrace: Spark's Java process ended", "millrace: the engine ended"))
-    assert {name: facts(workspace, name) for name in REBUILT} == before
+    assert {name: deterministic_columns(workspace, name) for name in REBUILT} == before
     workspace.must("rebuild", *REBUILT)
-    assert {name: facts(workspace, name) for name in REBUILT} == before
+    assert {name: deterministic_columns(workspace, name) for name in REBUILT} == before
     workspace.must("audit")

@@ -13,8 +13,6 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from gold.gate.release import release_job
-from gold.gate.replay import replay_job
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.planted import rates, shop
@@ -26,7 +24,8 @@ from lakehouse.errors import MillraceError
 from lakehouse.quality.alerts import SIGNATURE, sign
 from lakehouse.run.job import JobContext
 from lakehouse.settings import BUNDLE_FILE, Settings, bundle_root
-from silver.rebuild_definitions import DEFINITIONS
+from millrace.operations.release import release_job
+from millrace.operations.replay import replay_job
 
 SECRET = "a secret of the test's own"
 Told = dict[str, Any]
@@ -62,7 +61,7 @@ class World:
         self.order(release_job("Ada", "looked at it"))
 
     def replay(self) -> None:
-        self.order(replay_job(DEFINITIONS, "Ada", "rules mended"))
+        self.order(replay_job("Ada", "rules mended"))
 
     def gold(self) -> dict[str, str]:
         """Every file of gold, by its bytes."""

@@ -10,7 +10,6 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from gold.gate.release import release_job
 from kit.oracle import Oracle
 from kit.pipeline import expected_rows, plain, read_rows, run_jobs
 from kit.planted import of_orders, plant
@@ -19,6 +18,7 @@ from kit.spark import settle_in
 from lakehouse.errors import MillraceError
 from lakehouse.run.job import JobContext
 from lakehouse.settings import BUNDLE_FILE, Settings, bundle_root
+from millrace.operations.release import release_job
 
 NUMBERED = {
     "name": "orders have a number",

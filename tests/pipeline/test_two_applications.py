@@ -67,7 +67,7 @@ def applications(
     def session_of(_: Settings) -> Iterator[SparkSession]:
         yield spark.newSession()
 
-    monkeypatch.setattr("lakehouse.run.job_session.found_session", session_of)
+    monkeypatch.setattr("lakehouse.run.job_session.get_or_start_session", session_of)
     monkeypatch.setattr("lakehouse.entry_point._PAUSE_SECONDS", 0)
     monkeypatch.setattr("lakehouse.delta.table_locks._LOCKS", NoLocks())
     made = Applications(spark, settle_in(spark, tmp_path))

@@ -13,9 +13,9 @@ from gold.credit.dimensions import Dimensions
 from gold.daily.business_days import BusinessDays, renamed, with_day
 from gold.daily.promotions import CONVERTING
 from lakehouse.contracts import Table
+from lakehouse.contracts.exposures import SEARCH_RESULTS, SEARCHES
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES
-from lakehouse.contracts.search_results import SEARCH_RESULTS
-from lakehouse.contracts.silver import EVENTS, SEARCHES, SESSIONS
+from lakehouse.contracts.silver import EVENTS, SESSIONS
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.lookup import Lookup
 from lakehouse.rows.driver_or_spark import Rows, Source

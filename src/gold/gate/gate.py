@@ -7,7 +7,7 @@ from typing import Any
 
 from gold.gate.gate_checks import GateChecks, Refined
 from gold.gate.gate_view import pin_to_gate, unpin
-from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS, VISITOR_MINUTES
+from lakehouse.contracts.lineage import tables_of
 from lakehouse.errors import MillraceError
 from lakehouse.quality.alerts import Alerts
 from lakehouse.quality.evaluation import Result
@@ -18,7 +18,9 @@ from lakehouse.run.ledger import Entry, Ledger, now
 from lakehouse.run.microbatch import Batch
 from lakehouse.timestamps import EPOCH, from_micros
 
-_TABLES_WRITTEN = (VISITOR_MINUTES.name, ATTRIBUTION.name, TRAILS.name, CONVERSIONS.name, TOUCHES.name)
+_PUBLISHED = tuple(
+    table.name for table in tables_of("gold") if table.writer == "publish" and table.cadence == "batch"
+)
 _RESULTS_INTERVAL = timedelta(seconds=30)
 
 
@@ -47,7 +49,7 @@ class Gate:
         self._failing: set[str] = set()
         self._results: list[dict[str, Any]] = []
         self._written_at = EPOCH
-        written = [run.lake.last_commit(name) for name in _TABLES_WRITTEN]
+        written = [run.lake.last_commit(name) for name in _PUBLISHED]
         self.processed_through = _latest(written, "upto")
         self._side_input_done = _latest(written, "heard")
         published = self._ledger.last("publish")

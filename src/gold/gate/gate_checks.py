@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from gold.gate.gate_inputs import TABLES, columns_of, compare_hours, new_records, new_rows
 from gold.gate.inspected_rows import InspectedRows
-from lakehouse.contracts.silver import IMPRESSIONS
+from lakehouse.contracts.exposures import IMPRESSIONS
 from lakehouse.errors import MillraceError
 from lakehouse.quality.evaluation import Counts, Evaluator, Result
 from lakehouse.quality.gate_log import GateLog

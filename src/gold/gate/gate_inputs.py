@@ -7,7 +7,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakehouse.contracts import TABLES as CONTRACTS
-from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, IMPRESSIONS, REJECTED_EVENTS
+from lakehouse.contracts.exposures import IMPRESSIONS
+from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, REJECTED_EVENTS
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.quality.metrics import IS_RECORD, SOURCE
 from lakehouse.quality.suites import Suite

@@ -4,8 +4,7 @@ from datetime import datetime
 
 from gold.gate.gate_checks import GateChecks
 from lakehouse.contracts.gold import CONVERSIONS, TOUCHES
-from lakehouse.contracts.search_results import SEARCH_RESULTS
-from lakehouse.contracts.silver import BOTS, EVENTS, EXCHANGE_RATES, IDENTITIES, SEARCHES, SESSIONS
+from lakehouse.contracts.lineage import first_writers
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.time_travel import PinnedTables
 from lakehouse.errors import MillraceError
@@ -15,17 +14,12 @@ from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger
 from lakehouse.timestamps import EPOCH
 
-_REFINED = (EVENTS, SESSIONS, SEARCHES, SEARCH_RESULTS, EXCHANGE_RATES)
-_REPAIRED = (IDENTITIES, BOTS)
-_FIRST_WRITER = {
-    **{table.name: "refine" for table in _REFINED},
-    **{table.name: "repair" for table in _REPAIRED},
-}
+_SILVER = first_writers("silver")  # every table of silver, so that none bypasses the gate
 
 
 def pin_to_gate(lake: Lakehouse, upto: datetime) -> None:
     """Pin silver to the rows up to an ingest stamp, whatever other jobs write."""
-    lake.pinned = PinnedTables(lake, upto, _FIRST_WRITER)
+    lake.pinned = PinnedTables(lake, upto, _SILVER)
 
 
 def pin_to_published(lake: Lakehouse, published: Entry) -> None:
@@ -35,7 +29,7 @@ def pin_to_published(lake: Lakehouse, published: Entry) -> None:
         lake: the tables that the job reads.
         published: the ledger row of the batch.
     """
-    silver = PinnedTables(lake, published.position, _FIRST_WRITER)
+    silver = PinnedTables(lake, published.position, _SILVER)
     first_writer = {table.name: published.job for table in (TOUCHES, CONVERSIONS)}
     gold = PinnedTables(lake, published.position, first_writer, published.heard)
     lake.pinned = lambda name: gold(name) if name in first_writer else silver(name)

@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from gold.gate.gate_inputs import DAY, HOUR, RECORDS, hours_to_compare
 from lakehouse.contracts import TABLES
-from lakehouse.contracts.silver import EVENTS, IMPRESSIONS, REJECTED_EVENTS
+from lakehouse.contracts.exposures import IMPRESSIONS
+from lakehouse.contracts.silver import EVENTS, REJECTED_EVENTS
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.lookup import Lookup
 from lakehouse.quality.metrics import IS_RECORD, SOURCE

@@ -5,6 +5,8 @@ from lakehouse.contracts.table import Column, Table
 KAFKA_RECORDS = Table(
     name="bronze.kafka_records",
     grain="Kafka record",
+    summary="a Kafka record as received, with its coordinates",
+    writer="ingest",
     key=("topic", "partition", "offset"),
     columns=(
         Column("topic", "string", "Kafka topic"),

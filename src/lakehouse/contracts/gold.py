@@ -1,5 +1,6 @@
 """Gold: conversions and the credit they give, and with `lakehouse.contracts.sums` all its tables."""
 
+from lakehouse.contracts.channel_credit import CHANNEL_CREDIT
 from lakehouse.contracts.sums import (
     CAMPAIGN_PERFORMANCE,
     FUNNEL,
@@ -48,9 +49,26 @@ _VIEW = (
     "click_id_kind: string, promotion_id: string, matched_on: string"
 )
 
+_CREDIT_INPUTS = (
+    "silver.events",
+    "silver.sessions",
+    "silver.identities",
+    "silver.bots",
+    "silver.exchange_rates",
+    "gold.touches",
+    "gold.bot_refunds",
+)
+
 TOUCHES = Table(
     name="gold.touches",
     grain="touch",
+    summary="a counted click or the start of a session, which can earn credit",
+    inputs=(
+        "silver.events",
+        "silver.sessions",
+        "silver.bots",
+    ),
+    writer="publish",
     key=("touch_id",),
     columns=(
         Column("touch_id", "string", "UID of the click, or id of the session"),
@@ -77,6 +95,10 @@ TOUCHES = Table(
 CONVERSIONS = Table(
     name="gold.conversions",
     grain="conversion",
+    summary="a goal that was reached, with its person and value; or a refund or"
+    " cancellation, with a negative value",
+    inputs=_CREDIT_INPUTS,
+    writer="publish",
     key=("conversion_id",),
     columns=(
         Column("conversion_id", "string", "derived from goal and order"),
@@ -112,6 +134,9 @@ CONVERSIONS = Table(
 ATTRIBUTION = Table(
     name="gold.attribution",
     grain="conversion × model × touch",
+    summary="the credit of a touch for a conversion, by one of six models",
+    inputs=_CREDIT_INPUTS,
+    writer="publish",
     key=("conversion_id", "model", "position"),
     columns=(
         Column("conversion_id", "string", "whose credit this is"),
@@ -137,6 +162,9 @@ ATTRIBUTION = Table(
 TRAILS = Table(
     name="gold.trails",
     grain="conversion × step",
+    summary="a step on the way to a conversion: impression, click, visit, goal",
+    inputs=_CREDIT_INPUTS,
+    writer="publish",
     key=("conversion_id", "step"),
     columns=(
         Column("conversion_id", "string", "whose trail this is"),
@@ -158,25 +186,15 @@ TRAILS = Table(
     is_mutable=True,
 )
 
-CHANNEL_CREDIT = Table(
-    name="gold.channel_credit",
-    grain="period × model × channel",
-    key=("period_start", "period_end", "model", "channel"),
-    columns=(
-        Column("period_start", "timestamp", "start, included"),
-        Column("period_end", "timestamp", "end, excluded"),
-        Column("model", "string", "markov or shapley"),
-        Column("channel", "string", "channel of touches"),
-        Column("conversions", "double", "conversions credited"),
-        Column("reporting_value", "decimal(18,4)", "money credited; null if more than fits"),
-        Column("model_version", "string", "version of the model in the registry", provenance=True),
-    ),
-    event_time="period_start",
-)
-
 BOT_REFUNDS = Table(
     name="gold.bot_refunds",
     grain="refund or cancellation that a bot sent",
+    summary="a refund or cancellation sent by a bot; it becomes a conversion once its order is a person's",
+    inputs=(
+        "silver.events",
+        "silver.bots",
+    ),
+    writer="publish",
     key=("event_id",),
     columns=(
         Column("conversion_id", "string", "what it is in gold.conversions once its order is a person's"),

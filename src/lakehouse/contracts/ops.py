@@ -5,6 +5,7 @@ from lakehouse.contracts.table import Column, Table
 LEDGER = Table(
     name="ops.ledger",
     grain="micro-batch",
+    summary="a micro-batch of a job: rows in and out, duration, high-water mark, Spark jobs, commits",
     key=("job", "batch_id"),
     columns=(
         Column("job", "string", "which job"),
@@ -31,6 +32,8 @@ LEDGER = Table(
 EXPECTATIONS = Table(
     name="ops.expectations",
     grain="expectation × run",
+    summary="the result of an expectation in one evaluation: rows in scope, rows that violate it",
+    writer="publish",
     key=("run_id", "table", "name"),
     columns=(
         Column("run_id", "string", "which look at which rows: derived from their ingest stamps"),
@@ -53,6 +56,8 @@ EXPECTATIONS = Table(
 GATES = Table(
     name="ops.gates",
     grain="change of the gate before gold",
+    summary="an event of the gate before gold: closed, replayed, opened or released, by whom and why",
+    writer="publish",
     key=("sequence",),
     columns=(
         Column("sequence", "bigint", "counts up from 0; the latest says how the gate is"),
@@ -70,6 +75,7 @@ GATES = Table(
 RULES = Table(
     name="ops.rules",
     grain="file of a rules version",
+    summary="a file of conf/ as it was when a version of the rules was first used",
     key=("rules_version", "file"),
     columns=(
         Column("rules_version", "string", "version that the file is part of, as in the rows made by it"),
@@ -82,6 +88,7 @@ RULES = Table(
 DIGESTS = Table(
     name="ops.digests",
     grain="file of a table or its log, or manifest",
+    summary="a file of a table, its log, or a manifest: size, SHA-256, and the commit that added it",
     key=("table", "path", "recorded_at"),
     columns=(
         Column("table", "string", "table that the file is of; `manifests` for manifests of clients"),
@@ -96,6 +103,8 @@ DIGESTS = Table(
 TOPICS = Table(
     name="ops.topics",
     grain="change of a Kafka partition that bronze reads",
+    summary="a change of a Kafka partition: where bronze started to read, or which offsets are lost",
+    writer="ingest",
     key=("sequence",),
     columns=(
         Column("sequence", "bigint", "counts up from 0"),

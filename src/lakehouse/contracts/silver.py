@@ -1,6 +1,6 @@
 """Silver: events told apart from copies and rejects, what they form, who visitors are, and rates."""
 
-from lakehouse.contracts.search_results import SEARCH_RESULTS
+from lakehouse.contracts.exposures import IMPRESSIONS, SEARCH_RESULTS, SEARCHES
 from lakehouse.contracts.table import TWO_WRITERS, Column, Table
 
 _COORDINATES = (
@@ -17,6 +17,9 @@ _UTM = {part: part for part in ("source", "medium", "name", "term", "content", "
 EVENTS = Table(
     name="silver.events",
     grain="UID",
+    summary="an event with corrected clock, role, campaign and channel; without duplicates",
+    inputs=("bronze.kafka_records",),
+    writer="refine",
     key=("event_id",),
     columns=(
         Column("event_id", "string", "the UID: messageId"),
@@ -73,6 +76,9 @@ EVENTS = Table(
 REJECTED_EVENTS = Table(
     name="silver.rejected_events",
     grain="record",
+    summary="a record that could not be used, with the reason and its bytes",
+    inputs=("bronze.kafka_records",),
+    writer="refine",
     key=("topic", "partition", "offset"),
     columns=(
         Column("reason", "string", "the first reason that applies"),
@@ -88,6 +94,9 @@ REJECTED_EVENTS = Table(
 DUPLICATE_EVENTS = Table(
     name="silver.duplicate_events",
     grain="record",
+    summary="a record that duplicates another, and the record that was kept",
+    inputs=("bronze.kafka_records",),
+    writer="refine",
     key=("topic", "partition", "offset"),
     columns=(
         Column("event_id", "string", "the UID that was there already"),
@@ -102,6 +111,9 @@ DUPLICATE_EVENTS = Table(
 SESSIONS = Table(
     name="silver.sessions",
     grain="session",
+    summary="a visit: first and last event, entry and exit page, campaign, channel",
+    inputs=("silver.events",),
+    writer="refine",
     key=("session_id",),
     columns=(
         Column("session_id", "string", "derived from visitor and start"),
@@ -129,65 +141,12 @@ SESSIONS = Table(
     properties=TWO_WRITERS,
 )
 
-_OUTCOME = (
-    Column("outcome", "string", "clicked, unclicked, open (may be clicked in time yet) or orphan"),
-    Column("first_click_at", "timestamp", "time of the first counted click"),
-    Column("clicks", "bigint", "counted clicks"),
-)
-_STILL_OPEN = (
-    Column("is_open", "boolean", "an event on time may still change the row"),
-    Column("due_at", "timestamp", "watermark that changes it next, without any event; null if none will"),
-)
-_PIECE = "at: bigint, is_click: boolean, event_id: string"
-
-IMPRESSIONS = Table(
-    name="silver.impressions",
-    grain="impression, or orphan click",
-    key=("event_id",),
-    columns=(
-        Column("event_id", "string", "UID of the impression, or of the click that belongs to none"),
-        Column("visitor_id", "string", "who saw or clicked it"),
-        Column("promotion_id", "string", "promotion seen or clicked"),
-        Column("event_time", "timestamp", "time of that event"),
-        *_OUTCOME,
-        *_STILL_OPEN,
-        Column(
-            "made_of", f"array<struct<{_PIECE}>>", "its events, uncounted clicks too; `at` in microseconds"
-        ),
-    ),
-    event_time="event_time",
-    is_mutable=True,
-    partitioned_by=("is_open",),
-    properties=TWO_WRITERS,
-)
-
-SEARCHES = Table(
-    name="silver.searches",
-    grain="search, or orphan click on a result",
-    key=("event_id",),
-    columns=(
-        Column("event_id", "string", "UID of the search, or of the result click that belongs to none"),
-        Column("visitor_id", "string", "who searched or clicked"),
-        Column("query", "string", "words searched for; null for an orphan"),
-        Column("event_time", "timestamp", "time of that event"),
-        *_OUTCOME,
-        Column("clicked_products", "array<string>", "products of its clicks, in order of the clicks"),
-        *_STILL_OPEN,
-        Column(
-            "made_of",
-            f"array<struct<{_PIECE}, query: string, product_id: string>>",
-            "its events; `at` in microseconds",
-        ),
-    ),
-    event_time="event_time",
-    is_mutable=True,
-    partitioned_by=("is_open",),
-    properties=TWO_WRITERS,
-)
-
 IDENTITIES = Table(
     name="silver.identities",
     grain="visitor",
+    summary="a visitor who has identified themselves, and the user id that applies",
+    inputs=("silver.events",),
+    writer="repair",
     key=("visitor_id",),
     columns=(
         Column("visitor_id", "string", "who has said who they are"),
@@ -203,6 +162,9 @@ IDENTITIES = Table(
 BOTS = Table(
     name="silver.bots",
     grain="visitor",
+    summary="a visitor that is a bot, and why",
+    inputs=("silver.events",),
+    writer="repair",
     key=("visitor_id",),
     columns=(
         Column("visitor_id", "string", "who is no person"),
@@ -217,6 +179,9 @@ BOTS = Table(
 EXCHANGE_RATES = Table(
     name="silver.exchange_rates",
     grain="currency × validity",
+    summary="the value of a currency in the reporting currency, from when until when",
+    inputs=("bronze.kafka_records",),
+    writer="refine",
     key=("currency", "valid_from"),
     columns=(
         Column("currency", "string", "ISO 4217 code, in capitals"),

@@ -19,6 +19,15 @@ _COUNTS = (
 VISITOR_MINUTES = Table(
     name="gold.visitor_minutes",
     grain="change of what a visitor did in a minute",
+    summary="a change of a visitor's sums in a minute, from which traffic is computed",
+    inputs=(
+        "silver.events",
+        "silver.sessions",
+        "silver.bots",
+        "gold.touches",
+        "gold.conversions",
+    ),
+    writer="publish",
     key=(),
     columns=(
         Column("visitor_id", "string", "who; null: something else in the quarter hour from then has changed"),
@@ -58,6 +67,10 @@ _WINDOW = (
 TRAFFIC = Table(
     name="gold.traffic",
     grain="window × channel",
+    summary="a window, overall and by channel: events, visitors, sessions, clicks, conversions",
+    inputs=("gold.visitor_minutes",),
+    writer="publish",
+    cadence="summary",
     key=("window_kind", "window_start", "channel"),
     columns=_WINDOW,
     event_time="window_start",
@@ -67,6 +80,10 @@ TRAFFIC = Table(
 TRAFFIC_CHANGES = Table(
     name="gold.traffic_changes",
     grain="change of a row of gold.traffic",
+    summary="a change of a row of gold.traffic: old or new row",
+    inputs=("gold.visitor_minutes",),
+    writer="publish",
+    cadence="summary",
     key=(),
     columns=(
         *_WINDOW,
@@ -80,6 +97,16 @@ TRAFFIC_CHANGES = Table(
 CAMPAIGN_PERFORMANCE = Table(
     name="gold.campaign_performance",
     grain="day × campaign × model",
+    summary="a day of a campaign by one model: impressions, clicks, visits, credited value",
+    inputs=(
+        "silver.events",
+        "silver.sessions",
+        "silver.bots",
+        "gold.touches",
+        "gold.attribution",
+    ),
+    writer="publish",
+    cadence="summary",
     key=("day", "campaign_source", "campaign_medium", "campaign_name", "model"),
     columns=(
         Column("day", "date", "day in the business time zone"),
@@ -97,6 +124,13 @@ CAMPAIGN_PERFORMANCE = Table(
 SEARCH_PERFORMANCE = Table(
     name="gold.search_performance",
     grain="day × query",
+    summary="a day of a query: searches, clicks, products",
+    inputs=(
+        "silver.searches",
+        "silver.bots",
+    ),
+    writer="publish",
+    cadence="summary",
     key=("day", "query"),
     columns=(
         Column("day", "date", "day in the business time zone"),
@@ -116,6 +150,13 @@ SEARCH_PERFORMANCE = Table(
 RESULT_PERFORMANCE = Table(
     name="gold.result_performance",
     grain="day × query × rank",
+    summary="a rank in the results of a query on a day: times shown, times clicked",
+    inputs=(
+        "silver.search_results",
+        "silver.bots",
+    ),
+    writer="publish",
+    cadence="summary",
     key=("day", "query", "rank"),
     columns=(
         Column("day", "date", "day of the search in the business time zone"),
@@ -130,6 +171,15 @@ RESULT_PERFORMANCE = Table(
 PROMOTION_PERFORMANCE = Table(
     name="gold.promotion_performance",
     grain="day × promotion",
+    summary="a day of a promotion: impressions, clicks, visitors who clicked, and who ordered within a day",
+    inputs=(
+        "silver.events",
+        "silver.bots",
+        "gold.touches",
+        "gold.conversions",
+    ),
+    writer="publish",
+    cadence="summary",
     key=("day", "promotion_id"),
     columns=(
         Column("day", "date", "day of the impression or click in the business time zone"),
@@ -145,6 +195,15 @@ PROMOTION_PERFORMANCE = Table(
 FUNNEL = Table(
     name="gold.funnel",
     grain="day × step",
+    summary="a step of a day's funnel: visitors who reached it",
+    inputs=(
+        "silver.events",
+        "silver.bots",
+        "gold.touches",
+        "gold.conversions",
+    ),
+    writer="publish",
+    cadence="summary",
     key=("day", "step"),
     columns=(
         Column("day", "date", "day in the business time zone"),
@@ -157,6 +216,14 @@ FUNNEL = Table(
 SKETCHES = Table(
     name="gold.sketches",
     grain="day × channel × campaign",
+    summary="a day of a channel and campaign: mergeable sketches of its visitors and order values",
+    inputs=(
+        "silver.sessions",
+        "silver.bots",
+        "gold.attribution",
+    ),
+    writer="publish",
+    cadence="summary",
     key=("day", "channel", "campaign_source", "campaign_medium", "campaign_name"),
     columns=(
         Column("day", "date", "day in the business time zone"),

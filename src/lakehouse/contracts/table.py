@@ -1,12 +1,13 @@
-"""How a published table is declared: its columns, grain, key and event time."""
+"""Contracts of published tables: columns, grain, key, event time, inputs and writer."""
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 DELETED = "_gone"
-"""The column of changes to a table that says which rows go."""
+"""Column of changes to a table: whether the row with that key is deleted."""
 
 TWO_WRITERS = {"delta.logRetentionDuration": "interval 7 days"}
-"""Properties of a table that two jobs rewrite: one that was broken off asks the log how far it had come."""
+"""Properties of a table with two writers: an interrupted job finds its high-water mark in the log."""
 
 
 @dataclass(frozen=True)
@@ -16,8 +17,8 @@ class Column:
     Args:
         name: as other programs know it.
         type: a Spark SQL type, in lower case.
-        meaning: one line, with the unit where there is one.
-        provenance: true if the value follows from the order of arrival, not from the events.
+        meaning: one line, with the unit if there is one.
+        provenance: whether the value depends on the order of arrival, not only on the events.
     """
 
     name: str
@@ -32,20 +33,28 @@ class Table:
 
     Args:
         name: `layer.table`.
-        grain: what one row stands for.
-        key: the columns that tell its rows apart.
+        grain: the unit that a row stands for.
+        key: the columns that identify a row; empty for change logs.
         columns: in the order they are written.
-        event_time: the column that says when a row happened, if one does.
-        partitioned_by: the columns its files are laid out by.
-        pruned_by: the columns that files are left out by, where not every column is worth statistics.
-        properties: Delta table properties beyond the house defaults.
-        is_swapped: whether rows near each other in time are put in the place of others, again and again.
+        summary: one row, in a sentence.
+        inputs: tables that it is computed from.
+        writer: the first job that writes rows of an ingest stamp to it; empty if every job does.
+        cadence: when the writer commits: with each `batch`, at intervals as a `summary`, or on a `schedule`.
+        event_time: the event time of a row; None if it has none.
+        partitioned_by: partition columns.
+        stats_columns: columns with file statistics; empty for Delta's default.
+        properties: Delta table properties beyond the defaults.
+        is_mutable: whether recent rows are merged into again and again.
     """
 
     name: str
     grain: str
     key: tuple[str, ...]
     columns: tuple[Column, ...]
+    summary: str = ""
+    inputs: tuple[str, ...] = ()
+    writer: str = ""
+    cadence: Literal["batch", "summary", "schedule"] = "batch"
     event_time: str | None = None
     partitioned_by: tuple[str, ...] = ()
     stats_columns: tuple[str, ...] = ()
@@ -59,7 +68,7 @@ class Table:
 
     @property
     def short_name(self) -> str:
-        """The part of the name behind the dot."""
+        """The part of the name after the dot."""
         return self.name.split(".")[1]
 
     @property
@@ -74,5 +83,5 @@ class Table:
 
     @property
     def ddl(self) -> str:
-        """The columns as Spark SQL declares them."""
+        """The columns as in a `CREATE TABLE` of Spark SQL."""
         return ", ".join(f"`{column.name}` {column.type}" for column in self.columns)

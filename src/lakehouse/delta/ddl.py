@@ -49,7 +49,7 @@ def declare(table: Table) -> tuple[str, str]:
 def evolve_schema(spark: SparkSession, table: Table) -> None:
     """Add and cast columns, so that a table has the schema of its contract.
 
-    New columns are null in existing rows. Columns of another type are cast, which rewrites all rows in one commit.
+    New columns are null in existing rows. A column of another type is cast, which rewrites the table.
     """
     there = {field.name: field.dataType for field in spark.table(table.name).schema}
     missing = [f"`{column.name}` {column.type}" for column in table.columns if column.name not in there]

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from pyspark.sql import DataFrame
 
+from lakehouse.contracts.lineage import downstream_of
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
@@ -22,13 +23,11 @@ class TableDefinition:
         compute: returns its rows up to exactly the high-water mark of the jobs that write it (see
             `processed_through`): they will append what comes after it, and won't repeat what comes before.
         lock: the table that those jobs lock while they write.
-        downstream: tables computed from it, which are stale after a rebuild.
         write: replaces the rows, where that takes more than one commit to one table.
     """
 
     compute: Callable[[JobContext], DataFrame]
     lock: str
-    downstream: tuple[str, ...] = ()
     write: Callable[[JobContext, DataFrame], None] | None = None
 
 
@@ -66,8 +65,7 @@ def _rebuild_all(run: JobContext, definitions: Definitions) -> None:
         if run.stop.is_set():
             return
         _rebuild(run, name, definition)
-    downstream = {table for definition in definitions.values() for table in definition.downstream}
-    if stale := sorted(downstream - set(definitions)):
+    if stale := downstream_of(definitions):
         run.log(f"stale now, since computed from the old rows: {', '.join(stale)}")
 
 

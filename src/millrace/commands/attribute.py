@@ -27,7 +27,11 @@ def attribute(
         bool, typer.Option("--json", help="One JSON object a model, a line each, instead of a table.")
     ] = False,
 ) -> None:
-    """Say what a model, or each of them, credits to the channels of a file of paths."""
+    """Print the credit that attribution models give to the channels of a file of paths.
+
+    Models: first, last, last_non_direct, linear, position_based, time_decay, markov, shapley. Without
+    --model, all of them side by side.
+    """
     from folds.persons.models import ModelNumbers
     from folds.rule_numbers import load_rule_numbers
     from gold.rules.paths import PATH_MODELS, credit_channels

@@ -24,12 +24,15 @@ def register(app: typer.Typer) -> None:
 def audit(
     of_bytes: Annotated[
         bool,
-        typer.Option(
-            "--bytes", help="Compare each live file with the SHA-256 it had when it was new instead."
-        ),
+        typer.Option("--bytes", help="Compare the bytes of files with their SHA-256 instead."),
     ] = False,
 ) -> None:
-    """Compare manifests, broker, bronze, ledger, silver and gold with each other; exit 1 on a difference."""
+    """Check that nothing is lost or doubled, from manifests and Kafka to gold; exit code 1 on a difference.
+
+    Compares manifests, broker, bronze, ledger and silver, and recomputes credits and windows of gold, up
+    to the jobs' high-water marks. Starts a stopped local broker for it. --bytes instead reads every live
+    file of every table, its log and the manifests, and compares each with its SHA-256 in ops.digests.
+    """
     settings = load_settings()
     if of_bytes:
         _audit_bytes(settings)

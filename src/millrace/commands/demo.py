@@ -23,15 +23,16 @@ def register(app: typer.Typer) -> None:
 def demo(
     events: Annotated[
         int | None,
-        typer.Option(help=f"Sample events. Default: {_HISTORY:,} to begin with; --once: {_ONCE:,}."),
+        typer.Option(help=f"Sample events. Default: {_HISTORY:,} of history; with --once {_ONCE:,}."),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Catch up, print the summary, stop.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="With --once: the summary as last line.")] = False,
     rate: Annotated[float, typer.Option(help="Live sample events a second.")] = 50.0,
 ) -> None:
-    """Start broker, sample traffic, all jobs and the dashboard, until Ctrl-C.
+    """Start a broker, sample traffic, all jobs and the dashboard, until Ctrl-C.
 
-    Started again, it goes on where it was. With --once it runs everything once and ends.
+    The data stays: the next start continues with it. With --once, send the events, process them, print
+    rows and timings, and end; the same number of events again adds nothing.
     """
     if events is not None and events < 1:
         raise MillraceError(f"{events} events are none", "Give --events 1 or more")

@@ -11,7 +11,7 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor() -> None:
-    """Check this machine: what is missing or in the way, and what to do about it."""
+    """Check what is missing or wrong on this machine, and print how to fix it."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table

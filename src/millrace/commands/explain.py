@@ -36,7 +36,7 @@ def channel(
     campaign: Annotated[str, typer.Option(help="Campaign's name; else utm_campaign of URL.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Say through which channel a visit came, by which rule of conf/channels.yml, and why."""
+    """Explain through which channel a visit came, and by which rule of conf/channels.yml."""
     from folds.records.channels import Visit, host_of
     from millrace.explain.channel import explain_channel
 
@@ -59,7 +59,7 @@ def conversion(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Say what led to a conversion, who earned it by each model, and the arithmetic."""
+    """Explain what led to a conversion, and how each model splits its value."""
     from millrace.explain.conversion import explain_conversion
     from millrace.explain.render import as_dict, render
 

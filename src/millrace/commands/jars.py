@@ -13,7 +13,7 @@ def register(app: typer.Typer) -> None:
 def jars(
     lock: Annotated[bool, typer.Option("--lock", help="Write jars.lock anew from ivy.xml.")] = False,
 ) -> None:
-    """Fetch the jars that Spark and the broker run on."""
+    """Fetch the jars of Spark and the broker."""
     if lock:
         from millrace.environment.resolve_lock import relock
 

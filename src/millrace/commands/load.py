@@ -20,12 +20,12 @@ def load(
     ],
     site: Annotated[
         str | None,
-        typer.Option(help="Host an access log belongs to. Default: told from the first lines of the file."),
+        typer.Option(help="Host of an access log. Default: detected from the first lines of the file."),
     ] = None,
 ) -> None:
-    """Send a file of real events to Kafka and leave a manifest of what was sent.
+    """Send a file of events to Kafka, and write a manifest of what was sent.
 
-    What can't be read is counted, and kept with its line number under rejected/ in MILLRACE_HOME.
+    Lines that cannot be read are counted and kept, with their line numbers, under rejected/ in MILLRACE_HOME.
     """
     from millrace.clients.load_file import load_file
 

@@ -31,7 +31,10 @@ def show(
     every: Annotated[bool, typer.Option("--all", help="Expectations that are met, too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Say whether gold is held, and what was found at the last look; exit code 1 if it is held."""
+    """Show whether the gate holds gold back, and the results of the last evaluation.
+
+    Exit code 1 if it does.
+    """
     if context.invoked_subcommand:
         return
     from millrace.local.process.state_files import one_line
@@ -66,9 +69,11 @@ def explain(
 
 
 def report(
-    build: Annotated[bool, typer.Option("--build", help="Build it anew first: the job `quality`.")] = False,
+    build: Annotated[
+        bool, typer.Option("--build", help="Run the job `quality` first, which builds it.")
+    ] = False,
 ) -> None:
-    """Say where the report for the browser is; with --build, make it anew."""
+    """Print where the report for the browser is; with --build, run the job `quality` first."""
     from lakehouse.errors import MillraceError
     from millrace.commands.run import run
 
@@ -83,10 +88,10 @@ def report(
 
 def refused(
     again: Annotated[
-        bool, typer.Option("--again", help="How many would be accepted by the rules of now; takes Spark.")
+        bool, typer.Option("--again", help="Count those that the current rules would accept; needs Spark.")
     ] = False,
 ) -> None:
-    """Show refused records by day and reason, with an example of each."""
+    """Show rejected records by day and reason, with an example of each."""
     from millrace.commands.release import carry_out
     from millrace.local.requests.engine_commands import RECONSIDER
     from millrace.tables.gate_status import refused as refused_records

@@ -13,7 +13,11 @@ def register(app: typer.Typer) -> None:
 def rebuild(
     tables: Annotated[list[str], typer.Argument(help="Tables, as silver.events.", metavar="TABLE…")],
 ) -> None:
-    """Compute tables anew from the layer before by the rules of now, and swap each in at once."""
+    """Recompute tables from their inputs by the current rules, and replace each in one commit.
+
+    Prints which tables computed from them are stale after that. While `millrace up` runs, its engine does
+    it and the jobs keep running.
+    """
     from millrace.commands.release import carry_out
     from millrace.local.requests.engine_commands import REBUILD
 

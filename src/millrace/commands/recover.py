@@ -18,14 +18,18 @@ def register(app: typer.Typer) -> None:
 def recover(
     topic: Annotated[str, typer.Argument(help="Kafka topic, as events.")],
     accept_loss: Annotated[
-        bool, typer.Option("--accept-loss", help="Go on without records that Kafka deleted unread.")
+        bool, typer.Option("--accept-loss", help="Skip records that Kafka deleted before they were read.")
     ] = False,
     from_beginning: Annotated[
-        bool, typer.Option("--from-beginning", help="Read a topic that was made again, from its beginning.")
+        bool, typer.Option("--from-beginning", help="Read a topic that was created again from its beginning.")
     ] = False,
     by: Annotated[str, typer.Option(help="Who accepts it; kept in ops.topics.")] = "",
 ) -> None:
-    """Go on with a topic that lost records in Kafka or was made again; what is lost is kept in ops.topics."""
+    """Resume a topic that ingest cannot read any further, and record the loss in ops.topics.
+
+    Kafka may have deleted records before they were read (--accept-loss), or the topic was deleted and created
+    again (--from-beginning). `millrace audit` reports what is lost.
+    """
     from bronze.topics.topic_check import ACCEPT_LOSS, FROM_BEGINNING, require_recoverable
     from millrace.local.requests.engine_commands import RECOVER
     from millrace.tables.topic_state import read_topics

@@ -23,7 +23,7 @@ def referrers(
     commit: Annotated[str, typer.Option(help="Its commit; else asked of Git.")] = "",
     date: Annotated[str, typer.Option(help="The commit's date, as 2026-07-15; else asked of Git.")] = "",
 ) -> None:
-    """Take a newer list of referrers' hosts (search, social, AI) into conf/referrers.yml."""
+    """Update conf/referrers.yml from a newer list of search engines, social sites and AI assistants."""
     from millrace.operations.referrer_list import FILE, convert, render
 
     hosts = convert(folder)

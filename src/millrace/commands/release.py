@@ -21,14 +21,18 @@ def register(app: typer.Typer) -> None:
 
 
 def release(by: _By, reason: _Reason) -> None:
-    """Let rows that are held through to gold, although they are not as expected."""
+    """Publish rows that the gate holds back, although they are not as expected."""
     from millrace.local.requests.engine_commands import RELEASE
 
     carry_out(RELEASE, by, reason, then=["publish"])
 
 
 def replay(by: _By = "", reason: _Reason = "replayed by the rules of now") -> None:
-    """Run all records again by the rules of now, refused and held ones too, and look at what is held anew."""
+    """Rebuild silver from bronze by the current rules and code, then evaluate the held rows again.
+
+    Includes rejected records. If the held rows are as expected now, the gate opens; gold is rebuilt where
+    published rows have changed.
+    """
     from millrace.local.requests.engine_commands import REPLAY
 
     carry_out(REPLAY, by or getpass.getuser(), reason, then=["publish"])

@@ -13,7 +13,7 @@ def register(app: typer.Typer) -> None:
 
 
 def reset(yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False) -> None:
-    """Remove all local state: tables, checkpoints, the broker's data, manifests, logs."""
+    """Delete all local state: tables, checkpoints, the broker's data, manifests, logs."""
     from millrace.local.process.home_lock import already_running, supervisor_pid
     from millrace.local.process.process_registry import kill_orphans
     from millrace.local.reset import removable, remove

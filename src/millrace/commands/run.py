@@ -20,9 +20,12 @@ def run(
     jobs: Annotated[list[str], typer.Argument(help="Jobs of bundle.yml, in the order to run them.")],
     once: Annotated[bool, typer.Option("--once", help="Catch up and stop.")] = False,
 ) -> None:
-    """Run jobs of bundle.yml: until Ctrl-C, or with --once until they have caught up.
+    """Run jobs of bundle.yml until Ctrl-C, or with --once until they have caught up.
 
-    Jobs that the bundle has on a schedule run to their end in any case.
+    Jobs: ingest (bronze), refine (silver), repair (late events), publish (gold), quality (expectations
+    and their report), attribution-model (data-driven credit), maintenance (compaction and VACUUM). The
+    last three are scheduled and end by themselves. While `millrace up` runs, use --once: it waits until
+    the running jobs have caught up.
     """
     from millrace.local.bundle.jobs import select_jobs
 

@@ -15,7 +15,7 @@ def register(app: typer.Typer) -> None:
 
 
 def runs(port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 5000) -> None:
-    """Serve MLflow's page with the runs of `quality` and `attribution-model`, until Ctrl-C."""
+    """Serve MLflow's UI with the runs of `quality` and `attribution-model`, until Ctrl-C."""
     from gold.models.mlflow_client import tracking_uri
     from millrace.local.process.ports import HOST, require_free
 

@@ -21,7 +21,10 @@ def sql(
     csv: Annotated[bool, typer.Option("--csv", help="Print all rows as CSV.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print all rows, one JSON object a line.")] = False,
 ) -> None:
-    """Query the tables by their names: layer.table. Shows the first 200 rows, or with --csv or --json all."""
+    """Query the tables in DuckDB's SQL, as layer.table, without Spark or Java.
+
+    Prints the first 200 rows; with --csv or --json, all.
+    """
     from millrace.tables.duckdb_views import run_query
     from millrace.terminal.rows import print_rows, with_nested_as_text
 

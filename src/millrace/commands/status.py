@@ -13,10 +13,10 @@ def register(app: typer.Typer) -> None:
 
 
 def status(
-    watch: Annotated[bool, typer.Option("--watch", help="Stay, and keep the view fresh.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Keep the view open and up to date.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Show processes, jobs, topic lag, rows by table, watermark and last errors."""
+    """Show processes, jobs and their lag, topic lag, rows by table, watermark and last errors."""
     from rich.console import Console
 
     from millrace.clients.graceful_stop import Stop

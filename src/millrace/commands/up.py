@@ -17,11 +17,17 @@ def register(app: typer.Typer) -> None:
 
 
 def up(
-    broker: Annotated[bool, typer.Option("--broker", help="The broker alone.")] = False,
-    foreground: Annotated[bool, typer.Option("--foreground", help="Stay until Ctrl-C.")] = False,
+    broker: Annotated[bool, typer.Option("--broker", help="Start only the broker.")] = False,
+    foreground: Annotated[
+        bool, typer.Option("--foreground", help="Run in the foreground until Ctrl-C.")
+    ] = False,
     target: Annotated[str | None, typer.Option("--target", help="Target of bundle.yml.")] = None,
 ) -> None:
-    """Start the local workspace: broker, the jobs of bundle.yml, dashboard."""
+    """Start the local workspace: broker, the jobs of bundle.yml, dashboard.
+
+    Continuous jobs run all the time, the others on their schedule. Prints what the bundle declares and a
+    local workspace does not do.
+    """
     from millrace.environment.download_progress import fetch_jars
     from millrace.environment.java import java_executable
     from millrace.local.foreground import run_in_foreground, start_detached
@@ -56,7 +62,7 @@ def _name_unsupported(settings: Settings) -> None:
 
 
 def down() -> None:
-    """Stop whatever of the local workspace runs."""
+    """Stop the local workspace. The data stays."""
     from millrace.local.launch import end
 
     settings = load_settings()

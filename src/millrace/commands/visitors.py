@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
 
 def visitors(
     by: Annotated[
-        str, typer.Option(help="Dimensions, by commas: day, month, channel, source, medium, campaign.")
+        str, typer.Option(help="Dimensions, comma-separated: day, month, channel, source, medium, campaign.")
     ] = "channel",
     first: Annotated[
         datetime | None, typer.Option("--from", formats=["%Y-%m-%d"], help="First day, as 2026-11-01.")
@@ -28,7 +28,11 @@ def visitors(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
-    """Count distinct visitors of a period by sketches, with bounds that hold in 95 of 100 cases."""
+    """Count distinct visitors and orders of any period, with bounds, from sketches.
+
+    Also the median and the 90th percentile of order values. The true number is between at_least and
+    at_most in 95 of 100 cases.
+    """
     from millrace.tables.sketch_reader import visitors_by
     from millrace.terminal.rows import print_rows
 

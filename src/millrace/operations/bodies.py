@@ -12,17 +12,16 @@ _WIDTH = 160
 
 def release(run: JobContext) -> None:
     """Let held rows through to gold."""
-    from gold.gate.release import release_job
+    from millrace.operations.release import release_job
 
     release_job(run.parameters["by"], run.parameters["reason"]).body(run)
 
 
 def replay(run: JobContext) -> None:
     """Recompute silver, evaluate held rows again, and bring gold after."""
-    from gold.gate.replay import replay_job
-    from silver.rebuild_definitions import DEFINITIONS
+    from millrace.operations.replay import replay_job
 
-    replay_job(DEFINITIONS, run.parameters["by"], run.parameters["reason"]).body(run)
+    replay_job(run.parameters["by"], run.parameters["reason"]).body(run)
 
 
 def rebuild(run: JobContext) -> None:

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from folds.visitors.results import RESULT_ROLES, SearchEvent, ShownResult, as_of, find_results
 from folds.visitors.rules import ExposureRule
 from folds.visitors.spans import Span, is_within
-from lakehouse.contracts.search_results import SEARCH_RESULTS
+from lakehouse.contracts.exposures import SEARCH_RESULTS
 from lakehouse.delta.write_changes import as_tuples, change_type
 from lakehouse.rows.driver_or_spark import KEY, Rows, local_rows, with_key
 from lakehouse.rows.grouped import GroupedRows, Groups, batch_of_kind

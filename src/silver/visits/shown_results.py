@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from folds.visitors.results import affected_spans
 from folds.visitors.rules import ExposureRule
 from folds.visitors.spans import Span
-from lakehouse.contracts.search_results import SEARCH_RESULTS
+from lakehouse.contracts.exposures import SEARCH_RESULTS
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.write_changes import write_changes

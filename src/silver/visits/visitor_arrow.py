@@ -10,7 +10,8 @@ from folds.visitors.clicks import Piece, SearchPiece
 from folds.visitors.events import Event
 from folds.visitors.exposures import Impression, Search
 from folds.visitors.sessions import Session
-from lakehouse.contracts.silver import EVENTS, IMPRESSIONS, SEARCHES, SESSIONS
+from lakehouse.contracts.exposures import IMPRESSIONS, SEARCHES
+from lakehouse.contracts.silver import EVENTS, SESSIONS
 from lakehouse.contracts.table import Table
 
 ROWS: dict[str, tuple[Callable[[Iterable[Any]], Any], type[Piece] | type[SearchPiece]]] = {

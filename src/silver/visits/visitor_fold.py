@@ -15,7 +15,8 @@ from folds.visitors.events import SESSION_TYPES, Event
 from folds.visitors.fold import IMPRESSION_ROLES, SEARCH_ROLES
 from folds.visitors.rules import VisitorRules
 from lakehouse.contracts.arrow import arrow_type
-from lakehouse.contracts.silver import FOLDED, IMPRESSIONS, SEARCHES, SESSIONS
+from lakehouse.contracts.exposures import IMPRESSIONS, SEARCHES
+from lakehouse.contracts.silver import FOLDED, SESSIONS
 from lakehouse.contracts.table import DELETED, Table
 from lakehouse.rows.arrow_times import in_micros
 from lakehouse.rows.checkpointing import checkpoint

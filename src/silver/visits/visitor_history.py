@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from folds.rule_numbers import RuleNumbers
-from lakehouse.contracts.silver import FOLDED, IMPRESSIONS, SEARCHES, SESSIONS
+from lakehouse.contracts.exposures import IMPRESSIONS, SEARCHES
+from lakehouse.contracts.silver import FOLDED, SESSIONS
 from lakehouse.delta.lookup import Lookup
 from lakehouse.rows.arrow_frames import rows_of
 from lakehouse.rows.driver_or_spark import Rows, Source, local_rows, with_columns_of

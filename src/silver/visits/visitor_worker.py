@@ -10,7 +10,8 @@ import pyarrow as pa
 from folds.visitors.changes import Changes, VisitorStory, all_changes
 from folds.visitors.fold import VisitorRows
 from folds.visitors.rules import VisitorRules
-from lakehouse.contracts.silver import FOLDED, IMPRESSIONS, SEARCHES, SESSIONS
+from lakehouse.contracts.exposures import IMPRESSIONS, SEARCHES
+from lakehouse.contracts.silver import FOLDED, SESSIONS
 from silver.visits.visitor_arrow import arrow_type, read_events, read_table, write_table
 
 EVENT = "event"

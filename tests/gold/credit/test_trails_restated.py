@@ -98,7 +98,7 @@ def steps(settings: Settings, order: str) -> list[str]:
 def test_late_events_change_trails(
     few: int, choices: Choices, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gold.publish, "MANY", few)
+    monkeypatch.setattr(gold.publish, "SMALL_BATCH_ROWS", few)
     use_rules(tmp_path / "bundle", choices, monkeypatch)
     settings = settle_in(spark, tmp_path / "home")
     bronze = Bronze(spark, settings)

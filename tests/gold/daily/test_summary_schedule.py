@@ -69,7 +69,7 @@ def begun(clock: Clock, todo: SummarySchedule, under_load: bool, until: float) -
 
 
 @pytest.mark.parametrize(
-    ("days", "seconds", "sparing", "pause"),
+    ("days", "seconds", "under_load", "pause"),
     [
         (False, 4.0, False, INTERVAL),
         (False, 1.0, True, INTERVAL),

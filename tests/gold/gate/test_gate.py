@@ -10,7 +10,6 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from gold.gate.replay import replay_job
 from gold.publish_job import publish
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
@@ -22,7 +21,7 @@ from lakehouse.errors import MillraceError
 from lakehouse.run.job import JobContext, JobListener
 from lakehouse.settings import BUNDLE_FILE, Settings, bundle_root
 from millrace.local.requests.engine_commands import REBUILD, RELEASE, EngineCommand
-from silver.rebuild_definitions import DEFINITIONS
+from millrace.operations.replay import replay_job
 
 HOUR = timedelta(hours=1)
 NUMBERED = "silver.events: orders have a number"
@@ -97,7 +96,7 @@ def test_a_gate_holds_all_that_silver_has_and_each_decision_is_about_its_own_row
         eventually(lambda: states(settings)[1:] == ["released", "closed"], 60, "closed by what came since")
         assert read_rows(settings, "gold.conversions", ("event_id",)) == []
         _let_orders_be(conf)
-        job = replay_job(DEFINITIONS, "Ada", "mended")
+        job = replay_job("Ada", "mended")
         job.body(JobContext(job.name, spark.newSession(), settings, once=True))
         assert states(settings)[3:] == ["replayed", "opened"]
         eventually(lambda: watcher.batches > 0, 60, "publish goes on")
@@ -128,7 +127,7 @@ def test_a_replay_with_an_open_gate_brings_published_rows_after(
     bronze.commit([*shop(1, visitors=2), record(message("v", "v-x", "Signed Up", NOON))])
     run_jobs(spark, settings)
     _take_no_money(conf)
-    job = replay_job(DEFINITIONS, "Ada", "mended")
+    job = replay_job("Ada", "mended")
     job.body(JobContext(job.name, spark.newSession(), settings, once=True))
     values = [row["value"] for row in read_rows(settings, "gold.conversions", ("value",))]
     assert values == [None] * 5
@@ -149,7 +148,7 @@ def test_a_release_after_a_replay_that_was_in_vain_brings_published_rows_after(
     with pytest.raises(MillraceError, match="gold is held"):
         run_jobs(spark, settings, "publish")
     _take_no_money(conf)
-    job = replay_job(DEFINITIONS, "Ada", "mended")
+    job = replay_job("Ada", "mended")
     with pytest.raises(MillraceError, match="still not as expected"):
         job.body(JobContext(job.name, spark.newSession(), settings, once=True))
     carry_out(spark, settings, EngineCommand(RELEASE, ("Ada", "a test")))

@@ -107,8 +107,8 @@ def test_open_rows_are_left_as_they_are(spark: SparkSession, tmp_path: Path) -> 
 
 @pytest.fixture
 def tiny_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maintenance_job, "lay_out_again", partial(recluster_by_time, most=MOST))
-    monkeypatch.setattr(compaction, "ROWS_OF_A_SWAPPED_FILE", MOST)
+    monkeypatch.setattr(maintenance_job, "recluster_by_time", partial(recluster_by_time, most=MOST))
+    monkeypatch.setattr(compaction, "MAX_ROWS_PER_MUTABLE_FILE", MOST)
 
 
 def maintain(spark: SparkSession, settings: Settings) -> None:

@@ -124,9 +124,9 @@ def test_a_process_looks_for_what_is_to_be_removed_28_times_in_the_time_that_it_
 ) -> None:
     clock, removed = [1000.0], list[str]()
     monkeypatch.setattr(maintenance_job, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    monkeypatch.setattr(maintenance_job, "keep_replaced", lambda *_: None)
+    monkeypatch.setattr(maintenance_job, "set_vacuum_retention", lambda *_: None)
     monkeypatch.setattr(maintenance_job, "compact", lambda *_: Compacted(1, 1))
-    monkeypatch.setattr(maintenance_job, "remove_replaced", lambda _spark, name: removed.append(name))
+    monkeypatch.setattr(maintenance_job, "vacuum", lambda _spark, name: removed.append(name))
     monkeypatch.setattr(maintenance_job, "retention", lambda *_: kept)
     monkeypatch.setattr(maintenance_job, "Ledger", lambda _lake: SimpleNamespace(positions=dict))
     monkeypatch.setattr(maintenance_job, "exists", lambda *known: known[-1] == CONVERSIONS.name)
@@ -137,10 +137,10 @@ def test_a_process_looks_for_what_is_to_be_removed_28_times_in_the_time_that_it_
         settings=settings,
         spark=None,
         stop=Event(),
-        turn=nullcontext(),
-        expect=lambda _rows: None,
-        say=lambda _line: None,
-        advance=lambda _rows, _seconds: None,
+        slot=nullcontext(),
+        report_backlog=lambda _rows: None,
+        log=lambda _line: None,
+        report_batch=lambda _rows, _seconds: None,
     )
     for _ in range(10):  # every two hours; a part is six
         maintain(run)
@@ -191,7 +191,9 @@ def test_a_stream_goes_on_meanwhile(
 ) -> None:
     """Files that are not committed yet belong to no version: the time that is kept guards them."""
     settings = settle_in(spark, tmp_path, vacuum_retention=LEAST_RETENTION)
-    monkeypatch.setattr(maintenance_job, "_LATER", 0)  # each time it looks for what is to be removed
+    monkeypatch.setattr(
+        maintenance_job, "_VACUUM_INTERVAL_SHARE", 0
+    )  # each time it looks for what is to be removed
     name = KAFKA_RECORDS.name
     for offset in range(COMMITS):
         append_rows(tmp_path, name, [{"topic": "events", "partition": 0, "offset": offset}])

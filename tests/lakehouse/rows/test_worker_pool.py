@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.polling import eventually
-from lakehouse.rows.driver_or_spark import worker_pool
+from lakehouse.rows import worker_pool
 from lakehouse.rows.worker_pool import count_parts, map_parts, split_by_key
 
 PROCESS_ID = "__import__('os').getpid()"

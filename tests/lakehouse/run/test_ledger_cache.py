@@ -79,7 +79,7 @@ def test_jobs_are_kept_apart() -> None:
 
 
 def test_rows_beyond_the_most_that_are_kept_are_the_tables_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger_cache, "_MOST", 3)
+    monkeypatch.setattr(ledger_cache, "_MAX_ROWS", 3)
     table, known = _Table(), LedgerCache[Entry]()
     known.last("refine", table.last)
     for number in range(5):
@@ -90,7 +90,7 @@ def test_rows_beyond_the_most_that_are_kept_are_the_tables_again(monkeypatch: py
 
 def test_who_waits_hears_of_a_row_at_once() -> None:
     known = LedgerCache[Entry]()
-    waiting = threading.Thread(target=known.wait, args=(known.told, 60.0, threading.Event()), daemon=True)
+    waiting = threading.Thread(target=known.wait, args=(known.sequence, 60.0, threading.Event()), daemon=True)
     waiting.start()
     known.add(_entry(0))
     waiting.join(10)
@@ -99,7 +99,7 @@ def test_who_waits_hears_of_a_row_at_once() -> None:
 
 def test_a_row_that_came_before_the_wait_began_is_not_waited_for() -> None:
     known, began = LedgerCache[Entry](), time.monotonic()
-    told = known.told
+    told = known.sequence
     known.add(_entry(0))
     known.wait(told, 60.0, threading.Event())
     assert time.monotonic() - began < 10

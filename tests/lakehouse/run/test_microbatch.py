@@ -21,7 +21,7 @@ class ShortLedger:
     """One micro-batch of the job before, and what is recorded of this one."""
 
     recorded: list[Entry]
-    told = 0
+    sequence = 0
 
     def __init__(self, _lake: Any) -> None:
         type(self).recorded = []
@@ -61,12 +61,12 @@ def a_run(stop: threading.Event, waiting: Turn) -> Any:
         lake=SimpleNamespace(counter=TableCounter()),
         stop=stop,
         once=True,
-        turn=waiting,
+        slot=waiting,
         settings=SimpleNamespace(max_batch_rows=10),
-        expect=lambda _rows: None,
-        prepare_for=lambda rows, behind: prepared.append((rows, behind)),
+        report_backlog=lambda _rows: None,
+        tune_for_batch=lambda rows, history_rows: prepared.append((rows, history_rows)),
         record_rules=lambda: None,
-        advance=lambda _rows, _seconds: None,
+        report_batch=lambda _rows, _seconds: None,
     )
 
 
@@ -95,7 +95,7 @@ class GrowingLedger(ShortLedger):
     def after(self, job: str, position: Any) -> list[Entry]:
         entries = [
             Entry(job, number, NOON + number * MINUTE, NOON, 0.0, 1)
-            for number in range(self.at_first + self.told)
+            for number in range(self.at_first + self.sequence)
         ]
         return [entry for entry in entries if not self.recorded or entry.position > position]
 
@@ -105,14 +105,14 @@ class GrowingLedger(ShortLedger):
 
 def test_what_comes_while_waiting_for_a_turn_is_in_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(microbatch, "Ledger", GrowingLedger)
-    monkeypatch.setattr(GrowingLedger, "told", 0)
+    monkeypatch.setattr(GrowingLedger, "sequence", 0)
     done = list[Batch]()
 
     def process(batch: Batch) -> Outcome:
         done.append(batch)
         return Outcome(input_rows=batch.rows)
 
-    run = a_run(threading.Event(), Turn(lambda: monkeypatch.setattr(GrowingLedger, "told", 1)))
+    run = a_run(threading.Event(), Turn(lambda: monkeypatch.setattr(GrowingLedger, "sequence", 1)))
     run_microbatches(run, "ingest", process)
     assert [(batch.upto, batch.rows) for batch in done] == [(NOON + MINUTE, 2)]
     assert run.prepared == [(2, 0)]
@@ -172,7 +172,7 @@ class LateLedger(GrowingLedger):
 
 def test_who_would_rest_takes_up_what_came_while_waiting_for_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(microbatch, "Ledger", LateLedger)
-    monkeypatch.setattr(LateLedger, "told", 0)
+    monkeypatch.setattr(LateLedger, "sequence", 0)
     done = list[str]()
 
     def process(batch: Batch) -> Outcome:
@@ -182,6 +182,6 @@ def test_who_would_rest_takes_up_what_came_while_waiting_for_a_turn(monkeypatch:
     def rest() -> None:
         done.append("rest")
 
-    waiting = Turn(lambda: monkeypatch.setattr(LateLedger, "told", 1))
+    waiting = Turn(lambda: monkeypatch.setattr(LateLedger, "sequence", 1))
     run_microbatches(a_run(threading.Event(), waiting), "ingest", process, idle=rest)
     assert done == ["batch", "rest"]

@@ -16,7 +16,7 @@ from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.records import NOON, Bronze, Record, heartbeat, instant, message, record
 from kit.result_stories import RESULT_STORIES
 from kit.spark import settle_in
-from lakehouse.contracts.search_results import SEARCH_RESULTS
+from lakehouse.contracts.exposures import SEARCH_RESULTS
 from lakehouse.run.job import JobContext
 from lakehouse.run.query_tuning import SMALL_BATCH_ROWS
 from lakehouse.run.rebuild import rebuild_job
@@ -128,7 +128,7 @@ def test_what_late_events_and_time_change(spark: SparkSession, tmp_path: Path, c
 def test_what_events_on_time_change_after_a_batch_broken_off(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(refine, "MANY", most)
+    monkeypatch.setattr(refine, "SMALL_BATCH_ROWS", most)
     settings = settle_in(spark, tmp_path)
     bronze = Bronze(spark, settings)
     bronze.commit([each for story, (steps, _, _) in LATE.items() for each in of_story(story, steps, "a")])
@@ -169,7 +169,7 @@ def test_stories_in_few_rows_and_many_broken_off_and_rebuilt(
     bronze = Bronze(spark, settings)
     for number, records in enumerate(made_up(60)):
         for job in (refine, repair):
-            monkeypatch.setattr(job, "MANY", 0 if number == 1 else SMALL_BATCH_ROWS)
+            monkeypatch.setattr(job, "SMALL_BATCH_ROWS", 0 if number == 1 else SMALL_BATCH_ROWS)
         bronze.commit(records)
         if number:
             run_jobs(spark, settings, "refine")

@@ -33,7 +33,7 @@ class EngineCommand:
 
             return [BundleJob.of(rebuild_unless_held(self.names))]
         if self.command == RELEASE:
-            from gold.gate.release import release_job
+            from millrace.operations.release import release_job
 
             who, why = self.names
             return [BundleJob.of(release_job(who, why))]
@@ -47,9 +47,8 @@ class EngineCommand:
             topic, option, who = self.names
             return [BundleJob.of(recover_job(topic, option, who))]
         if self.command == REPLAY:
-            from gold.gate.replay import replay_job
-            from silver.rebuild_definitions import DEFINITIONS
+            from millrace.operations.replay import replay_job
 
             who, why = self.names
-            return [BundleJob.of(replay_job(DEFINITIONS, who, why))]
+            return [BundleJob.of(replay_job(who, why))]
         return select_jobs(list(self.names))

@@ -1,8 +1,8 @@
-"""Releasing: held rows go through to gold as they are, by somebody's name and reason."""
+"""Release: publish held rows as they are, with a person's name and reason."""
 
 from dataclasses import replace
 
-from gold.rebuild_definitions import DEFINITIONS
+from gold.rebuild_definitions import DEFINITIONS as GOLD
 from lakehouse.contracts.gold import LOCK
 from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
@@ -13,11 +13,11 @@ from lakehouse.run.rebuild import rebuild_job
 
 
 def release_job(who: str, why: str) -> Job:
-    """What lets held rows through.
+    """The job that opens the gate for held rows.
 
     Args:
-        who: somebody's name.
-        why: the reason.
+        who: name of the person, for ops.gates.
+        why: the reason, for ops.gates.
     """
     return Job("release", lambda run: _release(run, who, why))
 
@@ -26,14 +26,14 @@ def _release(run: JobContext, who: str, why: str) -> None:
     gates = GateLog(run.lake)
     with run.slot, run.lake.exclusive(LOCK):
         held = replace(_held(gates), who=who, why=why, at=now())
-        owing = gates.rebuild_pending()
-        gates.write(replace(held, state=REPLAYED if owing else RELEASED))
-    if owing:  # a replay has made silver anew, and what it looked at again did not pass
-        rebuild_job(DEFINITIONS, list(DEFINITIONS)).body(run)
+        is_pending = gates.rebuild_pending()
+        gates.write(replace(held, state=REPLAYED if is_pending else RELEASED))
+    if is_pending:  # a replay has rebuilt silver, but the held rows were still not as expected
+        rebuild_job(GOLD, list(GOLD)).body(run)
         if run.stop.is_set():
             return
         gates.write(replace(held, state=RELEASED, at=now()))
-    run.log(f"rows up to {held.upto:%Y-%m-%d %H:%M:%S} go through, by {who}: {why}")
+    run.log(f"rows up to {held.upto:%Y-%m-%d %H:%M:%S} are released by {who}: {why}")
 
 
 def _held(gates: GateLog) -> GateEvent:
@@ -41,5 +41,5 @@ def _held(gates: GateLog) -> GateEvent:
     if last is None or not last.holds:
         raise MillraceError("nothing is held: the gate is open", "See `millrace quality`")
     if last.state == REPLAYED:
-        raise MillraceError("a replay was broken off, or is under way", "Run `millrace replay` again first")
+        raise MillraceError("a replay was interrupted or is running", "Run `millrace replay` again first")
     return last

@@ -1,61 +1,61 @@
-"""Replaying: silver made anew by the rules of now, held rows looked at again, and gold brought after."""
+"""Replay: rebuild silver by the current rules, evaluate held rows again, and rebuild gold if it differs."""
 
 from dataclasses import replace
 
 from pyspark.sql import functions as F
 
 from gold.gate.gate_checks import GateChecks
-from gold.rebuild_definitions import DEFINITIONS
+from gold.rebuild_definitions import DEFINITIONS as GOLD
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.gold import LOCK
+from lakehouse.contracts.lineage import downstream_of
 from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
 from lakehouse.quality.gate_log import CLOSED, OPENED, REPLAYED, GateEvent, GateLog
 from lakehouse.quality.results import rows_of, write_results
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger, now
-from lakehouse.run.rebuild import Definitions, rebuild_job
+from lakehouse.run.rebuild import rebuild_job
 from lakehouse.timestamps import EPOCH
+from silver.rebuild_definitions import DEFINITIONS as SILVER
 
 
-def replay_job(silver: Definitions, who: str, why: str) -> Job:
-    """What runs all records of bronze again, those refused and those held among them.
+def replay_job(who: str, why: str) -> Job:
+    """The job that parses all records of bronze again, rejected and held ones included.
 
-    Nothing comes twice: tables are computed as a whole and swapped in. What has been published is made anew
-    only if it would be another now.
+    Tables are replaced, so nothing is doubled. Gold is rebuilt only if published rows have changed.
 
     Args:
-        silver: the tables of silver.
-        who: somebody's name.
-        why: the reason.
+        who: name of the person, for ops.gates.
+        why: the reason, for ops.gates.
     """
-    return Job("replay", lambda run: _replay(run, silver, who, why))
+    return Job("replay", lambda run: _replay(run, who, why))
 
 
-def _replay(run: JobContext, silver: Definitions, who: str, why: str) -> None:
+def _replay(run: JobContext, who: str, why: str) -> None:
     gates = GateLog(run.lake)
     held = gates.last()
     is_due = held is None or held.state != CLOSED or gates.rebuild_pending()
     if held and held.state == CLOSED:
         held = gates.write(replace(held, state=REPLAYED, who=who, why=why, at=now()))
-    before = _digests(run, silver)
-    rebuild_job(silver, list(silver)).body(run)
+    before = _published_digests(run)
+    rebuild_job(SILVER, list(SILVER)).body(run)
     if run.stop.is_set():
         return
     if held and held.holds:
-        _look_again(run, gates, held)
-    if is_due or _digests(run, silver) != before:
-        rebuild_job(DEFINITIONS, list(DEFINITIONS)).body(run)
+        _evaluate_again(run, gates, held)
+    if is_due or _published_digests(run) != before:
+        rebuild_job(GOLD, list(GOLD)).body(run)
     if held and held.holds and not run.stop.is_set():
         gates.write(replace(held, state=OPENED, at=now()))
-        run.log("the gate is open: what was held has passed")
+        run.log("the gate is open: the held rows are as expected now")
 
 
-def _look_again(run: JobContext, gates: GateLog, held: GateEvent) -> None:
-    """Look at held rows by themselves.
+def _evaluate_again(run: JobContext, gates: GateLog, held: GateEvent) -> None:
+    """Evaluate expectations on held rows only.
 
     Raises:
-        MillraceError: if they are not as expected; they stay held.
+        MillraceError: if they are not met; the rows stay held.
     """
     with run.slot, run.lake.exclusive(LOCK):
         results = GateChecks(run).evaluate_again(held.after, held.upto, held.reasons)
@@ -67,18 +67,18 @@ def _look_again(run: JobContext, gates: GateLog, held: GateEvent) -> None:
     if stopping:
         raise MillraceError(
             f"still not as expected: {'; '.join(map(str, stopping))}",
-            "Mend rules or code and replay again, or `millrace release`",
+            "Correct rules or code and replay again, or `millrace release`",
         )
 
 
-def _digests(run: JobContext, silver: Definitions) -> dict[str, tuple[int, int]]:
-    """By table that gold is made of, what its rows that have been published come to."""
+def _published_digests(run: JobContext) -> dict[str, tuple[int, int]]:
+    """Row count and digest of the published rows, by table of silver that gold is computed from."""
     last = Ledger(run.lake).last("publish")
     published = F.col("ingested_at") <= F.lit(last.position if last else EPOCH)
     found = {}
-    for name, definition in silver.items():
+    for name in SILVER:
         table = TABLES[name]
-        if definition.downstream and "ingested_at" in table.column_names:
+        if downstream_of([name]) and "ingested_at" in table.column_names:
             rows = run.lake.read(name).where(published)
             row = F.xxhash64(*table.deterministic_columns).cast("decimal(38,0)")
             counted = rows.agg(F.count("*").alias("rows"), F.sum(row).alias("digest")).collect()[0]

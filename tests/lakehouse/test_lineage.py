@@ -1,0 +1,45 @@
+"""Inputs and writers of the contracts, against what jobs read and in which order they rebuild."""
+
+import pytest
+
+from gold.daily.inputs import _inputs
+from gold.daily.update import QUERIES
+from gold.gate.gate_view import _SILVER
+from lakehouse.contracts import TABLES
+from lakehouse.contracts.lineage import downstream_of, tables_of
+from lakehouse.rows.sql import _DuckDB
+from millrace.operations.rebuild import definitions
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_inputs_are_tables_and_lead_back_to_bronze_or_nowhere(name: str) -> None:
+    assert set(TABLES[name].inputs) <= set(TABLES)
+    assert name not in downstream_of([name]), "a table is computed from itself"
+    if TABLES[name].layer in ("silver", "gold"):
+        assert name in downstream_of(["bronze.kafka_records"])
+        assert TABLES[name].writer
+
+
+def test_the_gate_pins_every_table_of_silver() -> None:
+    assert set(_SILVER) == {table.name for table in tables_of("silver")}
+    assert set(_SILVER.values()) == {"refine", "repair"}
+
+
+def test_tables_are_rebuilt_after_their_inputs() -> None:
+    order = list(definitions())
+    for name in order:
+        later = set(order[order.index(name) :])
+        assert not later & set(TABLES[name].inputs), name
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_daily_query_reads_the_inputs_of_its_contract(name: str) -> None:
+    query, inputs = QUERIES[name](_DuckDB()), _inputs(("Order Completed",))
+    read = {each.table.name for alias, each in inputs.items() if f"{{{alias}}}" in query}
+    assert read == set(TABLES[name].inputs) - {"silver.bots"}
+
+
+def test_downstream_tables_are_direct_and_indirect_ones() -> None:
+    assert downstream_of(["gold.visitor_minutes"]) == ("gold.traffic", "gold.traffic_changes")
+    assert "gold.funnel" in downstream_of(["silver.identities"])
+    assert downstream_of(["silver.rejected_events"]) == ()
