@@ -220,6 +220,7 @@ SKETCHES = Table(
     inputs=(
         "silver.sessions",
         "silver.bots",
+        "gold.conversions",
         "gold.attribution",
     ),
     writer="publish",
