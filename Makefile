@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long chaos bench bench-attribution bench-catch-up bench-freshness bench-round bench-windows bench-small-commits bench-trickle bench-dashboard bench-dedup bench-quality bench-silver pictures lint format types imports lock app-requirements wheel lock-jars clean
+.PHONY: help setup demo test test-long chaos bench bench-attribution bench-catch-up bench-freshness bench-round bench-windows bench-small-commits bench-trickle bench-dashboard bench-dedup bench-quality bench-silver docs reference pictures lint format types imports lock app-requirements wheel lock-jars clean
 MAKEFLAGS += --no-print-directory
 # A build machine's own package settings must not leak into the lock.
 LOCK := env -u UV_FIND_LINKS -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL .venv/bin/uv pip compile
@@ -75,7 +75,13 @@ bench-quality: setup ## what does the gate before gold cost, at 10,000 to 500,00
 bench-dashboard: setup ## how long do the queries of each page take, for ten viewers at once?
 	@exec .venv/bin/python -m benchmarks.dashboard $(ARGS)
 
-pictures: setup ## take the pictures of docs/tour.md anew (needs Chromium); ARGS="journeys" for one page
+docs: setup ## build the documentation as a site into site/
+	@exec .venv/bin/zensical build --strict --clean
+
+reference: setup ## write docs/reference from the code
+	@exec .venv/bin/python scripts/reference.py
+
+pictures: setup ## take the pictures of docs/tour.md again (needs Chromium); ARGS="journeys" for one page
 	@exec .venv/bin/python scripts/pictures.py $(ARGS)
 
 format: setup ## put the code into its one shape

@@ -100,10 +100,10 @@ def settings_page() -> str:
     """docs/reference/settings.md."""
     head = """# Settings
 
-A setting comes from a flag or parameter, else from the environment variable below, else from the variable of
-`bundle.yml` with the same name in lower case and without `MILLRACE_`, in the target's value. The wheel's entry
-points take settings as parameters: `--events_topic=orders`. An empty environment variable unsets a setting whose
-default is none.
+A setting comes from a flag or parameter, else from the environment variable below, else from the variable
+of `bundle.yml` with the same name in lower case and without `MILLRACE_`, in the target's value. Entry points
+of the wheel take settings as parameters: `--events_topic=orders`. An empty environment variable unsets a
+setting whose default is none.
 
 | variable | default | meaning |
 | --- | --- | --- |
@@ -141,8 +141,8 @@ default is none.
 | `run/` | locks and process ids |
 | `spark/` | scratch space |
 
-A home has one workspace and one Spark application that writes, which locks ensure. Readers (`sql`, `status`, the
-dashboard) need no lock.
+A home has one workspace and one Spark application that writes, which locks ensure. Readers (`sql`, `status`,
+the dashboard) need no lock.
 """
     return head + "\n".join(rows) + "\n" + more
 
@@ -168,8 +168,8 @@ def tables_page() -> str:
     lines = [
         "# Tables",
         "",
-        "Delta tables, under `warehouse/<layer>/<table>` of a home, or in the schemas of a catalog. Times are UTC.",
-        "Columns marked *provenance* depend on the order of arrival; all others do not.",
+        "Delta tables, under `warehouse/<layer>/<table>` of a home, or in the schemas of a catalog.",
+        "Times are UTC. Columns marked *provenance* depend on the order of arrival; all others do not.",
     ]
     for layer, meaning in _LAYERS.items():
         own = [table for table in TABLES.values() if table.layer == layer]

@@ -1,27 +1,34 @@
 """The documents hold what they promise: names, links, targets, defaults and queries."""
 
-import importlib
-import pkgutil
 import re
-from datetime import timedelta
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-import typer
-from pydantic import TypeAdapter
 
 from folds.rule_numbers import RuleNumbers
 from kit.warehouse_builder import build_warehouse
 from lakehouse.contracts import TABLES
-from lakehouse.settings import Settings, load_settings
-from millrace import commands
+from lakehouse.settings import load_settings
 from millrace.tables.duckdb_views import run_query
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "scripts")]
+
+from reference import FOLDER, PAGES, command_group, written  # noqa: E402
+
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 SPARK = (ROOT / "src" / "lakehouse" / "run" / "spark_session.py").read_text(encoding="utf-8")
-DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 FOLDERS = ("src", "tests", "conf", "docs", "dashboards", "resources", "scripts", ".ci")
 TABLE = r"(?<![\w./])(?:bronze|silver|gold|ops)\.[a-z_]+"
@@ -38,51 +45,9 @@ def code_of(text: str) -> str:
     return "\n".join([*fenced, *spans])
 
 
-def row_of(start: str) -> str:
-    """The line of a table in the README that starts with this cell; empty if there is none."""
-    return next((line for line in README.splitlines() if line.startswith(f"| {start}")), "")
-
-
 def anchors_of(text: str) -> set[str]:
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-
-
-def written(default: object) -> str:
-    """A default as one would set it."""
-    if default is None:
-        return "none"
-    if isinstance(default, timedelta):
-        default = TypeAdapter(timedelta).dump_python(default, mode="json")
-    return f"`{default}`"
-
-
-def command_line() -> typer.core.TyperGroup:
-    app = typer.Typer()
-    for module in pkgutil.iter_modules(commands.__path__):
-        importlib.import_module(f"{commands.__name__}.{module.name}").register(app)
-    group = typer.main.get_command(app)
-    assert isinstance(group, typer.core.TyperGroup)
-    return group
-
-
-def commands_of(group: typer.core.TyperGroup, before: str = "") -> dict[str, typer.core.TyperCommand]:
-    """The commands of a group by their names, those of groups within it as `group command`."""
-    found: dict[str, typer.core.TyperCommand] = {}
-    for name, command in group.commands.items():
-        if isinstance(command, typer.core.TyperGroup):
-            found |= commands_of(command, f"{before}{name} ")
-        elif isinstance(command, typer.core.TyperCommand):
-            found[f"{before}{name}"] = command
-    return found
-
-
-@pytest.mark.parametrize("name", Settings.model_fields)
-def test_the_readme_has_each_setting_with_its_default(name: str) -> None:
-    row = row_of(f"`MILLRACE_{name.upper()}` |")
-    assert row, f"README.md: MILLRACE_{name.upper()} is not in the table of settings"
-    default = written(Settings.model_fields[name].default)
-    assert row.split(" | ")[1] == default, f"README.md: the default of MILLRACE_{name.upper()} is {default}"
 
 
 @pytest.mark.parametrize("name", RuleNumbers.model_fields)
@@ -92,22 +57,20 @@ def test_the_rules_have_each_number_with_its_default(name: str) -> None:
     assert f"\n| `{name}` | {default} |" in rules, f"docs/rules.md: {name} with its default, {default}"
 
 
-def test_the_readme_has_each_variable_that_set_up_reads() -> None:
+@pytest.mark.parametrize("file", PAGES)
+def test_a_reference_page_is_as_the_code_says(file: str) -> None:
+    assert (FOLDER / file).read_text(encoding="utf-8") == PAGES[file](), "run: make reference"
+
+
+def test_the_settings_page_has_each_variable_that_the_code_reads() -> None:
     sources = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "src").rglob("*.py"))
     read = set(re.findall(r'environ(?:\.get\(|\[)"(MILLRACE_\w+)"', sources))
     assert read
-    assert {name for name in read if not row_of(f"`{name}` |")} == set()
+    assert {name for name in read if f"| `{name}` |" not in PAGES["settings.md"]()} == set()
 
 
-COMMANDS = commands_of(command_line())
-
-
-@pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if not command.hidden])
-def test_the_readme_has_each_command_with_its_options(name: str) -> None:
-    row = row_of(f"`millrace {name} ") or row_of(f"`millrace {name}` ")
-    assert row, f"README.md: millrace {name} is not in the table of commands"
-    options = [option for param in COMMANDS[name].params for option in param.opts if option.startswith("--")]
-    assert [option for option in options if option not in row] == []
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 150
 
 
 def test_the_documents_name_no_command_that_is_not_there() -> None:
@@ -116,13 +79,9 @@ def test_the_documents_name_no_command_that_is_not_there() -> None:
         for document in DOCUMENTS
         for command in re.findall(r"\bmillrace ([a-z]+)", code_of(document.read_text(encoding="utf-8")))
     }
-    known = {command.split()[0] for command in COMMANDS}
+    group = command_group()
+    known = {"jars", *group.commands}
     assert {(place, command) for place, command in named if command not in known} == set()
-
-
-@pytest.mark.parametrize("table", TABLES)
-def test_the_readme_has_each_table(table: str) -> None:
-    assert row_of(f"`{table}` |"), f"README.md: {table} is not in the list of tables"
 
 
 def test_the_documents_name_no_table_that_is_not_there() -> None:
@@ -193,3 +152,13 @@ def test_a_decision_has_its_four_parts(decision: Path) -> None:
 
 def test_decisions_are_numbered_without_gaps() -> None:
     assert [int(decision.name[:4]) for decision in DECISIONS] == list(range(1, len(DECISIONS) + 1))
+
+
+@pytest.mark.skipif(find_spec("zensical") is None, reason="the site generator needs Python 3.11")
+def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    shutil.copy(ROOT / "zensical.toml", tmp_path)
+    command = [sys.executable, "-m", "zensical", "build", "--strict"]
+    built = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert (tmp_path / "site" / "reference" / "tables" / "index.html").is_file()
