@@ -74,8 +74,8 @@ class Bench:
         counts = {
             name: run.lake.read(name).count() for name in (TOUCHES.name, CONVERSIONS.name, ATTRIBUTION.name)
         }
-        told = ", ".join(f"{name} {rows:,}" for name, rows in counts.items())
-        progress(f"{told}, in {time.monotonic() - started:.0f} s")
+        reported = ", ".join(f"{name} {rows:,}" for name, rows in counts.items())
+        progress(f"{reported}, in {time.monotonic() - started:.0f} s")
 
     def _publish(self, run: JobContext, process: Publish, history: History, number: int) -> float:
         events = history.batch(number)

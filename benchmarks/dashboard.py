@@ -68,10 +68,10 @@ def _measure(home: Path, folder: Path, seconds: float) -> int:
 def _asking(*arguments: object) -> Any:
     """What a process of its own says on its last line."""
     with _process(*arguments) as process:
-        told, errors = process.communicate()
+        reported, errors = process.communicate()
     if process.returncode:
         raise RuntimeError(errors)
-    return json.loads(told.splitlines()[-1]) if told.strip() else None
+    return json.loads(reported.splitlines()[-1]) if reported.strip() else None
 
 
 def _process(*arguments: object) -> subprocess.Popen[str]:

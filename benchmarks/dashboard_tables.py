@@ -168,7 +168,7 @@ def _by_day(chance: np.random.Generator) -> Iterator[tuple[str, list[pl.DataFram
     steps = pl.DataFrame({"step": ["impression", "click", "visit", "search", "order"]})
     yield "gold.funnel", [days.join(steps, how="cross").with_columns(visitors=500)]
     looks = pl.DataFrame({"number": range(400)})
-    told = looks.select(
+    reported = looks.select(
         run_id=pl.format("run-{}", "number"),
         table=pl.lit("silver.events"),
         expectation=pl.lit("expect_column_values_to_not_be_null"),
@@ -176,7 +176,7 @@ def _by_day(chance: np.random.Generator) -> Iterator[tuple[str, list[pl.DataFram
         severity=pl.lit("stop"),
         run_at=pl.lit(_START) + pl.duration(hours=pl.col("number") * 20),
     )
-    yield "ops.expectations", [told]
+    yield "ops.expectations", [reported]
     refused = pl.DataFrame({"arrival_time": _times(chance, _START, timedelta(days=DAYS), 30_000)})
     yield "silver.rejected_events", [refused.with_columns(reason=pl.lit("not_json"), value=pl.lit(b"{"))]
     yield "silver.events", [pl.DataFrame({"event_id": ["e"], "event_time": [END]})]

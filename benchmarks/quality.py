@@ -68,9 +68,9 @@ def fill_bronze(spark: SparkSession, settings: Settings, sizes: Sequence[int]) -
 
 def _at(value: bytes) -> datetime:
     """When the record reached Kafka: what it says of when the server took it, else a time before all."""
-    told = value.partition(b'"receivedAt":"')[2][:23].decode(errors="replace")
+    reported = value.partition(b'"receivedAt":"')[2][:23].decode(errors="replace")
     try:
-        return datetime.fromisoformat(told).replace(tzinfo=timezone.utc)
+        return datetime.fromisoformat(reported).replace(tzinfo=timezone.utc)
     except ValueError:
         return datetime(2026, 3, 2, tzinfo=timezone.utc)
 

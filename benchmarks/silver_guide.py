@@ -72,8 +72,8 @@ def write_rejected(spark: SparkSession, home: Path) -> None:
         .when(~F.col("m.type").isin("page", "screen", "track", "identify", "group", "alias"), "unknown_type")
         .when(F.coalesce("m.anonymousId", "m.userId").isNull(), "no_identity")
     )
-    told = read.withColumn("reason", reason).where(F.col("reason").isNotNull())
-    write(told.select("reason", "value", "topic", "partition", "offset"), home, "rejected_events")
+    reported = read.withColumn("reason", reason).where(F.col("reason").isNotNull())
+    write(reported.select("reason", "value", "topic", "partition", "offset"), home, "rejected_events")
 
 
 def write_sessions(spark: SparkSession, home: Path) -> None:
@@ -158,7 +158,13 @@ STEPS: dict[str, Callable[[SparkSession, Path], None]] = {
 
 
 def _join(
-    spark: SparkSession, home: Path, name: str, names: tuple[str, str], told: str, same: Column, within: str
+    spark: SparkSession,
+    home: Path,
+    name: str,
+    names: tuple[str, str],
+    reported: str,
+    same: Column,
+    within: str,
 ) -> None:
     offers, clicks = (
         stream(spark, home, "guide/events").where(F.col("name") == each).withWatermark("event_time", _DELAY)
@@ -168,7 +174,7 @@ def _join(
     clicks = clicks.select(
         F.col("event_id").alias("click_id"),
         F.col("visitor_id").alias("c_visitor_id"),
-        F.col(told).alias(f"c_{told}"),
+        F.col(reported).alias(f"c_{reported}"),
         F.col("event_time").alias("clicked_at"),
     ).alias("c")
     soon = F.expr(

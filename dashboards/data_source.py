@@ -28,17 +28,17 @@ def lake() -> Lake:
 
 def last_errors() -> dict[str, str]:
     """The last error of each process and job of a local workspace that has had one."""
-    told = [_state("workspace").get("processes", {}), _state("engine").get("jobs", {})]
+    states = [_state("workspace").get("processes", {}), _state("engine").get("jobs", {})]
     return {
         name: str(part["last_error"])
-        for parts in told
+        for parts in states
         for name, part in parts.items()
         if isinstance(part, dict) and part.get("last_error")
     }
 
 
 def what_is_not_told() -> str:
-    """What has to be told before anything can be read; empty if nothing has."""
+    """A message to show instead of the pages; empty if tables can be read."""
     catalog = os.environ.get("MILLRACE_CATALOG")
     if not catalog or os.environ.get("DATABRICKS_WAREHOUSE_ID"):
         return ""
@@ -67,6 +67,6 @@ def _tables_of(catalog: str) -> Backend:
 
 def _state(name: str) -> dict[str, Any]:
     with suppress(OSError, ValueError):
-        told = json.loads((home() / "run" / f"{name}.json").read_text(encoding="utf-8"))
-        return told if isinstance(told, dict) else {}
+        state = json.loads((home() / "run" / f"{name}.json").read_text(encoding="utf-8"))
+        return state if isinstance(state, dict) else {}
     return {}

@@ -17,7 +17,7 @@ CHOICES: dict[str, timedelta | None] = {
 DEFAULT = "24 hours"
 
 _DAY = timedelta(days=1)
-_MOST_STEPS = 150  # more bars than this can't be told apart
+_MOST_STEPS = 150  # more bars cannot be distinguished
 _LENGTHS = {MINUTES: timedelta(minutes=1), HOURS: timedelta(hours=1), DAYS: _DAY}
 _LONGEST = {MINUTES: 2 * _DAY, HOURS: 62 * _DAY}  # of a period made of such windows
 _STEPS = tuple(

@@ -23,9 +23,9 @@ CLASSES = (
 HARMLESS = {"spark.python.sql.dataFrameDebugging.enabled"}
 
 
-def came_in(told: object) -> tuple[int, ...]:
+def came_in(reported: object) -> tuple[int, ...]:
     """The version of Spark that something came with, by its docstring."""
-    found = re.search(r"versionadded:: (\d+)\.(\d+)", inspect.getdoc(told) or "")
+    found = re.search(r"versionadded:: (\d+)\.(\d+)", inspect.getdoc(reported) or "")
     return tuple(map(int, found.groups())) if found else (0, 0)
 
 

@@ -44,9 +44,15 @@ def _must(*command: object) -> None:
 
 def call(home: Home, *command: object) -> subprocess.CompletedProcess[str]:
     """Run a program outside of any checkout, without a setting of Millrace in its environment."""
-    bare = {name: told for name, told in os.environ.items() if not name.startswith(("MILLRACE_", "PYTHON"))}
+    bare = {
+        name: reported
+        for name, reported in os.environ.items()
+        if not name.startswith(("MILLRACE_", "PYTHON"))
+    }
     kept = {
-        name: told for name, told in home.env.items() if name in ("MILLRACE_CACHE", "MILLRACE_IVY_SETTINGS")
+        name: reported
+        for name, reported in home.env.items()
+        if name in ("MILLRACE_CACHE", "MILLRACE_IVY_SETTINGS")
     }
     parts = [str(part) for part in command]
     return subprocess.run(
@@ -102,10 +108,10 @@ def test_each_entry_point_says_what_it_takes_and_refuses_the_rest(
 ) -> None:
     home = new_home()
     program = installed / ENTRY_POINTS[name]
-    told = call(home, program, "--help")
-    assert told.returncode == 0
-    assert "--events_topic" in told.stdout
-    assert "--trigger" in told.stdout
+    reported = call(home, program, "--help")
+    assert reported.returncode == 0
+    assert "--events_topic" in reported.stdout
+    assert "--trigger" in reported.stdout
     for wrong in ("--event=x", "--trigger=sometimes", "now"):  # a beginning of a name is no name
         refused = call(home, program, wrong)
         assert refused.returncode == 2

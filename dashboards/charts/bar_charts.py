@@ -18,19 +18,19 @@ def bars(
     heading: str,
     unit: str,
     height: int = HEIGHT,
-    told: str = "",
+    details: str = "",
 ) -> alt.LayerChart:
     """A bar a label, in the order of the rows.
 
     Args:
-        rows: label, measure, told.
+        rows: label, measure, details.
         palette: of the theme.
         label: column of the labels.
         measure: column of the lengths.
         heading: of the chart.
         unit: of the measure.
         height: in pixels.
-        told: column of words that stand at the ends of the bars, if there are any.
+        details: column of words that stand at the ends of the bars, if there are any.
     """
     whole = rows[measure].dtype.is_integer()
     base = alt.Chart(rows).encode(
@@ -38,7 +38,7 @@ def bars(
             f"{measure}:Q",
             title=unit,
             axis=counts() if whole else amounts(),
-            scale=round_numbers(rows[measure].max() if told else None),
+            scale=round_numbers(rows[measure].max() if details else None),
         ),
         y=labels(label),
     )
@@ -48,8 +48,8 @@ def bars(
             alt.Tooltip(f"{measure}:Q", title=unit, format=",d" if whole else ",.2f"),
         ]
     )
-    words = base.mark_text(align="left", dx=5, color=palette.text, fontSize=12).encode(text=f"{told}:N")
-    return framed(*((marks, words) if told else (marks,)), heading=heading, height=height)
+    words = base.mark_text(align="left", dx=5, color=palette.text, fontSize=12).encode(text=f"{details}:N")
+    return framed(*((marks, words) if details else (marks,)), heading=heading, height=height)
 
 
 def grouped(

@@ -28,7 +28,7 @@ def flow(rows: pl.DataFrame, palette: Palette) -> alt.LayerChart:
     deepest = max(step for step, _ in nodes)
     x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-deepest - 0.05, 0.42], nice=False))
     y = alt.Y("low:Q", axis=None, scale=alt.Scale(domain=[-0.03, 1.06], nice=False))
-    tips = [alt.Tooltip("told:N", title="way"), alt.Tooltip("conversions:Q", format=",d")]
+    tips = [alt.Tooltip("details:N", title="way"), alt.Tooltip("conversions:Q", format=",d")]
     ribbons = (
         alt.Chart(_ribbons(rows, nodes))
         .mark_area(opacity=0.45, interpolate="monotone")
@@ -43,10 +43,12 @@ def flow(rows: pl.DataFrame, palette: Palette) -> alt.LayerChart:
     )
     heads = (
         alt.Chart(
-            pl.DataFrame({"x": [-float(step) for step in range(deepest + 1)], "told": _STEPS[: deepest + 1]})
+            pl.DataFrame(
+                {"x": [-float(step) for step in range(deepest + 1)], "details": _STEPS[: deepest + 1]}
+            )
         )
         .mark_text(align="left", color=palette.quiet, fontSize=12)
-        .encode(x=x, y=alt.YDatum(1.04, type="quantitative"), text="told:N")
+        .encode(x=x, y=alt.YDatum(1.04, type="quantitative"), text="details:N")
     )
     layers = alt.layer(ribbons, bars, names, heads)
     return layers.properties(title=title("The last steps to a conversion"), height=TALL)
@@ -97,7 +99,7 @@ def _ribbons(rows: pl.DataFrame, nodes: dict[tuple[int, str], tuple[float, float
             )
         left[begin] += thick
         right[end] += thick
-    names = ("ribbon", "x", "low", "high", "source", "told", "conversions")
+    names = ("ribbon", "x", "low", "high", "source", "details", "conversions")
     return pl.DataFrame(points, schema=names, orient="row")
 
 
@@ -106,5 +108,5 @@ def _boxes(nodes: dict[tuple[int, str], tuple[float, float, int]]) -> pl.DataFra
         (-float(step), -float(step) + _BAR, low, high, (low + high) / 2, name, name, count)
         for (step, name), (low, high, count) in nodes.items()
     ]
-    names = ("x", "right", "low", "high", "middle", "source", "told", "conversions")
+    names = ("x", "right", "low", "high", "middle", "source", "details", "conversions")
     return pl.DataFrame(found, schema=names, orient="row")

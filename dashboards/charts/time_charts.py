@@ -146,7 +146,7 @@ def verdicts(rows: pl.DataFrame, palette: Palette, heading: str) -> alt.LayerCha
     """A mark a look at a table: a circle where all was met, a diamond where not.
 
     Args:
-        rows: run_at, table, verdict, told, when.
+        rows: run_at, table, verdict, details, when.
         palette: of the theme.
         heading: of the chart.
     """
@@ -166,7 +166,7 @@ def verdicts(rows: pl.DataFrame, palette: Palette, heading: str) -> alt.LayerCha
             tooltip=[
                 alt.Tooltip("when:N", title="when (UTC)"),
                 alt.Tooltip("table:N"),
-                alt.Tooltip("told:N", title="expectations"),
+                alt.Tooltip("details:N", title="expectations"),
             ],
         )
     )

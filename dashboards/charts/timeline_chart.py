@@ -29,7 +29,7 @@ def time_line(story: Story, palette: Palette) -> alt.LayerChart:
         alt.Tooltip("when:N", title="when (UTC)"),
         alt.Tooltip("kind:N", title="what"),
         alt.Tooltip("channel:N", title="channel"),
-        alt.Tooltip("told:N", title="of"),
+        alt.Tooltip("details:N", title="of"),
     ]
     touches = (
         base.transform_filter("!datum.trail")
@@ -60,25 +60,25 @@ def _points(story: Story) -> pl.DataFrame:
     found = []
     for touch in story.touches:
         kind = story.kinds.get(touch["touch_id"], "visit")
-        told = touch["campaign_name"] or touch["promotion_id"] or ""
-        found.append((touch["touched_at"], kind, touch["channel"], told, False, 0))
+        details = touch["campaign_name"] or touch["promotion_id"] or ""
+        found.append((touch["touched_at"], kind, touch["channel"], details, False, 0))
     for step in story.trail:
-        told = step["promotion_id"] or step["url"] or ""
-        found.append((step["at"], step["kind"].replace("_", " "), None, told, True, step["step"]))
+        details = step["promotion_id"] or step["url"] or ""
+        found.append((step["at"], step["kind"].replace("_", " "), None, details, True, step["step"]))
     if not any(kind == "goal" for _, kind, *_ in found):
-        told = story.conversion
-        found.append((told["converted_at"], "goal", None, told["goal"], True, 99))
+        details = story.conversion
+        found.append((details["converted_at"], "goal", None, details["goal"], True, 99))
     schema = {
         "at": pl.Datetime("us", "UTC"),
         "kind": pl.String,
         "channel": pl.String,
-        "told": pl.String,
+        "details": pl.String,
         "trail": pl.Boolean,
         "order": pl.Int64,
     }
     frame = pl.DataFrame(found, schema=schema, orient="row")
     return frame.with_columns(
-        plain("told"), plain("channel"), pl.col("at").dt.strftime("%-d %b %Y %H:%M:%S").alias("when")
+        plain("details"), plain("channel"), pl.col("at").dt.strftime("%-d %b %Y %H:%M:%S").alias("when")
     )
 
 

@@ -1,4 +1,4 @@
-"""The arithmetic of a credit, in words and figures: how it is told, not how it is worked out.
+"""The arithmetic of a credit in words and figures, as text.
 
 The figures are those of the table. A test holds these words against the command line's.
 """

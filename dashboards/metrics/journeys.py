@@ -98,7 +98,7 @@ def trail_steps(ask: Ask, scope: Scope) -> pl.DataFrame:
 def _by_conversion(rows: pl.DataFrame) -> pl.DataFrame:
     """conversion_id, channels (earliest first), reporting_value, waited."""
     channel = pl.when(pl.col("position") == 0).then(pl.lit(NO_TOUCH)).otherwise("channel")
-    told = rows.select(
+    steps = rows.select(
         "conversion_id",
         "position",
         "credited_reporting_value",
@@ -106,7 +106,7 @@ def _by_conversion(rows: pl.DataFrame) -> pl.DataFrame:
         (pl.col("converted_at") - pl.col("touched_at")).alias("waited"),
     )
     return (
-        told.sort("position")
+        steps.sort("position")
         .group_by("conversion_id")
         .agg(
             channels=pl.col("way"),

@@ -33,10 +33,10 @@ def jobs(ask: Ask) -> pl.DataFrame:
     reached = dict(found.select("job", "position").iter_rows())
     behind = [_behind(reached, job) for job in found["job"]]
     order = [JOBS.index(job) if job in JOBS else len(JOBS) for job in found["job"]]
-    told = found.with_columns(
+    batches = found.with_columns(
         behind=pl.Series(behind, dtype=pl.Float64), order=pl.Series(order, dtype=pl.Int64)
     )
-    return told.sort("order", "job").drop("order")
+    return batches.sort("order", "job").drop("order")
 
 
 def batches(ask: Ask, length: timedelta) -> pl.DataFrame:

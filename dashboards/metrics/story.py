@@ -81,7 +81,7 @@ def find(ask: Ask, wanted: str) -> list[Row]:
     return list(found.values())[:5]
 
 
-def tell(ask: Ask, conversion_id: str, currency: str) -> Story | None:
+def explain(ask: Ask, conversion_id: str, currency: str) -> Story | None:
     """All that explains a conversion; None if there is none of that id."""
     mine = Query("gold.conversions", _CONVERSION).only("conversion_id", "=", conversion_id)
     conversion = _first(ask(mine).to_dicts())

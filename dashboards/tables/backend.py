@@ -18,7 +18,7 @@ class Backend(Protocol):
         """The latest version; None if there is no such table.
 
         Raises:
-            ReadError: if that can't be told.
+            ReadError: if it is unknown.
         """
 
     def run(self, query: Query, version: Version) -> pl.DataFrame:

@@ -47,7 +47,7 @@ def body(look: Look, scope: Scope) -> None:
         heading="Funnel: each step after the one before, on one day",
         unit="visitors of a day, summed",
         height=bar_charts.TALL,
-        told="told",
+        details="details",
     )
     terms = partial(
         bar_charts.stacked,
@@ -82,13 +82,13 @@ def body(look: Look, scope: Scope) -> None:
 def _shares(reached: pl.DataFrame) -> pl.DataFrame:
     """Each step with its count, and its share of the step before, in words."""
     number, share = layout.locale().number, layout.locale().share
-    told = [
+    details = [
         number(count) if part is None else f"{number(count)}, {share(part)} of {before}"
         for (_, count, part), before in zip(
             reached.select("step", "visitors", "share").iter_rows(), [None, *reached["step"]], strict=False
         )
     ]
-    return reached.with_columns(pl.Series("told", told))
+    return reached.with_columns(pl.Series("details", details))
 
 
 def _outcomes(searched: pl.DataFrame) -> pl.DataFrame:

@@ -38,9 +38,9 @@ def body(look: Look, scope: Scope) -> None:
         return
     if len(found) > 1:
         found = [_which(found)]
-    told = look.figure(story.tell, found[0]["conversion_id"], data_source.CURRENCY)
-    if told is not None:
-        _show(told)
+    explained = look.figure(story.explain, found[0]["conversion_id"], data_source.CURRENCY)
+    if explained is not None:
+        _show(explained)
 
 
 def _offer(look: Look, scope: Scope) -> None:
@@ -67,28 +67,28 @@ def _which(found: list[Row]) -> Row:
     return by_id[chosen]
 
 
-def _show(told: Story) -> None:
-    _head(told)
+def _show(explained: Story) -> None:
+    _head(explained)
     place_chart(
         pl.DataFrame({"one": [1]}),
-        lambda _, palette: timeline_chart.time_line(told, palette),
+        lambda _, palette: timeline_chart.time_line(explained, palette),
         "",
         timeline_chart.HEIGHT,
     )
-    _credits(told)
-    _arithmetic(told)
-    _trail(told)
+    _credits(explained)
+    _arithmetic(explained)
+    _trail(explained)
 
 
-def _head(told: Story) -> None:
-    row = told.conversion
+def _head(explained: Story) -> None:
+    row = explained.conversion
     facts = {
         "Goal": row["goal"],
         "Order": row["order_id"],
         **({"Refund": row["refund_id"]} if row["refund_id"] else {}),
         "When": utc(row["converted_at"]),
         "Person": row["person_id"],
-        "Worth": _worth(told),
+        "Worth": _worth(explained),
         "State": "final" if row["is_final"] else "may still change",
     }
     with st.container(border=True, horizontal=True, gap="small"):
@@ -96,24 +96,24 @@ def _head(told: Story) -> None:
             with st.container(width="content", gap=None):
                 st.caption(label)
                 st.text(plain_text(value))
-    if told.anchor is not row:
-        at = utc(told.anchor["converted_at"])
+    if explained.anchor is not row:
+        at = utc(explained.anchor["converted_at"])
         st.text(f"It takes back from the touches of its order of {at}, and counts in money alone.")
     if row["over_refunded"]:
         st.text("With it, more has been refunded than the order was worth.")
 
 
-def _worth(told: Story) -> str:
-    row = told.conversion
+def _worth(explained: Story) -> str:
+    row = explained.conversion
     if row["value"] is None:
         return "not said"
     money = layout.locale().money
     value = f"{money(row['value'])} {row['currency'] or '(no currency)'}"
     if row["reporting_value"] is None:
         return f"{value}; in {data_source.CURRENCY} not known, for want of a rate"
-    if told.rate is None:
+    if explained.rate is None:
         return value
-    rate = _as_written(f"{told.rate['rate'].normalize():f}")
+    rate = _as_written(f"{explained.rate['rate'].normalize():f}")
     return f"{value} × {rate} = {money(row['reporting_value'])} {data_source.CURRENCY}"
 
 
@@ -122,16 +122,20 @@ def _as_written(figures: str) -> str:
     return figures.replace(".", layout.locale().point)
 
 
-def _credits(told: Story) -> None:
+def _credits(explained: Story) -> None:
     rows = [
         {
             "position": row["position"],
             "touched_at": row["touched_at"],
             "channel": row["channel"],
             "campaign": row["campaign_name"] or row["promotion_id"],
-            **{model: told.credits[model][number]["credit"] for model in MODELS if told.credits.get(model)},
+            **{
+                model: explained.credits[model][number]["credit"]
+                for model in MODELS
+                if explained.credits.get(model)
+            },
         }
-        for number, row in enumerate(next((rows for rows in told.credits.values() if rows), []))
+        for number, row in enumerate(next((rows for rows in explained.credits.values() if rows), []))
     ]
     frame = pl.DataFrame(rows, infer_schema_length=None)
     columns = {
@@ -148,12 +152,12 @@ def _credits(told: Story) -> None:
         heading="Touches, and the credit of each by model",
         height=layout.fitting(frame),
     )
-    sums = {f"{sum(row['credit'] for row in each):.9f}" for each in told.credits.values() if each}
+    sums = {f"{sum(row['credit'] for row in each):.9f}" for each in explained.credits.values() if each}
     told_sums = _as_written(" or ".join(sorted(sums)))
     st.text(f"Credits of each model sum to {told_sums or 'nothing yet'}.")
 
 
-def _trail(told: Story) -> None:
+def _trail(explained: Story) -> None:
     columns = {
         "step": number_column("#", width=40),
         "words": text_column("What it was", 305),
@@ -165,7 +169,7 @@ def _trail(told: Story) -> None:
     }
     texts = ("words", "kind", "matched_on", "promotion_id", "url", "referrer", "event_id")
     schema = {"step": pl.Int64, "at": pl.Datetime("us", "UTC"), **dict.fromkeys(texts, pl.String)}
-    rows = [{**step, "words": in_words(step["kind"], step["matched_on"])} for step in told.trail]
+    rows = [{**step, "words": in_words(step["kind"], step["matched_on"])} for step in explained.trail]
     frame = pl.DataFrame(rows, schema).with_columns(*_short_addresses())
     heading = "Trail: how it came about, as far as it is known"
     place_table(frame, columns, "trail", heading=heading, height=layout.fitting(frame, _TRAIL))
@@ -180,23 +184,23 @@ def _short_addresses() -> tuple[pl.Expr, pl.Expr]:
     return address.alias("address"), short.alias("page_before")
 
 
-def _arithmetic(told: Story) -> None:
+def _arithmetic(explained: Story) -> None:
     st.markdown("**The arithmetic**")
-    there = [model for model in MODELS if told.credits.get(model)]
+    there = [model for model in MODELS if explained.credits.get(model)]
     if not there:
         st.text("No credit has been worked out yet.")
         return
     for tab, model in zip(st.tabs(there), there, strict=True):
         with tab:
-            _model(told, model)
+            _model(explained, model)
 
 
-def _model(told: Story, model: str) -> None:
-    rows = told.credits[model]
-    at = told.anchor["converted_at"]
+def _model(explained: Story, model: str) -> None:
+    rows = explained.credits[model]
+    at = explained.anchor["converted_at"]
     touches = [(row["channel"] or "", at - row["touched_at"]) for row in rows if row["touch_id"]]
     values = [row["credited_value"] for row in rows]
-    parts = share_out(told.conversion["value"], [row["credit"] for row in rows], values)
+    parts = share_out(explained.conversion["value"], [row["credit"] for row in rows], values)
     frame = pl.DataFrame(
         {
             "position": [row["position"] for row in rows],

@@ -50,11 +50,11 @@ def _since(at: datetime | None) -> tuple[str, str]:
 
 
 def _runs(history: pl.DataFrame) -> pl.DataFrame:
-    told = pl.format("{} of {} met", "met", pl.col("met") + pl.col("failed"))
+    details = pl.format("{} of {} met", "met", pl.col("met") + pl.col("failed"))
     verdict = pl.when(pl.col("failed") > 0).then(pl.lit("not all met")).otherwise(pl.lit("all met"))
     return history.with_columns(
         verdict.alias("verdict"),
-        told.alias("told"),
+        details.alias("details"),
         pl.col("run_at").dt.strftime("%-d %b %Y %H:%M:%S").alias("when"),
     )
 

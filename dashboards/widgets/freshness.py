@@ -1,4 +1,4 @@
-"""How fresh the figures are, told from what the micro-batches left behind."""
+"""Freshness of the figures, from the ledger."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

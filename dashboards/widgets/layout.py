@@ -126,9 +126,9 @@ def metrics(shown: Mapping[str, tuple[str, str] | tuple[str, str, str | None]]) 
     Args:
         shown: by label, the figure as it is written, what it means, and how it has changed.
     """
-    for column, (label, told) in zip(st.columns(len(shown)), shown.items(), strict=True):
-        delta = told[2] if len(told) > 2 else None
-        column.metric(label, told[0], delta, help=told[1], border=True, delta_color="off")
+    for column, (label, shown_value) in zip(st.columns(len(shown)), shown.items(), strict=True):
+        delta = shown_value[2] if len(shown_value) > 2 else None
+        column.metric(label, shown_value[0], delta, help=shown_value[1], border=True, delta_color="off")
 
 
 def line() -> AbstractContextManager[object]:

@@ -50,7 +50,7 @@ class Ingest:
         """The stamp of the last micro-batch in the ledger."""
         return self._last.position if self._last else EPOCH
 
-    def settle(self) -> None:
+    def complete_ledger(self) -> None:
         """Write the ledger rows that a crash kept from being written."""
         records = self._run.lake.read(KAFKA_RECORDS.name)
         missing = records.where(F.col("ingested_at") > F.lit(self.position)).groupBy("ingested_at").count()

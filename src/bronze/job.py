@@ -56,7 +56,7 @@ def _start(run: JobContext, spans: Spans, watch: TopicWatch) -> tuple[StreamingQ
     checkpoint.note_recoveries(watch.recoveries)
     committed = int(str(commit["version"])) if kept and commit else -1
     sink = Ingest(run, lambda: str(checkpoint.query_id), committed, watch)
-    sink.settle()
+    sink.complete_ledger()
     starting = "earliest" if kept else starting_offsets(upcoming)
     run.tune_for_batch(SMALL_BATCH_ROWS if run.once else 0)  # what comes every few seconds is little
     writer = ingest_records(read_records(run.spark, run.settings, starting), sink.write)

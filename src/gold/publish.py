@@ -170,9 +170,9 @@ class _Round:
     def _write(self, computed: Computed | None, name: str) -> int:
         if computed is None:
             return 0
-        heard = to_micros(self._batch.side_input_upto)
+        side_input = to_micros(self._batch.side_input_upto)
         changes = computed.rows(TABLES[name].short_name)
-        return write_changes(self._lake, name, changes, self._batch.upto, heard=heard)
+        return write_changes(self._lake, name, changes, self._batch.upto, heard=side_input)
 
     def _write_minutes(
         self,
@@ -191,8 +191,8 @@ class _Round:
             sequence = int(str(self._lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0))) + 1
             together = union(rows, quarter_marks(given.quarters))
             stamped = with_number(together, "sequence", sequence)
-            heard = to_micros(self._batch.side_input_upto)
-            numbers = {"sequence": sequence, "summarized": summarized, "heard": heard}
+            side_input = to_micros(self._batch.side_input_upto)
+            numbers = {"sequence": sequence, "summarized": summarized, "heard": side_input}
             self._lake.append(VISITOR_MINUTES.name, stamped, self._batch.upto, **numbers)
 
 

@@ -68,13 +68,13 @@ def variables_of(bundle: dict[str, Any], target: str | None) -> dict[str, Any]:
         MillraceError: if there is no such target.
     """
     chosen = choose_target(bundle, target)
-    variables = {name: (told or {}).get("default") for name, told in (bundle.get("variables") or {}).items()}
+    variables = {name: (spec or {}).get("default") for name, spec in (bundle.get("variables") or {}).items()}
     own = ((bundle.get("targets") or {}).get(chosen) or {}).get("variables") or {}
-    for name, told in own.items():
+    for name, spec in own.items():
         if name not in variables:
             raise MillraceError(
                 f"target {chosen} of {BUNDLE_FILE} sets {name}, which is no variable", "Declare it there"
             )
-        is_spec = isinstance(told, dict) and "default" in told
-        variables[name] = told["default"] if is_spec else told
+        is_spec = isinstance(spec, dict) and "default" in spec
+        variables[name] = spec["default"] if is_spec else spec
     return variables

@@ -15,7 +15,7 @@ from bronze.kafka import offset_spans
 from kit.pipeline import read_rows, run_jobs
 from kit.polling import eventually
 from kit.records import message, record
-from kit.spark import settle_in
+from kit.spark import empty_home
 from lakehouse.errors import MillraceError
 from lakehouse.run.job import JobContext
 from lakehouse.settings import Settings, load_settings
@@ -52,10 +52,10 @@ def test_heartbeats_close_the_sessions_of_an_idle_topic(
     spark: SparkSession, broker: Any, tmp_path: Path
 ) -> None:
     more = {"kafka_bootstrap": broker.bootstrap, "events_topic": f"events-{uuid4().hex}"}
-    settings = settle_in(spark, tmp_path, trigger_interval="PT1S", heartbeat_interval="PT2S", **more)
+    settings = empty_home(spark, tmp_path, trigger_interval="PT1S", heartbeat_interval="PT2S", **more)
     manifest = new_manifest(tmp_path, "test", "test", settings.events_topic)
-    begun = datetime.now(timezone.utc)
-    page = record(message("a", "v", at=begun - timedelta(hours=1)))
+    started = datetime.now(timezone.utc)
+    page = record(message("a", "v", at=started - timedelta(hours=1)))
     with Sender(broker.bootstrap, manifest, lambda _: None) as sender:
         sender.send(Record(key=b"v", value=page.value or b""))
         sender.finish(hurried=False)
@@ -90,7 +90,7 @@ def test_heartbeats_close_the_sessions_of_an_idle_topic(
     headers = [row["headers"] for row in rows if row["value"] is None]
     assert len(headers) == beats
     times = [datetime.fromisoformat(each[0]["value"].decode().replace("Z", "+00:00")) for each in headers]
-    assert all(begun < time < datetime.now(timezone.utc) for time in times)
+    assert all(started < time < datetime.now(timezone.utc) for time in times)
     assert sessions(settings) == [{"visitor_id": "v", "is_open": False}]
     ledger = read_rows(settings, "ops.ledger", ("job", "heartbeats"))
     assert sum(row["heartbeats"] for row in ledger if row["job"] == "refine") == beats

@@ -38,12 +38,12 @@ def test_the_source_logs_in_by_the_module_of_the_mechanism(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mechanism: str, module: str
 ) -> None:
     monkeypatch.delenv("DATABRICKS_RUNTIME_VERSION", raising=False)
-    told = login(tmp_path).model_copy(update={"kafka_sasl_mechanism": mechanism})
-    jaas = source_options(told)["kafka.sasl.jaas.config"]
+    reported = login(tmp_path).model_copy(update={"kafka_sasl_mechanism": mechanism})
+    jaas = source_options(reported)["kafka.sasl.jaas.config"]
     assert jaas.endswith(f'{module} required username="me" password="a \\"b\\" \\\\c";')
     assert jaas.startswith("org.apache.kafka.")
     monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "17.3")
-    assert source_options(told)["kafka.sasl.jaas.config"] == f"kafkashaded.{jaas}"
+    assert source_options(reported)["kafka.sasl.jaas.config"] == f"kafkashaded.{jaas}"
 
 
 @pytest.mark.parametrize("lacking", ["kafka_username", "kafka_password"])
@@ -53,7 +53,7 @@ def test_half_a_login_is_refused(tmp_path: Path, lacking: str) -> None:
 
 
 def test_a_secret_scope_is_of_a_workspace(tmp_path: Path) -> None:
-    told = login(tmp_path, kafka_secret_scope="kafka").model_copy(update={"kafka_password": None})
+    reported = login(tmp_path, kafka_secret_scope="kafka").model_copy(update={"kafka_password": None})
     with pytest.raises(MillraceError, match="this is no workspace"):
-        source_options(told)
-    assert "kafka_password" not in repr(told)
+        source_options(reported)
+    assert "kafka_password" not in repr(reported)

@@ -14,7 +14,7 @@ from bronze.job import ingest
 from bronze.kafka import count_records, offset_spans
 from kit.pipeline import read_rows
 from kit.polling import eventually
-from kit.spark import settle_in
+from kit.spark import empty_home
 from lakehouse.run.job import JobContext
 from lakehouse.settings import Settings
 from millrace.audit.comparisons import run_audit
@@ -64,7 +64,7 @@ def test_aborted_records_are_nowhere_and_committed_ones_once(
     spark: SparkSession, broker: Any, tmp_path: Path
 ) -> None:
     topic = f"events-{uuid4().hex}"
-    settings = settle_in(spark, tmp_path, kafka_bootstrap=broker.bootstrap, events_topic=topic)
+    settings = empty_home(spark, tmp_path, kafka_bootstrap=broker.bootstrap, events_topic=topic)
     admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
     admin.create_topics([NewTopic(topic, 1, 1)])
     admin.close()

@@ -21,7 +21,7 @@ def kill_java(pipeline: Pipeline, job: str) -> None:
     pipeline.java().kill()
     assert seconds_of(lambda: pipeline.ends(30)) < 10
     assert pipeline.process.returncode == 1
-    (line,) = pipeline.told
+    (line,) = pipeline.reported
     assert line.startswith(JAVA_ENDED.format(job=job))
 
 
@@ -29,7 +29,7 @@ def stop(pipeline: Pipeline, job: str) -> None:
     pipeline.process.send_signal(signal.SIGINT if job == "refine" else signal.SIGTERM)
     assert seconds_of(lambda: pipeline.ends(30)) < 10
     assert pipeline.process.returncode == 1
-    assert pipeline.told == [f"millrace: {job} was stopped. Run it again: it goes on where it stopped."]
+    assert pipeline.reported == [f"millrace: {job} was stopped. Run it again: it goes on where it stopped."]
 
 
 # Each moment is a commit of a table, told by how many there are, that of its making included. What the
@@ -87,6 +87,6 @@ def test_a_stop_while_spark_starts(calm_home: Home, tmp_path: Path) -> None:
         pipeline.process.send_signal(signal.SIGTERM)
         assert seconds_of(lambda: pipeline.ends(30)) < 10
         assert pipeline.process.returncode == 1
-        (line,) = pipeline.told
+        (line,) = pipeline.reported
     assert line.startswith("millrace: stopped before Spark was ready. ")
     assert_nothing_runs(home.path, seconds=2)

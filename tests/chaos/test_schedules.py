@@ -59,20 +59,20 @@ def home(new_home: Callable[..., Home], tmp_path: Path) -> Iterator[Home]:
 
 
 def status(home: Home) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(home.must("status", "--json"))
-    return told
+    reported: dict[str, Any] = json.loads(home.must("status", "--json"))
+    return reported
 
 
 def on_time(home: Home) -> int:
     """Runs of maintenance that its schedule began and that went well."""
-    told = run_history.recorded(home.path, "maintenance")
-    return sum((run["cause"], run["state"]) == ("schedule", "succeeded") for run in told)
+    reported = run_history.recorded(home.path, "maintenance")
+    return sum((run["cause"], run["state"]) == ("schedule", "succeeded") for run in reported)
 
 
 def test_jobs_begin_on_time_and_what_is_killed_comes_back(home: Home) -> None:
-    told = home.run("up", "--target", "minutely")
-    assert told.returncode == 0, told.stderr
-    assert "Left out on this machine: job maintenance: queue" in told.stderr
+    reported = home.run("up", "--target", "minutely")
+    assert reported.returncode == 0, reported.stderr
+    assert "Left out on this machine: job maintenance: queue" in reported.stderr
     eventually(lambda: on_time(home), PATIENCE, "maintenance has begun on time")
     jobs = status(home)["jobs"]
     assert {name for name, job in jobs.items() if job["state"] == "paused"} == {"repair", "attribution-model"}

@@ -17,10 +17,10 @@ def test_this_machine_is_always_served(address: str) -> None:
 
 @pytest.mark.parametrize("address", [None, "", "0.0.0.0", "::", "192.168.7.7", "shop.example"])
 def test_beyond_it_takes_a_login_or_being_told_twice(address: str | None) -> None:
-    told = refusal_to_serve(address, {}, {})
-    assert "nobody has to log in" in told
-    assert TOLD_TWICE in told
-    assert refusal_to_serve(address, {}, {TOLD_TWICE: "no"}) == told
+    reported = refusal_to_serve(address, {}, {})
+    assert "nobody has to log in" in reported
+    assert TOLD_TWICE in reported
+    assert refusal_to_serve(address, {}, {TOLD_TWICE: "no"}) == reported
     assert refusal_to_serve(address, LOGIN, {}) == ""
     assert refusal_to_serve(address, {}, {TOLD_TWICE: "yes"}) == ""
     assert refusal_to_serve(address, {}, {ON_DATABRICKS: "millrace"}) == ""

@@ -31,8 +31,8 @@ def tab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Browsing]:
     port = stable_port()
     with run_server_in_thread() as provider:
         file = tmp_path / "secrets.toml"
-        told = _SECRETS.format(pages=f"http://127.0.0.1:{port}/", provider=provider.server_port)
-        file.write_text(told, encoding="utf-8")
+        reported = _SECRETS.format(pages=f"http://127.0.0.1:{port}/", provider=provider.server_port)
+        file.write_text(reported, encoding="utf-8")
         serving = served(tmp_path, port=port, STREAMLIT_SECRETS_FILES=str(file))
         with serving as address, browsing(address) as tab:
             yield tab

@@ -12,7 +12,7 @@ from kit.folding import assert_changes_fold
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, run_jobs
 from kit.records import NOON, Bronze, Record, message, record
-from kit.spark import settle_in
+from kit.spark import empty_home
 
 MINUTES = timedelta(minutes=1)
 SALE = {"order_id": "sale", "total": "0.0001", "currency": "EUR"}
@@ -98,7 +98,7 @@ CASES = [
 
 @pytest.mark.long
 def test_jobs_that_die_before_a_commit_end_as_if_they_had_not(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
     stories = [(Told(f"{n}-"), n * 60.0, 2000 + n * 400.0) for n in range(len(CASES))]
     bronze.commit([each for story, day, _ in stories for each in story.before(day)])

@@ -10,8 +10,8 @@ from kit.folding import assert_changes_fold
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, run_jobs
 from kit.records import Bronze
-from kit.scenarios import cut, tell, tell_rates, tell_rushes
-from kit.spark import settle_in
+from kit.scenarios import cut, rate_records, rush_events, story_events
+from kit.spark import empty_home
 from lakehouse.contracts.gold import TRAFFIC, VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.run.job import JobContext
@@ -32,10 +32,10 @@ def rebuild(spark: SparkSession, settings: Settings) -> None:
 
 
 def test_stories_told_out_of_order(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path, max_batch_rows=1)  # one bronze commit a micro-batch
+    settings = empty_home(spark, tmp_path, max_batch_rows=1)  # one bronze commit a micro-batch
     coarse = settings.model_copy(update={"max_batch_rows": 1_000_000})
     bronze = Bronze(spark, settings)
-    first, second, *rest = cut(tell(40) + tell_rates() + tell_rushes())
+    first, second, *rest = cut(story_events(40) + rate_records() + rush_events())
     bronze.commit(first + second)
     run_jobs(spark, settings, "refine")
     run_jobs(spark, coarse, "repair", "publish")
@@ -54,9 +54,9 @@ def test_stories_told_out_of_order(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("jobs_after_every_commit", [True, False])
 def test_many_stories(spark: SparkSession, tmp_path: Path, jobs_after_every_commit: bool) -> None:
-    settings = settle_in(spark, tmp_path, max_batch_rows=500)
+    settings = empty_home(spark, tmp_path, max_batch_rows=500)
     bronze = Bronze(spark, settings)
-    for records in cut(tell(400) + tell_rates() + tell_rushes()):
+    for records in cut(story_events(400) + rate_records() + rush_events()):
         bronze.commit(records)
         if jobs_after_every_commit:
             run_jobs(spark, settings)

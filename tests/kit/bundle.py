@@ -111,7 +111,7 @@ def check_references(root: Path) -> None:
     for target in TARGETS:
         tree_of(root, target)
     variables = read_yaml(root / BUNDLE_FILE)["variables"]
-    mute = [name for name, told in variables.items() if not told.get("description")]
+    mute = [name for name, reported in variables.items() if not reported.get("description")]
     assert not mute, f"variables without a description: {mute}"
     texts = "".join(file.read_text(encoding="utf-8") for file in files_of(root))
     idle = [
@@ -123,15 +123,18 @@ def check_references(root: Path) -> None:
 def check_paths(root: Path) -> None:
     """Every path, read from the file that names it, is there or is what the artifact leaves."""
     built = [
-        root / told.get("path", ".") / "dist" for told in read_yaml(root / BUNDLE_FILE)["artifacts"].values()
+        root / reported.get("path", ".") / "dist"
+        for reported in read_yaml(root / BUNDLE_FILE)["artifacts"].values()
     ]
     for file in files_of(root):
-        for key, told in _leaves(read_yaml(file)):
+        for key, reported in _leaves(read_yaml(file)):
             if key == "source_code_path":
-                assert (file.parent / told / "app.yaml").is_file(), f"{file.name}: {told} has no app.yaml"
-            elif told.startswith(("./", "../")):
-                place = (file.parent / told).resolve()
-                assert place.exists() or place.parent in built, f"{file.name}: {told} leads nowhere"
+                assert (file.parent / reported / "app.yaml").is_file(), (
+                    f"{file.name}: {reported} has no app.yaml"
+                )
+            elif reported.startswith(("./", "../")):
+                place = (file.parent / reported).resolve()
+                assert place.exists() or place.parent in built, f"{file.name}: {reported} leads nowhere"
 
 
 def check_schedules(root: Path) -> None:
@@ -155,9 +158,9 @@ def check_app(root: Path) -> None:
     command = yaml.safe_load((root / "dashboards" / "app.yaml").read_text(encoding="utf-8"))["command"]
     assert (root / "dashboards" / command[2]).is_file(), f"dashboards/app.yaml: there is no {command[2]}"
     for target in TARGETS:
-        told = tree_of(root, target)["resources"]["apps"]["dashboard"]["config"]
-        assert told["command"] == command, f"{target}: dashboards/app.yaml has another command"
-        idle = {variable["name"] for variable in told["env"]} - _asked_for(root / "dashboards")
+        reported = tree_of(root, target)["resources"]["apps"]["dashboard"]["config"]
+        assert reported["command"] == command, f"{target}: dashboards/app.yaml has another command"
+        idle = {variable["name"] for variable in reported["env"]} - _asked_for(root / "dashboards")
         assert not idle, f"{target}: the page does not ask for {idle}"
 
 
@@ -182,12 +185,12 @@ def _imported(folder: Path) -> set[str]:
     return {distributions.get(name, [name])[0] for name in found - own - set(sys.stdlib_module_names)}
 
 
-def _leaves(told: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(told, dict):
-        for name, each in told.items():
+def _leaves(reported: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(reported, dict):
+        for name, each in reported.items():
             yield from _leaves(each, name)
-    elif isinstance(told, list):
-        for each in told:
+    elif isinstance(reported, list):
+        for each in reported:
             yield from _leaves(each, key)
-    elif isinstance(told, str):
-        yield key, told
+    elif isinstance(reported, str):
+        yield key, reported

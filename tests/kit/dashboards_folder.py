@@ -24,7 +24,7 @@ _SEEN = ("*.py", "*.svg", "views/*.py", "figures/*.py", ".streamlit/config.toml"
 def digest_of_pages() -> str:
     """A digest of all that decides how the pages look."""
     files = sorted(file for pattern in _SEEN for file in DASHBOARDS.glob(pattern))
-    told = hashlib.sha256()
+    reported = hashlib.sha256()
     for file in files:
-        told.update(f"{file.relative_to(DASHBOARDS)}\0".encode() + file.read_bytes() + b"\0")
-    return told.hexdigest()
+        reported.update(f"{file.relative_to(DASHBOARDS)}\0".encode() + file.read_bytes() + b"\0")
+    return reported.hexdigest()

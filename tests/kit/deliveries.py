@@ -63,10 +63,10 @@ def _send(draw: st.DrawFn, body: dict[str, Any], begins: timedelta) -> tuple[dic
 
 def deliver(stories: int, number: int = 0) -> list[Delivery]:
     """So many stories, none of which shares a name with another. See `draw_examples` for the number."""
-    told = draw_examples(_delivered(), stories, number)
+    reported = draw_examples(_delivered(), stories, number)
     return [
         Delivery(story, arrives, record(of_story(body, f"s{story}-"), timestamp=arrives))
-        for story, bodies in enumerate(told)
+        for story, bodies in enumerate(reported)
         for body, arrives in bodies
     ]
 
@@ -88,7 +88,7 @@ def _placed(each: Record, partition: int) -> Record:
     return Record(each.value, each.headers, each.timestamp, each.topic, partition)
 
 
-def retell(deliveries: list[Delivery], difference: str) -> str:
+def describe_deliveries(deliveries: list[Delivery], difference: str) -> str:
     """The shortest of the stories that a difference names, record by record."""
     named = [each for each in deliveries if f"s{each.story}-" in difference]
     by_story = [[each for each in named if each.story == story] for story in {each.story for each in named}]

@@ -52,9 +52,9 @@ def _versions(settings: Settings) -> list[tuple[int, int]]:
     """The versions of gold.traffic that changed rows, and the sequence that each was folded from."""
     found = []
     for commit in DeltaTable(_folder(settings)).history():
-        told = json.loads(commit.get("userMetadata") or "{}")
-        if "sequence" in told:
-            found.append((commit["version"], told["sequence"]))
+        reported = json.loads(commit.get("userMetadata") or "{}")
+        if "sequence" in reported:
+            found.append((commit["version"], reported["sequence"]))
     return sorted(found)
 
 

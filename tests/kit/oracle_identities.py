@@ -82,10 +82,10 @@ def rate_of(stored: Stored) -> Fields | str:
     return {"currency": currency.upper(), "rate": rate, "valid_from": valid_from}
 
 
-def rates_of(told: list[Fields]) -> list[Fields]:
+def rates_of(reported: list[Fields]) -> list[Fields]:
     """silver.exchange_rates, of what records have told in the order of bronze."""
     by_start: dict[tuple[str, int], Fields] = {}
-    for rate in told:
+    for rate in reported:
         key = rate["currency"], rate["valid_from"]
         by_start[key] = {**rate, "records": by_start.get(key, {"records": 0})["records"] + 1}
     for (currency, start), rate in by_start.items():

@@ -94,5 +94,5 @@ def _tie(click: Fields, anchor: Fields) -> str | None:
 
 def step_event(event: Fields, at: int | None = None) -> Fields:
     """What a step says of its event."""
-    told = {name: event[name] for name in ("event_id", "url", "referrer")}
-    return {**told, "at": event["event_time"] if at is None else at}
+    reported = {name: event[name] for name in ("event_id", "url", "referrer")}
+    return {**reported, "at": event["event_time"] if at is None else at}

@@ -103,13 +103,13 @@ def person_stories(draw: st.DrawFn) -> PersonStory:
     for uid, (step, *rest) in zip(uids, drawn, strict=True):
         at += step
         events.append(_event(f"e{uid:02}", at, *rest))
-    told = [
+    reported = [
         {"currency": code, "rate": Decimal(rate).quantize(Decimal("1e-10")), "valid_from": START + since}
         for (code, since), rate in draw(_RATES).items()
     ]
     watermark = at - draw(st.sampled_from((0, 1, 10 * MINUTE, 40 * DAY)))
     choices = Choices(on_site_credit=draw(st.booleans()), view_through=draw(st.booleans()))
-    return story_of(Oracle(events=events, told_rates=told, watermark=watermark, choices=choices))
+    return story_of(Oracle(events=events, told_rates=reported, watermark=watermark, choices=choices))
 
 
 def _event(

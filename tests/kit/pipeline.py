@@ -86,7 +86,7 @@ def assert_same(
     oracle: Oracle, read: Callable[[str, Sequence[str]], list[dict[str, Any]]], *layers: str
 ) -> None:
     """The same for tables that are read, or computed, in any way."""
-    told = []
+    reported = []
     for table, rows in expected_rows(oracle).items():
         if layers and TABLES[table].layer not in layers:
             continue
@@ -104,9 +104,9 @@ def assert_same(
         counts = (
             f"{wanted.total()} rows wanted, {found.total()} found, {len(missing)} missing, {len(extra)} extra"
         )
-        told.append(f"{table}: {counts}\n{listed}")
-    if told:
-        raise AssertionError("\n".join(told))
+        reported.append(f"{table}: {counts}\n{listed}")
+    if reported:
+        raise AssertionError("\n".join(reported))
 
 
 def _line(columns: Sequence[str], row: dict[str, Any]) -> str:

@@ -21,8 +21,10 @@ def rates() -> list[Record]:
 def shop(seed: int, begin: datetime = NOON, visitors: int = VISITORS, orders: int = 2) -> list[Record]:
     """Visitors who come, see a promotion, click it and buy; each event arrives as it happens."""
     chance = random.Random(seed)
-    told = [body for number in range(visitors) for body in _visit(chance, begin, f"{seed}-{number}", orders)]
-    return [_arriving(body) for body in sorted(told, key=lambda body: str(body["originalTimestamp"]))]
+    reported = [
+        body for number in range(visitors) for body in _visit(chance, begin, f"{seed}-{number}", orders)
+    ]
+    return [_arriving(body) for body in sorted(reported, key=lambda body: str(body["originalTimestamp"]))]
 
 
 def _visit(chance: random.Random, begin: datetime, name: str, orders: int) -> Iterator[dict[str, Any]]:
@@ -71,9 +73,9 @@ def of_orders(**properties: Callable[[Any], Any]) -> Change:
     def change(body: dict[str, Any], chance: random.Random) -> dict[str, Any]:
         if body.get("event") != "Order Completed":
             return body
-        told = {name: properties.get(name, lambda same: same)(value)
+        reported = {name: properties.get(name, lambda same: same)(value)
                 for name, value in body["properties"].items()}  # fmt: skip
-        return {**body, "properties": {name: value for name, value in told.items() if value is not None}}
+        return {**body, "properties": {name: value for name, value in reported.items() if value is not None}}
 
     return change
 

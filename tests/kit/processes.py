@@ -27,14 +27,14 @@ class Pipeline:
 
     def __init__(self, home: Home, *jobs: str) -> None:
         self.home = home
-        self._told = home.path.parent / f"{home.path.name}.stderr"
-        with self._told.open("wb") as told:
+        self._reported = home.path.parent / f"{home.path.name}.stderr"
+        with self._reported.open("wb") as reported:
             self.process = subprocess.Popen(
                 command("run", *(jobs or JOBS), "--once"),
                 env=home.env,
                 cwd=ROOT,
                 stdout=subprocess.DEVNULL,
-                stderr=told,
+                stderr=reported,
                 start_new_session=True,
             )
 
@@ -45,15 +45,15 @@ class Pipeline:
         self.kill_group()
 
     @property
-    def told(self) -> list[str]:
+    def reported(self) -> list[str]:
         """The lines on standard error so far, those of the progress left out."""
-        lines = self._told.read_text().splitlines()
+        lines = self._reported.read_text().splitlines()
         return [line for line in lines if not line.startswith(tuple(f"{job}: " for job in JOBS))]
 
     def reaches(self, moment: Callable[[], bool]) -> None:
         """Wait until it has come to a moment; it must not have ended before."""
         eventually(lambda: moment() or self.process.poll() is not None, START_SECONDS, "the moment to kill")
-        assert self.process.poll() is None, f"it ended before it could be killed: {self.told}"
+        assert self.process.poll() is None, f"it ended before it could be killed: {self.reported}"
 
     def java(self) -> psutil.Process:
         """Its Java process."""
@@ -92,6 +92,6 @@ def assert_nothing_runs(home: Path, seconds: float = 10.0) -> None:
 
 def seconds_of(action: Callable[[], object]) -> float:
     """How long something takes."""
-    begun = time.monotonic()
+    started = time.monotonic()
     action()
-    return time.monotonic() - begun
+    return time.monotonic() - started

@@ -24,7 +24,7 @@ class Listener(StreamingQueryListener):
     def __init__(self) -> None:
         self._names: dict[Any, str | None] = {}
         self._ended: set[Any] = set()
-        self._told: list[StreamingQueryProgress] = []
+        self._reported: list[StreamingQueryProgress] = []
 
     def new_session(self, spark: SparkSession) -> SparkSession:
         """A session of the same application whose queries are heard."""
@@ -38,7 +38,7 @@ class Listener(StreamingQueryListener):
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
         """Keep the report of a micro-batch."""
-        self._told.append(event.progress)
+        self._reported.append(event.progress)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
         """Nothing was done."""
@@ -49,15 +49,15 @@ class Listener(StreamingQueryListener):
 
     def rows_taken(self) -> int:
         """Rows that the queries have taken in so far, by their reports."""
-        return sum(told.numInputRows for told in list(self._told))
+        return sum(reported.numInputRows for reported in list(self._reported))
 
     def reports(self) -> dict[str | None, list[StreamingQueryProgress]]:
         """By name of the query, one for each micro-batch that had rows. Waits until all have ended."""
         eventually(lambda: self._names.keys() <= self._ended, 60, "all queries have ended")
         found: dict[str | None, list[StreamingQueryProgress]] = {each: [] for each in self._names.values()}
-        for told in self._told:
-            if told.numInputRows:
-                found[told.name].append(told)
+        for reported in self._reported:
+            if reported.numInputRows:
+                found[reported.name].append(reported)
         return found
 
 

@@ -54,11 +54,11 @@ def _write(arrival: Arrival, number: int, rng: Random) -> bytes:
     value, step = arrival.record(arrival.at, rng).value, arrival.step
     lacking = _LACKING.get(number % _EVERY)
     if step.value and lacking:
-        value = encode({name: told for name, told in step.message.items() if name != lacking})
+        value = encode({name: reported for name, reported in step.message.items() if name != lacking})
         step.value = value if lacking == "sentAt" else b""  # by Kafka's clock, a copy arrives later
     return value
 
 
-def _rates(told: Iterator[Sent], at: datetime) -> Iterator[Record]:
-    for rate in told:
+def _rates(reported: Iterator[Sent], at: datetime) -> Iterator[Record]:
+    for rate in reported:
         yield Record(rate.value, timestamp=at, topic="exchange_rates")

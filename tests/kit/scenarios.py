@@ -111,9 +111,9 @@ def _properties(draw: st.DrawFn, kind: str) -> dict[str, Any]:
     return {"query": "boots", "product_id": "boot"}
 
 
-def tell(stories: int) -> list[Sent]:
+def story_events(stories: int) -> list[Sent]:
     """So many stories, none of which shares a visitor, UID, user or order with another; always the same."""
-    told: list[list[tuple[dict[str, Any], int]]] = []
+    reported: list[list[tuple[dict[str, Any], int]]] = []
 
     @settings(
         max_examples=stories,
@@ -125,12 +125,12 @@ def tell(stories: int) -> list[Sent]:
     )
     @given(visits())
     def collect(story: list[tuple[dict[str, Any], int]]) -> None:
-        told.append(story)
+        reported.append(story)
 
     collect()
     return [
         Sent(record(of_story(body, f"s{number}-")), commit)
-        for number, story in enumerate(told)
+        for number, story in enumerate(reported)
         for body, commit in story
     ]
 
@@ -143,7 +143,7 @@ def of_story(body: dict[str, Any], prefix: str) -> dict[str, Any]:
     return {**body, **own, "properties": properties}
 
 
-def tell_rates() -> list[Sent]:
+def rate_records() -> list[Sent]:
     """Rates for the stories' orders: some in time, some late, some corrected; none for the yen."""
     hour, day = timedelta(hours=1), timedelta(days=1)
     return [
@@ -159,10 +159,10 @@ def tell_rates() -> list[Sent]:
     ]
 
 
-def tell_rushes() -> list[Sent]:
+def rush_events() -> list[Sent]:
     """Visitors who are as quick as a person may be, and too quick, told in pieces and out of order."""
     minute, tick = timedelta(minutes=1), timedelta(microseconds=1)
-    told = []
+    reported = []
     for name, events, span in (
         ("busy", 100, timedelta(0)),
         ("full", 101, minute),
@@ -172,16 +172,16 @@ def tell_rushes() -> list[Sent]:
         for number in range(events):
             at = NOON + span * number / (events - 1)
             body = message(f"{name}-{number:03}", f"v-{name}", "page", at, userId=f"u-{name}")
-            told.append(Sent(record(body), number % COMMITS))
+            reported.append(Sent(record(body), number % COMMITS))
         properties = {"order_id": f"o-{name}", "total": 5, "currency": "USD"}
         order = message(f"{name}-o", f"w-{name}", "Order Completed", NOON + 2 * minute, userId=f"u-{name}")
-        told.append(Sent(record({**order, "properties": properties}), 1))
-    return told
+        reported.append(Sent(record({**order, "properties": properties}), 1))
+    return reported
 
 
-def cut(told: list[Sent]) -> list[list[Record]]:
+def cut(reported: list[Sent]) -> list[list[Record]]:
     """The records by bronze commit, spread over partitions."""
     commits: list[list[Record]] = [[] for _ in range(COMMITS)]
-    for number, each in enumerate(told):
+    for number, each in enumerate(reported):
         commits[each.commit].append(replace(each.record, partition=number % 3))
     return commits

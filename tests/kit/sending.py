@@ -42,8 +42,8 @@ def in_topic(settings: Settings) -> list[Any]:
 
 
 def told_by(path: Path) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(path.read_text())
-    return told
+    reported: dict[str, Any] = json.loads(path.read_text())
+    return reported
 
 
 def numbered(count: int) -> list[Record]:

@@ -131,7 +131,7 @@ class Shop:
             behind = {row["event_id"] for row in batch["events"] if row["event_time"] <= reached}
             reached = max([reached, *(row["event_time"] - _DELAY for row in batch["events"])])
             late |= behind
-            told = {"late": len(behind), **{name: len(batch[name]) for name in parts[1:]}}
+            reported = {"late": len(behind), **{name: len(batch[name]) for name in parts[1:]}}
             for order, job in enumerate(("ingest", "refine", "repair", "publish")):
                 row = {
                     "job": job,
@@ -143,7 +143,7 @@ class Shop:
                     "watermark": None if job == "ingest" else _time(reached),
                     "position": stamp,
                 }
-                rows.append({**row, **(told if job == "refine" else dict.fromkeys(told, 0))})
+                rows.append({**row, **(reported if job == "refine" else dict.fromkeys(reported, 0))})
         return rows, late
 
     def _panes(self, traffic: list[Row], late: set[str]) -> tuple[list[Row], list[Row]]:
@@ -216,10 +216,10 @@ def _typed(table: str, row: Row) -> Row:
     if table not in TABLES:
         return row
     times = {column.name for column in TABLES[table].columns if column.type == "timestamp"}
-    told = {name: _time(row[name]) if isinstance(row.get(name), int) else row.get(name) for name in times}
+    reported = {name: _time(row[name]) if isinstance(row.get(name), int) else row.get(name) for name in times}
     nested = {
         name: {**row[name], "at": _time(row[name]["at"])}
         for name in ("visit", "impression")
         if isinstance(row.get(name), dict)
     }
-    return {name: value for name, value in {**row, **told, **nested}.items() if name in schema_of(table)}
+    return {name: value for name, value in {**row, **reported, **nested}.items() if name in schema_of(table)}

@@ -17,7 +17,7 @@ from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.planted import rates, shop
 from kit.records import Bronze, Record, Stored
-from kit.spark import settle_in
+from kit.spark import empty_home
 from kit.webhook import Receiver, receiving
 from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
@@ -108,7 +108,7 @@ def _mend(stored: Stored, mended: Callable[[Told], Told]) -> Stored:
 
 def publish_a_day(spark: SparkSession, folder: Path) -> Bronze:
     """A home in which a day's traffic has gone through all jobs; a copy is kept, since tests replace it."""
-    settings = settle_in(spark, folder / "home")
+    settings = empty_home(spark, folder / "home")
     bronze = Bronze(spark, settings)
     bronze.commit(rates() + shop(1, visitors=20))
     run_jobs(spark, settings)
@@ -127,6 +127,6 @@ def world_of(spark: SparkSession, published: Bronze, folder: Path) -> Iterator[W
     shutil.copy(root / BUNDLE_FILE, folder / "bundle")
     with receiving() as receiver, pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder / "bundle")
-        settings = settle_in(spark, folder / "home", alert_webhook=receiver.url, alert_secret=SECRET)
+        settings = empty_home(spark, folder / "home", alert_webhook=receiver.url, alert_secret=SECRET)
         bronze = Bronze(spark, settings, list(published.stored), published.commits)
         yield World(spark, settings, bronze, receiver, folder / "bundle" / "conf")

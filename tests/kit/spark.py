@@ -30,7 +30,7 @@ def spark_application(home: Path) -> Iterator[SparkSession]:
         SparkContext._gateway = SparkContext._jvm = None
 
 
-def settle_in(spark: SparkSession, home: Path, **flags: Any) -> Settings:
+def empty_home(spark: SparkSession, home: Path, **flags: Any) -> Settings:
     """The settings of a new home. Table names, which the application shares, come to mean its tables."""
     for layer in _LAYERS:
         spark.sql(f"DROP DATABASE IF EXISTS {layer} CASCADE")

@@ -14,7 +14,7 @@ from kit.oracle import Oracle
 from kit.pipeline import expected_rows, plain, read_rows, run_jobs
 from kit.planted import of_orders, plant
 from kit.records import Record, Stored
-from kit.spark import settle_in
+from kit.spark import empty_home
 from lakehouse.errors import MillraceError
 from lakehouse.run.job import JobContext
 from lakehouse.settings import BUNDLE_FILE, Settings, bundle_root
@@ -47,7 +47,7 @@ def strict_home(spark: SparkSession, folder: Path) -> Iterator[Settings]:
     file.write_text(yaml.safe_dump({"expectations": [NUMBERED]}))
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder / "bundle")
-        yield settle_in(spark, folder / "home")
+        yield empty_home(spark, folder / "home")
 
 
 def without_number(records: list[Record]) -> list[Record]:

@@ -50,12 +50,12 @@ class Case:
         ours = [row for row in rows if any(str(row.get(key)).startswith(self.prefix) for key in KEYS)]
         wanted = self.expect[table]
         columns = list(wanted[0]) if wanted else list(KEYS)
-        found = Counter(tuple(self._told(name, row.get(name)) for name in columns) for row in ours)
+        found = Counter(tuple(self._reported(name, row.get(name)) for name in columns) for row in ours)
         named = Counter(tuple(row[name] for name in columns) for row in wanted)
         missing, extra = list((named - found).elements()), list((found - named).elements())
         return f"{table} {columns}: missing {missing}, too many {extra}" if missing or extra else ""
 
-    def _told(self, column: str, value: Any) -> str:
+    def _reported(self, column: str, value: Any) -> str:
         if isinstance(value, int) and column.endswith(("_at", "_time")):
             return f"{_EPOCH + timedelta(microseconds=value):%Y-%m-%dT%H:%M:%S}".removeprefix(_TODAY)
         if isinstance(value, bool) or value is None:
@@ -80,14 +80,14 @@ def read_cases(path: Path) -> list[Case]:
     """The cases of a file, every value as text."""
     return [
         Case(
-            name=told["case"],
+            name=reported["case"],
             prefix=f"c{number}/",
-            watermarks=tuple(batch["watermark"] for batch in told["batches"]),
-            batches=tuple(tuple(batch["events"]) for batch in told["batches"]),
-            expect=told["expect"],
-            must_fail=told.get("must_fail") == "true",
+            watermarks=tuple(batch["watermark"] for batch in reported["batches"]),
+            batches=tuple(tuple(batch["events"]) for batch in reported["batches"]),
+            expect=reported["expect"],
+            must_fail=reported.get("must_fail") == "true",
         )
-        for number, told in enumerate(yaml.load(path.read_text(), yaml.BaseLoader))
+        for number, reported in enumerate(yaml.load(path.read_text(), yaml.BaseLoader))
     ]
 
 

@@ -91,10 +91,10 @@ _TELLING = st.lists(
 _AHEAD = st.tuples(*[st.sampled_from((0, 0, 30 * MINUTE, 30 * MINUTE + 10 * SECOND, 500 * DAY))] * BATCHES)
 
 
-def _build(told: list[tuple[Any, ...]], ahead: tuple[int, ...]) -> Story:
+def _build(reported: list[tuple[Any, ...]], ahead: tuple[int, ...]) -> Story:
     batches: list[list[Fields]] = [[] for _ in range(BATCHES)]
     at = NOON
-    for number, (step, visitor, kind, origin, uid, batch) in enumerate(told):
+    for number, (step, visitor, kind, origin, uid, batch) in enumerate(reported):
         at += step
         batches[batch].append(event(at, visitor, f"{uid}{number}", **kind, **origin))
     return Story(tuple(map(tuple, batches)), ahead)

@@ -61,10 +61,10 @@ def build_warehouse(home: Path, tables: Mapping[str, Iterable[Row]]) -> None:
 
 def _write(home: Path, name: str, rows: Iterable[Row], mode: Any) -> None:
     schema = schema_of(name)
-    told = [{column: row.get(column) for column in schema} for row in rows]
+    reported = [{column: row.get(column) for column in schema} for row in rows]
     path = home.joinpath("warehouse", *name.split("."))
     path.parent.mkdir(parents=True, exist_ok=True)
-    frame = pl.DataFrame(told, schema=schema).to_arrow(
+    frame = pl.DataFrame(reported, schema=schema).to_arrow(
         compat_level=pl.CompatLevel.oldest()
     )  # text as Spark's files have it
     write_deltalake(path, frame, mode=mode, partition_by=list(TABLES[name].partitioned_by) or None)

@@ -48,21 +48,21 @@ def remove_a_rate(home: Home) -> None:
 
 def claim_a_record_more(home: Home) -> None:
     (path,) = (home.path / "manifests").glob("*-produce-*.json")
-    told = json.loads(path.read_text())
-    path.write_text(json.dumps({**told, "records": told["records"] + 1}))
+    reported = json.loads(path.read_text())
+    path.write_text(json.dumps({**reported, "records": reported["records"] + 1}))
 
 
 def claim_a_later_record(home: Home) -> None:
     (path,) = (home.path / "manifests").glob("*-produce-*.json")
-    told = json.loads(path.read_text())
-    told["offsets"]["0"]["last"] += 1_000_000
-    path.write_text(json.dumps(told))
+    reported = json.loads(path.read_text())
+    reported["offsets"]["0"]["last"] += 1_000_000
+    path.write_text(json.dumps(reported))
 
 
 def claim_other_records(home: Home) -> None:
     (path,) = (home.path / "manifests").glob("*-produce-*.json")
-    told = json.loads(path.read_text())
-    path.write_text(json.dumps({**told, "checksum": "0" * len(told["checksum"])}))
+    reported = json.loads(path.read_text())
+    path.write_text(json.dumps({**reported, "checksum": "0" * len(reported["checksum"])}))
 
 
 def credit_of_two_touches(home: Home) -> str:
@@ -201,14 +201,14 @@ def test_one_altered_byte_is_named(caught_up_home: Home, tmp_path: Path) -> None
     ],
 )
 def test_a_difference_is_named(
-    caught_up_home: Home, tmp_path: Path, tamper: Callable[[Home], None], told: list[str]
+    caught_up_home: Home, tmp_path: Path, tamper: Callable[[Home], None], reported: list[str]
 ) -> None:
     home = caught_up_home.copy(tmp_path / "home")
     tamper(home)
     done = home.run("audit")
     assert done.returncode == 1
     wrong = "\n".join(wrong_lines(done.stdout))
-    assert [part for part in told if part not in wrong] == []
+    assert [part for part in reported if part not in wrong] == []
     (line,) = done.stderr.splitlines()
     assert line.startswith("millrace: the audit found ")
 
@@ -218,8 +218,8 @@ def test_headers_of_others_do_no_harm(caught_up_home: Home, tmp_path: Path, valu
     home = caught_up_home.copy(tmp_path / "home")
     record = one_record(home)
     headers = [*record["headers"].to_list()[0], {"key": "manifest", "value": value}]
-    told = record.with_columns(pl.Series("headers", [headers], dtype=record["headers"].dtype))
+    reported = record.with_columns(pl.Series("headers", [headers], dtype=record["headers"].dtype))
     remove_a_record(home)
-    write_deltalake(folder(home, BRONZE), told.to_arrow(), mode="append")
+    write_deltalake(folder(home, BRONZE), reported.to_arrow(), mode="append")
     done = home.run("audit")
     assert done.returncode == 0, done.stdout + done.stderr

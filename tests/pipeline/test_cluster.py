@@ -27,7 +27,7 @@ def test_tables_are_those_of_a_local_run_also_when_a_worker_dies(
             assert cluster.executors(0)
             assert cluster.executors(1)
             cluster.kill_worker(0)
-            assert pipeline.ends(2400) == 0, pipeline.told
+            assert pipeline.ends(2400) == 0, pipeline.reported
     local.must("run", *JOBS, "--once")
     spread.must("audit")
     assert differences(local, spread) == {}

@@ -37,8 +37,8 @@ def the_one_line(done: "subprocess.CompletedProcess[str]", code: int = 1) -> str
         ("explain conversion a b", "See `millrace explain conversion --help`."),
     ],
 )
-def test_what_a_command_does_not_take(home: Home, call: str, told: str) -> None:
-    assert told in the_one_line(home.run(*call.split()), code=2)
+def test_what_a_command_does_not_take(home: Home, call: str, reported: str) -> None:
+    assert reported in the_one_line(home.run(*call.split()), code=2)
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -85,10 +85,12 @@ def java_11(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("put", "told"), [(no_java, "No Java found"), (java_11, "Java 11 found at")])
-def test_java_that_will_not_do(home: Home, tmp_path: Path, put: Callable[[Path], None], told: str) -> None:
+def test_java_that_will_not_do(
+    home: Home, tmp_path: Path, put: Callable[[Path], None], reported: str
+) -> None:
     tools = tmp_path / "tools"
     tools.mkdir()
     put(tools)
     line = the_one_line(home.run("run", "refine", "--once", PATH=str(tools), JAVA_HOME=""))
-    assert told in line
+    assert reported in line
     assert "17" in line

@@ -53,8 +53,8 @@ def count_sessions(views: list[View]) -> int:
 
 def test_each_line_is_in_bronze_and_accounted_for(caught_up_home: Home, views: list[View]) -> None:
     (manifest,) = (caught_up_home.path / "manifests").glob("*-load-*.json")
-    told = caught_up_home.must("audit")
-    (line,) = [line for line in told.splitlines() if manifest.stem in line]
+    reported = caught_up_home.must("audit")
+    (line,) = [line for line in reported.splitlines() if manifest.stem in line]
     assert "10,000 of 10,000 records in bronze" in line
     union = " UNION ".join(
         f'SELECT topic, partition, "offset" FROM silver.{name}'

@@ -15,7 +15,7 @@ from kit.deliveries import cut, deliver
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle
 from kit.records import Bronze
-from kit.spark import settle_in
+from kit.spark import empty_home
 from lakehouse.delta.compare_and_swap import CompareAndSwap
 from lakehouse.entry_point import Job
 from lakehouse.entry_points import maintenance
@@ -70,9 +70,9 @@ def applications(
     monkeypatch.setattr("lakehouse.run.job_session.get_or_start_session", session_of)
     monkeypatch.setattr("lakehouse.entry_point._PAUSE_SECONDS", 0)
     monkeypatch.setattr("lakehouse.delta.table_locks._LOCKS", NoLocks())
-    made = Applications(spark, settle_in(spark, tmp_path))
+    made = Applications(spark, empty_home(spark, tmp_path))
     yield made
-    settle_in(spark, tmp_path)
+    empty_home(spark, tmp_path)
 
 
 @pytest.fixture

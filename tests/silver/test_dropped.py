@@ -27,7 +27,7 @@ from kit.polling import eventually
 from kit.progress import Listener, rows_dropped
 from kit.records import Record, Stored
 from kit.sample import sample
-from kit.spark import settle_in
+from kit.spark import empty_home
 from kit.topics import Topic, open_topic, stored_in
 from lakehouse.contracts import TABLES
 from lakehouse.run.job import JobContext
@@ -134,7 +134,7 @@ def send_in_turn(topic: Topic, settings: Settings, listener: Listener) -> int:
 @pytest.fixture(scope="module")
 def seen(spark: SparkSession, new_home: Callable[..., Home]) -> Seen:
     home, listener = new_home(), Listener()
-    settle_in(spark, home.path)
+    empty_home(spark, home.path)
     settings = home.settings.model_copy(update={"trigger_interval": timedelta(seconds=2)})
     with open_topic(home) as topic, running(spark, settings, listener):
         sent = send_in_turn(topic, settings, listener)

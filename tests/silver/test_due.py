@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, run_jobs
 from kit.records import NOON, Bronze, heartbeat, instant, message, record
-from kit.spark import settle_in
+from kit.spark import empty_home
 from lakehouse.delta.delta_tables import Lakehouse
 from silver import refine
 from silver.visits.visitor_fold import fold_changes
@@ -41,7 +41,7 @@ def seen(visitor: str, minute: int) -> Any:
 def test_a_batch_changes_rows_with_news_and_rows_that_are_due_and_no_others(
     spark: SparkSession, tmp_path: Path, changed: list[dict[str, int]]
 ) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
     batches = [
         ([seen("ann", 0), seen("bob", 5), seen("cid", 8)], {"silver.sessions": 3, "silver.impressions": 3}),
@@ -60,7 +60,7 @@ def test_a_batch_changes_rows_with_news_and_rows_that_are_due_and_no_others(
 def test_rows_of_before_there_was_a_due_time_are_closed(
     spark: SparkSession, tmp_path: Path, changed: list[dict[str, int]]
 ) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
     bronze.commit([seen("ann", 0), seen("bob", 20)])
     run_jobs(spark, settings, "refine", "repair")

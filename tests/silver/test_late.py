@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from kit.pipeline import read_rows, run_jobs
 from kit.records import Bronze
-from kit.spark import settle_in
+from kit.spark import empty_home
 from kit.transcripts import Case, by_clock, clock, read_cases
 from lakehouse.contracts import TABLES
 
@@ -21,7 +21,7 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
     """By case, what the tables that it speaks of hold after its last batch."""
     found = {}
     for watermarks, cases in by_clock(CASES).items():
-        settings = settle_in(spark, tmp_path_factory.mktemp("late"))
+        settings = empty_home(spark, tmp_path_factory.mktemp("late"))
         bronze = Bronze(spark, settings)
         for number, watermark in enumerate(watermarks):
             bronze.commit([each for case in cases for each in case.records(number)] + [clock(watermark)])
@@ -35,8 +35,8 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_late(tables: dict[str, Tables], case: Case) -> None:
-    told = [case.difference(table, tables[case.name][table]) for table in case.expect]
-    differences = "\n".join(each for each in told if each)
+    reported = [case.difference(table, tables[case.name][table]) for table in case.expect]
+    differences = "\n".join(each for each in reported if each)
     if case.must_fail:
         assert differences, "what is wrong on purpose has passed"
     else:

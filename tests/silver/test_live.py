@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, run_jobs
 from kit.records import NOON, Bronze, Record, message, record
-from kit.spark import settle_in
+from kit.spark import empty_home
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 KINDS = ("Promotion Viewed", "Promotion Clicked", "Promotion Clicked", "Products Searched", "Product Clicked")
@@ -46,7 +46,7 @@ def cut_by_arrival(sent: list[tuple[datetime, Record]]) -> list[list[Record]]:
 
 @pytest.mark.long
 def test_hours_as_they_come(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path, max_batch_rows=1)  # one bronze commit a micro-batch
+    settings = empty_home(spark, tmp_path, max_batch_rows=1)  # one bronze commit a micro-batch
     bronze = Bronze(spark, settings)
     batches = cut_by_arrival(visits(random.Random(11), 60, 12))
     for number, records in enumerate(batches, 1):

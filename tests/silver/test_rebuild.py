@@ -15,8 +15,8 @@ from pyspark.sql import SparkSession
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.records import NOON, Bronze, Record, message, record
-from kit.scenarios import cut, tell
-from kit.spark import settle_in
+from kit.scenarios import cut, story_events
+from kit.spark import empty_home
 from lakehouse.bundle_file import BUNDLE_FILE, bundle_root
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.silver import LOCK
@@ -72,9 +72,9 @@ def visit(uid: str, visitor: str, minute: float, url: str = PAID) -> Record:
 
 @pytest.mark.long
 def test_stories_rebuilt_between_the_jobs_change_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path, max_batch_rows=1)
+    settings = empty_home(spark, tmp_path, max_batch_rows=1)
     bronze = Bronze(spark, settings)
-    first, second, third, last = cut(tell(40))
+    first, second, third, last = cut(story_events(40))
     bronze.commit(first)
     bronze.commit(second)
     run_jobs(spark, settings, "refine")  # late rows of it are not repaired yet
@@ -96,7 +96,7 @@ def test_stories_rebuilt_between_the_jobs_change_nothing(spark: SparkSession, tm
 def test_changed_rules_reach_what_was_there_and_what_comes(
     spark: SparkSession, tmp_path: Path, rules: Path
 ) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
     bronze.commit([visit("a", "v", 0), visit("b", "w", 500), visit("c", "v", 5)])
     run_jobs(spark, settings, "refine", "repair")
@@ -122,7 +122,7 @@ def test_changed_rules_reach_what_was_there_and_what_comes(
 def test_a_new_name_of_bots_is_known_to_the_repair_that_goes_on(
     spark: SparkSession, tmp_path: Path, rules: Path
 ) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     bronze, run = Bronze(spark, settings), JobContext("repair", spark.newSession(), settings, once=True)
     going_on = Repair(run)
 
@@ -167,7 +167,7 @@ class DiedError(Exception):
 def test_a_rebuild_over_a_batch_that_was_broken_off(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: str, dies_at: str
 ) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
     bronze.commit([visit("a", "v", 0), visit("b", "w", 100), record("no json")])
     run_jobs(spark, settings, "refine", "repair")
@@ -197,7 +197,7 @@ def dying(write: Any, table: str) -> Any:
 def test_a_rebuild_that_dies_leaves_the_table_as_it_was(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
     bronze.commit([visit(str(number), f"v{number}", number) for number in range(50)])
     run_jobs(spark, settings, "refine", "repair")
@@ -221,7 +221,7 @@ def test_a_rebuild_that_dies_leaves_the_table_as_it_was(
 
 @pytest.mark.long
 def test_a_rebuild_while_batches_go_on(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path, max_batch_rows=1, trigger_interval=timedelta(milliseconds=100))
+    settings = empty_home(spark, tmp_path, max_batch_rows=1, trigger_interval=timedelta(milliseconds=100))
     bronze = Bronze(spark, settings)
     commits = [
         [visit(f"{n}-{v}", f"v{v}", n * 20 - (n % 3) * 70) for v in range(5)] + [record("no json")]

@@ -18,12 +18,12 @@ from folds.records.parse_rules import load_parse_rules
 from folds.rule_numbers import load_rule_numbers
 from folds.visitors.bots import load_bot_rules
 from folds.visitors.rules import VisitorRules
-from kit.deliveries import Delivery, cut, deliver, retell
+from kit.deliveries import Delivery, cut, deliver, describe_deliveries
 from kit.home import Home
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, assert_same, plain, run_jobs
 from kit.records import Bronze, Stored, in_bronze
-from kit.spark import settle_in
+from kit.spark import empty_home
 from kit.topics import open_topic, stored_in
 from lakehouse.contracts.silver import FOLDED
 from lakehouse.rows.checkpointing import checkpoint
@@ -41,12 +41,12 @@ from silver.visits.visitor_fold import fold_rows
 
 
 @contextmanager
-def retelling(deliveries: list[Delivery]) -> Any:
+def described_failure(deliveries: list[Delivery]) -> Any:
     """On failure, tell the shortest story that came out otherwise."""
     try:
         yield
     except AssertionError as failed:
-        pytest.fail(f"{failed}\nthe story:\n{retell(deliveries, str(failed))}", pytrace=False)
+        pytest.fail(f"{failed}\nthe story:\n{describe_deliveries(deliveries, str(failed))}", pytrace=False)
 
 
 def compute_silver(records: DataFrame, settings: Settings) -> dict[str, DataFrame]:
@@ -80,10 +80,10 @@ def check_in_one_go(spark: SparkSession, settings: Settings, stored: Sequence[St
 
 def check_in_batches(spark: SparkSession, home: Path, stories: int, batches: int, number: int) -> None:
     """By the functions in one go, and by the jobs batch by batch, gold included; compared after each."""
-    settings = settle_in(spark, home)
+    settings = empty_home(spark, home)
     bronze = Bronze(spark, settings)
     deliveries = deliver(stories, number)
-    with retelling(deliveries):
+    with described_failure(deliveries):
         for records in cut(deliveries, batches, number):
             bronze.commit(records)
             run_jobs(spark, settings)
@@ -103,10 +103,10 @@ def test_many_stories_in_one_go_and_in_batches(spark: SparkSession, tmp_path: Pa
 
 def check_streamed(spark: SparkSession, home: Home, stories: int, batches: int, number: int) -> None:
     """Through a Kafka topic and all jobs, batch by batch."""
-    settle_in(spark, home.path)
+    empty_home(spark, home.path)
     settings = home.settings
     deliveries = deliver(stories, number)
-    with open_topic(home) as topic, retelling(deliveries):
+    with open_topic(home) as topic, described_failure(deliveries):
         for records in cut(deliveries, batches, number):
             topic.send(records)
             ingest(JobContext("ingest", spark.newSession(), settings, once=True))

@@ -22,7 +22,7 @@ from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.records import Bronze, Record
 from kit.sample import sample
-from kit.spark import settle_in
+from kit.spark import empty_home
 from lakehouse.contracts import TABLES
 from lakehouse.settings import Settings
 
@@ -86,7 +86,7 @@ def digests(settings: Settings) -> dict[str, str]:
     return found
 
 
-def tell(way: str, found: dict[str, str]) -> Iterator[str]:
+def describe_difference(way: str, found: dict[str, str]) -> Iterator[str]:
     return (f"{way:9} {name:24} {digest}" for name, digest in found.items())
 
 
@@ -99,11 +99,11 @@ def check_three_ways(spark: SparkSession, home: Path, events: int, batches: int)
     }
     found, late, report, wrong = {}, {}, [], []
     for name, way in ways.items():
-        settings = settle_in(spark, home / name.replace(" ", "-"))
+        settings = empty_home(spark, home / name.replace(" ", "-"))
         bronze = go(spark, settings, way)
         late[name] = late_share(settings, len(way.commits))
         found[name] = digests(settings)
-        report += tell(name, found[name])
+        report += describe_difference(name, found[name])
         try:
             assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
         except AssertionError as differs:

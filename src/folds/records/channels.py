@@ -42,8 +42,8 @@ class _Rule(_Strict):
     referrer: str | None = None
 
     def rule(self) -> Rule:
-        told = self.model_dump(exclude={"click_id"})
-        return Rule(**told, click_ids=tuple(self.click_id) if self.click_id else None)
+        fields = self.model_dump(exclude={"click_id"})
+        return Rule(**fields, click_ids=tuple(self.click_id) if self.click_id else None)
 
 
 class _Document(_Strict):
@@ -118,9 +118,9 @@ def _load(text: str, listed: str) -> ChannelRules:
     )
 
 
-def _validate(model: type[Any], told: Any, file: str) -> Any:
+def _validate(model: type[Any], fields: Any, file: str) -> Any:
     try:
-        return model.model_validate(told or {})
+        return model.model_validate(fields or {})
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))

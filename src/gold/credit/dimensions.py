@@ -86,12 +86,12 @@ class DimensionLoader:
         """The dimensions of a micro-batch."""
         bots = self._table(BOTS.name, "visitor_id", "ingested_at")
         rates = self._table(EXCHANGE_RATES.name, *Rate._fields, "ingested_at")
-        heard = stamped(bots, batch.side_input_after, batch.side_input_upto)
+        changed_bots = stamped(bots, batch.side_input_after, batch.side_input_upto)
         return Dimensions(
             lake=self._lake,
             watermark=to_micros(batch.upstream_watermark or EPOCH),
             bots=frozenset(bots["visitor_id"].to_pylist()),
-            new_bots=frozenset(heard["visitor_id"].to_pylist()),
+            new_bots=frozenset(changed_bots["visitor_id"].to_pylist()),
             renamed=self._renamed(batch) if batch.has_side_input else {},
             rates=ExchangeRates(_rates(rates), self._currency),
             new_rates=_rates(stamped(rates, batch.after, batch.upto)),

@@ -60,12 +60,12 @@ class GateChecks:
 
     def evaluate(self, after: datetime, upto: datetime, refined: Refined) -> list[Result]:
         """Results on the rows with these ingest stamps, together with earlier ones where they are too few."""
-        return self._judge.evaluate(self._count(after, upto, refined))
+        return self._evaluator.evaluate(self._count(after, upto, refined))
 
     def evaluate_again(self, after: datetime, upto: datetime, failed: Collection[str]) -> list[Result]:
         """Results on these rows alone; of what failed, however few rows it is about."""
         refined = self._ledger.since("refine", after)
-        return self._judge.evaluate_again(self._count(after, upto, refined), failed)
+        return self._evaluator.evaluate_again(self._count(after, upto, refined), failed)
 
     def accept(self, results: Iterable[Result]) -> None:
         """Let results that have let rows through be part of the shop's history."""
@@ -74,7 +74,7 @@ class GateChecks:
 
     def reset(self) -> None:
         """What was too few to judge does not count any more."""
-        self._judge.reset()
+        self._evaluator.reset()
 
     def _prepare(self) -> None:
         every = gate_expectations(self._suites)
@@ -85,7 +85,7 @@ class GateChecks:
         self._records = SuiteMetrics([each for each in about if not _of_impressions(each)])
         self._impressions = SuiteMetrics([each for each in about if _of_impressions(each)])
         self._hours = SuiteMetrics([each for each in rows if each.of == HOURS])
-        self._judge = Evaluator(every, self._history)
+        self._evaluator = Evaluator(every, self._history)
 
     def _count(self, after: datetime, upto: datetime, refined: Refined) -> Counts:
         suites = load_suites(self._run.settings.conf)

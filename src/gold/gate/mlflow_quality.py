@@ -94,9 +94,9 @@ def _seconds(run: JobContext, after: datetime) -> dict[str, float]:
 
 def _found(results: Sequence[Result]) -> dict[str, float]:
     """Each expectation: the share of rows not as expected; and how many failed."""
-    told = {
+    metrics = {
         _REFUSED.sub("_", f"expectations/{each.expectation.table}/{each.expectation.name}"): each.observed
         for each in results
     }
     failed = sum(not each.success for each in results)
-    return {**told, "expectations_failed": float(failed), "expectations_met": float(len(results) - failed)}
+    return {**metrics, "expectations_failed": float(failed), "expectations_met": float(len(results) - failed)}

@@ -21,7 +21,7 @@ LEDGER = Table(
         Column("seconds", "double", "how long it took"),
         Column("watermark", "timestamp", "reached by the end of the micro-batch"),
         Column("position", "timestamp", "ingest stamp up to which (included) input is done"),
-        Column("heard", "timestamp", "the same of the job that this one hears of besides"),
+        Column("heard", "timestamp", "high-water mark of the side input, if the job has one"),
         Column("spark_jobs", "bigint", "Spark jobs; null where the runtime does not say"),
         Column("shuffles", "bigint", "stages of theirs that read shuffled rows; null where it does not say"),
         Column("commits", "bigint", "commits to tables, but for that of this row"),

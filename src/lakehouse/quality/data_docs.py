@@ -27,7 +27,7 @@ class Look:
     failed: tuple[tuple[str, str, float | None], ...]
 
     @classmethod
-    def read(cls, told: Mapping[str, Any], page: str) -> "Look":
+    def read(cls, validation: Mapping[str, Any], page: str) -> "Look":
         """From what Great Expectations keeps of a validation."""
         failed = tuple(
             (
@@ -35,11 +35,17 @@ class Look:
                 meta.get("severity", ""),
                 each["result"].get("unexpected_percent"),
             )
-            for each in told["results"]
+            for each in validation["results"]
             if not each["success"]
             for meta in [each["expectation_config"]["meta"]]
         )
-        return cls(told["meta"]["run_id"]["run_name"], told["suite_name"], page, len(told["results"]), failed)
+        return cls(
+            validation["meta"]["run_id"]["run_name"],
+            validation["suite_name"],
+            page,
+            len(validation["results"]),
+            failed,
+        )
 
 
 def write_index(folder: Path, looks: Iterable[Look], style: str) -> None:
@@ -94,14 +100,14 @@ def _runs(looks: Sequence[Look]) -> str:
     rows = "".join(
         f"<tr><td>{html.escape(look.run)}</td>"
         f"<td><a href='{quote(look.page)}'>{html.escape(look.suite)}</a></td>"
-        f"<td class='number'>{look.expectations}</td><td>{_verdict(look)}</td></tr>"
+        f"<td class='number'>{look.expectations}</td><td>{_result(look)}</td></tr>"
         for look in looks
     )
     head = "<tr><th>Looked at (UTC)</th><th>Rows of</th><th class='number'>Expectations</th><th></th></tr>"
     return f"<table>{head}{rows}</table>"
 
 
-def _verdict(look: Look) -> str:
+def _result(look: Look) -> str:
     return (
         f"<span class='failed'>✕ {len(look.failed)} failed</span>"
         if look.failed

@@ -115,9 +115,9 @@ class Report:
         pages = self._home / _SITE
         kept = self._home / "gx" / "uncommitted" / "validations"
         for page in pages.glob("validations/**/*.html"):
-            told = kept / page.relative_to(pages / "validations").with_suffix(".json")
-            if told.is_file():
-                found = json.loads(told.read_text(encoding="utf-8"))
+            validation = kept / page.relative_to(pages / "validations").with_suffix(".json")
+            if validation.is_file():
+                found = json.loads(validation.read_text(encoding="utf-8"))
                 yield Look.read(found, str(page.relative_to(pages)))
 
     def _prune(self, suites: int) -> None:
@@ -132,15 +132,15 @@ def _translate(gx: Any, expectation: Expectation) -> Any:
     kind = "".join(part.capitalize() for part in expectation.kind.split("_"))
     made = getattr(gx.expectations, kind)
     meta = {"id": expectation.id, "severity": expectation.severity}
-    told: dict[str, Any] = {**expectation.arguments, "meta": meta, "description": _describe(expectation)}
-    told["severity"] = "critical" if expectation.severity == STOP else "warning"
+    arguments: dict[str, Any] = {**expectation.arguments, "meta": meta, "description": _describe(expectation)}
+    arguments["severity"] = "critical" if expectation.severity == STOP else "warning"
     if expectation.column:
-        told["column"] = expectation.column
+        arguments["column"] = expectation.column
     if expectation.mostly < 1:
-        told["mostly"] = expectation.mostly
+        arguments["mostly"] = expectation.mostly
     if expectation.where:
-        told |= {"row_condition": expectation.where, "condition_parser": "spark"}
-    return made(**told)
+        arguments |= {"row_condition": expectation.where, "condition_parser": "spark"}
+    return made(**arguments)
 
 
 def _describe(expectation: Expectation) -> str:
@@ -155,8 +155,8 @@ def _describe(expectation: Expectation) -> str:
     ]
     parts = [what, *arguments, f"where {expectation.where}" if expectation.where else ""]
     share = f"{expectation.mostly:.0%} of rows at least" if expectation.mostly < 1 else ""
-    told = ", ".join(part for part in (*parts, share) if part)
-    return f"{expectation.name} ({expectation.severity}): {told}".replace("$", "$$")
+    details = ", ".join(part for part in (*parts, share) if part)
+    return f"{expectation.name} ({expectation.severity}): {details}".replace("$", "$$")
 
 
 def _spoken(value: object) -> str:
@@ -173,12 +173,12 @@ def _results(outcome: Any, expectations: Iterable[Expectation]) -> list[Result]:
     return found
 
 
-def _result(expectation: Expectation, success: bool, told: Mapping[str, Any]) -> Result:
-    rows = int(told.get("element_count") or 0)
+def _result(expectation: Expectation, success: bool, counts: Mapping[str, Any]) -> Result:
+    rows = int(counts.get("element_count") or 0)
     if not expectation.kind.endswith("_null"):
-        rows -= int(told.get("missing_count") or 0)
-    unexpected = int(told.get("unexpected_count") or 0)
-    number = told.get("observed_value")
+        rows -= int(counts.get("missing_count") or 0)
+    unexpected = int(counts.get("unexpected_count") or 0)
+    number = counts.get("observed_value")
     observed = unexpected / rows if rows else float(number) if isinstance(number, (int, float)) else 0.0
     return Result(expectation, success, rows, unexpected, observed)
 

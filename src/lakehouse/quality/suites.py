@@ -89,41 +89,41 @@ def _suite(file: Path) -> Suite:
     if file.stem not in TABLES:
         raise MillraceError(f"{file} is named after no table", f"Tables: {', '.join(TABLES)}")
     try:
-        told = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+        loaded = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
     except yaml.YAMLError as error:
         raise MillraceError(
             f"{file} is not valid YAML: {' '.join(str(error).split())}", "Correct it"
         ) from error
-    written = [_expectation(file, entry) for entry in told.get("expectations", [])]
-    all_of_them = (*_of_contract(file.stem, told.get("contract")), *written)
+    written = [_expectation(file, entry) for entry in loaded.get("expectations", [])]
+    all_of_them = (*_of_contract(file.stem, loaded.get("contract")), *written)
     names = [each.name for each in all_of_them]
     if twice := {name for name in names if names.count(name) > 1}:
         raise MillraceError(f"{file} has more than one {min(twice)!r}", "Give each a name of its own")
-    return Suite(file.stem, told.get("columns", {}), all_of_them)
+    return Suite(file.stem, loaded.get("columns", {}), all_of_them)
 
 
 def _expectation(file: Path, entry: dict[str, Any]) -> Expectation:
     for name in ("name", "expect"):
         if not isinstance(entry.get(name), str):
             raise MillraceError(f"{file}: an expectation has no {name!r}: {entry}", "Say what is expected")
-    told = {key: value for key, value in entry.items() if key in _KNOWN - {"expect", "name", "severity"}}
+    loaded = {key: value for key, value in entry.items() if key in _KNOWN - {"expect", "name", "severity"}}
     severity = entry.get("severity", WARN)
-    if severity not in (STOP, WARN) or told.get("of", ROWS) not in (ROWS, RECORDS, HOURS):
+    if severity not in (STOP, WARN) or loaded.get("of", ROWS) not in (ROWS, RECORDS, HOURS):
         raise MillraceError(
             f"{file}: {entry['name']!r} has a severity or an `of` that is not known",
             "severity is stop or warn; of is rows, records or hours",
         )
-    if severity == STOP and told.get("only_reported"):
+    if severity == STOP and loaded.get("only_reported"):
         raise MillraceError(
             f"{file}: {entry['name']!r} is only reported, so it can't stop anything", "Let it warn"
         )
-    margin = told.get("margin")
+    margin = loaded.get("margin")
     if margin is not None and not (isinstance(margin, (int, float)) and 0 < margin < 1):
         raise MillraceError(
             f"{file}: {entry['name']!r} has a margin of {margin}", "Give a share between 0 and 1"
         )
     arguments = {key: value for key, value in entry.items() if key not in _KNOWN}
-    return Expectation(file.stem, entry["name"], entry["expect"], severity, arguments=arguments, **told)
+    return Expectation(file.stem, entry["name"], entry["expect"], severity, arguments=arguments, **loaded)
 
 
 def _of_contract(table: str, severity: str | None) -> Iterator[Expectation]:
@@ -142,5 +142,5 @@ def _of_contract(table: str, severity: str | None) -> Iterator[Expectation]:
         kind, column = "expect_column_values_to_be_unique", declared.key[0]
         yield Expectation(table, once, kind, severity, column, only_reported=True)
     elif declared.key:
-        kind, told = "expect_compound_columns_to_be_unique", {"column_list": list(declared.key)}
-        yield Expectation(table, once, kind, severity, arguments=told, only_reported=True)
+        kind, loaded = "expect_compound_columns_to_be_unique", {"column_list": list(declared.key)}
+        yield Expectation(table, once, kind, severity, arguments=loaded, only_reported=True)

@@ -48,10 +48,10 @@ def run_audit(settings: Settings) -> Iterator[Finding]:
 
 
 def _no_bronze(settings: Settings) -> Finding:
-    told = ledger_sums(settings).get("ingest")
-    if told is None:
+    totals = ledger_sums(settings).get("ingest")
+    if totals is None:
         return Finding("bronze", "nothing has been ingested yet", True)
-    return Finding(BRONZE, f"is not there; by the ledger it has {told['output_rows']:,} records", False)
+    return Finding(BRONZE, f"is not there; by the ledger it has {totals['output_rows']:,} records", False)
 
 
 def _unique(name: str, records: Frame) -> Finding:
@@ -113,18 +113,18 @@ def _against_rates(settings: Settings, records: Frame, position: datetime) -> It
     if not count and rates is None:
         return
     refused = _rows_upto(settings, REJECTED, position, of_rates=True)
-    rows, told = 0, 0
+    rows, totals = 0, 0
     if rates is not None:
         sums = rates.select(nw.len(), nw.col("records").sum(), nw.col("ingested_at").max())
-        rows, told, latest = rows_of(sums)[0].values()
+        rows, totals, latest = rows_of(sums)[0].values()
         if latest is not None and latest > position:
             yield Finding("bronze = exchange rates", "a micro-batch is under way", True)
             return
-    rest = count - told - refused
-    detail = f"{count:,} bronze records = {rows:,} rates + {told - rows:,} replaced + {refused:,} rejected"
+    rest = count - totals - refused
+    detail = f"{count:,} bronze records = {rows:,} rates + {totals - rows:,} replaced + {refused:,} rejected"
     yield Finding("bronze = exchange rates", f"{detail}, off by {rest:,}" if rest else detail, rest == 0)
     missing = _unaccounted(settings, records, (RATES, REJECTED))
-    lost = abs(missing - (told - rows))
+    lost = abs(missing - (totals - rows))
     yield Finding("every rate by its place", f"{lost:,} bronze records are in no silver table", lost == 0)
 
 

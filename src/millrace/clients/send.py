@@ -11,7 +11,7 @@ from lakehouse.errors import MillraceError
 from millrace.clients.graceful_stop import Stop, StoppedError
 from millrace.clients.manifest import Manifest
 from millrace.clients.record import Record
-from millrace.clients.sender import PATIENCE, Sender
+from millrace.clients.sender import ACK_TIMEOUT, Sender
 from millrace.clients.topic import NEXT_STEP
 
 MANIFEST_SECONDS = 5.0
@@ -29,7 +29,7 @@ def deliver(
     endless: bool = False,
     on_tick: Callable[[], None] = lambda: None,
     on_refused: Callable[[Record], None] = lambda _: None,
-    patience: timedelta = PATIENCE,
+    ack_timeout: timedelta = ACK_TIMEOUT,
     login: Login = PLAINTEXT,
 ) -> None:
     """Send all records; whatever happens, the manifest says at the end what was acknowledged.
@@ -42,7 +42,7 @@ def deliver(
         endless: a stop is the source's proper end, so that the manifest is complete all the same.
         on_tick: called about ten times a second, e.g. to move a progress bar.
         on_refused: is given each record that Kafka finds too large.
-        patience: how long a broker may be silent before it counts as gone.
+        ack_timeout: how long a broker may be silent before it counts as gone.
         login: how to talk to it.
 
     Raises:
@@ -50,7 +50,7 @@ def deliver(
     """
     exhausted = False
     try:
-        with Sender(bootstrap, manifest, on_refused, patience, login) as sender:
+        with Sender(bootstrap, manifest, on_refused, ack_timeout, login) as sender:
             exhausted = _send_all(records, sender, manifest, stop, on_tick)
             sender.finish(hurried=stop.requested)
             on_tick()

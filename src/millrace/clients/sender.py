@@ -19,7 +19,7 @@ from millrace.clients.manifest import HEADER, Manifest
 from millrace.clients.record import Record
 from millrace.clients.topic import CONNECT_SECONDS, ensure_topic
 
-PATIENCE = timedelta(seconds=20)
+ACK_TIMEOUT = timedelta(seconds=20)
 """How long a record may wait for its acknowledgement: a broker that restarts is back sooner."""
 
 _FAREWELL_SECONDS = 5
@@ -57,7 +57,7 @@ class Sender:
         bootstrap: str,
         manifest: Manifest,
         on_refused: Callable[[Record], None],
-        patience: timedelta = PATIENCE,
+        ack_timeout: timedelta = ACK_TIMEOUT,
         login: Login = PLAINTEXT,
     ) -> None:
         limit, manifest.topic_id = ensure_topic(bootstrap, manifest.topic, login)
@@ -67,8 +67,8 @@ class Sender:
         self._headers = [(HEADER, manifest.id.encode())]
         self._pending: deque[tuple[Any, Record]] = deque()
         self._pending_bytes = 0
-        self._patience = patience.total_seconds() + _FAREWELL_SECONDS
-        self._producer = _producer(bootstrap, round(patience.total_seconds() * 1000), largest, login)
+        self._ack_timeout = ack_timeout.total_seconds() + _FAREWELL_SECONDS
+        self._producer = _producer(bootstrap, round(ack_timeout.total_seconds() * 1000), largest, login)
         self._partition_of = _partitioner(sorted(self._producer.partitions_for(manifest.topic)))
 
     def __enter__(self) -> "Sender":
@@ -86,10 +86,10 @@ class Sender:
 
     def send(self, record: Record) -> None:
         """Hand a record over; waits while too much is on its way."""
-        self.settle()
+        self.collect_acks()
         while len(self._pending) >= _PENDING_RECORDS or self._pending_bytes >= _PENDING_BYTES:
-            self._await_oldest(self._patience)
-            self.settle()
+            self._await_oldest(self._ack_timeout)
+            self.collect_acks()
         try:
             future = self._producer.send(
                 self._manifest.topic,
@@ -105,7 +105,7 @@ class Sender:
             self._pending.append((future, record))
             self._pending_bytes += len(record.value)
 
-    def settle(self) -> None:
+    def collect_acks(self) -> None:
         """Count what has been acknowledged since the last time."""
         pending = self._pending
         while pending and pending[0][0].is_done:
@@ -119,11 +119,11 @@ class Sender:
 
     def finish(self, hurried: bool) -> None:
         """Wait until all is acknowledged; when hurried, a few seconds at most."""
-        deadline = monotonic() + (_FAREWELL_SECONDS if hurried else self._patience)
-        self.settle()
+        deadline = monotonic() + (_FAREWELL_SECONDS if hurried else self._ack_timeout)
+        self.collect_acks()
         while self._pending:
             self._await_oldest(deadline - monotonic())
-            self.settle()
+            self.collect_acks()
 
     def _confirm(self, future: Any, record: Record) -> None:
         self._manifest.confirm(value_digest(record.value), future.value.partition, future.value.offset)
@@ -133,7 +133,7 @@ class Sender:
         try:
             future.get(timeout=max(seconds, 0))
         except KafkaError:
-            if not future.is_done:  # else `settle` says what became of it
+            if not future.is_done:  # else `collect_acks` handles it
                 raise
 
 

@@ -92,8 +92,10 @@ def _create(admin: KafkaAdminClient, topic: str, wanted: dict[str, Any]) -> None
 
 def _largest_record(admin: KafkaAdminClient, topic: str) -> int:
     try:
-        told = admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)], config_filter="all")
-        return int(told["topic"][topic]["max.message.bytes"]["value"])
+        described = admin.describe_configs(
+            [ConfigResource(ConfigResourceType.TOPIC, topic)], config_filter="all"
+        )
+        return int(described["topic"][topic]["max.message.bytes"]["value"])
     except (KafkaError, LookupError, TypeError, ValueError):
         return _USUAL_LIMIT
 

@@ -16,19 +16,19 @@ def doctor() -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from millrace.environment.check import Verdict
+    from millrace.environment.check import CheckResult
     from millrace.environment.doctor import examine
 
-    colours = {Verdict.OK: "green", Verdict.WARN: "yellow", Verdict.FAIL: "red"}
+    colours = {CheckResult.OK: "green", CheckResult.WARN: "yellow", CheckResult.FAIL: "red"}
     findings = examine(load_settings())
     table = Table("", "checked", "found", box=None, pad_edge=False)
     for finding in findings:
-        sign = f"[{colours[finding.verdict]}]{finding.verdict.value}[/]"
+        sign = f"[{colours[finding.result]}]{finding.result.value}[/]"
         table.add_row(sign, finding.subject, escape(finding.seen))
         if finding.to_do:
             table.add_row("", "", f"[bold]→ {escape(finding.to_do)}[/]")
     Console(highlight=False).print(table)
-    failed = [finding.subject for finding in findings if finding.verdict is Verdict.FAIL]
+    failed = [finding.subject for finding in findings if finding.result is CheckResult.FAIL]
     if failed:
         typer.echo(f"In the way: {', '.join(failed)}.")
         raise typer.Exit(1)

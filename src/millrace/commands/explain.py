@@ -74,13 +74,14 @@ def conversion(
 
 
 def _print(reason: "Reason") -> None:
-    told = reason.as_dict()["looked_at"]
+    inputs = reason.as_dict()["looked_at"]
     console = Console(soft_wrap=True, highlight=False, markup=False)
     console.print(reason.channel, style="bold")
     for because in reason.because:
         console.print(f"  because {because}")
     console.print(f"  by conf/channels.yml, line {reason.line}: {reason.rule}")
     console.print("looked at", style="dim")
-    for name, value in told.items():
-        own = " (the page's own)" if name == "referrer_host" and value and value == told["page_host"] else ""
+    for name, value in inputs.items():
+        is_own = name == "referrer_host" and value and value == inputs["page_host"]
+        own = " (the page's own)" if is_own else ""
         console.print(f"  {name.replace('_', ' ')}: {value or 'none'}{own}")

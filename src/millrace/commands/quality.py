@@ -102,8 +102,8 @@ def refused(
         records = refused_records(settings)
     for row in records:
         begins = (row["value"] or b"")[:_BYTES].decode(errors="replace")
-        told = (row["day"], row["reason"], f"{row['records']:,}", row["place"], begins)
-        table.add_row(*(Text(str(each)) for each in told))
+        cells = (row["day"], row["reason"], f"{row['records']:,}", row["place"], begins)
+        table.add_row(*(Text(str(each)) for each in cells))
     _console().print(table)
     if again:
         carry_out(RECONSIDER)

@@ -50,8 +50,8 @@ def _last_commit(folder: Path) -> tuple[str, str]:
         MillraceError: if it is none.
     """
     asked = ["git", "-C", str(folder), "log", "-1", "--format=%h %cs"]
-    told = subprocess.run(asked, capture_output=True, text=True, check=False)
-    if told.returncode or not (folder / ".git").exists():
+    finished = subprocess.run(asked, capture_output=True, text=True, check=False)
+    if finished.returncode or not (folder / ".git").exists():
         raise MillraceError(f"{folder} is no Git checkout", "Give --commit and --date of the list")
-    short, _, day = told.stdout.strip().partition(" ")
+    short, _, day = finished.stdout.strip().partition(" ")
     return short, day

@@ -22,7 +22,7 @@ def runs(port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 5000) -
     require_free(port, "MLflow", "Choose another with --port {free}")
     settings = load_settings()
     typer.echo(f"http://{HOST}:{port}  Ctrl-C stops it.")
-    told = [
+    arguments = [
         "--backend-store-uri",
         tracking_uri(settings),
         "--host",
@@ -33,4 +33,4 @@ def runs(port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 5000) -
         "1",
     ]
     os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
-    os.execv(sys.executable, [sys.executable, "-m", "mlflow", "ui", *told])
+    os.execv(sys.executable, [sys.executable, "-m", "mlflow", "ui", *arguments])

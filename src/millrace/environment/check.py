@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Verdict(Enum):
+class CheckResult(Enum):
     """How bad it is."""
 
     OK = "ok"
@@ -24,21 +24,21 @@ class Finding:
     """
 
     subject: str
-    verdict: Verdict
+    result: CheckResult
     seen: str
     to_do: str = ""
 
 
 def ok(subject: str, seen: str) -> Finding:
     """All is well."""
-    return Finding(subject, Verdict.OK, seen)
+    return Finding(subject, CheckResult.OK, seen)
 
 
 def warn(subject: str, seen: str, to_do: str) -> Finding:
     """Millrace runs, but something will be missing or slow."""
-    return Finding(subject, Verdict.WARN, seen, to_do)
+    return Finding(subject, CheckResult.WARN, seen, to_do)
 
 
 def fail(subject: str, seen: str, to_do: str) -> Finding:
     """Millrace can't run like this."""
-    return Finding(subject, Verdict.FAIL, seen, to_do)
+    return Finding(subject, CheckResult.FAIL, seen, to_do)

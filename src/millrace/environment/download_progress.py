@@ -45,19 +45,19 @@ def _lines(console: Console) -> Iterator[jars.Progress]:
     def say(text: str) -> None:
         console.print(text, highlight=False, soft_wrap=True)
 
-    told = -1
+    reported = -1
 
     def report(_text: str, done: int, total: int) -> None:
-        nonlocal told
-        if told < 0:
+        nonlocal reported
+        if reported < 0:
             say(f"Fetching the jars of jars.lock, {total / _MEGABYTE:.1f} MB")
-        if done * _LINES // total > told:
-            told = done * _LINES // total
+        if done * _LINES // total > reported:
+            reported = done * _LINES // total
             if done:
                 say(f"  {done / _MEGABYTE:4.1f} of {total / _MEGABYTE:.1f} MB")
 
     yield report
-    if told >= 0:
+    if reported >= 0:
         say(f"The jars are in {cache_folder()}")
 
 

@@ -28,8 +28,8 @@ def check_packages(_settings: Settings) -> Finding:
     if not wrong:
         return ok("packages", f"{len(wanted)}, each at its version")
     rest = f" and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
-    judge = fail if wrong.keys() & {requirement.name for requirement in own} else warn
-    return judge("packages", "; ".join(list(wrong.values())[:_SHOWN]) + rest, _REINSTALL)
+    check = fail if wrong.keys() & {requirement.name for requirement in own} else warn
+    return check("packages", "; ".join(list(wrong.values())[:_SHOWN]) + rest, _REINSTALL)
 
 
 def check_jars(_settings: Settings) -> Finding:

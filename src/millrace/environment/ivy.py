@@ -100,8 +100,8 @@ def _ivy_jar() -> Path:
 
 def _reason(lines: list[str]) -> str:
     """The first line of Ivy's that says what could not be had."""
-    told = (line.strip(" \t\n:") for line in lines)
-    for line in told:
+    messages = (line.strip(" \t\n:") for line in lines)
+    for line in messages:
         if line.endswith("not found") or "FAILED" in line or "UnknownHost" in line or "Host " in line:
             return line
     return lines[-1].strip() if lines else "Ivy said nothing"

@@ -50,13 +50,14 @@ def _plain(value: Any) -> Any:
 
 
 def _head(story: ConversionExplanation, currency: str) -> Iterator[RenderableType]:
-    told = story.conversion
-    order = f", order {told['order_id']}" if told["order_id"] else ""
-    order += f", refund {told['refund_id']}" if told.get("refund_id") else ""
-    yield Text.assemble((f"{told['goal']}{order}", "bold"), f"  {_time(told['converted_at'])}")
-    person = f"person {told['person_id']}, visitor {told['visitor_id']}, event {told['event_id']}"
-    state = "final" if told["is_final"] else "may still change: the watermark has not passed it"
-    yield Text(f"{person}; {state}; conversion_id {told['conversion_id']}", "dim")
+    conversion = story.conversion
+    order = f", order {conversion['order_id']}" if conversion["order_id"] else ""
+    order += f", refund {conversion['refund_id']}" if conversion.get("refund_id") else ""
+    yield Text.assemble((f"{conversion['goal']}{order}", "bold"), f"  {_time(conversion['converted_at'])}")
+    ids = {"person": "person_id", "visitor": "visitor_id", "event": "event_id"}
+    person = ", ".join(f"{name} {conversion[column]}" for name, column in ids.items())
+    state = "final" if conversion["is_final"] else "may still change: the watermark has not passed it"
+    yield Text(f"{person}; {state}; conversion_id {conversion['conversion_id']}", "dim")
     yield Text(_worth(story, currency))
     if story.anchor is not story.conversion:
         at = _time(story.anchor["converted_at"])
@@ -64,22 +65,22 @@ def _head(story: ConversionExplanation, currency: str) -> Iterator[RenderableTyp
             f"It takes back from the touches of its order, {story.anchor['goal']} of {at}, "
             "and counts in money alone."
         )
-    if told.get("over_refunded"):
+    if conversion.get("over_refunded"):
         yield Text("With it, more has been refunded than the order was worth.")
 
 
 def _worth(story: ConversionExplanation, currency: str) -> str:
-    told = story.conversion
-    if told["value"] is None:
+    conversion = story.conversion
+    if conversion["value"] is None:
         return "Worth: not said."
-    value = f"Worth {told['value']:f} {told['currency'] or '(no currency)'}"
-    if told["reporting_value"] is None:
+    value = f"Worth {conversion['value']:f} {conversion['currency'] or '(no currency)'}"
+    if conversion["reporting_value"] is None:
         return f"{value}; in {currency} not known, for want of a rate."
     if story.rate is None:
         return f"{value}."
     since = _time(story.rate["valid_from"])
     rate = f"{story.rate['rate'].normalize():f}, the rate since {since}"
-    return f"{value} × {rate} = {told['reporting_value']:f} {currency}."
+    return f"{value} × {rate} = {conversion['reporting_value']:f} {currency}."
 
 
 def _trail(story: ConversionExplanation) -> RenderableType:

@@ -25,11 +25,11 @@ class Stopwatch:
     @contextmanager
     def measure(self, name: str) -> Iterator[None]:
         """Add the time the block takes."""
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
             yield
         finally:
-            self.seconds[name] = round(time.monotonic() - begun, 3)
+            self.seconds[name] = round(time.monotonic() - started, 3)
 
 
 def catch_up(settings: Settings, events: int) -> dict[str, Any]:
@@ -72,9 +72,9 @@ def _kafka(settings: Settings, watch: Stopwatch) -> Iterator[None]:
     local = None if settings.kafka_bootstrap else running_broker(settings.home, settings.broker_port)
     if local is None:
         require_kafka(settings)
-    begun = time.monotonic()
+    started = time.monotonic()
     with local or nullcontext():
-        watch.seconds["broker"] = round(time.monotonic() - begun, 3)
+        watch.seconds["broker"] = round(time.monotonic() - started, 3)
         yield
 
 

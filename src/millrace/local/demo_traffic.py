@@ -55,12 +55,12 @@ def history_is_sent(home: Path) -> bool:
 
 def was_sent(home: Path, wanted: Wanted) -> bool:
     """Whether a manifest tells that this traffic has been sent, all of it."""
-    told = (read_state(file) for file in (home / "manifests").glob("*.json"))
+    states = (read_state(file) for file in (home / "manifests").glob("*.json"))
     return any(
         manifest.get("status") == "complete"
         and manifest.get("source") == wanted.describe()
         and manifest.get("records") == wanted.events
-        for manifest in told
+        for manifest in states
     )
 
 

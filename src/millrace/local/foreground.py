@@ -80,13 +80,13 @@ def _end(supervisor: Child, settings: Settings) -> None:
 
 
 def _reporter() -> Report:
-    begun = time.monotonic()
+    started = time.monotonic()
 
     def report(name: str, service: dict[str, Any]) -> None:
         state = service["state"]
         why = f": {service['last_error']}" if state == "backing off" else ""
         if state in ("starting", "running", "done") or why:
-            typer.echo(f"  {time.monotonic() - begun:5.1f} s  {name} {state}{why}")
+            typer.echo(f"  {time.monotonic() - started:5.1f} s  {name} {state}{why}")
 
     return report
 

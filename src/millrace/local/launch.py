@@ -59,14 +59,14 @@ def wait_until_running(
     Raises:
         MillraceError: if the supervisor gives up, or a service is not ready within the time.
     """
-    until, told = time.monotonic() + seconds, dict[str, str]()
+    until, printed = time.monotonic() + seconds, dict[str, str]()
     while True:
         ended = supervisor.exit_code is not None
         state = workspace_state(settings)
         if state.get("pid") == supervisor.pid:
             for name, service in state["processes"].items():
-                if told.get(name) != service["state"]:
-                    told[name] = service["state"]
+                if printed.get(name) != service["state"]:
+                    printed[name] = service["state"]
                     report(name, service)
             if state["state"] == "running":
                 return
@@ -103,8 +103,8 @@ def _gave_up(supervisor: Child, state: dict[str, Any]) -> MillraceError:
     if error:
         return MillraceError(error["problem"], error["next_step"])
     log = supervisor.program.log
-    told = last_error(log) or "without a word"
-    return MillraceError(f"the workspace ended at once: {told.removeprefix('ERROR ')}", f"See {log}")
+    printed = last_error(log) or "without a word"
+    return MillraceError(f"the workspace ended at once: {printed.removeprefix('ERROR ')}", f"See {log}")
 
 
 def _not_ready(settings: Settings, state: dict[str, Any], seconds: float) -> MillraceError:

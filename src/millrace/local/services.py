@@ -67,8 +67,8 @@ def engine_service(settings: Settings, needs: tuple[str, ...]) -> Service:
     program = Program(ENGINE, command, settings.home, env=environment(settings))
 
     def is_ready(child: Child) -> bool:
-        told = read_state(settings.home / "run" / "engine.json")
-        return told.get("pid") == child.pid and told.get("state") == "running"
+        state = read_state(settings.home / "run" / "engine.json")
+        return state.get("pid") == child.pid and state.get("state") == "running"
 
     return Service(ENGINE, lambda: program, is_ready, lambda: last_error_line(program), needs=needs)
 

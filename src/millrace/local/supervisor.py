@@ -44,7 +44,7 @@ class Supervisor:
         self._facts = facts or {}
         self._started_at = now()
         self._written: dict[str, Any] = {}
-        self._keepers = [
+        self._runners = [
             ServiceRunner(service, back_off or BackOff(), self._stop.interruptible) for service in services
         ]
 
@@ -69,14 +69,14 @@ class Supervisor:
                 self._end(None)
 
     def _keep(self) -> None:
-        for keeper in self._keepers:
-            keeper.service.check()
+        for runner in self._runners:
+            runner.service.check()
         while not self._stop.requested:
-            ready = {keeper.service.name for keeper in self._keepers if keeper.was_ready}
-            for keeper in self._keepers:
-                keeper.tick(ready)
-            wanted = [keeper for keeper in self._keepers if not keeper.service.extra]
-            all_ready = all(keeper.state in ("running", "done") for keeper in wanted)
+            ready = {runner.service.name for runner in self._runners if runner.was_ready}
+            for runner in self._runners:
+                runner.tick(ready)
+            wanted = [runner for runner in self._runners if not runner.service.extra]
+            all_ready = all(runner.state in ("running", "done") for runner in wanted)
             self._tell("running" if all_ready else "starting")
             self._stop.pause(_TICK_SECONDS)
 
@@ -85,11 +85,11 @@ class Supervisor:
         if self._written.get("state") in ("stopped", "failed"):
             return
         self._tell("stopping")
-        begun = time.monotonic()
-        dependents = [keeper for keeper in self._keepers if keeper.service.needs]
-        others = [keeper for keeper in self._keepers if not keeper.service.needs]
-        _stop_all(dependents, begun + _DEPENDENTS_SECONDS)
-        _stop_all(others, begun + _ALL_SECONDS)
+        started = time.monotonic()
+        dependents = [runner for runner in self._runners if runner.service.needs]
+        others = [runner for runner in self._runners if not runner.service.needs]
+        _stop_all(dependents, started + _DEPENDENTS_SECONDS)
+        _stop_all(others, started + _ALL_SECONDS)
         self._tell("failed" if error else "stopped", error)
         process_registry.unregister(self.home, SUPERVISOR)
 
@@ -100,7 +100,7 @@ class Supervisor:
             "pid": os.getpid(),
             **self._facts,
             "error": error,
-            "processes": {keeper.service.name: keeper.describe() for keeper in self._keepers},
+            "processes": {runner.service.name: runner.describe() for runner in self._runners},
         }
         if content != self._written:
             with suppress(OSError):  # a full disk must not keep it from stopping what runs
@@ -108,12 +108,12 @@ class Supervisor:
             self._written = content
 
 
-def _stop_all(keepers: Sequence[ServiceRunner], until: float) -> None:
-    children: list[Child] = [keeper.child for keeper in keepers if keeper.child]
+def _stop_all(runners: Sequence[ServiceRunner], until: float) -> None:
+    children: list[Child] = [runner.child for runner in runners if runner.child]
     for child in children:
         child.ask_to_stop()
     for child in children:
         child.stop(max(until - time.monotonic(), 0))
-    for keeper in keepers:
-        keeper.child = None
-        keeper.enter("stopped")
+    for runner in runners:
+        runner.child = None
+        runner.enter("stopped")

@@ -45,8 +45,8 @@ def _worth(seed: int, currency: str, reporting: str, start: datetime) -> float:
 
 def _record(currency: str, rate: float, valid_from: datetime) -> Record:
     start = valid_from.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    told = {"currency": currency, "rate": rate, "valid_from": start}
-    return Record(currency.encode(), json.dumps(told, separators=(",", ":")).encode())
+    rate_fields = {"currency": currency, "rate": rate, "valid_from": start}
+    return Record(currency.encode(), json.dumps(rate_fields, separators=(",", ":")).encode())
 
 
 def _month_of(time: datetime) -> datetime:

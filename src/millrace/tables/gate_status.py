@@ -102,14 +102,14 @@ def refused(settings: Settings) -> list[Row]:
     if rows is None:
         return []
     parts = [nw.col("topic"), *(nw.col(name).cast(nw.String) for name in ("partition", "offset"))]
-    told = rows.select(
+    rejected = rows.select(
         nw.col("arrival_time").dt.date().alias("day"),
         "reason",
         "value",
         nw.concat_str(parts, separator="/").alias("place"),
     )
-    by_day = told.group_by("day", "reason").agg(nw.len().alias("records"), nw.col("place").max())
-    examples = by_day.join(told.select("place", "value"), on="place", how="left")
+    by_day = rejected.group_by("day", "reason").agg(nw.len().alias("records"), nw.col("place").max())
+    examples = by_day.join(rejected.select("place", "value"), on="place", how="left")
     return rows_of(examples.sort("day", "reason"))
 
 

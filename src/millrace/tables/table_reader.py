@@ -98,11 +98,11 @@ def _all_by(settings: Settings, name: str, version: str) -> bool:
     if table is None:
         return True
     files = pl.DataFrame(table.get_add_actions(flatten=True))
-    told = [f"{end}.{_RULES}" for end in ("min", "max")]
-    if not set(told) <= set(files.columns):
+    bounds = [f"{end}.{_RULES}" for end in ("min", "max")]
+    if not set(bounds) <= set(files.columns):
         return files.is_empty()  # written before rules had versions
     filled = files.filter(pl.col("num_records") > 0)
-    return filled.filter(~pl.all_horizontal(pl.col(*told).eq_missing(version))).is_empty()
+    return filled.filter(~pl.all_horizontal(pl.col(*bounds).eq_missing(version))).is_empty()
 
 
 def ledger_sums(settings: Settings) -> dict[str, dict[str, Any]]:

@@ -121,8 +121,8 @@ def count_records(classified: Rows, rates_topic: str) -> Counts:
     classes, topics = (classified[name].to_pylist() for name in ("record_class", "topic"))
     of_events = [each for each, topic in zip(classes, topics, strict=True) if topic != rates_topic]
     events = classified.filter(pc.equal(classified["record_class"], EVENT))
-    heard = classified.filter(pc.equal(classified["record_class"], HEARTBEAT))
-    times = (pc.max(events["event_time"]).as_py(), pc.max(heard["heartbeat_at"]).as_py())
+    heartbeats = classified.filter(pc.equal(classified["record_class"], HEARTBEAT))
+    times = (pc.max(events["event_time"]).as_py(), pc.max(heartbeats["heartbeat_at"]).as_py())
     latest = max((time for time in times if time is not None), default=None)
     return Counts(
         by_class=Counter(classes),

@@ -16,7 +16,7 @@ from bronze.job import ingest
 from bronze.recover import recover_job
 from kit.pipeline import read_rows
 from kit.polling import eventually
-from kit.spark import settle_in
+from kit.spark import empty_home
 from lakehouse.errors import MillraceError
 from lakehouse.run.job import JobContext, JobListener
 from lakehouse.settings import Settings
@@ -97,7 +97,7 @@ class Life:
 @pytest.fixture
 def life(spark: SparkSession, broker: Any, tmp_path: Path) -> Iterator[Life]:
     topic = f"events-{uuid4().hex}"
-    settings = settle_in(
+    settings = empty_home(
         spark,
         tmp_path,
         kafka_bootstrap=broker.bootstrap,

@@ -11,7 +11,7 @@ from query_scope import MODELS
 
 from folds.persons import models
 from folds.rule_numbers import RuleNumbers
-from millrace.explain import credit as told
+from millrace.explain import credit as reported
 
 TOUCHES = st.lists(
     st.tuples(st.sampled_from(["Direct", "Email", "Display"]), st.integers(0, 30 * 86_400)), max_size=7
@@ -31,7 +31,7 @@ def test_the_pages_know_the_models_of_gold() -> None:
 @given(touches=TOUCHES)
 def test_the_words_are_the_command_lines(model: str, touches: list[tuple[str, int]]) -> None:
     ages = [(channel, timedelta(seconds=age)) for channel, age in sorted(touches, key=lambda each: -each[1])]
-    theirs = told.work_out(model, ages, RuleNumbers())
+    theirs = reported.work_out(model, ages, RuleNumbers())
     assert arithmetic.work_out(model, ages) == theirs
 
 
@@ -43,4 +43,6 @@ def test_parts_are_told_as_the_command_line_does(
     value: Decimal | None, rows: list[tuple[float, Decimal | None]]
 ) -> None:
     credits_, given_ = [row[0] for row in rows], [row[1] for row in rows]
-    assert arithmetic.share_out(value, credits_, given_) == told.explain_value_split(value, credits_, given_)
+    assert arithmetic.share_out(value, credits_, given_) == reported.explain_value_split(
+        value, credits_, given_
+    )

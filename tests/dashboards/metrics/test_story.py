@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from metrics.story import find, tell
+from metrics.story import explain, find
 from tables.delta_backend import LocalTables
 from tables.table_cache import Lake, Look
 
@@ -15,12 +15,12 @@ from millrace.explain.conversion import explain_conversion
 def test_pages_and_command_line_tell_the_same_story(shop_home: Path, sql: Sql) -> None:
     look = Lake(LocalTables(shop_home / "warehouse")).look()
     settings = load_settings(home=shop_home)
-    told = [both(look, settings, conversion_id) for conversion_id in worth_telling(sql)]
-    assert len(told) > 9
-    ours = [page for page, _ in told]
+    reported = [both(look, settings, conversion_id) for conversion_id in interesting_conversions(sql)]
+    assert len(reported) > 9
+    ours = [page for page, _ in reported]
     assert any(page.anchor is not page.conversion for page in ours), "no refund of an order among them"
     assert any(page.rate for page in ours), "none in another currency among them"
-    for page, command in told:
+    for page, command in reported:
         assert fits(page.conversion, command.conversion)
         assert page.anchor["conversion_id"] == command.anchor["conversion_id"]
         assert fit(page.trail, command.trail)
@@ -42,7 +42,7 @@ def test_what_one_finds_the_other_finds(shop_home: Path, sql: Sql) -> None:
             assert found["conversion_id"] == explain_conversion(settings, wanted).conversion["conversion_id"]
 
 
-def worth_telling(sql: Sql) -> list[str]:
+def interesting_conversions(sql: Sql) -> list[str]:
     """Refunds, conversions in other currencies, and those with the most touches and with none."""
     parts = (
         "goal = 'Order Refunded' ORDER BY conversion_id",
@@ -55,7 +55,7 @@ def worth_telling(sql: Sql) -> list[str]:
 
 
 def both(look: Look, settings: Any, conversion_id: str) -> tuple[Any, Any]:
-    page = look.figure(tell, conversion_id, "EUR")
+    page = look.figure(explain, conversion_id, "EUR")
     assert page is not None
     return page, explain_conversion(settings, conversion_id)
 

@@ -17,7 +17,7 @@ from tables.query import Measure, Query, Version, Where, sums
 from tables.sql_backend import SqlTables, statement
 
 from kit.shop_warehouse import Shop
-from kit.spark import settle_in
+from kit.spark import empty_home
 from kit.warehouse_builder import append_rows, build_warehouse, replace_rows
 from lakehouse.contracts import TABLES
 
@@ -97,16 +97,16 @@ def home(tmp_path_factory: pytest.TempPathFactory, shop: Shop) -> Path:
 
 @pytest.fixture(scope="module")
 def backends(home: Path, spark: SparkSession) -> tuple[LocalTables, SqlTables]:
-    settle_in(spark, home)
+    empty_home(spark, home)
     for log in sorted((home / "warehouse").glob("*/*/_delta_log")):
         name = ".".join(log.parent.parts[-2:])
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {log.parent.parts[-2]}")
         spark.sql(f"CREATE TABLE {name} USING DELTA LOCATION '{log.parent}'")
 
     def execute(text: str, values: dict[str, Any]) -> Any:
-        told = re.sub(r":(p\d+)\b", lambda found: literal(values[found[1]]), text)
+        reported = re.sub(r":(p\d+)\b", lambda found: literal(values[found[1]]), text)
         try:
-            return spark.sql(told).toArrow()
+            return spark.sql(reported).toArrow()
         except AnalysisException as error:
             if "TABLE_OR_VIEW_NOT_FOUND" in str(error) or "DELTA_MISSING" in str(error):
                 raise LookupError(text) from error

@@ -161,9 +161,9 @@ def test_only_what_is_asked_for_is_read(tmp_path: Path, monkeypatch: pytest.Monk
     assert version is not None
     query = Query("gold.attribution", ("model",), sums("credit")).only("model", "=", "linear")
     files, _ = tables._at("gold.attribution", version)
-    told = ask_frame(tables._memory.rows(files, query), query).explain()
-    assert "PROJECT 2/" in told
-    assert "SELECTION" in told
+    reported = ask_frame(tables._memory.rows(files, query), query).explain()
+    assert "PROJECT 2/" in reported
+    assert "SELECTION" in reported
 
 
 def test_sums_of_large_files_are_worked_out_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,10 +58,10 @@ def by_key(rows: list[dict[str, Any]], table: Table) -> dict[tuple[Any, ...], di
 
 
 def without_version(rows: list[Any], table: Table) -> dict[tuple[Any, ...], dict[str, Any]]:
-    told = [plain(row) for row in rows]
-    for row in told:
+    reported = [plain(row) for row in rows]
+    for row in reported:
         row.pop("rules_version", None)
-    return by_key(told, table)
+    return by_key(reported, table)
 
 
 @STORIES

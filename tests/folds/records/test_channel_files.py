@@ -82,11 +82,13 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
 
 
 def test_every_entry_is_text_in_lower_case() -> None:
-    told = yaml.safe_load((CONF / "channels.yml").read_text(encoding="utf-8"))
+    reported = yaml.safe_load((CONF / "channels.yml").read_text(encoding="utf-8"))
     listed = yaml.safe_load((CONF / "referrers.yml").read_text(encoding="utf-8"))
-    entries = [entry for site in told["sites"].values() for entry in (*site["hosts"], *site.get("names", ()))]
+    entries = [
+        entry for site in reported["sites"].values() for entry in (*site["hosts"], *site.get("names", ()))
+    ]
     entries += [entry for hosts in listed["hosts"].values() for entry in hosts]
-    entries += told["excluded_referrers"] + told["country_endings"]
+    entries += reported["excluded_referrers"] + reported["country_endings"]
     wrong = [entry for entry in entries if not isinstance(entry, str) or entry != entry.lower().strip()]
     assert not wrong
     assert not [entry for entry in entries if entry.startswith("www.")]

@@ -82,5 +82,5 @@ def test_any_referrer_is_what_the_oracle_says(referrer: str, url: str) -> None:
 def test_what_was_seen_before_changes_nothing() -> None:
     referrers = [referrer for _, referrer in CASES] * 2
     random.Random(7).shuffle(referrers)
-    wanted = {referrer: told for told, referrer in CASES}
+    wanted = {referrer: reported for reported, referrer in CASES}
     assert all(channel(referrer) == wanted[referrer] for referrer in referrers)

@@ -11,7 +11,7 @@ from gold.rebuild_definitions import DEFINITIONS
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.records import NOON, Bronze, Record, message, rate, record
-from kit.spark import settle_in
+from kit.spark import empty_home
 from lakehouse.contracts.gold import TRAFFIC, VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.run.job import JobContext
@@ -77,7 +77,7 @@ BATCHES = [
 
 
 def test_orders_refunds_bots_and_rates_in_batches(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
     seen: list[dict[str, tuple[Any, ...]]] = []
     for records in BATCHES:

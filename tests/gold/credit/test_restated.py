@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.records import NOON, Bronze, Record, message, rate, record
-from kit.spark import settle_in
+from kit.spark import empty_home
 from lakehouse.contracts import TABLES
 
 HOUR = timedelta(hours=1)
@@ -37,13 +37,13 @@ def order(
 
 def before() -> list[Record]:
     """Each has visited twice, on different days, and then bought; the watermark has passed all of it."""
-    told = []
+    reported = []
     for who in ("touch", "identity", "order", "rate", "bot", "nobody"):
         currency = "USD" if who == "rate" else "EUR"
-        told += [page(f"{who}-1", who, 0), page(f"{who}-2", who, 48)]
-        told.append(order(f"{who}-o", who, 48.1, f"A-{who}", currency))
-    told.append(page("tablet-1", "tablet", 24))  # another device, of whom nobody knows whose it is
-    return [*told, page("clock", "clock", 400)]
+        reported += [page(f"{who}-1", who, 0), page(f"{who}-2", who, 48)]
+        reported.append(order(f"{who}-o", who, 48.1, f"A-{who}", currency))
+    reported.append(page("tablet-1", "tablet", 24))  # another device, of whom nobody knows whose it is
+    return [*reported, page("clock", "clock", 400)]
 
 
 def late() -> list[Record]:
@@ -61,7 +61,7 @@ def late() -> list[Record]:
 @pytest.fixture(scope="module")
 def states(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Rows, Rows]:
     """The tables of gold before and after."""
-    settings = settle_in(spark, tmp_path_factory.mktemp("restated"))
+    settings = empty_home(spark, tmp_path_factory.mktemp("restated"))
     bronze = Bronze(spark, settings)
     found = []
     for records in (before(), late()):
@@ -172,8 +172,8 @@ def test_a_bot_leaves_with_all_its_history(states: tuple[Rows, Rows]) -> None:
 def test_nobody_else_is_restated(states: tuple[Rows, Rows]) -> None:
     named = ("touch", "identity", "order", "rate", "bot")
     for table in PERSONAL:
-        told = sum(len(changed_of(states, table, who)) for who in named)
-        assert told == len(changes(states, table)), table
+        reported = sum(len(changed_of(states, table, who)) for who in named)
+        assert reported == len(changes(states, table)), table
 
 
 def test_only_windows_that_hold_something_of_it_are_revised(states: tuple[Rows, Rows]) -> None:

@@ -15,7 +15,7 @@ from kit.oracle import Oracle
 from kit.oracle_promotions import Choices
 from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.records import NOON, Bronze, Record, message, record
-from kit.spark import settle_in
+from kit.spark import empty_home
 from lakehouse.bundle_file import BUNDLE_FILE, bundle_root
 from lakehouse.contracts.gold import TOUCHES, TRAILS
 from lakehouse.delta.delta_tables import Lakehouse
@@ -100,7 +100,7 @@ def test_late_events_change_trails(
 ) -> None:
     monkeypatch.setattr(gold.publish, "SMALL_BATCH_ROWS", few)
     use_rules(tmp_path / "bundle", choices, monkeypatch)
-    settings = settle_in(spark, tmp_path / "home")
+    settings = empty_home(spark, tmp_path / "home")
     bronze = Bronze(spark, settings)
     for records in (before(), late()):
         bronze.commit(records)

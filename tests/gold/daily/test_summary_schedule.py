@@ -19,7 +19,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.now = 1000.0
-        self.begun: list[float] = []
+        self.started: list[float] = []
         self.prepared = 0
 
     def monotonic(self) -> float:
@@ -29,7 +29,7 @@ class Clock:
         self.prepared += 1
 
     def work(self, seconds: float) -> None:
-        self.begun.append(self.now)
+        self.started.append(self.now)
         self.now += seconds
 
 
@@ -59,13 +59,13 @@ def taking(
     return SummarySchedule(run)
 
 
-def begun(clock: Clock, todo: SummarySchedule, under_load: bool, until: float) -> list[float]:
+def started(clock: Clock, todo: SummarySchedule, under_load: bool, until: float) -> list[float]:
     """When they were begun, something new being there every second, in seconds from the first time."""
     while clock.now < until:
         todo.mark_stale(NOON, NOON)
         todo.update(under_load=under_load)
         clock.now += 1
-    return [at - clock.begun[0] for at in clock.begun]
+    return [at - clock.started[0] for at in clock.started]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def begun(clock: Clock, todo: SummarySchedule, under_load: bool, until: float) -
 def test_windows_take_a_twentieth_of_the_time_from_other_work_and_days_a_fortieth(
     days, seconds, under_load, pause, clock, monkeypatch
 ):
-    starts = begun(clock, taking(seconds, clock, monkeypatch, days), under_load, until=1200)
+    starts = started(clock, taking(seconds, clock, monkeypatch, days), under_load, until=1200)
     assert starts == [number * pause for number in range(len(starts))]
     assert len(starts) == -(-200 // int(pause))
 
@@ -92,7 +92,7 @@ def test_what_has_to_be_done_now_does_not_wait(clock, monkeypatch):
     for _ in range(2):
         todo.mark_stale(NOON, NOON)
         todo.update(now=True)
-    assert clock.begun == [1000.0, 1004.0]
+    assert clock.started == [1000.0, 1004.0]
 
 
 def test_summing_up_is_prepared_for_and_nothing_to_do_is_not(clock, monkeypatch):
@@ -107,4 +107,4 @@ def test_summing_up_is_prepared_for_and_nothing_to_do_is_not(clock, monkeypatch)
 def test_nothing_new_is_nothing_to_do(clock, monkeypatch):
     todo = taking(4.0, clock, monkeypatch)
     todo.update(now=True)
-    assert clock.begun == []
+    assert clock.started == []

@@ -16,7 +16,7 @@ from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.planted import of_orders, plant, shop
 from kit.polling import eventually
 from kit.records import NOON, Bronze, Record, message, record
-from kit.spark import settle_in
+from kit.spark import empty_home
 from lakehouse.errors import MillraceError
 from lakehouse.run.job import JobContext, JobListener
 from lakehouse.settings import BUNDLE_FILE, Settings, bundle_root
@@ -36,11 +36,11 @@ def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(root / "conf", conf)
     shutil.copy(root / BUNDLE_FILE, tmp_path / "bundle")
     file = conf / "expectations" / "silver.events.yml"
-    told: dict[str, Any] = yaml.safe_load(file.read_text())
-    for each in told["expectations"]:
+    reported: dict[str, Any] = yaml.safe_load(file.read_text())
+    for each in reported["expectations"]:
         if each["name"] == "orders have a number":
             each["at_least"] = 1
-    file.write_text(yaml.safe_dump(told))
+    file.write_text(yaml.safe_dump(reported))
     monkeypatch.chdir(tmp_path / "bundle")
     return conf
 
@@ -77,7 +77,7 @@ def test_a_gate_holds_all_that_silver_has_and_each_decision_is_about_its_own_row
     spark: SparkSession, tmp_path: Path, conf: Path
 ) -> None:
     """One running publish: held, released, held by what came since, replayed; at the end all is in."""
-    settings = settle_in(spark, tmp_path / "home", trigger_interval=timedelta(milliseconds=200))
+    settings = empty_home(spark, tmp_path / "home", trigger_interval=timedelta(milliseconds=200))
     bronze = Bronze(spark, settings)
     watcher, stop = Lines(), threading.Event()
     run = JobContext("publish", spark.newSession(), settings, once=False, stop=stop, listener=watcher)
@@ -113,16 +113,18 @@ def test_a_gate_holds_all_that_silver_has_and_each_decision_is_about_its_own_row
 def _let_orders_be(conf: Path) -> None:
     """It was the expectation that was wrong."""
     file = conf / "expectations" / "silver.events.yml"
-    told = yaml.safe_load(file.read_text())
-    told["expectations"] = [each for each in told["expectations"] if each["name"] != "orders have a number"]
-    file.write_text(yaml.safe_dump(told))
+    reported = yaml.safe_load(file.read_text())
+    reported["expectations"] = [
+        each for each in reported["expectations"] if each["name"] != "orders have a number"
+    ]
+    file.write_text(yaml.safe_dump(reported))
 
 
 @pytest.mark.long
 def test_a_replay_with_an_open_gate_brings_published_rows_after(
     spark: SparkSession, tmp_path: Path, conf: Path
 ) -> None:
-    settings = settle_in(spark, tmp_path / "home")
+    settings = empty_home(spark, tmp_path / "home")
     bronze = Bronze(spark, settings)
     bronze.commit([*shop(1, visitors=2), record(message("v", "v-x", "Signed Up", NOON))])
     run_jobs(spark, settings)
@@ -139,7 +141,7 @@ def test_a_release_after_a_replay_that_was_in_vain_brings_published_rows_after(
     spark: SparkSession, tmp_path: Path, conf: Path
 ) -> None:
     """The replay has made silver anew by rules that gold has not seen yet."""
-    settings = settle_in(spark, tmp_path / "home")
+    settings = empty_home(spark, tmp_path / "home")
     bronze = Bronze(spark, settings)
     bronze.commit(shop(1, visitors=2))
     run_jobs(spark, settings)
@@ -168,14 +170,14 @@ def _take_no_money(conf: Path) -> None:
 def test_a_gate_that_can_not_be_asked_lets_nothing_through(
     spark: SparkSession, tmp_path: Path, conf: Path
 ) -> None:
-    settings = settle_in(spark, tmp_path / "home")
+    settings = empty_home(spark, tmp_path / "home")
     bronze = Bronze(spark, settings)
     bronze.commit(shop(1, visitors=1))
     run_jobs(spark, settings, "refine", "repair")
     file = conf / "expectations" / "silver.impressions.yml"
     kind = "expect_column_values_to_be_unique"
-    told = {"name": "a name", "expect": kind, "column": "event_id", "severity": "stop"}
-    file.write_text(yaml.safe_dump({"expectations": [told]}))
+    reported = {"name": "a name", "expect": kind, "column": "event_id", "severity": "stop"}
+    file.write_text(yaml.safe_dump({"expectations": [reported]}))
     with pytest.raises(MillraceError, match="a micro-batch cannot evaluate"):
         run_jobs(spark, settings, "publish")
     assert read_rows(settings, "gold.conversions", ("event_id",)) == []

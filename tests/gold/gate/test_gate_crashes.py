@@ -41,10 +41,12 @@ def settings(spark: SparkSession, tmp_path: Path) -> Iterator[Settings]:
 
 def by_the_same(records: list[Record], name: str, other: str) -> list[Record]:
     """What some visitors send, sent by others: who came just before comes again."""
-    told = [json.loads(each.value or b"{}") for each in records]
-    for body in told:
+    reported = [json.loads(each.value or b"{}") for each in records]
+    for body in reported:
         body["anonymousId"] = body["anonymousId"].replace(f"v-{name}-", f"v-{other}-")
-    return [replace(each, value=json.dumps(body).encode()) for each, body in zip(records, told, strict=True)]
+    return [
+        replace(each, value=json.dumps(body).encode()) for each, body in zip(records, reported, strict=True)
+    ]
 
 
 def versions_of_gold(settings: Settings) -> dict[str, int]:

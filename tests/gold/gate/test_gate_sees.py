@@ -40,8 +40,8 @@ def settings(spark: SparkSession, tmp_path: Path) -> Iterator[Settings]:
 
 def sale(uid: str, at: float, **properties: Any) -> Record:
     """Somebody buys for ten, some hours after noon."""
-    told = {"total": "10", "currency": "EUR", **properties}
-    return record(message(uid, "v", "Order Completed", NOON + at * HOUR, context=PAGE, properties=told))
+    reported = {"total": "10", "currency": "EUR", **properties}
+    return record(message(uid, "v", "Order Completed", NOON + at * HOUR, context=PAGE, properties=reported))
 
 
 def test_what_refine_is_at_meanwhile_is_not_seen(

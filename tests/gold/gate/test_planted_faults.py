@@ -71,14 +71,21 @@ def test_totals_a_thousand_times_too_big(world: World) -> None:
     """The shop began to send cents of cents, and the right number as `revenue`: rules are mended."""
 
     def in_small_coin(body: Told, _: Any) -> Told:
-        told = body["properties"]
-        if "total" not in told:
+        reported = body["properties"]
+        if "total" not in reported:
             return body
-        return {**body, "properties": {**told, "total": told["total"] * 1000, "revenue": told["total"]}}
+        return {
+            **body,
+            "properties": {**reported, "total": reported["total"] * 1000, "revenue": reported["total"]},
+        }
 
     def right(body: Told) -> Told:
-        told = body["properties"]
-        return {**body, "properties": {**told, "total": told["revenue"]}} if "revenue" in told else body
+        reported = body["properties"]
+        return (
+            {**body, "properties": {**reported, "total": reported["revenue"]}}
+            if "revenue" in reported
+            else body
+        )
 
     world.send(plant(shop(2, LATER), 1, in_small_coin))
     assert_closed_by(world, "silver.events: orders are worth something, and not too much")

@@ -15,7 +15,7 @@ from kit.pipeline import read_rows, run_jobs
 from kit.planted import of_orders, plant, rates, shop
 from kit.records import NOON, Bronze
 from kit.serving import served
-from kit.spark import settle_in
+from kit.spark import empty_home
 from lakehouse.errors import MillraceError
 from lakehouse.quality.report import KEPT
 from lakehouse.run.job import JobContext
@@ -28,7 +28,7 @@ NUMBERED = "orders have a number"
 @pytest.fixture(scope="module")
 def looked_at(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """A home with orders that lack their number, held, and looked at twice."""
-    settings = settle_in(spark, tmp_path_factory.mktemp("quality"))
+    settings = empty_home(spark, tmp_path_factory.mktemp("quality"))
     bronze = Bronze(spark, settings)
     bronze.commit(rates() + shop(1))
     run_jobs(spark, settings)

@@ -15,7 +15,7 @@ from gold.models.model_job import attribute_paths
 from kit.frames import frame_of
 from kit.oracle_paths import Touch, World, markov, shapley
 from kit.pipeline import read_rows
-from kit.spark import settle_in
+from kit.spark import empty_home
 from kit.worlds import WATERMARK, fill, make_world
 from lakehouse.contracts import TABLES
 from lakehouse.delta.delta_tables import Lakehouse
@@ -69,7 +69,7 @@ def client(tmp_path: Path) -> Iterator[Any]:
 def test_a_run_its_credit_and_its_version(
     spark: SparkSession, tmp_path: Path, client: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    settings, world = settle_in(spark, tmp_path, business_time_zone="Europe/Berlin"), make_world(11)
+    settings, world = empty_home(spark, tmp_path, business_time_zone="Europe/Berlin"), make_world(11)
     fill(spark, settings, world)
     run_job(spark, settings)
     assert_as_the_oracle(settings, world)
@@ -175,13 +175,13 @@ def assert_model(client: Any, world: World) -> None:
 
 
 def test_before_publish_there_is_nothing_to_look_at(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     assert run_job(spark, settings).lines == ["nothing to look at yet: publish comes first"]
     assert not (tmp_path / "mlflow").exists()
 
 
 def test_without_a_path_nothing_is_credited_and_no_model_made(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     fill(spark, settings, World())
     lake = Lakehouse(spark, settings, "attribution-model")
     row = {"period_start": WATERMARK, "period_end": WATERMARK, "model": "markov", "channel": "Email"}

@@ -43,7 +43,7 @@ def test_paths_are_the_oracles(spark: SparkSession, number: int, zone: str) -> N
     assert found_in(spark, world, zone) == wanted
 
 
-def told(*steps: tuple[timedelta, str], since: datetime = MARCH) -> World:
+def reported(*steps: tuple[timedelta, str], since: datetime = MARCH) -> World:
     """One visitor's touches, by channel, and conversions, written as `!`, so long after some time."""
     world = World()
     for number, (after, what) in enumerate(steps):
@@ -68,32 +68,32 @@ def ends(conversions: int, value: Decimal, nulls: int, *ways: str) -> dict[tuple
 
 CASES: dict[str, tuple[World, dict[tuple[str, ...], Ends]]] = {
     "a path starts after the conversion before": (
-        told((DAY, "a"), (2 * DAY, "!"), (3 * DAY, "b"), (4 * DAY, "!")),
+        reported((DAY, "a"), (2 * DAY, "!"), (3 * DAY, "b"), (4 * DAY, "!")),
         led("a", "b"),
     ),
     "a touch at the time of a conversion belongs to it": (
-        told((DAY, "a"), (2 * DAY, "b"), (2 * DAY, "!"), (3 * DAY, "c")),
+        reported((DAY, "a"), (2 * DAY, "b"), (2 * DAY, "!"), (3 * DAY, "c")),
         {**led("a b"), **lost("c")},
     ),
     "of two conversions at one time the first has the touches": (
-        told((DAY, "a"), (2 * DAY, "!"), (2 * DAY, "!")),
+        reported((DAY, "a"), (2 * DAY, "!"), (2 * DAY, "!")),
         led("a", "Direct"),
     ),
     "30 days back is on the path, a tick more is not": (
-        told(
+        reported(
             (timedelta(0), "a"), (timedelta(microseconds=1), "b"), (30 * DAY + timedelta(microseconds=1), "!")
         ),
         {**led("b"), **lost("a")},
     ),
     "what is cut off before a conversion and what follows it are two null paths": (
-        told((timedelta(0), "a"), (timedelta(hours=1), "b"), (30.5 * DAY, "!"), (30.6 * DAY, "c")),
+        reported((timedelta(0), "a"), (timedelta(hours=1), "b"), (30.5 * DAY, "!"), (30.6 * DAY, "c")),
         {**led("Direct"), **lost("a b", "c")},
     ),
     "touches of the month before are on the path, and no null path of this month": (
-        told((-2 * DAY, "a"), (DAY, "b"), (2 * DAY, "!")),
+        reported((-2 * DAY, "a"), (DAY, "b"), (2 * DAY, "!")),
         led("a b"),
     ),
-    "a channel twice in a row stays twice": (told((DAY, "a"), (2 * DAY, "a")), lost("a a")),
+    "a channel twice in a row stays twice": (reported((DAY, "a"), (2 * DAY, "a")), lost("a a")),
 }
 
 
@@ -116,13 +116,13 @@ def test_spark_on_paper(spark: SparkSession) -> None:
 
 
 def test_a_touch_whose_conversion_comes_in_the_next_month_led_to_none_in_its_own(spark: SparkSession) -> None:
-    found = found_in(spark, told((-DAY, "a"), (DAY, "!")))
+    found = found_in(spark, reported((-DAY, "a"), (DAY, "!")))
     february = (datetime(2026, 2, 1, tzinfo=timezone.utc), MARCH)
     assert found == {february: lost("a"), OF_MARCH: led("a"), LAST: led("a")}
 
 
 def test_a_month_begins_for_the_models_when_the_watermark_reaches_it(spark: SparkSession) -> None:
-    world = told((-DAY, "a"), (timedelta(minutes=5), "b"))
+    world = reported((-DAY, "a"), (timedelta(minutes=5), "b"))
     before: Any = found_in(spark, world, watermark=MARCH - timedelta(microseconds=1))
     assert OF_MARCH not in before
     assert found_in(spark, world, watermark=MARCH)[OF_MARCH] == lost("b")
@@ -130,7 +130,7 @@ def test_a_month_begins_for_the_models_when_the_watermark_reaches_it(spark: Spar
 
 def test_the_last_30_days_and_a_month_that_is_the_same_are_one_period(spark: SparkSession) -> None:
     april = datetime(2026, 4, 1, tzinfo=timezone.utc)
-    found = found_in(spark, told((DAY, "a"), since=april), watermark=april + 30 * DAY)
+    found = found_in(spark, reported((DAY, "a"), since=april), watermark=april + 30 * DAY)
     assert found == {(april, april + 30 * DAY): lost("a")}
 
 

@@ -68,12 +68,12 @@ def test_rows_sum_to_the_conversions_and_their_value() -> None:
 
 
 def test_metrics_are_a_series_over_months_and_apart_for_the_last_30_days() -> None:
-    told = {
+    reported = {
         (prefix, step): figures
         for prefix, step, figures in computed((MARCH, WAYS[0]), (MARCH, WAYS[1]), (LAST, WAYS[0])).metrics()
     }
-    assert set(told) == {("", 202603), ("last_30_days/", 0)}
-    month = told["", 202603]
+    assert set(reported) == {("", 202603), ("last_30_days/", 0)}
+    month = reported["", 202603]
     assert (month["paths"], month["conversions"], month["nulls"]) == (2, 2, 4)
     assert month["conversion_probability"] == pytest.approx(2 / 6)
     assert month["shapley/a"] == 1

@@ -16,7 +16,7 @@ from gold.rebuild_definitions import DEFINITIONS
 from kit.oracle_arrival import MINUTE, ArrivalOracle, Arrived, Batch, Key, Line, Published
 from kit.pipeline import read_rows, run_jobs
 from kit.records import NOON, Bronze, Record, message, record
-from kit.spark import settle_in
+from kit.spark import empty_home
 from lakehouse.bundle_file import BUNDLE_FILE
 from lakehouse.contracts.gold import TRAFFIC
 from lakehouse.run.job import JobContext
@@ -102,7 +102,7 @@ def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_windows_walk_from_early_to_late_as_the_oracle_says(
     spark: SparkSession, tmp_path: Path, conf: Path
 ) -> None:
-    settings = settle_in(spark, tmp_path / "home")
+    settings = empty_home(spark, tmp_path / "home")
     bronze, oracle = Bronze(spark, settings), ArrivalOracle(LINES)
     seen: list[Any] = []
     bots: set[str] = set()

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from kit.frames import frame_of
-from kit.spark import settle_in
+from kit.spark import empty_home
 from lakehouse.contracts.silver import LOCK
 from lakehouse.contracts.table import DELETED
 from lakehouse.delta.compare_and_swap import CompareAndSwap
@@ -62,8 +62,8 @@ class Application:
 @pytest.fixture(scope="module")
 def settings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
     home = tmp_path_factory.mktemp("catalog")
-    yield settle_in(spark, home).model_copy(update={"catalog": "spark_catalog"})
-    settle_in(spark, home)
+    yield empty_home(spark, home).model_copy(update={"catalog": "spark_catalog"})
+    empty_home(spark, home)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from kit.frames import frame_of
 from kit.pipeline import read_rows
 from kit.records import NOON
-from kit.spark import settle_in
+from kit.spark import empty_home
 from kit.warehouse_builder import append_rows
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.gold import CONVERSIONS
@@ -49,7 +49,7 @@ def changes(lake: Lakehouse, before: Rows, after: Rows) -> pa.Table:
 
 
 def test_a_table_made_before_it_had_a_column_is_given_it(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     older = Lakehouse(spark.newSession(), settings, "test")
     older.append(NAME, frame_of(older.spark, NAME, [{"conversion_id": "1"}]))
     older.spark.sql(f"ALTER TABLE {NAME} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
@@ -63,7 +63,7 @@ def test_a_table_made_before_it_had_a_column_is_given_it(spark: SparkSession, tm
 def test_a_table_made_when_a_column_had_another_type_gets_that_of_the_contract(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     Lakehouse(spark.newSession(), settings, "test").read(SESSIONS.name)
     folder = settings.warehouse / "silver" / "sessions"
     of_today = DeltaTable(folder)
@@ -88,7 +88,7 @@ def test_a_table_made_when_a_column_had_another_type_gets_that_of_the_contract(
 
 
 def test_a_table_of_today_is_left_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     for _ in range(2):
         lake = Lakehouse(spark.newSession(), settings, "test")
         for name in TABLES:
@@ -102,7 +102,7 @@ def test_a_table_of_today_is_left_as_it_is(spark: SparkSession, tmp_path: Path) 
 def test_few_rows_are_one_file_and_nothing_beside_it(
     spark: SparkSession, tmp_path: Path, in_one_file: bool, files: int
 ) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "test")
     lake.coalesce_writes = in_one_file
     rows = [{"conversion_id": str(number)} for number in range(30)]
@@ -113,7 +113,7 @@ def test_few_rows_are_one_file_and_nothing_beside_it(
 
 
 def test_a_byte_that_the_disk_has_changed_is_noticed(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     append_rows(settings.home, NAME, [conversion(number, 1) for number in range(100)])
     lake = Lakehouse(spark.newSession(), settings, "test")
     lake.coalesce_writes = True
@@ -129,7 +129,7 @@ def test_a_byte_that_the_disk_has_changed_is_noticed(spark: SparkSession, tmp_pa
 
 
 def test_a_log_that_is_read_here_says_what_a_catalog_would(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "test")
     for number in range(2):
         append_rows(settings.home, NAME, [conversion(number, 1)])
@@ -163,7 +163,7 @@ def test_a_log_that_is_read_here_says_what_a_catalog_would(spark: SparkSession, 
 def test_only_what_has_changed_is_written(
     spark: SparkSession, tmp_path: Path, before: Rows, after: Rows, changed: int
 ) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     append_rows(tmp_path, NAME, [conversion(1, 10), conversion(2, 20)])
     lake = Lakehouse(spark.newSession(), settings, "test")
     assert write_changes(lake, NAME, changes(lake, before, after), NOON) == changed
@@ -178,7 +178,7 @@ def test_only_what_has_changed_is_written(
 def test_a_row_that_moves_in_time_leaves_nothing_where_it_stood(
     spark: SparkSession, tmp_path: Path, days: int
 ) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     append_rows(tmp_path, NAME, [conversion(1, 10), conversion(2, 20)])
     lake = Lakehouse(spark.newSession(), settings, "test")
     moved = conversion(1, 10)

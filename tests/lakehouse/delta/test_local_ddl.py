@@ -7,7 +7,7 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from kit.spark import settle_in
+from kit.spark import empty_home
 from lakehouse.contracts import TABLES, Table
 from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.contracts.silver import SESSIONS
@@ -36,7 +36,7 @@ def described(settings: Settings, table: Table) -> dict[str, Any]:
 
 
 def test_a_table_is_the_one_that_spark_creates(spark: SparkSession, tmp_path: Path) -> None:
-    by_spark, here = (settle_in(spark, tmp_path / name) for name in ("spark", "here"))
+    by_spark, here = (empty_home(spark, tmp_path / name) for name in ("spark", "here"))
     declared = DeclaredTables(spark, by_spark, _NoAccess(by_spark))
     for name in TABLES:
         declared.ensure(name)

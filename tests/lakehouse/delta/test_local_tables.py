@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from kit.frames import frame_of
 from kit.pipeline import plain, read_rows
 from kit.records import NOON
-from kit.spark import settle_in
+from kit.spark import empty_home
 from lakehouse.contracts.arrow import arrow_schema, typed
 from lakehouse.contracts.gold import CONVERSIONS, TOUCHES
 from lakehouse.contracts.silver import SESSIONS
@@ -53,7 +53,7 @@ def some_touches(chance: random.Random, count: int) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("seed", range(2))
 def test_a_look_up_finds_what_spark_finds(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
-    lake = Lakehouse(spark.newSession(), settle_in(spark, tmp_path), "test")
+    lake = Lakehouse(spark.newSession(), empty_home(spark, tmp_path), "test")
     rows = some_touches(chance, 60)
     for part in range(6):
         some = table_of(TOUCHES, rows[part * 10 : part * 10 + 10])
@@ -76,7 +76,7 @@ def test_a_look_up_finds_what_spark_finds(spark: SparkSession, tmp_path: Path, s
 
 
 def test_a_version_of_before_is_found_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
-    lake = Lakehouse(spark.newSession(), settle_in(spark, tmp_path), "test")
+    lake = Lakehouse(spark.newSession(), empty_home(spark, tmp_path), "test")
     wanted = Lookup(("touch_id",))
     lake.append(TOUCHES.name, table_of(TOUCHES, [touch(1, START)]))
     before = lake.version(TOUCHES.name)
@@ -87,7 +87,7 @@ def test_a_version_of_before_is_found_as_it_was(spark: SparkSession, tmp_path: P
 
 
 def test_open_rows_are_those_of_the_open_partition(spark: SparkSession, tmp_path: Path) -> None:
-    lake = Lakehouse(spark.newSession(), settle_in(spark, tmp_path), "test")
+    lake = Lakehouse(spark.newSession(), empty_home(spark, tmp_path), "test")
     rows = [{"session_id": str(n), "started_at": START, "is_open": n % 2 == 0} for n in range(4)]
     lake.append(SESSIONS.name, table_of(SESSIONS, rows))
     found = lake.find(SESSIONS.name, Lookup(("session_id", "is_open"), flag="is_open"))
@@ -102,7 +102,7 @@ def test_a_merge_does_what_spark_s_does(spark: SparkSession, tmp_path: Path, see
     chance = random.Random(seed)
     tables = []
     for way in ("local", "spark"):
-        settings = settle_in(spark, tmp_path / way)
+        settings = empty_home(spark, tmp_path / way)
         lake = Lakehouse(spark.newSession(), settings, "test")
         chance.seed(seed)
         for _ in range(4):
@@ -125,7 +125,7 @@ def test_a_merge_does_what_spark_s_does(spark: SparkSession, tmp_path: Path, see
 
 
 def test_a_merge_that_another_commit_came_before_is_done_again(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "test")
     lake.append(TOUCHES.name, table_of(TOUCHES, [touch(1, START), touch(2, START)]))
     tables = local_tables(settings.warehouse)
@@ -142,7 +142,7 @@ def test_a_merge_that_another_commit_came_before_is_done_again(spark: SparkSessi
 
 
 def test_a_table_with_other_features_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
-    lake = Lakehouse(spark.newSession(), settle_in(spark, tmp_path), "test")
+    lake = Lakehouse(spark.newSession(), empty_home(spark, tmp_path), "test")
     lake.append(CONVERSIONS.name, table_of(CONVERSIONS, [{"conversion_id": "1", "converted_at": START}]))
     assert lake.local.of(CONVERSIONS.name) is not None
     lake.read(CONVERSIONS.name)  # known to Spark from here
@@ -161,7 +161,7 @@ def test_a_table_with_other_features_is_left_to_spark(spark: SparkSession, tmp_p
 def test_a_small_span_is_met_by_a_file_whose_statistics_are_cut_off(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    lake = Lakehouse(spark.newSession(), settle_in(spark, tmp_path), "test")
+    lake = Lakehouse(spark.newSession(), empty_home(spark, tmp_path), "test")
     last = to_micros(NOON + timedelta(microseconds=999))
     lake.append(TOUCHES.name, table_of(TOUCHES, [touch(1, last)]))
     wanted = Lookup(("touch_id",), TimePruner([(last, last)]), "touched_at")

@@ -18,8 +18,8 @@ from kit.frames import frame_of
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.records import NOON, Bronze
-from kit.scenarios import cut, tell
-from kit.spark import settle_in
+from kit.scenarios import cut, story_events
+from kit.spark import empty_home
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES
 from lakehouse.contracts.silver import SESSIONS
@@ -58,7 +58,7 @@ def hours_of(settings: Settings) -> list[Any]:
 def test_a_file_that_has_grown_is_laid_out_by_time_and_older_ones_stay(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "maintenance")
     put(lake, range(2 * MOST))
     put(lake, range(2 * MOST, 75))
@@ -74,7 +74,7 @@ def test_a_file_that_has_grown_is_laid_out_by_time_and_older_ones_stay(
 
 
 def test_what_other_files_hold_of_that_time_goes_with_it(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "maintenance")
     put(lake, [*range(5), 30, 31])
     put(lake, range(5, 30))
@@ -86,7 +86,7 @@ def test_what_other_files_hold_of_that_time_goes_with_it(spark: SparkSession, tm
 
 
 def test_open_rows_are_left_as_they_are(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "maintenance")
 
     def sessions(is_open: bool, number: int) -> None:
@@ -119,7 +119,7 @@ def maintain(spark: SparkSession, settings: Settings) -> None:
 def test_files_do_not_grow_past_what_they_should_hold_and_are_not_put_together_past_it(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "publish")
     put(lake, range(60))
     for hour in range(60, 80):
@@ -137,9 +137,9 @@ def test_files_do_not_grow_past_what_they_should_hold_and_are_not_put_together_p
 def test_stories_come_out_as_the_oracle_says_though_files_are_laid_out_between(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
-    *early, last = cut(tell(30))
+    *early, last = cut(story_events(30))
     bronze.commit([record for records in early for record in records])
     run_jobs(spark, settings)
     before = {name: DeltaTable(path).version() for name, path in swapped(settings).items()}

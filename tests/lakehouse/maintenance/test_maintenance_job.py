@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from kit.frames import frame_of
 from kit.pipeline import read_rows
 from kit.records import NOON
-from kit.spark import settle_in
+from kit.spark import empty_home
 from kit.warehouse_builder import append_rows
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.gold import CONVERSIONS
@@ -71,7 +71,7 @@ def rows(settings: Settings) -> list[dict[str, Any]]:
 
 
 def test_small_files_are_put_together_and_hold_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     fill(tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "test")
     lake.append(CONVERSIONS.name, lake.read(CONVERSIONS.name).limit(1), upto=NOON, sequence=7)
@@ -88,7 +88,7 @@ def test_small_files_are_put_together_and_hold_the_same_rows(spark: SparkSession
 
 
 def test_few_files_are_left_as_they_are(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     fill(tmp_path, MIN_FILES)
     tidy(spark, settings)
     assert len(table(tmp_path, CONVERSIONS.name).file_uris()) == MIN_FILES
@@ -98,7 +98,7 @@ def test_few_files_are_left_as_they_are(spark: SparkSession, tmp_path: Path) -> 
 def test_replaced_files_stay_as_long_as_is_set(
     spark: SparkSession, tmp_path: Path, kept: timedelta, left: int
 ) -> None:
-    settings = settle_in(spark, tmp_path).model_copy(update={"vacuum_retention": kept})
+    settings = empty_home(spark, tmp_path).model_copy(update={"vacuum_retention": kept})
     fill(tmp_path)
     tidy(spark, settings)
     assert on_disk(tmp_path, CONVERSIONS.name) == left
@@ -108,7 +108,7 @@ def test_replaced_files_stay_as_long_as_is_set(
 def test_what_is_set_is_longer_or_shorter_than_the_week_that_delta_keeps(
     spark: SparkSession, tmp_path: Path, kept: int, age: int, stays: bool
 ) -> None:
-    settings = settle_in(spark, tmp_path, vacuum_retention=timedelta(days=kept))
+    settings = empty_home(spark, tmp_path, vacuum_retention=timedelta(days=kept))
     fill(tmp_path, 1)
     left = leave_file(tmp_path, CONVERSIONS.name, timedelta(days=age))
     tidy(spark, settings)
@@ -154,7 +154,7 @@ def test_a_table_that_another_application_rewrites_is_left_for_the_next_time(
     def collide(*_: object) -> None:
         raise ConcurrentDeleteReadException("DELTA_CONCURRENT_DELETE_READ")
 
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     fill(tmp_path, 1)
     monkeypatch.setattr(maintenance_job, "compact", collide)
     tidy(spark, settings)
@@ -164,7 +164,7 @@ def test_a_table_that_another_application_rewrites_is_left_for_the_next_time(
 def test_the_log_of_before_yesterday_goes_when_a_checkpoint_is_written(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "test")
     left = {}
     for name, key in ((CONVERSIONS.name, "conversion_id"), (SESSIONS.name, "session_id")):
@@ -190,7 +190,7 @@ def test_a_stream_goes_on_meanwhile(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Files that are not committed yet belong to no version: the time that is kept guards them."""
-    settings = settle_in(spark, tmp_path, vacuum_retention=LEAST_RETENTION)
+    settings = empty_home(spark, tmp_path, vacuum_retention=LEAST_RETENTION)
     monkeypatch.setattr(
         maintenance_job, "_VACUUM_INTERVAL_SHARE", 0
     )  # each time it looks for what is to be removed
@@ -218,10 +218,10 @@ def test_a_stream_goes_on_meanwhile(
 
 
 def test_statistics_are_of_what_files_are_left_out_by(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "test")
     lake.append(EVENTS.name, frame_of(lake.spark, EVENTS.name, [{"event_id": "1"}]))
-    told = table(tmp_path, EVENTS.name).get_add_actions(flatten=True).schema.names
-    assert {name.removeprefix("null_count.") for name in told if name.startswith("null_count.")} == set(
+    reported = table(tmp_path, EVENTS.name).get_add_actions(flatten=True).schema.names
+    assert {name.removeprefix("null_count.") for name in reported if name.startswith("null_count.")} == set(
         EVENTS.stats_columns
     )

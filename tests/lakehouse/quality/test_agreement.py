@@ -14,9 +14,9 @@ TABLE = "silver.events"
 
 
 def expect(
-    name: str, kind: str, column: str, mostly: float = 1.0, where: str | None = None, **told: object
+    name: str, kind: str, column: str, mostly: float = 1.0, where: str | None = None, **reported: object
 ) -> Expectation:
-    return Expectation(TABLE, name, f"expect_column_values_{kind}", "warn", column, told, where, mostly)
+    return Expectation(TABLE, name, f"expect_column_values_{kind}", "warn", column, reported, where, mostly)
 
 
 EXPECTED = (

@@ -24,8 +24,8 @@ def receiver() -> Iterator[Receiver]:
 def send(receiver: Receiver, tmp_path: Path, **settings: str) -> list[str]:
     """Send one alert; the lines that the log was told."""
     lines: list[str] = []
-    told = {"alert_webhook": receiver.url, "alert_secret": SECRET, **settings}
-    alerts = Alerts(load_settings(home=tmp_path, **told), lines.append, pauses=(0.01, 0.02))
+    reported = {"alert_webhook": receiver.url, "alert_secret": SECRET, **settings}
+    alerts = Alerts(load_settings(home=tmp_path, **reported), lines.append, pauses=(0.01, 0.02))
     alerts.send("the gate is closed", {"id": "one", "event": "gate_closed"})
     alerts.finish()
     return lines

@@ -10,8 +10,8 @@ def expectation(mostly: float = 0.9, at_least: int = 10, severity: str = STOP) -
     return Expectation("silver.events", "all is well", KIND, severity, "url", {}, None, mostly, at_least)
 
 
-def evaluate(judge: Evaluator, rows: int, unexpected: int) -> Result:
-    (result,) = judge.evaluate({expectation().id: (rows, unexpected)})
+def evaluate(evaluator: Evaluator, rows: int, unexpected: int) -> Result:
+    (result,) = evaluator.evaluate({expectation().id: (rows, unexpected)})
     return result
 
 
@@ -38,36 +38,36 @@ def test_no_rows_are_as_expected() -> None:
 
 
 def test_too_few_rows_say_nothing_and_count_with_the_next() -> None:
-    judge = Evaluator([expectation()])
-    assert evaluate(judge, 9, 9).success
-    result = evaluate(judge, 1, 0)
+    evaluator = Evaluator([expectation()])
+    assert evaluate(evaluator, 9, 9).success
+    result = evaluate(evaluator, 1, 0)
     assert (result.rows, result.unexpected, result.success) == (10, 9, False)
 
 
 def test_rows_enough_by_themselves_are_not_thinned_by_those_before() -> None:
-    judge = Evaluator([expectation()])
-    evaluate(judge, 9, 0)
-    assert evaluate(judge, 10, 2).rows == 10
-    assert evaluate(judge, 9, 9).success, "what was kept is used up or passed over, not counted twice"
+    evaluator = Evaluator([expectation()])
+    evaluate(evaluator, 9, 0)
+    assert evaluate(evaluator, 10, 2).rows == 10
+    assert evaluate(evaluator, 9, 9).success, "what was kept is used up or passed over, not counted twice"
 
 
 def test_what_was_decided_is_not_counted_again() -> None:
-    judge = Evaluator([expectation()])
-    evaluate(judge, 9, 0)
-    evaluate(judge, 1, 0)
-    assert evaluate(judge, 9, 9).rows == 9
+    evaluator = Evaluator([expectation()])
+    evaluate(evaluator, 9, 0)
+    evaluate(evaluator, 1, 0)
+    assert evaluate(evaluator, 9, 9).rows == 9
 
 
 def test_what_failed_is_looked_at_again_however_few_rows_it_is_about() -> None:
-    judge = Evaluator([expectation()])
-    (again,) = judge.evaluate_again({expectation().id: (3, 3)}, [expectation().id])
+    evaluator = Evaluator([expectation()])
+    (again,) = evaluator.evaluate_again({expectation().id: (3, 3)}, [expectation().id])
     assert again.stops
-    (other,) = judge.evaluate_again({expectation().id: (3, 3)}, [])
+    (other,) = evaluator.evaluate_again({expectation().id: (3, 3)}, [])
     assert other.success
 
 
 def test_what_is_forgotten_counts_no_more() -> None:
-    judge = Evaluator([expectation()])
-    evaluate(judge, 9, 9)
-    judge.reset()
-    assert evaluate(judge, 9, 0).rows == 9
+    evaluator = Evaluator([expectation()])
+    evaluate(evaluator, 9, 9)
+    evaluator.reset()
+    assert evaluate(evaluator, 9, 0).rows == 9

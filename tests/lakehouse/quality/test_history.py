@@ -78,11 +78,11 @@ def test_old_looks_are_no_habit() -> None:
 
 @given(st.lists(st.tuples(st.integers(200, 5_000), st.floats(0, 1)), max_size=80), st.floats(0, 1))
 def test_it_stops_just_what_exceeds_both(looks: list[tuple[int, float]], now: float) -> None:
-    history, told = History(), []
+    history, reported = History(), []
     for rows, share in looks:
-        told.append((rows, int(rows * share)))
-        history.add(SEEN, Look(*told[-1]))
-    last = told[-LOOKS:]
+        reported.append((rows, int(rows * share)))
+        history.add(SEEN, Look(*reported[-1]))
+    last = reported[-LOOKS:]
     rows = sum(each[0] for each in last)
     is_known = len(last) >= 5 and rows >= 2_000
     unexpected = int(1_000 * now)

@@ -19,8 +19,8 @@ def load(tmp_path: Path, text: str, table: str = EVENTS) -> tuple[Expectation, .
     return load_suites(tmp_path)[table].expectations
 
 
-def one(kind: str, **told: object) -> Expectation:
-    return Expectation(EVENTS, "a name", f"expect_column_values_{kind}", STOP, "url", told)
+def one(kind: str, **reported: object) -> Expectation:
+    return Expectation(EVENTS, "a name", f"expect_column_values_{kind}", STOP, "url", reported)
 
 
 def test_those_that_there_are_can_be_decided() -> None:

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from kit.pipeline import read_rows, run_jobs
 from kit.records import NOON, Bronze, message, record
-from kit.spark import settle_in
+from kit.spark import empty_home
 from lakehouse.contracts.ops import LEDGER
 from lakehouse.contracts.silver import IDENTITIES
 from lakehouse.run.concurrent import run_concurrently
@@ -36,7 +36,7 @@ def commits_of(settings: Settings, job: str) -> int:
 
 
 def test_refine_and_publish_count_what_a_batch_takes(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
     order = {"order_id": "1", "total": 5}
     bronze.commit(
@@ -57,7 +57,7 @@ def test_refine_and_publish_count_what_a_batch_takes(spark: SparkSession, tmp_pa
 
 
 def test_a_batch_counts_what_its_own_session_does_in_any_thread(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     Bronze(spark, settings).commit([record(message("a", "v"))])
     run = JobContext("refine", spark.newSession(), settings, once=True)
     run.record_rules()

@@ -48,10 +48,10 @@ def test_all_end_before_the_first_error_is_raised() -> None:
 
 def test_those_who_say_the_same_go_together() -> None:
     session, meeting = _Session(), threading.Barrier(2, timeout=SECONDS)
-    telling = CommitMetadata(session)  # type: ignore[arg-type]
+    metadata = CommitMetadata(session)  # type: ignore[arg-type]
 
     def commit() -> list[str]:
-        with telling.on_session("upto 5"):
+        with metadata.on_session("upto 5"):
             meeting.wait()
             said = list(session.held.values())
             meeting.wait()
@@ -62,19 +62,19 @@ def test_those_who_say_the_same_go_together() -> None:
 
 
 def test_who_says_something_else_waits_and_is_heard() -> None:
-    session, begun, entered = _Session(), threading.Event(), threading.Event()
-    telling = CommitMetadata(session)  # type: ignore[arg-type]
+    session, started, entered = _Session(), threading.Event(), threading.Event()
+    metadata = CommitMetadata(session)  # type: ignore[arg-type]
     heard = []
 
     def first() -> None:
-        with telling.on_session("upto 5"):
-            begun.set()
+        with metadata.on_session("upto 5"):
+            started.set()
             assert not entered.wait(0.2)
             heard.append(list(session.held.values()))
 
     def second() -> None:
-        begun.wait(SECONDS)
-        with telling.on_session("upto 6"):
+        started.wait(SECONDS)
+        with metadata.on_session("upto 6"):
             entered.set()
             heard.append(list(session.held.values()))
 

@@ -99,9 +99,9 @@ def test_who_waits_hears_of_a_row_at_once() -> None:
 
 def test_a_row_that_came_before_the_wait_began_is_not_waited_for() -> None:
     known, began = LedgerCache[Entry](), time.monotonic()
-    told = known.sequence
+    reported = known.sequence
     known.add(_entry(0))
-    known.wait(told, 60.0, threading.Event())
+    known.wait(reported, 60.0, threading.Event())
     assert time.monotonic() - began < 10
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from kit.pipeline import read_rows, run_jobs
 from kit.records import Bronze, message, record
-from kit.spark import settle_in
+from kit.spark import empty_home
 from lakehouse.bundle_file import BUNDLE_FILE, bundle_root
 from lakehouse.contracts.ops import RULES
 from lakehouse.run.job import JobContext
@@ -64,7 +64,7 @@ class DiedError(Exception):
 def test_both_texts_are_there_once_when_a_file_changes_between_batches(
     spark: SparkSession, tmp_path: Path, conf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings, first = settle_in(spark, tmp_path / "home"), rules_version(conf)
+    settings, first = empty_home(spark, tmp_path / "home"), rules_version(conf)
     bronze = Bronze(spark, settings)
     visit(bronze, "a")
     run_jobs(spark, settings)
@@ -96,7 +96,7 @@ def dying(*_: Any) -> None:
 def test_a_file_written_again_as_it_was_is_no_new_version(
     spark: SparkSession, tmp_path: Path, conf: Path
 ) -> None:
-    settings = settle_in(spark, tmp_path / "home")
+    settings = empty_home(spark, tmp_path / "home")
     run = JobContext("refine", spark.newSession(), settings, once=True)
     for text in ("", "# a comment\n", "# another\n"):
         (conf / "rules.yml").write_text(text)
@@ -108,7 +108,7 @@ def test_a_file_written_again_as_it_was_is_no_new_version(
 def test_jobs_that_begin_at_once_write_a_version_once(
     spark: SparkSession, tmp_path: Path, conf: Path
 ) -> None:
-    settings = settle_in(spark, tmp_path / "home")
+    settings = empty_home(spark, tmp_path / "home")
     runs = [JobContext(f"job{number}", spark.newSession(), settings, once=True) for number in range(6)]
     with ThreadPoolExecutor(len(runs)) as threads:
         for done in [threads.submit(run.record_rules) for run in runs]:

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from kit.recorded_home import table_of
 from kit.records import NOON
-from kit.spark import settle_in
+from kit.spark import empty_home
 from kit.warehouse_builder import append_rows
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.maintenance.compaction import MIN_FILES
@@ -33,7 +33,7 @@ def files_of(settings: Settings, name: str) -> list[Path]:
 
 
 def test_maintenance_and_rebuild_raise_no_alarm(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path).model_copy(update={"vacuum_retention": timedelta(0)})
+    settings = empty_home(spark, tmp_path).model_copy(update={"vacuum_retention": timedelta(0)})
     recorder = DigestRecorder(settings)
     for hour in range(MIN_FILES + 1):
         row = {"conversion_id": f"{hour:02}", "converted_at": NOON + timedelta(hours=hour)}
@@ -55,7 +55,7 @@ def test_maintenance_and_rebuild_raise_no_alarm(spark: SparkSession, tmp_path: P
 
 
 def test_altered_byte_of_a_compacted_file_is_named(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     recorder = DigestRecorder(settings)
     for hour in range(MIN_FILES + 1):
         append_rows(tmp_path, CONVERSIONS, [{"conversion_id": f"{hour:02}"}])

@@ -35,8 +35,8 @@ def test_a_stop_ends_after_the_record_in_hand(settings, endless, status):
     manifest = new_manifest(settings.home, "load", "here", settings.events_topic)
     deliver(source(), manifest, settings.bootstrap, stop, endless=endless)
     assert len(in_topic(settings)) == 100
-    told = told_by(manifest.path)
-    assert (told["records"], told["unconfirmed"], told["status"]) == (100, 0, status)
+    reported = told_by(manifest.path)
+    assert (reported["records"], reported["unconfirmed"], reported["status"]) == (100, 0, status)
 
 
 def test_a_source_that_fails_leaves_a_manifest_of_what_went(settings):
@@ -47,18 +47,18 @@ def test_a_source_that_fails_leaves_a_manifest_of_what_went(settings):
     manifest = new_manifest(settings.home, "load", "here", settings.events_topic)
     with pytest.raises(OSError, match="disk"):
         deliver(source(), manifest, settings.bootstrap, Stop())
-    told = told_by(manifest.path)
-    assert told["status"] == "incomplete"
-    assert told["records"] + told["unconfirmed"] == 10
+    reported = told_by(manifest.path)
+    assert reported["status"] == "incomplete"
+    assert reported["records"] + reported["unconfirmed"] == 10
 
 
 def test_no_broker_is_one_clear_error(tmp_path, monkeypatch):
     monkeypatch.setattr(topic_module, "CONNECT_SECONDS", 1)
     settings = settings_for(f"127.0.0.1:{free_port()}", tmp_path)
-    with pytest.raises(MillraceError, match="no Kafka broker answers at 127") as told:
+    with pytest.raises(MillraceError, match="no Kafka broker answers at 127") as reported:
         produce(settings, Wanted(events=10))
-    assert "millrace up --broker" in told.value.next_step
-    assert "MILLRACE_KAFKA_BOOTSTRAP" in told.value.next_step
+    assert "millrace up --broker" in reported.value.next_step
+    assert "MILLRACE_KAFKA_BOOTSTRAP" in reported.value.next_step
     (manifest,) = (tmp_path / "manifests").glob("*.json")
     assert told_by(manifest)["status"] == "incomplete"
 
@@ -77,10 +77,11 @@ def test_a_broker_that_goes_away_ends_the_load_with_exact_figures(tmp_path, monk
     with running_broker(home, port) as bootstrap:
         settings = settings_for(bootstrap, tmp_path)
         manifest = new_manifest(settings.home, "load", "here", settings.events_topic)
-        with pytest.raises(MillraceError, match="went away") as told:
-            deliver(source(), manifest, bootstrap, Stop(), patience=timedelta(seconds=3))
+        with pytest.raises(MillraceError, match="went away") as reported:
+            deliver(source(), manifest, bootstrap, Stop(), ack_timeout=timedelta(seconds=3))
     assert (
-        f"{manifest.records:,} records are confirmed, {manifest.unconfirmed:,} are not" in told.value.problem
+        f"{manifest.records:,} records are confirmed, {manifest.unconfirmed:,} are not"
+        in reported.value.problem
     )
     assert manifest.records >= 15_000
     assert told_by(manifest.path)["status"] == "incomplete"
@@ -119,9 +120,9 @@ def test_live_traffic_ends_by_a_signal_and_all_of_it_is_confirmed(settings, numb
             process.kill()
     assert (process.returncode, err) == (0, "")
     (path,) = (settings.home / "manifests").glob("*-produce-*.json")
-    told = told_by(path)
-    assert (told["status"], told["records"]) == ("complete", len(in_topic(settings)))
-    assert f"{told['records']:,} records sent, 0 unconfirmed" in out
+    reported = told_by(path)
+    assert (reported["status"], reported["records"]) == ("complete", len(in_topic(settings)))
+    assert f"{reported['records']:,} records sent, 0 unconfirmed" in out
 
 
 def test_a_silent_pipe_is_left_by_a_signal(settings):

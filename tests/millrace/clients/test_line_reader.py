@@ -54,10 +54,10 @@ def test_a_line_too_long_is_cut_and_the_next_one_is_whole(tmp_path, monkeypatch)
     ],
 )
 def test_what_is_no_text_file_is_refused(tmp_path, content, problem, next_step):
-    with pytest.raises(MillraceError) as told:
+    with pytest.raises(MillraceError) as reported:
         source_of(tmp_path, content)
-    assert problem in told.value.problem
-    assert next_step in told.value.next_step
+    assert problem in reported.value.problem
+    assert next_step in reported.value.next_step
 
 
 def test_a_file_that_is_not_there_or_a_folder_is_refused(tmp_path):

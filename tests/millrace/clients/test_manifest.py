@@ -17,10 +17,10 @@ def test_the_checksum_is_as_written_down():
 
 def test_a_manifest_is_there_from_the_start_and_incomplete(tmp_path):
     manifest = new_manifest(tmp_path, "load", "some.log", "events")
-    told = json.loads(manifest.path.read_text())
+    reported = json.loads(manifest.path.read_text())
     assert manifest.path == tmp_path / "manifests" / f"{manifest.id}.json"
-    assert (told["status"], told["records"], told["ended_at"]) == ("incomplete", 0, None)
-    assert (told["command"], told["source"], told["topic"]) == ("load", "some.log", "events")
+    assert (reported["status"], reported["records"], reported["ended_at"]) == ("incomplete", 0, None)
+    assert (reported["command"], reported["source"], reported["topic"]) == ("load", "some.log", "events")
 
 
 def test_a_closed_manifest_has_the_figures_of_what_was_confirmed(tmp_path):
@@ -28,10 +28,10 @@ def test_a_closed_manifest_has_the_figures_of_what_was_confirmed(tmp_path):
     for value, partition, offset in ((b"a", 0, 7), (b"b", 1, 3), (b"c", 0, 5), (b"d", 0, -1)):
         manifest.confirm(value_digest(value), partition, offset)
     manifest.close(whole=True)
-    told = json.loads(manifest.path.read_text())
-    assert (told["status"], told["records"]) == ("complete", 4)
-    assert told["checksum"] == as_hex(sum(map(value_digest, (b"a", b"b", b"c", b"d"))))
-    assert told["offsets"] == {"0": {"first": 5, "last": 7}, "1": {"first": 3, "last": 3}}
+    reported = json.loads(manifest.path.read_text())
+    assert (reported["status"], reported["records"]) == ("complete", 4)
+    assert reported["checksum"] == as_hex(sum(map(value_digest, (b"a", b"b", b"c", b"d"))))
+    assert reported["offsets"] == {"0": {"first": 5, "last": 7}, "1": {"first": 3, "last": 3}}
     assert [file.name for file in manifest.path.parent.iterdir()] == [manifest.path.name]
 
 

@@ -30,11 +30,11 @@ def test_everything_arrives_once_under_its_key_with_the_manifest_in_a_header(set
         (r.key or b"-", r.value) for r in given
     )
     assert {tuple(r.headers) for r in arrived} == {(("manifest", manifest.id.encode()),)}
-    told = told_by(manifest.path)
-    assert (told["status"], told["records"], told["unconfirmed"]) == ("complete", len(given), 0)
-    assert told["checksum"] == as_hex(sum(value_digest(r.value) for r in arrived))
+    reported = told_by(manifest.path)
+    assert (reported["status"], reported["records"], reported["unconfirmed"]) == ("complete", len(given), 0)
+    assert reported["checksum"] == as_hex(sum(value_digest(r.value) for r in arrived))
     spans = {str(p): {"first": 0, "last": n - 1} for p, n in counted(r.partition for r in arrived).items()}
-    assert told["offsets"] == spans
+    assert reported["offsets"] == spans
     assert len({(r.key, r.partition) for r in arrived if r.key}) == len({r.key for r in arrived if r.key})
 
 
@@ -75,8 +75,8 @@ def test_lines_that_cannot_be_sent_are_set_aside_and_the_others_go(settings, tmp
     loaded = load_file(settings, str(file), "segment", None)
     assert sorted(len(r.value) for r in in_topic(settings)) == [8, 19, 6_000_000]
     assert loaded.rejected.summary() == "line 2"
-    told = told_by(loaded.manifest.path)
-    assert (told["records"], told["set_aside"], told["status"]) == (3, 1, "complete")
+    reported = told_by(loaded.manifest.path)
+    assert (reported["records"], reported["set_aside"], reported["status"]) == (3, 1, "complete")
 
 
 def test_a_topic_of_small_records_takes_the_small_ones(settings):

@@ -31,11 +31,11 @@ def run(*arguments: str) -> str:
 
 def test_json_has_the_form_of_the_contract(file: Path) -> None:
     file.write_text(GOOD)
-    told = json.loads(run("--paths", str(file), "--model", "linear", "--json").splitlines()[-1])
-    assert told["model"] == "linear"
-    assert [each["channel"] for each in told["channels"]] == ["a", "b", "c"]
-    assert [each["conversions"] for each in told["channels"]] == pytest.approx([2, 2 / 3, 4 / 3])
-    assert [each["value"] for each in told["channels"]] == pytest.approx([52 / 3, 16 / 3, 40 / 3])
+    reported = json.loads(run("--paths", str(file), "--model", "linear", "--json").splitlines()[-1])
+    assert reported["model"] == "linear"
+    assert [each["channel"] for each in reported["channels"]] == ["a", "b", "c"]
+    assert [each["conversions"] for each in reported["channels"]] == pytest.approx([2, 2 / 3, 4 / 3])
+    assert [each["value"] for each in reported["channels"]] == pytest.approx([52 / 3, 16 / 3, 40 / 3])
 
 
 def test_without_a_model_all_are_side_by_side(file: Path) -> None:
@@ -67,9 +67,9 @@ def test_columns_in_any_order_and_those_that_may_be_missing(file: Path) -> None:
 )
 def test_a_bad_file_is_one_clear_line(file: Path, text: str, problem: str) -> None:
     file.write_text(text)
-    with pytest.raises(MillraceError) as told:
+    with pytest.raises(MillraceError) as reported:
         read_paths(file)
-    assert problem in told.value.problem
+    assert problem in reported.value.problem
 
 
 def test_a_file_that_is_binary_or_not_there(file: Path) -> None:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from lakehouse.settings import Settings, load_settings
 from millrace.cli import app, register_commands
 from millrace.environment import hardware, installation
-from millrace.environment.check import Verdict
+from millrace.environment.check import CheckResult
 from millrace.environment.doctor import examine
 
 
@@ -38,12 +38,12 @@ def settings(tmp_path: Path, **flags: object) -> Settings:
 
 def test_a_machine_that_runs_this_is_well(tmp_path: Path, free: int) -> None:
     findings = examine(settings(tmp_path, broker_port=free, dashboard_port=free))
-    assert [finding for finding in findings if finding.verdict is Verdict.FAIL] == []
+    assert [finding for finding in findings if finding.result is CheckResult.FAIL] == []
 
 
 def test_a_taken_port_fails_and_names_who_has_it(tmp_path: Path, taken: int) -> None:
     finding = installation.check_broker_port(settings(tmp_path, broker_port=taken))
-    assert finding.verdict is Verdict.FAIL
+    assert finding.result is CheckResult.FAIL
     assert "pid" in finding.seen
     assert "MILLRACE_BROKER_PORT=" in finding.to_do
 
@@ -51,20 +51,20 @@ def test_a_taken_port_fails_and_names_who_has_it(tmp_path: Path, taken: int) -> 
 def test_a_kafka_of_ones_own_is_asked_instead_of_the_port(tmp_path: Path, taken: int, free: int) -> None:
     answers = settings(tmp_path, kafka_bootstrap=f"127.0.0.1:{taken}", broker_port=taken)
     silent = settings(tmp_path, kafka_bootstrap=f"127.0.0.1:{free}")
-    assert installation.check_broker_port(answers).verdict is Verdict.OK
-    assert installation.check_broker_port(silent).verdict is Verdict.WARN
+    assert installation.check_broker_port(answers).result is CheckResult.OK
+    assert installation.check_broker_port(silent).result is CheckResult.WARN
 
 
 @pytest.mark.parametrize("bootstrap", ["broker", "broker:", ":", "a:b:c"])
 def test_an_address_without_a_port_is_a_finding(tmp_path: Path, bootstrap: str) -> None:
     finding = installation.check_broker_port(settings(tmp_path, kafka_bootstrap=bootstrap))
-    assert finding.verdict is Verdict.WARN
+    assert finding.result is CheckResult.WARN
 
 
 def test_missing_jars_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MILLRACE_CACHE", str(tmp_path))
     finding = installation.check_jars(settings(tmp_path))
-    assert (finding.verdict, finding.to_do) == (Verdict.FAIL, "Run `make setup`")
+    assert (finding.result, finding.to_do) == (CheckResult.FAIL, "Run `make setup`")
 
 
 def test_little_memory_warns_then_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,8 +73,8 @@ def test_little_memory_warns_then_fails(tmp_path: Path, monkeypatch: pytest.Monk
     for gigabytes in (8, 3, 1):
         now = memory._replace(available=gigabytes * 10**9)
         monkeypatch.setattr(hardware.psutil, "virtual_memory", lambda now=now: now)
-        verdicts.append(hardware.check_memory(settings(tmp_path)).verdict)
-    assert verdicts == [Verdict.OK, Verdict.WARN, Verdict.FAIL]
+        verdicts.append(hardware.check_memory(settings(tmp_path)).result)
+    assert verdicts == [CheckResult.OK, CheckResult.WARN, CheckResult.FAIL]
 
 
 def test_a_home_that_does_not_exist_yet_has_room(tmp_path: Path) -> None:
@@ -85,14 +85,14 @@ def test_a_package_that_is_not_of_the_lock_is_named(tmp_path: Path, monkeypatch:
     real = metadata.version
     monkeypatch.setattr(metadata, "version", lambda name: "4.0.0" if name == "pyspark" else real(name))
     finding = installation.check_packages(settings(tmp_path))
-    assert finding.verdict is Verdict.FAIL
+    assert finding.result is CheckResult.FAIL
     assert "pyspark is 4.0.0, wanted ==4.2.0" in finding.seen
 
 
 def test_a_tool_that_is_not_of_the_lock_only_warns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = metadata.version
     monkeypatch.setattr(metadata, "version", lambda name: "0.1" if name == "pytest" else real(name))
-    assert installation.check_packages(settings(tmp_path)).verdict is Verdict.WARN
+    assert installation.check_packages(settings(tmp_path)).result is CheckResult.WARN
 
 
 def test_pins_of_another_python_are_left_out(tmp_path: Path) -> None:

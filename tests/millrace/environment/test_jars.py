@@ -114,10 +114,10 @@ def test_a_broken_memory_of_checks_only_costs_time(few: list[LockedJar]) -> None
 def test_a_missing_jar_is_fetched_by_itself(few: list[LockedJar], mirror: None) -> None:
     few[0].path.unlink()
     (cache_folder() / "incoming-of-a-killed-process").mkdir()
-    told: list[tuple[str, int, int]] = []
-    jars.ensure_jars(lambda *progress: told.append(progress))
+    reported: list[tuple[str, int, int]] = []
+    jars.ensure_jars(lambda *progress: reported.append(progress))
     assert sha256_of(few[0].path) == few[0].sha256
-    assert told[-1][1:] == (few[0].size, few[0].size)
+    assert reported[-1][1:] == (few[0].size, few[0].size)
     assert list(cache_folder().glob("incoming-*")) == []
     assert not (cache_folder() / "downloads").exists()
 

@@ -27,8 +27,8 @@ def run(*arguments: str) -> str:
 
 
 def asked(*arguments: str) -> dict[str, object]:
-    told: dict[str, object] = json.loads(run(*arguments, "--json"))
-    return told
+    reported: dict[str, object] = json.loads(run(*arguments, "--json"))
+    return reported
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ RULES = yaml.safe_load((ROOT / "conf" / "channels.yml").read_text(encoding="utf-
 
 def printed(module: str, *arguments: str) -> str:
     command = [sys.executable, "-m", module, *arguments]
-    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return told.stdout.strip()
+    reported = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return reported.stdout.strip()
 
 
 def test_the_table_of_the_log_is_what_the_command_prints() -> None:
@@ -32,8 +32,8 @@ def test_the_table_of_hosts_is_what_the_command_prints() -> None:
 
 
 def test_the_list_is_named_with_its_date_and_commit() -> None:
-    told = yaml.safe_load((ROOT / "conf" / "referrers.yml").read_text(encoding="utf-8"))
-    assert f"{told['date']}, commit {told['commit']}" in DOCUMENT
+    reported = yaml.safe_load((ROOT / "conf" / "referrers.yml").read_text(encoding="utf-8"))
+    assert f"{reported['date']}, commit {reported['commit']}" in DOCUMENT
 
 
 def test_the_document_has_each_channel() -> None:

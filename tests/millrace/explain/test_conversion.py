@@ -125,7 +125,7 @@ def run(*arguments: str) -> str:
 
 @pytest.mark.usefixtures("home")
 def test_the_story_says_what_led_to_it_and_how_each_model_shares() -> None:
-    told = run("c0ffee")
+    reported = run("c0ffee")
     for line in (
         "Order Completed, order A-1  2026-03-01 12:00:00",
         "Worth 10.0000 USD × 0.5, the rate since 2026-02-28 12:00:00 = 5.0000 EUR.",
@@ -137,33 +137,33 @@ def test_the_story_says_what_led_to_it_and_how_each_model_shares() -> None:
         "Paid Search  0.2 / 1, between  0.2 × 10.0000 = 2.0000",
         "Email        2^-(14 d / 7 d) = 0.25, of 1.75",
     ):
-        assert line in told, line
+        assert line in reported, line
 
 
 @pytest.mark.usefixtures("home")
 def test_a_refund_is_explained_by_the_touches_of_its_order() -> None:
-    told = run("event-c0ca")
-    assert "It takes back from the touches of its order, Order Completed of 2026-03-01 12:00:00," in told
-    assert "more has been refunded than the order was worth" not in told
-    assert "2^-(7 d / 7 d) = 0.5, of 1.75" in told  # as of the order's time
-    assert "0.4 × -10.0000 = -4.0000" in told
+    reported = run("event-c0ca")
+    assert "It takes back from the touches of its order, Order Completed of 2026-03-01 12:00:00," in reported
+    assert "more has been refunded than the order was worth" not in reported
+    assert "2^-(7 d / 7 d) = 0.5, of 1.75" in reported  # as of the order's time
+    assert "0.4 × -10.0000 = -4.0000" in reported
 
 
 @pytest.mark.usefixtures("home")
 def test_a_refund_too_many_is_named() -> None:
-    told = run("beef")
-    assert "Order Refunded, order A-2, refund R-2" in told
-    assert "more has been refunded than the order was worth" in told
+    reported = run("beef")
+    assert "Order Refunded, order A-2, refund R-2" in reported
+    assert "more has been refunded than the order was worth" in reported
 
 
 @pytest.mark.usefixtures("home")
 def test_json_has_the_rows() -> None:
-    told = json.loads(run("c0ffee", "--json"))
-    assert told["conversion"]["order_id"] == "A-1"
-    assert [step["kind"] for step in told["trail"]] == ["visit", "goal"]
-    assert [row["credited_value"] for row in told["credits"]["last"]] == ["0.0000", "0.0000", "10.0000"]
-    assert {touch["touch_id"] for touch in told["touches"]} == TOUCHES.keys()
-    assert told["rate"]["rate"] == "0.5000000000"
+    reported = json.loads(run("c0ffee", "--json"))
+    assert reported["conversion"]["order_id"] == "A-1"
+    assert [step["kind"] for step in reported["trail"]] == ["visit", "goal"]
+    assert [row["credited_value"] for row in reported["credits"]["last"]] == ["0.0000", "0.0000", "10.0000"]
+    assert {touch["touch_id"] for touch in reported["touches"]} == TOUCHES.keys()
+    assert reported["rate"]["rate"] == "0.5000000000"
 
 
 @pytest.mark.usefixtures("home")
@@ -176,6 +176,6 @@ def test_json_has_the_rows() -> None:
     ],
 )
 def test_what_is_not_one_conversion_is_told(wanted: str, problem: str) -> None:
-    with pytest.raises(MillraceError) as told:
+    with pytest.raises(MillraceError) as reported:
         run(wanted)
-    assert str(told.value).startswith(problem)
+    assert str(reported.value).startswith(problem)

@@ -43,8 +43,8 @@ def test_a_service_that_keeps_failing_waits_longer_each_time_and_says_why(home):
     log = home / "logs" / "supervisor.log"
     eventually(lambda: state(home, "broken").get("restarts", 0) >= 4)
     assert "RuntimeError: no luck" in state(home, "broken")["last_error"]
-    told = re.findall(r"broken: (starting|backing off)", log.read_text())
-    assert told[:6] == ["starting", "backing off"] * 3
+    reported = re.findall(r"broken: (starting|backing off)", log.read_text())
+    assert reported[:6] == ["starting", "backing off"] * 3
 
 
 def test_others_start_after_what_they_need_and_stop_before_it(home):
@@ -52,18 +52,20 @@ def test_others_start_after_what_they_need_and_stop_before_it(home):
     eventually(lambda: state(home, "short").get("state") == "done")
     assert running(home, "calm")
     supervisor.stop(10)
-    told = re.findall(r"(\w+): (starting|running|done|stopped)", (home / "logs/supervisor.log").read_text())
-    assert told.index(("calm", "running")) < told.index(("short", "starting"))
-    assert told.index(("short", "stopped")) < told.index(("calm", "stopped"))
+    reported = re.findall(
+        r"(\w+): (starting|running|done|stopped)", (home / "logs/supervisor.log").read_text()
+    )
+    assert reported.index(("calm", "running")) < reported.index(("short", "starting"))
+    assert reported.index(("short", "stopped")) < reported.index(("calm", "stopped"))
 
 
 def test_what_hangs_is_ended_within_ten_seconds_with_its_children(home):
     supervisor = start(home, "calm", "stubborn")
     pids = [running(home, "calm"), running(home, "stubborn"), grandchild(home)]
-    begun = time.monotonic()
+    started = time.monotonic()
     os.kill(supervisor.pid, signal.SIGINT)
     eventually(lambda: supervisor.exit_code is not None, seconds=10)
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - started < 10
     assert not [pid for pid in pids if lives(pid)]
 
 
@@ -129,8 +131,8 @@ def state(home: Path, name: str) -> dict:
 
 
 def running(home: Path, name: str) -> int:
-    told = eventually(lambda: (told := state(home, name)).get("state") == "running" and told)
-    return int(told["pid"])
+    reported = eventually(lambda: (reported := state(home, name)).get("state") == "running" and reported)
+    return int(reported["pid"])
 
 
 def grandchild(home: Path) -> int:

@@ -75,10 +75,10 @@ def test_a_workspace_is_one_a_home_and_survives_a_kill_of_its_supervisor(workspa
         assert any("Ctrl-C" in line for line in stays.stdout)
         assert workspace.kafka == identity
         assert supervisor_pid(workspace.home) not in (None, first)
-        begun = time.monotonic()
+        started = time.monotonic()
         stays.send_signal(signal.SIGINT)
         assert stays.wait(10) == 0
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - started < 10
     assert not [record for record in process_registry.registered(workspace.home) if record.group()]
     assert workspace.kafka is None
 

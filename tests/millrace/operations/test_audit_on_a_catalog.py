@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from bronze.entry_points import ingest
 from kit.home import Home
-from kit.spark import settle_in
+from kit.spark import empty_home
 from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
 from lakehouse.run.job import JobContext
@@ -20,7 +20,7 @@ def test_the_audit_finds_a_record_that_is_gone(
 ) -> None:
     home = new_home()
     home.must("produce", "--events", "300", "--seed", "5")
-    settle_in(spark, home.path)
+    empty_home(spark, home.path)
     settings = home.settings.model_copy(update={"catalog": "spark_catalog"})
 
     def run(job: Job) -> None:
@@ -41,4 +41,4 @@ def test_the_audit_finds_a_record_that_is_gone(
     assert (
         "WRONG every record by its place: 1 bronze records are in no silver table" in capsys.readouterr().out
     )
-    settle_in(spark, home.path)
+    empty_home(spark, home.path)

@@ -68,10 +68,10 @@ def test_the_file_in_conf_is_what_the_list_gives() -> None:
     if not LIST.is_dir():
         pytest.skip(f"the list is not there: {LIST}")
     text = (ROOT / "conf" / FILE).read_text(encoding="utf-8")
-    told = yaml.safe_load(text)
-    assert text == render(convert(LIST), told["commit"], told["date"])
+    reported = yaml.safe_load(text)
+    assert text == render(convert(LIST), reported["commit"], reported["date"])
     readme = (LIST / "README.md").read_text(encoding="utf-8")
-    assert f"commit {told['commit']} of {told['date']}" in readme
+    assert f"commit {reported['commit']} of {reported['date']}" in readme
 
 
 def test_a_newer_list_is_taken_and_its_changes_counted(tmp_path: Path, bundle: Path) -> None:
@@ -79,9 +79,9 @@ def test_a_newer_list_is_taken_and_its_changes_counted(tmp_path: Path, bundle: P
     folder.mkdir()
     write(folder, AI, SOCIAL, SEARCH)
     shown = run(str(folder), "--commit", "abcdef1", "--date", "2027-01-02").stdout
-    told = yaml.safe_load((bundle / "conf" / FILE).read_text())
-    assert (told["commit"], told["date"], told["licence"]) == ("abcdef1", "2027-01-02", "CC0-1.0")
-    assert told["hosts"] == convert(folder)
+    reported = yaml.safe_load((bundle / "conf" / FILE).read_text())
+    assert (reported["commit"], reported["date"], reported["licence"]) == ("abcdef1", "2027-01-02", "CC0-1.0")
+    assert reported["hosts"] == convert(folder)
     assert "2 ai, 2 social, 4 search; 8 new, " in shown
     assert "; 0 new, 0 gone" in run(str(folder), "--commit", "abcdef1", "--date", "2027-01-02").stdout
 
@@ -96,9 +96,9 @@ def test_commit_and_date_are_those_of_the_checkout(tmp_path: Path, bundle: Path)
     subprocess.run([*git, "add", "."], check=True)
     subprocess.run([*git, "commit", "-qm", "x", "--date", "2026-01-01T00:00:00Z"], check=True)
     assert run(str(folder)).exit_code == 0
-    told = yaml.safe_load((bundle / "conf" / FILE).read_text())
-    assert len(told["commit"]) >= 7
-    assert len(told["date"]) == len("2026-01-01")
+    reported = yaml.safe_load((bundle / "conf" / FILE).read_text())
+    assert len(reported["commit"]) >= 7
+    assert len(reported["date"]) == len("2026-01-01")
 
 
 @pytest.mark.parametrize("given", [("abcdef1", "soon"), ("HEAD", "2027-01-02")])

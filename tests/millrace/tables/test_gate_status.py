@@ -23,8 +23,8 @@ ORPHANS = "silver.impressions: clicks are on something that was seen"
 
 
 def change(sequence: int, state: str, **more: Any) -> dict[str, Any]:
-    told = {"run_id": "r", "after": AFTER, "upto": UPTO, "reasons": [WORTH, REFUSED, ORPHANS], "at": UPTO}
-    return {"sequence": sequence, "state": state, **told, **more}
+    reported = {"run_id": "r", "after": AFTER, "upto": UPTO, "reasons": [WORTH, REFUSED, ORPHANS], "at": UPTO}
+    return {"sequence": sequence, "state": state, **reported, **more}
 
 
 def event(uid: str, ingested_at: datetime = UPTO, **more: Any) -> dict[str, Any]:
@@ -72,8 +72,8 @@ def test_a_closed_gate_is_an_exit_code_and_says_why(home: Path) -> None:
     done = run()
     assert done.exit_code == 1
     assert WORTH in done.output
-    told = json.loads(run("--json").output)
-    assert (told["held"], told["gate"]["state"]) == (True, "closed")
+    reported = json.loads(run("--json").output)
+    assert (reported["held"], reported["gate"]["state"]) == (True, "closed")
 
 
 def test_a_replay_under_way_holds_as_well(home: Path) -> None:
@@ -96,9 +96,9 @@ def test_explain_shows_the_rows_that_are_held_and_no_others(home: Path) -> None:
     (row,) = refused.rows
     assert (row["reason"], row["offset"], row["value"]) == ("not_json", 7, "{no")
     assert [row["event_id"] for row in orphans.rows] == ["click"]
-    told = run("explain", "worth something")
-    assert told.exit_code == 0
-    assert shlex.split(told.output.splitlines()[1]) == ["millrace", "sql", worth.query], "can be pasted"
+    reported = run("explain", "worth something")
+    assert reported.exit_code == 0
+    assert shlex.split(reported.output.splitlines()[1]) == ["millrace", "sql", worth.query], "can be pasted"
 
 
 def test_an_expectation_that_is_not_known_is_an_error(home: Path) -> None:

@@ -24,7 +24,9 @@ def test_each_job_is_behind_the_one_it_follows(tmp_path: Path) -> None:
     rows += [entry("repair", 0, 1, 20, late=4)]
     append_rows(tmp_path, "ops.ledger", rows)
     found = behind(settings)
-    assert {job: (told["upstream"], told["rows"], told["late"]) for job, told in found.items()} == {
+    assert {
+        job: (reported["upstream"], reported["rows"], reported["late"]) for job, reported in found.items()
+    } == {
         "refine": ("ingest", 10, 0),
         "repair": ("refine", 30, 3),
         "publish": ("refine", 50, 7),
@@ -37,6 +39,6 @@ def test_each_job_is_behind_the_one_it_follows(tmp_path: Path) -> None:
 
 def test_nothing_waits_where_all_have_caught_up(tmp_path: Path) -> None:
     append_rows(tmp_path, "ops.ledger", [entry("ingest", 0, 0, 5), entry("refine", 0, 0, 5)])
-    told = behind(load_settings(home=tmp_path))
-    assert told["refine"] == {"upstream": "ingest", "rows": 0, "late": 0, "since": None, "seconds": 0.0}
-    assert told["repair"]["rows"] == 5
+    reported = behind(load_settings(home=tmp_path))
+    assert reported["refine"] == {"upstream": "ingest", "rows": 0, "late": 0, "since": None, "seconds": 0.0}
+    assert reported["repair"]["rows"] == 5

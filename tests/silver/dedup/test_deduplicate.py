@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from folds.records.parse_rules import load_parse_rules
 from kit.records import Bronze, message, record
-from kit.spark import settle_in
+from kit.spark import empty_home
 from lakehouse.contracts.table import DELETED
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.lookup import Lookup
@@ -157,7 +157,7 @@ def test_the_history_is_read_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_job_that_goes_on_knows_of_events_rewritten_meanwhile(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path / "home")
+    settings = empty_home(spark, tmp_path / "home")
     refine = Refine(
         JobContext("refine", spark.newSession(), settings, once=True), lambda: load_parse_rules(settings.conf)
     )

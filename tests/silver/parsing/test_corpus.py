@@ -11,7 +11,7 @@ from kit.oracle import Oracle
 from kit.oracle_wire import micros
 from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.records import NOON, SENT, Bronze, Record, heartbeat, instant, message, record
-from kit.spark import settle_in
+from kit.spark import empty_home
 from lakehouse.settings import Settings
 
 TICK = timedelta(microseconds=1)
@@ -190,7 +190,9 @@ TIMED = {name: record(body) for name, (_, body) in TIMES.items()}
 
 @pytest.fixture(scope="module")
 def refined(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Refined:
-    settings = settle_in(spark, tmp_path_factory.mktemp("corpus"), max_batch_rows=1)  # a commit a micro-batch
+    settings = empty_home(
+        spark, tmp_path_factory.mktemp("corpus"), max_batch_rows=1
+    )  # a commit a micro-batch
     bronze = Bronze(spark, settings)
     bronze.commit([record(message("before", "v-before", at=NOON)), *TIMED.values(), *COPIES[:1]])
     bronze.commit([*(each for _, each in (*REJECTED.values(), *MONEY.values())), *OTHERS, *COPIES[1:]])

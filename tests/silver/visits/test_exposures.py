@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.records import NOON, Bronze, Record, heartbeat, instant, message, record
-from kit.spark import settle_in
+from kit.spark import empty_home
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 SEEN, CLICKED = "Promotion Viewed", "Promotion Clicked"
@@ -59,7 +59,7 @@ LATE = {
 }
 
 
-def told(story: str, steps: list[tuple[str, int]], prefix: str) -> list[Record]:
+def reported(story: str, steps: list[tuple[str, int]], prefix: str) -> list[Record]:
     records = []
     for number, (kind, second) in enumerate(steps):
         known: dict[str, Any] = {"promotion_id": "p", "query": "boots", "product_id": f"boot-{second}"}
@@ -79,13 +79,13 @@ def outcomes(settings: Any) -> dict[str, list[tuple[str, int]]]:
 
 
 def test_what_late_events_change(spark: SparkSession, tmp_path: Path) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
-    early = [each for story, (steps, _, _) in LATE.items() for each in told(story, steps, "a")]
+    early = [each for story, (steps, _, _) in LATE.items() for each in reported(story, steps, "a")]
     bronze.commit([*early, heartbeat(instant(NOON + 600 * MINUTE))])
     run_jobs(spark, settings, "refine", "repair")
     assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
-    bronze.commit([each for story, (_, late, _) in LATE.items() for each in told(story, late, "b")])
+    bronze.commit([each for story, (_, late, _) in LATE.items() for each in reported(story, late, "b")])
     run_jobs(spark, settings, "refine", "repair")
     assert outcomes(settings) == {story: rows for story, (_, _, rows) in LATE.items()}
     assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")

@@ -15,7 +15,7 @@ from kit.oracle_wire import DAY, Fields
 from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.records import NOON, Bronze, Record, heartbeat, instant, message, record
 from kit.result_stories import RESULT_STORIES
-from kit.spark import settle_in
+from kit.spark import empty_home
 from lakehouse.contracts.exposures import SEARCH_RESULTS
 from lakehouse.run.job import JobContext
 from lakehouse.run.query_tuning import SMALL_BATCH_ROWS
@@ -105,7 +105,7 @@ def changed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_what_late_events_and_time_change(spark: SparkSession, tmp_path: Path, changed: list[int]) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
     bronze.commit([each for story, (steps, _, _) in LATE.items() for each in of_story(story, steps, "a")])
     run_jobs(spark, settings, "refine", "repair")
@@ -129,7 +129,7 @@ def test_what_events_on_time_change_after_a_batch_broken_off(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(refine, "SMALL_BATCH_ROWS", most)
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
     bronze.commit([each for story, (steps, _, _) in LATE.items() for each in of_story(story, steps, "a")])
     run_jobs(spark, settings, "refine")
@@ -165,7 +165,7 @@ def from_fields(prefix: str, event: Fields) -> Record:
 def test_stories_in_few_rows_and_many_broken_off_and_rebuilt(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = settle_in(spark, tmp_path)
+    settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
     for number, records in enumerate(made_up(60)):
         for job in (refine, repair):

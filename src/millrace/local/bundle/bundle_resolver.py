@@ -43,15 +43,15 @@ def read_tree(root: Path, target: str | None) -> Tree:
     own: Tree = dict((tree.get("targets") or {}).get(chosen) or {})
     own.pop("variables", None)
     values = variables_of(tree, chosen)
-    merged = merge({key: told for key, told in tree.items() if key != "targets"}, own)
+    merged = merge({key: node for key, node in tree.items() if key != "targets"}, own)
     return {**merged, "variables": values, "bundle": {**merged.get("bundle", {}), "target": chosen or ""}}
 
 
 def merge(below: Any, above: Any, name: str = "") -> Any:
     """What two parts of a bundle come to: what is above wins, or is added."""
     if isinstance(below, dict) and isinstance(above, dict):
-        both = {key: merge(told, above[key], key) if key in above else told for key, told in below.items()}
-        return both | {key: told for key, told in above.items() if key not in below}
+        both = {key: merge(node, above[key], key) if key in above else node for key, node in below.items()}
+        return both | {key: node for key, node in above.items() if key not in below}
     if isinstance(below, list) and isinstance(above, list):
         if key := _KEYS.get(name):
             items = {item[key]: item for item in below}
@@ -80,26 +80,26 @@ def resolve(tree: Tree, known: Mapping[str, object] | None = None, user: str | N
     def look_up(name: str) -> Any:
         return _find(roots, name)
 
-    return {key: _replace(told, look_up, key) for key, told in tree.items() if key != "variables"}
+    return {key: _replace(node, look_up, key) for key, node in tree.items() if key != "variables"}
 
 
-def _replace(told: Any, look_up: Callable[[str], Any], where: str, depth: int = 0) -> Any:
+def _replace(node: Any, look_up: Callable[[str], Any], where: str, depth: int = 0) -> Any:
     if depth > _DEEPEST:
         raise MillraceError(f"{where} of the bundle refers to itself", "Take the circle out")
-    if isinstance(told, dict):
-        return {key: _replace(each, look_up, f"{where}.{key}", depth) for key, each in told.items()}
-    if isinstance(told, list):
-        return [_replace(each, look_up, f"{where}[{at}]", depth) for at, each in enumerate(told)]
-    if not isinstance(told, str) or not (found := _REFERENCE.search(told)):
-        return told
+    if isinstance(node, dict):
+        return {key: _replace(each, look_up, f"{where}.{key}", depth) for key, each in node.items()}
+    if isinstance(node, list):
+        return [_replace(each, look_up, f"{where}[{at}]", depth) for at, each in enumerate(node)]
+    if not isinstance(node, str) or not (found := _REFERENCE.search(node)):
+        return node
     try:
         value = look_up(found[1])
     except KeyError:
         raise MillraceError(
             f"{where} of the bundle refers to {found[0]}, which is not there", "Declare it, or correct it"
         ) from None
-    if found[0] != told:
-        value = f"{told[: found.start()]}{value}{told[found.end() :]}"
+    if found[0] != node:
+        value = f"{node[: found.start()]}{value}{node[found.end() :]}"
     return _replace(value, look_up, where, depth + 1)
 
 

@@ -99,8 +99,8 @@ def bundle_tree(settings: Settings) -> Tree:
     if root is None:
         raise MillraceError(f"there is no {BUNDLE_FILE} here or above", "Go to a checkout of Millrace")
     tree = read_tree(root, settings.target)
-    told = settings.model_dump(mode="json")
-    in_force = {name: told[name] or "" for name in tree["variables"] if name in told}
+    dumped = settings.model_dump(mode="json")
+    in_force = {name: dumped[name] or "" for name in tree["variables"] if name in dumped}
     return resolve(tree, in_force)
 
 
@@ -151,19 +151,19 @@ def read_job(name: str, job: Tree) -> BundleJob:
 
 def _ordered(name: str, tasks: list[Tree]) -> Iterator[Task]:
     """The tasks that run a wheel, each after those that it depends on, else as they are written."""
-    told = {task["task_key"]: task for task in tasks}
-    graph = {key: [other["task_key"] for other in task.get("depends_on", ())] for key, task in told.items()}
+    by_key = {task["task_key"]: task for task in tasks}
+    graph = {key: [other["task_key"] for other in task.get("depends_on", ())] for key, task in by_key.items()}
     try:
         order = list(TopologicalSorter(graph).static_order())
     except CycleError:
         raise MillraceError(f"the tasks of {name} wait for each other", "Correct depends_on") from None
     for key in order:
-        if key not in told:
+        if key not in by_key:
             raise MillraceError(f"{name} has no task {key}, which another depends on", "Correct depends_on")
-        if wheel := told[key].get("python_wheel_task"):
+        if wheel := by_key[key].get("python_wheel_task"):
             yield Task(key, wheel["entry_point"], _parameters(wheel))
 
 
 def _parameters(wheel: dict[str, Any]) -> tuple[str, ...]:
     named = wheel.get("named_parameters") or {}
-    return (*map(str, wheel.get("parameters") or ()), *(f"--{name}={told}" for name, told in named.items()))
+    return (*map(str, wheel.get("parameters") or ()), *(f"--{name}={value}" for name, value in named.items()))

@@ -27,7 +27,7 @@ def quartz_trigger(expression: str, time_zone: str) -> CronTrigger:
     fields = dict(zip(_FIELDS, parts, strict=False))
     days, weekdays = fields.pop("day"), fields.pop("day_of_week")
     try:
-        read = {name: _times(name, told) for name, told in fields.items()}
+        read = {name: _times(name, field_text) for name, field_text in fields.items()}
         if days != "?":
             read["day"] = "last" if days == "L" else _times("day", days)
         elif re.search(r"[#L]", weekdays):
@@ -39,8 +39,8 @@ def quartz_trigger(expression: str, time_zone: str) -> CronTrigger:
         raise _wrong(expression, f"{error} ({time_zone})") from error
 
 
-def _times(field: str, told: str) -> str:
-    return ",".join(_span(field, part) for part in told.split(","))
+def _times(field: str, field_text: str) -> str:
+    return ",".join(_span(field, part) for part in field_text.split(","))
 
 
 def _span(field: str, part: str) -> str:
@@ -65,19 +65,19 @@ def _days(step: str, first: str = "1", last: str = "7") -> str:
     return ",".join(_DAYS[(begin + day) % 7] for day in range(0, length, int(step or 1)))
 
 
-def _day(told: str) -> int:
-    if told.isdigit():
-        if not 1 <= int(told) <= 7:
-            raise ValueError(f"there is no day {told} of a week")
-        return int(told) - 1
-    return _DAYS.index(told.lower()[:3])
+def _day(field_text: str) -> int:
+    if field_text.isdigit():
+        if not 1 <= int(field_text) <= 7:
+            raise ValueError(f"there is no day {field_text} of a week")
+        return int(field_text) - 1
+    return _DAYS.index(field_text.lower()[:3])
 
 
-def _nth_weekday(told: str) -> str:
-    day, _, number = told.partition("#")
+def _nth_weekday(field_text: str) -> str:
+    day, _, number = field_text.partition("#")
     if number:
         return f"{_WHICH[int(number) - 1]} {_DAYS[_day(day)]}"
-    return f"last {_DAYS[_day(told.removesuffix('L') or '7')]}"
+    return f"last {_DAYS[_day(field_text.removesuffix('L') or '7')]}"
 
 
 def _wrong(expression: str, why: str) -> MillraceError:

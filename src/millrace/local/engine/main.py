@@ -43,7 +43,7 @@ class Engine:
     ) -> None:
         self.settings = settings
         self.stop = stop or threading.Event()
-        self._keeper = JobRunner(jobs, scheduled)
+        self._runner = JobRunner(jobs, scheduled)
         self._turns = FairSemaphore(max(1, (os.cpu_count() or 2) // 2))
 
     def run(self, application: Application) -> None:
@@ -53,14 +53,14 @@ class Engine:
             MillraceError: if the Java process ends.
         """
         worker = TaskRunner(application, self.settings, self.stop, self._turns)
-        threads, schedules = self._keeper.begin(worker)
+        threads, schedules = self._runner.begin(worker)
         for target, name in ((serve, "commands"), (report_failures, "report")):
             threads.append(threading.Thread(target=target, args=(worker,), name=name, daemon=True))
             threads[-1].start()
         while not self.stop.wait(1.0) and application.is_alive:
-            self._keeper.update_next_runs(schedules)
-            self.tell("running")
-        self.tell("stopping")
+            self._runner.update_next_runs(schedules)
+            self.report_state("running")
+        self.report_state("stopping")
         schedules.stop()
         if not application.is_alive:
             if self.stop.is_set():  # it was cut off
@@ -73,14 +73,14 @@ class Engine:
         for thread in threads:
             thread.join(max(deadline - time.monotonic(), 0))
 
-    def tell(self, state: str) -> None:
+    def report_state(self, state: str) -> None:
         """Write the state file: how the engine and each job get on."""
-        told: dict[str, Any] = {
+        contents: dict[str, Any] = {
             **process_identity(),
             "state": state,
-            "jobs": {name: vars(job) for name, job in self._keeper.states.items()},
+            "jobs": {name: vars(job) for name, job in self._runner.states.items()},
         }
-        write_state(self.settings.home / "run" / "engine.json", told)
+        write_state(self.settings.home / "run" / "engine.json", contents)
 
 
 def main() -> None:
@@ -99,7 +99,7 @@ def main() -> None:
         jobs = bundle_jobs(settings).values()
         kept, scheduled = [job for job in jobs if job.continuous], [job for job in jobs if job.schedule]
         engine = Engine(settings, kept, stop, scheduled)
-        engine.tell("starting")
+        engine.report_state("starting")
         with spark_application(settings, long_running=True) as application:
             engine.run(application)
     except MillraceError as error:

@@ -32,8 +32,8 @@ class RunLog(JobListener):
         self._above = above
         delete_old(home, job)
         self.file = _new_file(folder(home, job))
-        self._told: dict[str, Any] = {"job": job, "cause": cause, "state": RUNNING, "started_at": now()}
-        self._told |= {
+        self._record: dict[str, Any] = {"job": job, "cause": cause, "state": RUNNING, "started_at": now()}
+        self._record |= {
             "ended_at": None,
             "task": None,
             "batches": 0,
@@ -50,8 +50,8 @@ class RunLog(JobListener):
 
     def report_batch(self, job: str, rows: int, seconds: float) -> None:
         """Count a micro-batch."""
-        self._told["batches"] += 1
-        self._told["rows"] += rows
+        self._record["batches"] += 1
+        self._record["rows"] += rows
         self._line(f"{job}: batch of {rows:,} rows in {seconds:.1f} s")
         self._above.report_batch(self.job, rows, seconds)
 
@@ -62,14 +62,14 @@ class RunLog(JobListener):
 
     def begin_task(self, key: str) -> None:
         """Note which task is at work."""
-        self._told["task"] = key
+        self._record["task"] = key
         self._line(f"task {key} begins")
         self._write()
 
     def end(self, state: str, error: BaseException | None = None) -> None:
         """Note how it ended."""
         what = None if error is None else " ".join(str(error).split())[:300] or type(error).__name__
-        self._told |= {"state": state, "ended_at": now(), "error": what}
+        self._record |= {"state": state, "ended_at": now(), "error": what}
         self._line(f"{state}: {error}" if error else state)
         self._write()
         self._log.close()
@@ -81,7 +81,7 @@ class RunLog(JobListener):
 
     def _write(self) -> None:
         with suppress(OSError):
-            write_state(self.file, self._told)
+            write_state(self.file, self._record)
 
 
 def folder(home: Path, job: str) -> Path:
@@ -91,7 +91,7 @@ def folder(home: Path, job: str) -> Path:
 
 def recorded(home: Path, job: str) -> list[dict[str, Any]]:
     """The records of a job, the earliest first."""
-    return [told for file in _files(home, job) if (told := read_state(file))]
+    return [record for file in _files(home, job) if (record := read_state(file))]
 
 
 def mark_interrupted(home: Path, job: str) -> bool:
@@ -101,10 +101,10 @@ def mark_interrupted(home: Path, job: str) -> bool:
     """
     last = False
     for file in _files(home, job):
-        told = read_state(file)
-        last = told.get("state") == RUNNING
+        record = read_state(file)
+        last = record.get("state") == RUNNING
         if last:
-            write_state(file, {**told, "state": BROKEN_OFF, "ended_at": now()})
+            write_state(file, {**record, "state": BROKEN_OFF, "ended_at": now()})
     return last
 
 

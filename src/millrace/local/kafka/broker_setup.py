@@ -90,9 +90,9 @@ def _format(folder: Path) -> None:
     try:
         subprocess.run(_java(*tool), capture_output=True, text=True, timeout=_FORMAT_SECONDS, check=True)
     except subprocess.SubprocessError as error:
-        told = str(getattr(error, "stderr", "") or error).strip().splitlines()[-1]
+        reason = str(getattr(error, "stderr", "") or error).strip().splitlines()[-1]
         raise MillraceError(
-            f"no data folder for Kafka: {told}", f"See that {folder} can be written to"
+            f"no data folder for Kafka: {reason}", f"See that {folder} can be written to"
         ) from error
     draft.rename(folder / "data")
 

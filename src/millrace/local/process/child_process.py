@@ -130,7 +130,7 @@ def last_error(log: Path) -> str | None:
     """The last line of a log that names an error, else its last line; None without one."""
     with suppress(OSError):
         lines = log.read_bytes()[-100_000:].decode("utf-8", "replace").splitlines()
-        told = [line.strip() for line in lines if line.strip()]
-        errors = [line for line in told if _NAMES_ERROR.search(line)]
-        return next(reversed(errors or told), None)
+        messages = [line.strip() for line in lines if line.strip()]
+        errors = [line for line in messages if _NAMES_ERROR.search(line)]
+        return next(reversed(errors or messages), None)
     return None

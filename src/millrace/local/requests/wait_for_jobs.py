@@ -88,17 +88,17 @@ def _rows_behind(settings: Settings, name: str) -> Iterator[int]:
 
 def _position(settings: Settings, name: str) -> datetime | None:
     """How far a job has come, and with what it hears of besides."""
-    told = table_reader.ledger_sums(settings).get(name, {})
-    reached = [told[way] for way in ("position", "heard") if told.get(way) is not None]
+    jobs = table_reader.ledger_sums(settings).get(name, {})
+    reached = [jobs[way] for way in ("position", "heard") if jobs.get(way) is not None]
     return min(reached, default=None)
 
 
 def _jobs(settings: Settings) -> dict[str, dict[str, Any]]:
     """The continuous jobs of the engine, as it tells of them; before it first did, those it will run."""
-    told: dict[str, dict[str, Any]] = read_state(settings.home / "run" / "engine.json").get("jobs", {})
-    if not told:
+    jobs: dict[str, dict[str, Any]] = read_state(settings.home / "run" / "engine.json").get("jobs", {})
+    if not jobs:
         return {name: {} for name, job in bundle_jobs(settings).items() if job.is_continuous}
-    return {name: job for name, job in told.items() if _is_running(job)}
+    return {name: job for name, job in jobs.items() if _is_running(job)}
 
 
 def _is_running(job: dict[str, Any]) -> bool:

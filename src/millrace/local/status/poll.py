@@ -38,8 +38,8 @@ class StatusPoller:
         counts = list(self._counts)
         if len(counts) < 2:
             return 0.0
-        (begun, before), (ended, after) = counts[0], counts[-1]
-        return max(after - before, 0) / (ended - begun)
+        (started, before), (ended, after) = counts[0], counts[-1]
+        return max(after - before, 0) / (ended - started)
 
     def _look(self) -> None:
         while True:

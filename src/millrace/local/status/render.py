@@ -52,8 +52,8 @@ def _headline(snapshot: Snapshot) -> RenderableType:
         table.add_row("Lag", "", f"{escape(topic)}: {records:,} records not in bronze yet")
     if repair := snapshot.behind.get("repair", {}).get("rows"):
         late, seconds = snapshot.behind["repair"]["late"], snapshot.behind["repair"]["seconds"]
-        told = f"{repair:,} rows refined and not repaired yet, {late:,} of them late, for {seconds:,.0f} s"
-        table.add_row("Repair", "", told)
+        cells = f"{repair:,} rows refined and not repaired yet, {late:,} of them late, for {seconds:,.0f} s"
+        table.add_row("Repair", "", cells)
     if snapshot.watermark is not None:
         table.add_row("Watermark", "", readable(snapshot.watermark))
     return table
@@ -87,8 +87,8 @@ def _jobs(snapshot: Snapshot) -> RenderableType:
         job, sums = snapshot.jobs.get(name, {}), snapshot.ledger.get(name, {})
         figures = [_number(sums.get(count)) for count in counts]
         behind = _behind(snapshot.behind.get(name, {}))
-        told = (_number(job.get("restarts")), _minute(job.get("next_run")))
-        table.add_row(name, _coloured(job.get("state", "")), *figures, *behind, *told)
+        cells = (_number(job.get("restarts")), _minute(job.get("next_run")))
+        table.add_row(name, _coloured(job.get("state", "")), *figures, *behind, *cells)
     return table
 
 

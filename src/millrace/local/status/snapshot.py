@@ -64,29 +64,29 @@ def take_snapshot(settings: Settings, lag: bool = True) -> Snapshot:
         settings: the settings in force.
         lag: whether to ask how far bronze is behind, which reads more than all else.
     """
-    told = workspace_state(settings)
+    saved = workspace_state(settings)
     alive = supervisor_pid(settings.home) is not None
-    snapshot = Snapshot(str(settings.home), _state(told, alive), settings.bootstrap)
+    snapshot = Snapshot(str(settings.home), _state(saved, alive), settings.bootstrap)
     if alive:
-        snapshot.kafka = told.get("kafka", settings.bootstrap)
-        snapshot.dashboard = told.get("dashboard")
-        snapshot.processes = told.get("processes", {})
+        snapshot.kafka = saved.get("kafka", settings.bootstrap)
+        snapshot.dashboard = saved.get("dashboard")
+        snapshot.processes = saved.get("processes", {})
         snapshot.jobs = _jobs(settings, snapshot.processes.get(ENGINE, {}).get("pid"))
-    elif error := told.get("error"):
+    elif error := saved.get("error"):
         snapshot.notes.append(f"it last failed: {error['problem']}")
     _read_tables(settings, snapshot, lag)
     return snapshot
 
 
-def _state(told: dict[str, Any], alive: bool) -> str:
+def _state(saved: dict[str, Any], alive: bool) -> str:
     if alive:
-        return str(told.get("state", "starting"))
-    return "failed" if told.get("error") else "stopped"
+        return str(saved.get("state", "starting"))
+    return "failed" if saved.get("error") else "stopped"
 
 
 def _jobs(settings: Settings, pid: int | None) -> dict[str, dict[str, Any]]:
-    told = read_state(settings.home / "run" / "engine.json")
-    return dict(told.get("jobs", {})) if pid is not None and told.get("pid") == pid else {}
+    saved = read_state(settings.home / "run" / "engine.json")
+    return dict(saved.get("jobs", {})) if pid is not None and saved.get("pid") == pid else {}
 
 
 def _read_tables(settings: Settings, snapshot: Snapshot, lag: bool) -> None:

@@ -71,14 +71,14 @@ def test_it_begins_when_the_clock_says_so(expression: str, holds: Callable[[date
 
 
 def test_seconds_count() -> None:
-    told = fires("10/20 * * * * ?", "UTC", SATURDAY, 4)
-    assert [at.second for at in told] == [10, 30, 50, 10]
+    reported = fires("10/20 * * * * ?", "UTC", SATURDAY, 4)
+    assert [at.second for at in reported] == [10, 30, 50, 10]
 
 
 def test_hours_are_those_of_the_time_zone_also_when_clocks_change() -> None:
-    told = fires("0 30 3 * * ?", "Europe/Berlin", datetime(2026, 3, 27, 12, tzinfo=UTC), 3)
-    assert [at.hour for at in told] == [2, 1, 1]  # summer begins on the 29th
-    assert [at.astimezone(BERLIN).hour for at in told] == [3, 3, 3]
+    reported = fires("0 30 3 * * ?", "Europe/Berlin", datetime(2026, 3, 27, 12, tzinfo=UTC), 3)
+    assert [at.hour for at in reported] == [2, 1, 1]  # summer begins on the 29th
+    assert [at.astimezone(BERLIN).hour for at in reported] == [3, 3, 3]
 
 
 @pytest.mark.parametrize(

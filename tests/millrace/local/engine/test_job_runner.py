@@ -60,25 +60,25 @@ def worker(home: Path) -> Iterator[TaskRunner]:
 
 
 def begin(worker: TaskRunner, *jobs: BundleJob, scheduled: tuple[BundleJob, ...] = ()) -> JobRunner:
-    keeper = JobRunner(jobs, scheduled)
-    _, schedules = keeper.begin(worker)
-    keeper.update_next_runs(schedules)
-    return keeper
+    runner = JobRunner(jobs, scheduled)
+    _, schedules = runner.begin(worker)
+    runner.update_next_runs(schedules)
+    return runner
 
 
 def test_a_job_begins_when_its_expression_says_so(worker: TaskRunner) -> None:
     body = Counting()
-    keeper = begin(worker, scheduled=(job("tidy", body, schedule=EACH_SECOND),))
-    assert keeper.states["tidy"].next_run is not None
+    runner = begin(worker, scheduled=(job("tidy", body, schedule=EACH_SECOND),))
+    assert runner.states["tidy"].next_run is not None
     eventually(lambda: len(body.seen) >= 2, 10, "it has begun twice")
     assert all(run.once for run in body.seen)
-    told = run_history.recorded(worker.settings.home, "tidy")[0]
-    assert (told["state"], told["cause"], told["error"]) == ("succeeded", "schedule", None)
+    reported = run_history.recorded(worker.settings.home, "tidy")[0]
+    assert (reported["state"], reported["cause"], reported["error"]) == ("succeeded", "schedule", None)
 
 
 def test_what_is_paused_does_not_begin(worker: TaskRunner) -> None:
     resting, paused, other = Counting(), Counting(), Counting()
-    keeper = begin(
+    runner = begin(
         worker,
         job("resting", resting, continuous=True, is_paused=True),
         scheduled=(
@@ -88,14 +88,14 @@ def test_what_is_paused_does_not_begin(worker: TaskRunner) -> None:
     )
     eventually(lambda: len(other.seen) >= 2, 10, "another has begun twice")
     assert (resting.seen, paused.seen) == ([], [])
-    assert {keeper.states[name].state for name in ("resting", "paused")} == {"paused"}
-    assert keeper.states["paused"].next_run is None
+    assert {runner.states[name].state for name in ("resting", "paused")} == {"paused"}
+    assert runner.states["paused"].next_run is None
 
 
 def test_a_failed_job_begins_again_and_that_is_told(worker: TaskRunner) -> None:
     body = Counting(fail, until_stopped)
-    keeper = begin(worker, job("stream", body, continuous=True))
-    state = keeper.states["stream"]
+    runner = begin(worker, job("stream", body, continuous=True))
+    state = runner.states["stream"]
     eventually(lambda: state.state == "restarting", 10, "it has failed")
     eventually(lambda: len(body.seen) == 2 and state.state == "running", 10, "it runs again")
     assert (state.restarts, state.last_error) == (1, "no luck")
@@ -109,12 +109,12 @@ def test_a_job_on_time_that_fails_is_tried_again_before_its_next_time(worker: Ta
     body = Counting(fail)
     yearly = Schedule("0 0 0 1 1 ?", "UTC")
     broken_off = run_history.RunLog(worker.settings.home, "model", "schedule", _Quiet())
-    keeper = begin(worker, scheduled=(job("model", body, schedule=yearly),))
+    runner = begin(worker, scheduled=(job("model", body, schedule=yearly),))
     eventually(lambda: len(body.seen) == 2, 20, "what was broken off is done again, twice since it failed")
-    eventually(lambda: keeper.states["model"].state == "scheduled", 10, "it is done")
-    states = [told["state"] for told in run_history.recorded(worker.settings.home, "model")]
+    eventually(lambda: runner.states["model"].state == "scheduled", 10, "it is done")
+    states = [reported["state"] for reported in run_history.recorded(worker.settings.home, "model")]
     assert states == ["broken off", "failed", "succeeded"]
-    assert keeper.states["model"].restarts == 2
+    assert runner.states["model"].restarts == 2
     broken_off.end("stopped")
 
 
@@ -155,8 +155,8 @@ def test_a_task_comes_after_those_it_depends_on() -> None:
             "python_wheel_task": wheel,
         }
 
-    told = read_job("all", {"tasks": [task("c", "a", "b"), task("b", "a"), task("a")]})
-    assert [(each.key, each.parameters) for each in told.tasks] == [
+    reported = read_job("all", {"tasks": [task("c", "a", "b"), task("b", "a"), task("a")]})
+    assert [(each.key, each.parameters) for each in reported.tasks] == [
         (key, ("--trigger=continuous",)) for key in "abc"
     ]
     with pytest.raises(MillraceError, match="wait for each other"):

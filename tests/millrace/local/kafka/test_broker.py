@@ -40,10 +40,10 @@ def test_a_taken_port_is_found_before_the_start_with_who_has_it(home):
         port = other.getsockname()[1]
         with pytest.raises(
             MillraceError, match=rf"port {port}, for the broker, is taken by .*pid \d+"
-        ) as told:
+        ) as reported:
             broker.running_broker(home, port).__enter__()
-    assert "MILLRACE_BROKER_PORT=" in told.value.next_step
-    assert f"MILLRACE_KAFKA_BOOTSTRAP=127.0.0.1:{port}" in told.value.next_step
+    assert "MILLRACE_BROKER_PORT=" in reported.value.next_step
+    assert f"MILLRACE_KAFKA_BOOTSTRAP=127.0.0.1:{port}" in reported.value.next_step
     assert not (home / "kafka").exists()
 
 
@@ -60,11 +60,11 @@ def test_a_broker_that_does_not_come_up_says_why(home):
         "version=1\ncluster.id=AAAAAAAAAAAAAAAAAAAAAA\nnode.id=7\ndirectory.id=BBBBBBBBBBBBBBBBBBBBBA\n"
     )
     with (
-        pytest.raises(MillraceError, match=r"the broker does not come up: .*node") as told,
+        pytest.raises(MillraceError, match=r"the broker does not come up: .*node") as reported,
         broker.running_broker(home, free_port()),
     ):
         pass
-    assert "broker.log" in told.value.next_step
+    assert "broker.log" in reported.value.next_step
     assert process_registry.running(home, "broker") is None
 
 

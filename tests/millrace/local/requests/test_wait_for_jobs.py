@@ -48,15 +48,15 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, *steps: Callable[[], None]) -> li
 def test_a_running_job_is_waited_for_until_it_has_what_was_there(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home, told = settings.home, list[str]()
+    home, reported = settings.home, list[str]()
     left = meanwhile(
         monkeypatch,
         lambda: work(home, "refine", 1, 10),
         lambda: work(home, "ingest", 3, 500),  # came too late to be waited for
         lambda: work(home, "refine", 2, 20),
     )
-    wait_for_jobs.wait_until_caught_up(settings, ["refine"], told.append)
-    assert told == ["refine: 30 rows to go", "refine: 20 rows to go", "refine: caught up"]
+    wait_for_jobs.wait_until_caught_up(settings, ["refine"], reported.append)
+    assert reported == ["refine: 30 rows to go", "refine: 20 rows to go", "refine: caught up"]
     assert left == []
 
 
@@ -65,7 +65,7 @@ def test_ingest_is_waited_for_until_it_has_read_what_was_in_kafka(
 ) -> None:
     place = TopicPartition("events", 0)
     monkeypatch.setattr(wait_for_jobs, "offset_spans", lambda _: {place: (0, 7)})
-    checkpoint, told = settings.home / "checkpoints" / "ingest", list[str]()
+    checkpoint, reported = settings.home / "checkpoints" / "ingest", list[str]()
 
     def read(batch: int, offset: int) -> None:
         for kind in ("offsets", "commits"):
@@ -73,8 +73,8 @@ def test_ingest_is_waited_for_until_it_has_read_what_was_in_kafka(
             (checkpoint / kind / str(batch)).write_text("v1\n{}\n" + json.dumps({"events": {"0": offset}}))
 
     meanwhile(monkeypatch, lambda: read(0, 3), lambda: read(1, 9))
-    wait_for_jobs.wait_until_caught_up(settings, ["ingest"], told.append)
-    assert told == ["ingest: 7 rows to go", "ingest: 4 rows to go", "ingest: caught up"]
+    wait_for_jobs.wait_until_caught_up(settings, ["ingest"], reported.append)
+    assert reported == ["ingest: 7 rows to go", "ingest: 4 rows to go", "ingest: caught up"]
 
 
 def test_a_job_that_keeps_failing_is_not_waited_for(
