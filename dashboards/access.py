@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-TOLD_TWICE = "MILLRACE_DASHBOARD_WITHOUT_LOGIN"
+CONFIRMATION = "MILLRACE_DASHBOARD_WITHOUT_LOGIN"
 ON_DATABRICKS = "DATABRICKS_APP_NAME"  # set by the platform, which lets nobody through who has not logged in
 
 _YES = ("1", "true", "yes", "on")
@@ -37,13 +37,13 @@ def refusal_to_serve(address: str | None, login: Mapping[str, Any], environment:
         login: the section `auth` of Streamlit's secrets; empty without one.
         environment: variables of the process.
     """
-    told_twice = environment.get(TOLD_TWICE, "").lower() in _YES
-    if is_loopback(address) or login or told_twice or environment.get(ON_DATABRICKS):
+    is_confirmed = environment.get(CONFIRMATION, "").lower() in _YES
+    if is_loopback(address) or login or is_confirmed or environment.get(ON_DATABRICKS):
         return ""
     return (
         f"This server listens on {address or 'every address of the machine'}, and nobody has to log in.\n"
         "Set up a login in .streamlit/secrets.toml (section [auth]), or listen on 127.0.0.1.\n"
-        f"If everyone who can reach it may see all of it, say so: {TOLD_TWICE}=yes"
+        f"If everyone who can reach it may see all of it, say so: {CONFIRMATION}=yes"
     )
 
 

@@ -33,9 +33,9 @@ _LESS_AIR = "<style>.stMainBlockContainer { padding: 3.2rem 2.2rem 2.5rem; }</st
 st.set_page_config(page_title="Millrace", page_icon=str(_HERE / "icon.svg"), layout="wide")
 st.html(_LESS_AIR)
 access.check_viewer()
-if untold := data_source.what_is_not_told():
+if message := data_source.startup_message():
     st.subheader("No SQL warehouse", anchor=False)
-    st.text(untold)
+    st.text(message)
     st.stop()
 st.logo(str(_HERE / "logo.svg"), size="large", icon_image=str(_HERE / "icon.svg"))
 pages = {

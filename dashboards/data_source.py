@@ -37,7 +37,7 @@ def last_errors() -> dict[str, str]:
     }
 
 
-def what_is_not_told() -> str:
+def startup_message() -> str:
     """A message to show instead of the pages; empty if tables can be read."""
     catalog = os.environ.get("MILLRACE_CATALOG")
     if not catalog or os.environ.get("DATABRICKS_WAREHOUSE_ID"):

@@ -1,1 +1,1 @@
-"""Reading tables: one way of asking, several places where tables are."""
+"""Table access: one query type, several backends."""

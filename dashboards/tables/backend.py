@@ -1,4 +1,4 @@
-"""The contract of a place where tables are."""
+"""The interface of a table backend."""
 
 from typing import Protocol
 
@@ -8,28 +8,28 @@ from tables.query import Facts, Query, Version
 
 
 class ReadError(Exception):
-    """A table could not be read just now."""
+    """A table can't be read at the moment."""
 
 
 class Backend(Protocol):
-    """Answers questions about tables as of a version."""
+    """Runs queries on a given version of a table."""
 
     def version(self, table: str) -> Version | None:
-        """The latest version; None if there is no such table.
+        """The latest version; None if the table does not exist.
 
         Raises:
-            ReadError: if it is unknown.
+            ReadError: if the version can't be determined.
         """
 
     def run(self, query: Query, version: Version) -> pl.DataFrame:
-        """The answer as of a version; columns in the order asked for, then the measures.
+        """Run a query on a version of the table. The result has the columns in query order, then the measures.
 
         Raises:
             ReadError: if the table can't be read.
         """
 
     def facts(self, table: str, version: Version) -> Facts:
-        """What the table's log says.
+        """Size and age of a version, from the Delta log.
 
         Raises:
             ReadError: if it can't be read.

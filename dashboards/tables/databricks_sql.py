@@ -10,17 +10,17 @@ from tables.sql_backend import SqlTables
 
 
 def workspace_tables(warehouse_id: str, catalog: str) -> SqlTables:
-    """Tables read through a SQL warehouse, as the app's own identity.
+    """Tables read through a SQL warehouse, with the identity of the app.
 
     Args:
-        warehouse_id: of the SQL warehouse, which the app may use.
-        catalog: that the layers are in.
+        warehouse_id: id of the SQL warehouse; the app needs permission to use it.
+        catalog: the catalog of the layers.
     """
     return SqlTables(_Connections(warehouse_id), catalog)
 
 
 class _Connections:
-    """One connection a thread, opened when it is first asked for: a cursor is not for sharing."""
+    """One connection per thread, opened at first use: cursors must not be shared between threads."""
 
     def __init__(self, warehouse_id: str) -> None:
         self._path = f"/sql/1.0/warehouses/{warehouse_id}"

@@ -17,18 +17,18 @@ from tables.file_cache import Files, Memory
 from tables.polars_query import ask_frame, with_all_columns
 from tables.query import Facts, Query, Version
 
-_OPEN = 2  # versions of a table held open: the latest, and the one that pages may still be at
-_AT_ONCE = 2  # questions answered at the same time: each takes all cores, and memory
+_OPEN = 2  # versions of a table kept open: the latest, and the one that pages may still use
+_AT_ONCE = 2  # queries that run concurrently: each uses all cores, and memory
 _ERRORS = (DeltaError, PolarsError, OSError)
 
 
 @dataclass
 class _Opened:
-    """A table that has been opened.
+    """An opened table.
 
     Args:
-        log: at the latest version looked at.
-        versions: files of the last few, and what the log says of them.
+        log: the Delta log, read up to the latest known version.
+        versions: files and metadata of the last versions.
     """
 
     log: Log
@@ -36,10 +36,10 @@ class _Opened:
 
 
 class LocalTables:
-    """The tables under one folder, `<layer>/<table>`.
+    """The Delta tables in one folder, at `<layer>/<table>`.
 
     Args:
-        root: the folder; it need not exist yet.
+        root: the folder. It may not exist yet.
     """
 
     def __init__(self, root: Path) -> None:
@@ -50,7 +50,7 @@ class LocalTables:
         self._turn = threading.BoundedSemaphore(_AT_ONCE)
 
     def version(self, table: str) -> Version | None:
-        """The latest version; two looks at the file system if nothing has changed."""
+        """The latest version. Costs two file-system calls if nothing has changed."""
         with self._lock:
             try:
                 return self._latest(table)
@@ -58,7 +58,7 @@ class LocalTables:
                 raise ReadError(table) from error
 
     def run(self, query: Query, version: Version) -> pl.DataFrame:
-        """The answer: only the columns and row groups that it takes are read."""
+        """Run a query. Only the columns and row groups that it needs are read."""
         try:
             with self._turn:
                 files, _ = self._at(query.table, version)
@@ -70,7 +70,7 @@ class LocalTables:
             raise ReadError(query.table) from error
 
     def facts(self, table: str, version: Version) -> Facts:
-        """Rows, files and bytes by the statistics of the log."""
+        """Rows, files and bytes, from the statistics in the Delta log."""
         try:
             return self._at(table, version)[1]
         except _ERRORS as error:

@@ -1,4 +1,4 @@
-"""Which files make up a Delta table, followed from commit to commit without opening it anew."""
+"""The files of a Delta table, updated commit by commit without opening the table again."""
 
 import json
 from collections.abc import Mapping
@@ -10,29 +10,29 @@ from urllib.parse import unquote
 import polars as pl
 from deltalake import DeltaTable
 
-_PLAIN = 1  # version of Delta's protocol for readers: no deletion vectors, no names of columns but their own
-_FAR = 200  # commits: to open a table from its checkpoint is quicker than to read so many
-_SIMPLE = frozenset({"add", "remove", "commitInfo", "txn"})  # actions that change files at most
+_PLAIN = 1  # Delta reader protocol version: no deletion vectors, no column mapping
+_FAR = 200  # commits: beyond this, opening the table from its checkpoint is faster
+_SIMPLE = frozenset({"add", "remove", "commitInfo", "txn"})  # actions that change nothing but files
 
 
 @dataclass(frozen=True)
 class File:
-    """What the log says of a file: its size in bytes, and its rows if they were counted."""
+    """A data file in the log: size in bytes, and the row count if the log has one."""
 
     size: int
     rows: int | None
 
 
 class Log:
-    """A table's log, as far as it has been read.
+    """The Delta log of a table, read up to a version.
 
     Args:
-        folder: of the table.
-        version: to stop at; the latest, if none is given.
+        folder: the table's folder.
+        version: the version to read; the latest by default.
 
     Raises:
-        TableNotFoundError: if there is no table.
-        DeltaError: if its log can't be read.
+        TableNotFoundError: if the table does not exist.
+        DeltaError: if the log can't be read.
     """
 
     def __init__(self, folder: Path, version: int | None = None) -> None:
@@ -44,10 +44,11 @@ class Log:
         self.files = {str(folder / path): file for path, file in _files(table).items()}
 
     def catch_up(self) -> bool:
-        """Read what has been committed since.
+        """Read the commits since the last known version.
 
         Returns:
-            False if that is more than files that came and went, or long: the table has to be opened again.
+            False if the table has to be opened again: a commit did more than add and remove files, or there
+            are too many commits.
         """
         if commit_file(self._folder, self.version + _FAR).exists():
             return False
@@ -78,7 +79,7 @@ class Log:
 
 
 def commit_file(folder: Path, version: int) -> Path:
-    """Where a table's log has a commit."""
+    """The path of a commit in the Delta log."""
     return folder / "_delta_log" / f"{version:020}.json"
 
 

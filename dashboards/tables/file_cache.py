@@ -1,6 +1,6 @@
-"""The files of one version of a Delta table: large ones are scanned, small ones kept in memory.
+"""Cache of data files of Delta tables: large files are scanned, small ones are kept in memory.
 
-A file never changes, so what has been read of it stays right whatever the table's next version is.
+Data files are immutable, so what was read from a file is valid in later versions of the table too.
 """
 
 import threading
@@ -15,24 +15,25 @@ from schema import COLUMNS
 from tables.polars_query import add_up, adds_up, ask_frame, condition, empty
 from tables.query import Query, Where
 
-_SMALL = 256 * 2**10  # bytes of a file that is kept: what a micro-batch has written, or some
-_MOST_SMALL = 6 * 2**20  # bytes of them all, of one table
-_MOST_CHUNKS = 8  # that small files are kept in
-_MOST_KEPT = 64 * 2**20  # bytes of what is kept of large files, of all tables
-_FRAME = 512  # bytes that a frame takes without rows
+_SMALL = 256 * 2**10  # bytes: a cached file is at most this large; the output of one or a few micro-batches
+_MOST_SMALL = 6 * 2**20  # bytes of all cached small files of one table
+_MOST_CHUNKS = 8  # frames that hold the small files of a table
+_MOST_KEPT = 64 * 2**20  # bytes cached from the large files of all tables
+_FRAME = 512  # bytes of an empty frame
 _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True)
 class Files:
-    """Where the rows of a version are.
+    """The data files of one version of a table.
 
     Args:
         table: `layer.table`.
-        large: paths of files that are scanned.
-        small: paths of files that are kept.
-        partitions: columns that stand in the paths.
-        plain: there is nothing to a row but its file; without it, polars is to follow the log itself.
+        large: paths of the files that are scanned.
+        small: paths of the files that are cached.
+        partitions: the partition columns, stored in the paths.
+        plain: the files alone hold the rows (no deletion vectors, no column mapping). If false, polars reads
+            the table through its Delta log.
     """
 
     table: str
@@ -43,7 +44,7 @@ class Files:
 
     @classmethod
     def of(cls, table: str, sizes: dict[str, int], partitions: Sequence[str] = ()) -> "Files":
-        """Split files by their size in bytes; what holds whole records is never kept."""
+        """Split files by size in bytes. Tables with binary columns are never cached."""
         small: set[str] = set()
         room = 0 if pl.Binary in COLUMNS[table].values() else _MOST_SMALL
         for path, size in sorted(sizes.items(), key=lambda each: each[1]):
@@ -56,11 +57,11 @@ class Files:
 
     @classmethod
     def elsewhere(cls, table: str) -> "Files":
-        """Those of a table that polars is to follow the log of."""
+        """The files of a table that polars reads through its Delta log."""
         return cls(table, (), frozenset(), plain=False)
 
     def scan(self, paths: Sequence[str]) -> pl.LazyFrame:
-        """Some of them, with the columns of the table's contract; those that a file lacks are null."""
+        """Scan some of the files with the columns of the table's contract. Missing columns are null."""
         columns = COLUMNS[self.table]
         return pl.scan_parquet(
             list(paths),
@@ -74,7 +75,7 @@ class Files:
 
 
 class Memory:
-    """What has been read of files: small ones of each table; of large ones, slices, and what they sum to."""
+    """Cached rows of small files, and slices and partial aggregates of large files."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -83,7 +84,7 @@ class Memory:
         self._bytes = 0
 
     def answer(self, files: Files, query: Query) -> pl.DataFrame:
-        """The answer to a question; if it adds up, what it comes to in a large file is worked out once."""
+        """Run a query. If its aggregates can be combined, those of each large file are computed once."""
         if not files.large or _is_sliced(files) or not adds_up(query):
             return ask_frame(self.rows(files, query), query).collect()
         part = replace(query, order=(), limit=None)
@@ -93,7 +94,7 @@ class Memory:
         return add_up(pl.concat(parts), query).collect()
 
     def rows(self, files: Files, query: Query) -> pl.LazyFrame:
-        """The rows that a question is to be put to: all that it may be about."""
+        """All rows that a query may need."""
         parts = []
         if files.large:
             parts.append(self._slices_of(files, query) if _is_sliced(files) else files.scan(files.large))
@@ -105,7 +106,7 @@ class Memory:
         return pl.concat(parts) if parts else empty(files.table)
 
     def forget(self, table: str) -> None:
-        """The table has been made anew."""
+        """Drop the cached files of a table that was created again."""
         with self._lock:
             self._chunks.pop(table, None)
 
@@ -121,7 +122,7 @@ class Memory:
             return pl.concat([rows for _, rows in kept])
 
     def _slices_of(self, files: Files, query: Query) -> pl.LazyFrame:
-        """Of each large file, the windows of whole days that the question is about."""
+        """The rows of each large file on the whole days that the query covers."""
         wide = tuple(map(_by_whole_days, query.where))
         return pl.concat([self._slice(files, path, wide).lazy() for path in files.large])
 
@@ -133,7 +134,7 @@ class Memory:
         return rows
 
     def _parts(self, files: Files, query: Query) -> list[pl.DataFrame]:
-        """What a question comes to in each large file."""
+        """The partial result of a query in each large file."""
         kept = {path: self._take(path, query) for path in files.large}
         new = [path for path, rows in kept.items() if rows is None]
         for path, rows in zip(
@@ -160,7 +161,7 @@ class Memory:
 
 
 def _is_sliced(files: Files) -> bool:
-    """Whether many questions are about the same few of a table's rows: those of windows are."""
+    """Whether many queries read the same few rows of the table. This is true of tables of windows."""
     return "window_kind" in COLUMNS[files.table]
 
 
@@ -169,7 +170,7 @@ def _size(rows: pl.DataFrame) -> int:
 
 
 def _by_whole_days(where: Where) -> Where:
-    """A condition on time, widened so that it stays the same while the period of a page moves on."""
+    """A condition on time, widened to whole days: it stays the same while the period of a page advances."""
     if not isinstance(where.value, datetime):
         return where
     midnight = where.value.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -179,7 +180,7 @@ def _by_whole_days(where: Where) -> Where:
 
 
 def _needed(query: Query) -> tuple[str, ...]:
-    """The columns that a question takes, in the order of the contract."""
+    """The columns that a query needs, in the order of the contract."""
     named = {*query.columns, *(each.column for each in (*query.measures, *query.where))}
     named |= {name.removeprefix("-") for name in query.order}
     needed = [name for name in COLUMNS[query.table] if name in named]

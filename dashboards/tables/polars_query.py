@@ -1,4 +1,4 @@
-"""A question put to a polars frame: what the local backend runs, and the answer of no table at all."""
+"""Runs queries on polars frames: for the local backend, and for tables that do not exist."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -26,19 +26,19 @@ _CONDITIONS: dict[Op, Callable[[pl.Expr, Any], pl.Expr]] = {
 
 
 def empty(table: str) -> pl.LazyFrame:
-    """A table without rows, with the columns of its contract."""
+    """An empty table with the columns of its contract."""
     return pl.LazyFrame(schema=COLUMNS[table])
 
 
 def with_all_columns(rows: pl.LazyFrame, table: str) -> pl.LazyFrame:
-    """Rows of a table that was made before some columns of its contract: these are null."""
+    """Add the columns of the contract that an older table lacks, as nulls."""
     there = rows.collect_schema().names()
     missing = {name: kind for name, kind in COLUMNS[table].items() if name not in there}
     return rows.with_columns(**{name: pl.lit(None, kind) for name, kind in missing.items()})
 
 
 def ask_frame(frame: pl.LazyFrame, query: Query) -> pl.LazyFrame:
-    """The answer over a frame that has the table's columns."""
+    """The result of a query on a frame with the table's columns."""
     kept = reduce(lambda rows, where: rows.filter(condition(where)), query.where, frame)
     if not query.measures:
         return _limited(_ordered(kept, query).select(query.columns), query)
@@ -46,22 +46,22 @@ def ask_frame(frame: pl.LazyFrame, query: Query) -> pl.LazyFrame:
 
 
 def adds_up(query: Query) -> bool:
-    """Whether its answer over all rows follows from its answers over parts of them."""
+    """Whether the result can be computed from results over parts of the rows."""
     return bool(query.measures) and all(measure.how != "distinct" for measure in query.measures)
 
 
 def add_up(parts: pl.LazyFrame, query: Query) -> pl.LazyFrame:
-    """The answer over all rows.
+    """Combine partial results.
 
     Args:
-        parts: the answers over parts that share no row, without order and limit, one after the other.
-        query: whose answers add up.
+        parts: concatenated results over disjoint parts of the rows, without order and limit.
+        query: a query for which `adds_up` is true.
     """
     return _grouped(parts, query, list(map(_measure_again, query.measures)))
 
 
 def condition(where: Where) -> pl.Expr:
-    """A condition as polars has it."""
+    """A condition as a polars expression."""
     return _CONDITIONS[where.op](pl.col(where.column), where.value)
 
 
@@ -103,7 +103,7 @@ def _measure_again(measure: Measure) -> pl.Expr:
 
 
 def _sum(column: pl.Expr, kind: Type) -> pl.Expr:
-    """Money to four decimals, wide enough for any sum; counts as 64-bit integers."""
+    """A sum: money as a decimal with four decimals that can't overflow, counts as 64-bit integers."""
     if isinstance(kind, pl.Decimal):
         return column.cast(_MONEY).sum()
     return column.sum() if kind == pl.Float64 else column.sum().cast(pl.Int64)

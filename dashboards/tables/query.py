@@ -1,4 +1,4 @@
-"""What can be asked of a table. Every backend answers the same question with the same frame."""
+"""Queries on a table. Every backend returns the same frame for the same query."""
 
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
@@ -11,12 +11,12 @@ Value = str | int | float | bool | date | datetime | tuple[str, ...] | None
 
 @dataclass(frozen=True)
 class Measure:
-    """A figure over the rows of a group.
+    """An aggregate over the rows of a group.
 
     Args:
-        name: of the column in the answer.
-        how: `count` counts rows; `distinct` values that are not null; `sum` of nothing is 0.
-        column: what it is taken of; of a `count`, none.
+        name: name of the column in the result.
+        how: `count` counts rows; `distinct` counts distinct non-null values; `sum` of no rows is 0.
+        column: the aggregated column; empty for `count`.
     """
 
     name: str
@@ -26,7 +26,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Where:
-    """A condition. As in SQL, null meets none but `null`; and `!=` doesn't hold for it."""
+    """A condition. As in SQL, a null value satisfies only `null`, and not `!=`."""
 
     column: str
     op: Op
@@ -35,16 +35,16 @@ class Where:
 
 @dataclass(frozen=True)
 class Query:
-    """A question to one table; the values in it are data, wherever they come from.
+    """A query on one table. Its values are always passed as data, never as SQL text.
 
     Args:
         table: `layer.table`.
-        columns: to return; with measures, to group by.
-        measures: over each group; over all rows, if there are no columns.
-        where: all of them hold.
-        order: columns of the answer, or of the table if there are no measures; those with `-` before
-            them backwards; null is last.
-        limit: rows at most.
+        columns: the columns to return; with measures, the columns to group by.
+        measures: aggregates over each group, or over all rows if there are no columns.
+        where: conditions, combined by AND.
+        order: columns of the result, or of the table if there are no measures. A leading `-` means
+            descending. Nulls are last.
+        limit: maximum number of rows.
     """
 
     table: str
@@ -55,21 +55,21 @@ class Query:
     limit: int | None = None
 
     def only(self, column: str, op: Op, value: Value = None) -> "Query":
-        """The same question with one more condition."""
+        """The query with one more condition."""
         return replace(self, where=(*self.where, Where(column, op, value)))
 
     def within(self, column: str, start: Any, end: Any) -> "Query":
-        """The same question of rows from `start` (included) to `end` (excluded)."""
+        """The query for rows from `start` (included) to `end` (excluded)."""
         return self.only(column, ">=", start).only(column, "<", end)
 
     def one_of(self, column: str, values: tuple[str, ...]) -> "Query":
-        """The same question of rows with one of these values; of all rows, if there are none."""
+        """The query for rows with one of these values; unchanged if there are no values."""
         return self.only(column, "in", values) if values else self
 
 
 @dataclass(frozen=True)
 class Version:
-    """What a table is at: its number, and what tells it from one made anew with the same number."""
+    """A table version: its number, and a stamp that differs if the table was created again."""
 
     number: int
     stamp: str = field(default="")
@@ -77,13 +77,13 @@ class Version:
 
 @dataclass(frozen=True)
 class Facts:
-    """What a table's log says of it.
+    """Size and age of a table version, from its Delta log.
 
     Args:
-        rows: in it; None if the log doesn't say.
-        files: it consists of.
-        size: of them, in bytes.
-        changed_at: when its version was written (UTC).
+        rows: number of rows; None if the log has no statistics.
+        files: number of data files.
+        size: size of the files in bytes.
+        changed_at: when the version was written (UTC).
     """
 
     rows: int | None
@@ -93,5 +93,5 @@ class Facts:
 
 
 def sums(*names: str) -> tuple[Measure, ...]:
-    """The sum of each of these columns, under its own name."""
+    """The sum of each column, named like the column."""
     return tuple(Measure(name, "sum", name) for name in names)

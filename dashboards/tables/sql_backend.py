@@ -1,4 +1,4 @@
-"""Tables that a SQL engine keeps: the question as SQL text, the values beside it as parameters."""
+"""Tables of a SQL engine. Queries become SQL text; values are passed as parameters."""
 
 import json
 from collections.abc import Callable
@@ -12,15 +12,15 @@ from tables.backend import ReadError
 from tables.query import Facts, Measure, Query, Version
 
 Execute = Callable[[str, dict[str, Any]], pa.Table]
-"""Runs a statement with named parameters (`:name`). Raises `LookupError` if there is no such table."""
+"""Runs a statement with named parameters (`:name`). Raises `LookupError` if the table does not exist."""
 
 
 class SqlTables:
-    """Tables in a catalog of Spark or of a Databricks workspace.
+    """Tables in a catalog of Spark or a Databricks workspace.
 
     Args:
         execute: runs a statement.
-        catalog: that the layers are in; empty for the session's own.
+        catalog: the catalog of the layers; empty for the current catalog of the Spark session.
     """
 
     def __init__(self, execute: Execute, catalog: str = "") -> None:
@@ -36,7 +36,7 @@ class SqlTables:
         return Version(history["version"][0], str(history["timestamp"][0]))
 
     def run(self, query: Query, version: Version) -> pl.DataFrame:
-        """The answer. Columns and conditions are pushed down by the engine."""
+        """Run a query. The engine pushes columns and conditions down."""
         source = f"{self._name(query.table)} VERSION AS OF {version.number}"
         text, values = statement(query, source)
         try:
@@ -49,13 +49,13 @@ class SqlTables:
         return self._run(text, values, query.table)
 
     def facts(self, table: str, version: Version) -> Facts:
-        """Files and bytes by the table's details; rows are counted from its statistics."""
+        """Files and bytes from `DESCRIBE DETAIL`. Rows are counted from the table's statistics."""
         found = self._run(f"DESCRIBE DETAIL {self._name(table)}", {}, table).row(0, named=True)
         rows = self.run(Query(table, measures=(Measure("rows", "count"),)), version)["rows"][0]
         return Facts(rows, found["numFiles"], found["sizeInBytes"], found["lastModified"])
 
     def _missing_text(self, table: str, source: str) -> list[str]:
-        """The columns of text that a table lacks which was made before its contract had them."""
+        """Text columns of the contract that an older table lacks."""
         there = self._run(f"SELECT * FROM {source} LIMIT 0", {}, table).columns
         return [name for name, kind in COLUMNS[table].items() if kind == pl.String and name not in there]
 
@@ -68,12 +68,12 @@ class SqlTables:
             return pl.DataFrame(pl.from_arrow(self._execute(text, values)))
         except LookupError:
             raise
-        except Exception as error:  # whatever a driver raises: the page goes on with what it knows
+        except Exception as error:  # drivers raise many types; the page falls back to cached results
             raise ReadError(table) from error
 
 
 def statement(query: Query, source: str) -> tuple[str, dict[str, Any]]:
-    """A question as a statement of Spark SQL and its parameters; no value stands in the text."""
+    """A query as a Spark SQL statement and its parameters. The text contains no values."""
     values: dict[str, Any] = {}
     shown = [*map(_quoted, query.columns), *(_measure(query.table, each) for each in query.measures)]
     parts = [f"SELECT {', '.join(shown)} FROM {source}"]
@@ -94,7 +94,7 @@ def _condition(where: Any, values: dict[str, Any]) -> str:
         return f"{column} IS {where.op.upper()}"
     if where.op == "in":
         return f"{column} IN ({', '.join(_bound(each, values) for each in where.value) or 'NULL'})"
-    if where.op == "not in":  # one parameter, however many there are
+    if where.op == "not in":  # one parameter for any number of values
         listed = _bound(json.dumps(where.value), values)
         return f"NOT array_contains(from_json({listed}, 'array<string>'), {column})"
     if where.op == "starts":

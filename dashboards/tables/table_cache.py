@@ -1,4 +1,4 @@
-"""Answers for any number of viewers: a page sees one version of each table, and none is read twice."""
+"""Query results shared by all viewers. A page sees one version of each table, and reads it once."""
 
 import threading
 from collections import OrderedDict
@@ -16,17 +16,17 @@ Figure = TypeVar("Figure")
 Ask = Callable[[Query], pl.DataFrame]
 Versions = dict[str, Version | None]
 
-_MOST_BYTES = 96 * 2**20  # of answers kept
-_SMALL = 512  # bytes that an answer other than a frame counts as
-_SHARED = 64 * 2**10  # bytes of an answer that is kept for other figures which ask the same
+_MOST_BYTES = 96 * 2**20  # of all cached results
+_SMALL = 512  # bytes assumed for a result that is not a frame
+_SHARED = 64 * 2**10  # bytes: query results up to this size are cached for other figures with the same query
 
 
 class Lake:
-    """Tables of one place.
+    """The tables of one backend, with a cache of results.
 
     Args:
-        backend: where they are.
-        most_bytes: of answers kept; those not asked for longest go first.
+        backend: runs the queries.
+        most_bytes: size of the cache. The least recently used results are evicted first.
     """
 
     def __init__(self, backend: Backend, most_bytes: int = _MOST_BYTES) -> None:
@@ -38,18 +38,18 @@ class Lake:
         self._bytes = 0
 
     def look(self) -> "Look":
-        """A view that stays at the versions it first meets."""
+        """A new snapshot."""
         return Look(self)
 
     def kept(self, key: Hashable) -> tuple[Versions, Any, int] | None:
-        """An answer given before, and the versions it was of."""
+        """A cached result, the table versions it was computed from, and its size."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
             return self._kept.get(key)
 
     def keep(self, key: Hashable, versions: Versions, answer: Any) -> None:
-        """Remember an answer, as far as there is room."""
+        """Cache a result, and evict others if the cache is full."""
         size = _size(answer)
         with self._lock:
             self._bytes += size - self._kept.pop(key, ({}, None, 0))[2]
@@ -60,19 +60,19 @@ class Lake:
                 self._bytes -= freed
 
     def forget(self) -> None:
-        """Keep no answer: as if every table had changed."""
+        """Clear the cache."""
         with self._lock:
             self._kept.clear()
             self._bytes = 0
 
     def turn(self, key: Hashable) -> threading.Lock:
-        """Held by the one who works an answer out: others who want the same wait for it."""
+        """A lock for computing one result, so that concurrent viewers compute it once."""
         with self._lock:
             return self._turns.setdefault(key, threading.Lock())
 
 
 class Look:
-    """One page's view: each table at one version, whatever is written meanwhile."""
+    """A snapshot for one page: each table is pinned at the version of its first use."""
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
@@ -80,21 +80,21 @@ class Look:
         self.unreadable: set[str] = set()
 
     def version(self, table: str) -> Version | None:
-        """The version this view has of a table; None if there is no such table."""
+        """The pinned version of a table; None if the table does not exist."""
         if table not in self._versions:
             self._versions[table] = self._lake.backend.version(table)
         return self._versions[table]
 
     def figure(self, work_out: Callable[..., Figure], *arguments: Hashable) -> Figure:
-        """What a function makes of the tables; while none that it asked has changed, it is not called.
+        """The result of a function over the tables. It is computed again only if a table it reads has changed.
 
         Args:
-            work_out: called with something to ask questions with, then the arguments. Must depend on
-                nothing else, and its answer is not to be changed.
-            arguments: part of what the answer is remembered by.
+            work_out: called with a function that runs queries, then the arguments. Must depend on nothing
+                else. Its result must not be modified.
+            arguments: further arguments, hashable: part of the cache key.
 
         Returns:
-            Its answer; the one before, if a table can't be read just now; else that of empty tables.
+            The result. If a table can't be read: the last cached result, else the result for empty tables.
         """
         key = (work_out, arguments)
         with self._lake.turn(key):
@@ -111,7 +111,7 @@ class Look:
             return answer
 
     def facts(self, table: str) -> Facts | None:
-        """What a table's log says; None if there is no such table, or it can't be read just now."""
+        """Size and age of a table; None if it does not exist or can't be read at the moment."""
         try:
             version = self.version(table)
             return None if version is None else self._lake.backend.facts(table, version)

@@ -153,8 +153,8 @@ def _credits(explained: Story) -> None:
         height=layout.fitting(frame),
     )
     sums = {f"{sum(row['credit'] for row in each):.9f}" for each in explained.credits.values() if each}
-    told_sums = _as_written(" or ".join(sorted(sums)))
-    st.text(f"Credits of each model sum to {told_sums or 'nothing yet'}.")
+    shown_sums = _as_written(" or ".join(sorted(sums)))
+    st.text(f"Credits of each model sum to {shown_sums or 'nothing yet'}.")
 
 
 def _trail(explained: Story) -> None:

@@ -1,1 +1,1 @@
-"""Bronze: Kafka records as they came, exactly once."""
+"""Bronze: Kafka records as received, exactly once."""

@@ -1,4 +1,4 @@
-"""Whether a stream's checkpoint still goes with the table it fills."""
+"""Checks whether a stream's checkpoint matches its table."""
 
 import json
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ class Checkpoint:
 
     @classmethod
     def of_ingest(cls, settings: Settings) -> "Checkpoint":
-        """The one of the ingest stream."""
+        """The checkpoint of the ingest stream."""
         return cls(settings.home / "checkpoints" / "ingest")
 
     @property
     def query_id(self) -> str | None:
-        """The id Spark gave the query that owns it; None if there is none, or it can't be read."""
+        """Id of the streaming query that owns it; None if it is missing or unreadable."""
         try:
             return str(json.loads((self.folder / "metadata").read_text().splitlines()[0])["id"])
         except (OSError, ValueError, KeyError, IndexError):
@@ -29,7 +29,7 @@ class Checkpoint:
 
     @property
     def last_planned_batch(self) -> int:
-        """The latest micro-batch whose offsets were written down; -1 if none."""
+        """The latest micro-batch with planned offsets; -1 if there is none."""
         planned = (name.name for name in self.folder.glob("offsets/*"))
         return max((int(name) for name in planned if name.isdigit()), default=-1)
 
@@ -47,25 +47,25 @@ class Checkpoint:
 
     @property
     def recoveries(self) -> int:
-        """How many losses of records had been accepted when its query was started; see `topic_history`."""
+        """Number of accepted losses when its query was started; see `topic_history`."""
         try:
             return int(self._recoveries_file.read_text())
         except (OSError, ValueError):
             return 0
 
     def note_recoveries(self, recoveries: int) -> None:
-        """Write down, before its query is started, how many losses have been accepted."""
+        """Record the number of accepted losses, before the query is started."""
         if recoveries != self.recoveries:
             self.folder.parent.mkdir(parents=True, exist_ok=True)
             self._recoveries_file.write_text(str(recoveries))
 
     @property
     def _recoveries_file(self) -> Path:
-        """Beside the folder, in which Spark wants no file that is not its own."""
+        """A file beside the folder: Spark allows no foreign files in it."""
         return self.folder.with_name(f"{self.folder.name}.recoveries")
 
     def is_usable(self, commit: Mapping[str, object], recoveries: int) -> bool:
-        """Whether a query may go on from it.
+        """Whether a query can resume from it.
 
         Args:
             commit: what ingest wrote of its last commit to bronze; empty if it made none.
@@ -75,7 +75,7 @@ class Checkpoint:
         return fits and self.recoveries == recoveries
 
     def matches(self, app: object, version: object) -> bool:
-        """Whether going on from it neither repeats nor skips what the table already holds.
+        """Whether resuming from it neither repeats nor skips records of the table.
 
         Args:
             app: the query id in the table's last commit; None if it has no commit.
@@ -86,7 +86,7 @@ class Checkpoint:
         return self.query_id == app and self.last_planned_batch >= int(str(version))
 
     def quarantine(self) -> Path | None:
-        """Move the folder out of the way, keeping it for a look; where it went, if there was one."""
+        """Move the folder aside for inspection; return the new path, or None if there was no folder."""
         if not self.folder.exists():
             return None
         taken = sum(1 for _ in self.folder.parent.glob(f"{self.folder.name}.lost-*"))

@@ -1,9 +1,9 @@
-"""Entry points of the wheel: what each job of bronze is called, and where its body is."""
+"""Entry points of the wheel: names of bronze's jobs, and their functions."""
 
 from lakehouse.entry_point import Job
 
 ingest = Job.imported(
     "ingest",
     "bronze.job:ingest",
-    "Take the records of the subscribed topics into bronze, exactly once.",
+    "Write records of the subscribed topics to bronze, exactly once.",
 )

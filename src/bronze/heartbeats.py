@@ -1,10 +1,10 @@
-"""When an idle topic is due a heartbeat, so that its clock goes on by records."""
+"""When to write a heartbeat to an idle topic, so that its watermark advances."""
 
 from datetime import timedelta
 
 
 class HeartbeatTimer:
-    """Says when to write the next heartbeat.
+    """Tells when the next heartbeat is due.
 
     Args:
         interval: how long the topic may go without a record; None, and none is ever due.
@@ -15,7 +15,7 @@ class HeartbeatTimer:
         self._last = 0.0
 
     def is_due(self, now: float, arrived: float) -> bool:
-        """Whether nothing has arrived, and no heartbeat been due, for the interval.
+        """Whether no record has arrived and no heartbeat was due during the interval.
 
         Args:
             now: seconds of a clock that never goes back.

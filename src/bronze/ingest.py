@@ -1,4 +1,4 @@
-"""The ingest stream: Kafka records into bronze, exactly once."""
+"""The ingest stream: from Kafka to bronze, exactly once."""
 
 import time
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _TICK = timedelta(microseconds=1)
 
 
 class Ingest:
-    """Appends micro-batches to bronze, each once, each under a stamp of its own.
+    """Appends each micro-batch to bronze exactly once, with one ingest stamp.
 
     Delta skips a micro-batch that it has already committed for this query. The ledger is settled from
     bronze itself: a row for every stamp that has none yet.
@@ -47,18 +47,18 @@ class Ingest:
 
     @property
     def position(self) -> datetime:
-        """The stamp of the last micro-batch in the ledger."""
+        """Ingest stamp of the last micro-batch in the ledger."""
         return self._last.position if self._last else EPOCH
 
     def complete_ledger(self) -> None:
-        """Write the ledger rows that a crash kept from being written."""
+        """Write ledger rows that are missing after a crash."""
         records = self._run.lake.read(KAFKA_RECORDS.name)
         missing = records.where(F.col("ingested_at") > F.lit(self.position)).groupBy("ingested_at").count()
         for row in missing.orderBy("ingested_at").collect():
             self._record(as_utc(row.ingested_at), row["count"], now())
 
     def write(self, records: DataFrame, batch_id: int) -> None:
-        """Append a micro-batch; called again with the same one, do nothing.
+        """Append a micro-batch; do nothing if it was already appended.
 
         Raises:
             MillraceError: if a topic is not the one that was read before; nothing is written then.
@@ -86,5 +86,5 @@ class Ingest:
 
 
 def ingest_records(records: DataFrame, write: Callable[[DataFrame, int], None]) -> DataStreamWriter:
-    """The query, unstarted: the job gives it trigger and checkpoint."""
+    """The query, not started: the job adds trigger and checkpoint."""
     return records.writeStream.queryName("ingest").foreachBatch(write)

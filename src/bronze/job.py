@@ -1,4 +1,4 @@
-"""The ingest job: real Kafka, real checkpoint."""
+"""The ingest job."""
 
 import time
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _POLL_SECONDS = 1
 
 
 def ingest(run: JobContext) -> None:
-    """Take the records of the subscribed topics into bronze, exactly once.
+    """Write records of the subscribed topics to bronze, exactly once.
 
     Raises:
         MillraceError: if a topic was made again, or lost records before they were read.
@@ -45,7 +45,7 @@ def ingest(run: JobContext) -> None:
 
 
 def _start(run: JobContext, spans: Spans, watch: TopicWatch) -> tuple[StreamingQuery, Ingest]:
-    """Start the query where bronze stands, whatever became of the checkpoint."""
+    """Start the query at bronze's offsets, with or without a usable checkpoint."""
     checkpoint = Checkpoint.of_ingest(run.settings)
     commit, kept = watch.commit, watch.is_checkpoint_usable
     upcoming = watch.start()
@@ -67,7 +67,7 @@ def _start(run: JobContext, spans: Spans, watch: TopicWatch) -> tuple[StreamingQ
 
 
 def _drive(run: JobContext, query: StreamingQuery, sink: Ingest) -> None:
-    """Wait for the end, or stop between two micro-batches when asked."""
+    """Wait until the query ends, or stop it between two micro-batches when asked."""
     pulse = HeartbeatTimer(None if run.once else run.settings.heartbeat_interval)
     while not query.awaitTermination(_POLL_SECONDS):  # raises what the query failed of
         status = query.status
@@ -81,12 +81,12 @@ def _drive(run: JobContext, query: StreamingQuery, sink: Ingest) -> None:
 
 
 def _is_idle(status: dict[str, Any]) -> bool:
-    """Whether the query has looked, and found nothing more to read."""
+    """Whether the query has found no more records."""
     return not status["isDataAvailable"] and not status["message"].startswith("Initializing")
 
 
 def _waiting(spans: Spans, upcoming: Mapping[str, Mapping[int, int]]) -> int:
-    """Records in Kafka that bronze doesn't hold yet, about: transactions leave gaps."""
+    """Approximate number of records that bronze lacks: transactions leave gaps in offsets."""
     return sum(
         max(end - upcoming.get(place.topic, {}).get(place.partition, first), 0)
         for place, (first, end) in spans.items()

@@ -1,4 +1,4 @@
-"""Kafka as the ingest job reads it."""
+"""Kafka, as the ingest job reads it."""
 
 import re
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def offset_spans(settings: Settings) -> Spans:
 
 
 def count_records(settings: Settings, place: TopicPartition, first: int, end: int) -> int:
-    """How many committed records Kafka has from one offset up to, and without, another.
+    """Number of committed records of a partition between two offsets, the second excluded.
 
     Raises:
         MillraceError: if no broker answers.
@@ -82,7 +82,7 @@ def _consumer(settings: Settings) -> Iterator[KafkaConsumer]:
 
 
 def broker_topics(settings: Settings) -> dict[str, BrokerTopic]:
-    """The subscribed topics that are there: ids, and the offsets of each partition.
+    """The subscribed topics that exist: ids, and the offsets of each partition.
 
     Raises:
         MillraceError: if no broker answers.
@@ -96,7 +96,7 @@ def broker_topics(settings: Settings) -> dict[str, BrokerTopic]:
 
 
 class TopicIds:
-    """Asks for the ids of the subscribed topics, by one connection; use it as a context manager."""
+    """Reads the ids of the subscribed topics over one connection; a context manager."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -110,7 +110,7 @@ class TopicIds:
             self._admin.close()
 
     def read(self) -> dict[str, tuple[str, int]]:
-        """By topic that is there: its id, empty if the broker gives none, and how many partitions it has.
+        """By existing topic: its id, empty if the broker has none, and its number of partitions.
 
         Raises:
             MillraceError: if no broker answers.
@@ -140,7 +140,7 @@ def _no_answer(settings: Settings, error: KafkaError) -> MillraceError:
 
 
 def send_heartbeat(settings: Settings, at: datetime) -> None:
-    """Write a record without a value that says what time it is. Written twice, it says the same.
+    """Write a heartbeat: a record without a value, with a time. Idempotent.
 
     Raises:
         KafkaError: if no broker takes it.

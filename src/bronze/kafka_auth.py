@@ -1,4 +1,4 @@
-"""How to log in to Kafka: for Spark's source and for the plain client, from the same settings."""
+"""Kafka login for Spark's source and for the Python client, from the same settings."""
 
 import os
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _USER, _PASSWORD = "username", "password"
 
 
 def client_options(settings: Settings) -> Login:
-    """Arguments of the plain client's classes.
+    """Keyword arguments for the classes of kafka-python.
 
     Raises:
         MillraceError: if user or password is missing.

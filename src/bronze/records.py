@@ -1,4 +1,4 @@
-"""What bronze keeps of a Kafka record: all of it, and when it came."""
+"""Columns of bronze: a Kafka record with its ingest stamp."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -10,7 +10,7 @@ from lakehouse.contracts.bronze import KAFKA_RECORDS
 
 
 def with_ingest_time(records: DataFrame, ingested_at: datetime, shifts: Mapping[str, int]) -> DataFrame:
-    """Give each record of a micro-batch its one stamp.
+    """Add the ingest stamp of the micro-batch to each record.
 
     Args:
         records: as Spark's Kafka source gives them, headers included.

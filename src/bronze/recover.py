@@ -1,4 +1,4 @@
-"""Recovering a topic: bronze goes on after a loss in Kafka that somebody accepts, and keeps what was lost."""
+"""Recovers a topic: accepts a loss in Kafka and records it, so that ingest resumes."""
 
 from bronze.kafka import TopicIds, broker_topics
 from bronze.topics.topic_check import (
@@ -15,7 +15,7 @@ from lakehouse.run.job import JobContext
 
 
 def recover_job(topic: str, option: str, who: str) -> Job:
-    """What records that a loss of records is accepted.
+    """The job that records an accepted loss.
 
     Args:
         topic: which topic.
@@ -49,7 +49,7 @@ def _changes(run: JobContext, watch: TopicWatch, trouble: Trouble, who: str) -> 
 
 
 def describe(change: TopicChange) -> str:
-    """A row of ops.topics in a line."""
+    """A row of ops.topics as a line of text."""
     place = f"{change.topic}/{change.partition}"
     if change.kind == STARTED:
         return f"{place} is read from offset {change.first_offset:,} on"

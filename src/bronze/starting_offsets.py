@@ -1,4 +1,4 @@
-"""Where in Kafka to go on, as Spark's source takes it."""
+"""Starting offsets, in the format of Spark's Kafka source."""
 
 import json
 from collections.abc import Mapping

@@ -1,11 +1,11 @@
-"""Entry points of the wheel: what each job of gold is called, and where its body is."""
+"""Entry points of the wheel: names of gold's jobs, and their functions."""
 
 from lakehouse.entry_point import Job
 
 publish = Job.imported(
     "publish",
     "gold.publish_job:publish",
-    "Keep conversions, their credit and what all visitors do in step with silver.",
+    "Update conversions, attribution, traffic and tables by day from silver.",
 )
 
 attribution_model = Job.imported(
@@ -17,5 +17,5 @@ attribution_model = Job.imported(
 quality = Job.imported(
     "quality",
     "gold.gate.quality_job:check_quality",
-    "Hold recent rows against all expectations, and make the report anew.",
+    "Evaluate all expectations on recent rows, and build the report.",
 )

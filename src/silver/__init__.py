@@ -1,1 +1,1 @@
-"""Silver: events without copies, sessions, joins."""
+"""Silver: events without duplicates, sessions, and joined streams."""

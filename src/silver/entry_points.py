@@ -1,21 +1,21 @@
-"""Entry points of the wheel: what each job of silver is called, and where its body is."""
+"""Entry points of the wheel: names of silver's jobs, and their functions."""
 
 from lakehouse.entry_point import Job
 
 refine = Job.imported(
     "refine",
     "silver.refine_job:refine",
-    "Turn bronze records into events without copies and rejects with reasons, and what events form.",
+    "Parse records to events, remove duplicates, and build sessions, impressions and searches.",
 )
 
 repair = Job.imported(
     "repair",
     "silver.repair_job:repair",
-    "Bring late events into the rows they belong to; say who visitors are, and which are bots.",
+    "Add late events to the rows they belong to; resolve identities; find bots.",
 )
 
 silver = Job.imported(
     "silver",
     "silver.silver_job:refine_and_repair",
-    "Turn bronze into silver: refine, then repair, in one application.",
+    "Run refine and repair in one application.",
 )

@@ -1,4 +1,4 @@
-"""Exchange rates in silver: what a unit of a currency is worth, from when until when."""
+"""Exchange rates in silver: the value of a currency, from when until when."""
 
 from datetime import datetime
 
@@ -19,7 +19,7 @@ _COLUMNS = EXCHANGE_RATES.column_names
 
 
 def upsert_rates(lake: Lakehouse, accepted: Rows, upto: datetime) -> None:
-    """Bring accepted records into silver.exchange_rates.
+    """Upsert accepted records into silver.exchange_rates.
 
     Args:
         lake: the tables.
@@ -35,12 +35,12 @@ def upsert_rates(lake: Lakehouse, accepted: Rows, upto: datetime) -> None:
 
 
 def all_rates(spark: SparkSession, accepted: Rows) -> DataFrame:
-    """Rows of silver.exchange_rates, of all accepted records."""
+    """Rows of silver.exchange_rates from all accepted records."""
     return to_frame(spark, typed(EXCHANGE_RATES, _table(_rows_of(accepted))))
 
 
 def _rows_of(accepted: Rows) -> list[RateRow]:
-    """Records as rates of their own; there are few."""
+    """Records as rates."""
     names = [name for name in _COLUMNS if name not in ("valid_to", "records")]
     found = on_driver(accepted.select(*names) if not isinstance(accepted, pa.Table) else accepted)
     rows = rows_of(found, names)
@@ -48,7 +48,7 @@ def _rows_of(accepted: Rows) -> list[RateRow]:
 
 
 def _table(rows: list[RateRow]) -> pa.Table:
-    """Merged, times in microseconds."""
+    """Merged rows, times in microseconds."""
     schema = arrow_schema(EXCHANGE_RATES)
     table = pa.Table.from_arrays(transpose(merge_rates(rows), list(schema)), schema=schema)
     return in_micros(table)

@@ -1,4 +1,4 @@
-"""What each silver table is as a whole: the functions of the jobs, over all of bronze."""
+"""How to rebuild the tables of silver from bronze."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -42,7 +42,7 @@ from silver.visits.visitor_fold import fold_rows
 
 
 def classify_history(run: JobContext, upto: datetime) -> DataFrame:
-    """All records up to an ingest stamp, as `classify` gives them, by the rules of now."""
+    """Classify all records up to an ingest stamp by the current rules."""
     records = run.lake.read(KAFKA_RECORDS.name).where(F.col("ingested_at") <= F.lit(upto))
     parser = RecordParser(load_parse_rules(run.settings.conf), run.settings.exchange_rates_topic)
     candidates = parser.plan(records)
@@ -52,7 +52,7 @@ def classify_history(run: JobContext, upto: datetime) -> DataFrame:
 
 
 def watermarks_before(ledger: DataFrame) -> DataFrame:
-    """The watermark before the micro-batch of refine that a bronze commit was, or will be, refined in.
+    """By bronze commit, the watermark of refine before the micro-batch that contains it.
 
     What was late when it came is late for good: repair goes by it.
 
@@ -88,7 +88,7 @@ def _rows_of(table: Table) -> Callable[[JobContext], DataFrame]:
 
 
 def _folded(run: JobContext, table: Table) -> DataFrame:
-    """Sessions or exposures by all events that the table has."""
+    """Sessions or exposures from all events."""
     rules = VisitorRules.of(load_rule_numbers(run.settings.conf))
     return fold_rows(_known_events(run, table.name), table, rules, _watermark(run))
 
@@ -99,7 +99,7 @@ def _search_results(run: JobContext) -> DataFrame:
 
 
 def _known_events(run: JobContext, table: str) -> DataFrame:
-    """Events on time as far as refine has brought them in, late ones as far as repair has."""
+    """Events as processed so far: on-time events by refine, late ones by repair."""
     repaired = F.lit(processed_through(run, "repair", table))
     events = records_of_class(classify_history(run, processed_through(run, "refine", table)), EVENT)
     return events.where(~F.col("is_late") | (F.col("ingested_at") <= repaired))
@@ -111,7 +111,7 @@ def _watermark(run: JobContext) -> datetime:
 
 
 def _known_by(run: JobContext, table: str, compute: Callable[[DataFrame], DataFrame]) -> DataFrame:
-    """What repair knows of visitors; rows that are as they were keep the ingest stamp that they have."""
+    """Rows computed from what repair has processed; unchanged rows keep their ingest stamp."""
     upto = processed_through(run, "repair", table)
     events = checkpoint(records_of_class(classify_history(run, upto), EVENT).select(*COLUMNS))
     standing = run.lake.read(table)

@@ -1,4 +1,4 @@
-"""The refine job's micro-batch: records to events, copies, rejects, and rows that grow."""
+"""A micro-batch of the refine job: records to events, duplicates, rejections, and changes of rows."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -50,7 +50,7 @@ _RECORD = ("topic", "partition", "offset", "timestamp", "ingested_at", "value", 
 
 
 class Refine:
-    """Turns micro-batches of bronze into silver.
+    """Processes micro-batches of bronze.
 
     Args:
         run: the job's run.
@@ -66,11 +66,11 @@ class Refine:
 
     @property
     def processed_through(self) -> datetime:
-        """The ingest stamp that some table was filled up to, when the job started."""
+        """High-water mark of the most advanced table, when the job started."""
         return max(self._filled.values())
 
     def __call__(self, batch: Batch) -> Outcome:
-        """Write one micro-batch; what a crash let through before is not written again."""
+        """Process one micro-batch. After a crash, tables that already have it are skipped."""
         source = Source(self._run.lake, on_driver=batch.rows < SMALL_BATCH_ROWS)
         stamps = TimePruner([(to_micros(batch.after) + 1, to_micros(batch.upto))])
         records = source.look_up(KAFKA_RECORDS.name, Lookup(_RECORD, stamps, "ingested_at"))
@@ -85,14 +85,14 @@ class Refine:
         return outcome
 
     def _ask_rules(self) -> RecordParser:
-        """The parser by the rules of now."""
+        """The parser for the current rules."""
         rules = self._rules()
         if self._parser is None or rules != self._parser.rules:
             self._parser = RecordParser(rules, self._run.settings.exchange_rates_topic)
         return self._parser
 
     def _ask_tables(self) -> None:
-        """How far each has been filled; created if it wasn't there."""
+        """High-water mark of each table; created if it does not exist."""
         folded = (*FOLDED, SEARCH_RESULTS, EXCHANGE_RATES)
         names = (*(name for name, _ in _OUTPUTS), *(table.name for table in folded))
         self._filled = {name: self._run.lake.high_water_mark(name) or EPOCH for name in names}
@@ -108,7 +108,7 @@ class Refine:
         self._seen = UidIndex(partial(lake.find, EVENTS.name), _rows_by_stamp(lake))
 
     def _sum_up(self, counts: Counts, batch: Batch) -> Outcome:
-        """The ledger's row: what came of records of events."""
+        """The ledger row of the batch."""
         return Outcome(
             input_rows=counts.read,
             output_rows=counts.by_class[EVENT],
@@ -135,7 +135,7 @@ class Refine:
         self._run.lake.append(name, rows, upto=batch.upto)
 
     def _change_rows(self, source: Source, classified: Rows, batch: Batch, watermark: datetime) -> None:
-        """Let on-time events change rows that visitors have, and the watermark those that are due."""
+        """Apply on-time events, and the watermark, to open rows."""
         since = min(self._filled[table.name] for table in (*FOLDED, SEARCH_RESULTS))
         on_time = computed(events_of(stamped_after(on_time_events(classified), since)), _FOLDED_COLUMNS)
         rules = VisitorRules.of(load_rule_numbers(self._run.settings.conf))
@@ -165,7 +165,7 @@ class Refine:
 
 
 def _rows_by_stamp(lake: Lakehouse) -> list[tuple[int, int]]:
-    """How many events there are by ingest stamp, in microseconds, in order."""
+    """Number of events by ingest stamp, in microseconds, in order."""
     if lake.local.is_possible:
         stamps = lake.find(EVENTS.name, Lookup(("ingested_at",)))["ingested_at"].to_numpy()
         found, counts = np.unique(stamps, return_counts=True)
@@ -175,6 +175,6 @@ def _rows_by_stamp(lake: Lakehouse) -> list[tuple[int, int]]:
 
 
 def _advance(before: datetime | None, latest: datetime | None, delay: timedelta) -> datetime | None:
-    """The watermark after a batch: the latest event time less the delay, and never back."""
+    """The watermark after a batch: the latest event time less the delay; it never decreases."""
     reached = as_utc(latest) - delay if latest is not None else None
     return max((time for time in (before, reached) if time is not None), default=None)

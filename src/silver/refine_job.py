@@ -8,6 +8,6 @@ from silver.refine import Refine
 
 
 def refine(run: JobContext) -> None:
-    """Turn bronze records into events without copies and rejects with reasons, and what events form."""
+    """Parse records to events, remove duplicates, and build sessions, impressions and searches."""
     process = Refine(run, lambda: load_parse_rules(run.settings.conf))
     run_microbatches(run, "ingest", process, lock=LOCK, processed_through=process.processed_through)

@@ -1,4 +1,4 @@
-"""The side door: what late events change in rows that were written without them."""
+"""A micro-batch of the repair job: late events change rows that were written without them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -29,7 +29,7 @@ from silver.visits.visitor_history import affected_rows
 
 
 class Repair:
-    """Brings late events into the rows they belong to, and keeps what is known of visitors.
+    """Adds late events to the rows they belong to, and updates identities and bots.
 
     Args:
         run: the job's run.

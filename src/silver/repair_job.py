@@ -1,4 +1,4 @@
-"""The repair job: late rows into what was written without them."""
+"""The repair job: late events into silver."""
 
 from lakehouse.contracts.silver import LOCK
 from lakehouse.run.job import JobContext
@@ -7,5 +7,5 @@ from silver.repair import Repair
 
 
 def repair(run: JobContext) -> None:
-    """Bring late events into the rows they belong to; say who visitors are, and which are bots."""
+    """Add late events to the rows they belong to; resolve identities; find bots."""
     run_microbatches(run, "refine", Repair(run), lock=LOCK, pause=run.settings.repair_interval)

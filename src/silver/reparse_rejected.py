@@ -1,4 +1,4 @@
-"""Refused records read by the rules of now: how many of them would be events."""
+"""Parses rejected records again by the current rules."""
 
 from pyspark.sql import functions as F
 
@@ -12,7 +12,7 @@ from silver.parsing.record_parser import RecordParser
 
 
 def reparse_rejected(run: JobContext) -> None:
-    """Say of each reason how many records were refused for it, and how many would not be refused now."""
+    """Log by reason how many records were rejected, and how many would be accepted now."""
     refused = run.lake.read(REJECTED_EVENTS.name).select(*PLACE, F.col("reason").alias("was"))
     records = run.lake.read(KAFKA_RECORDS.name).join(refused.select(*PLACE), list(PLACE), "left_semi")
     parser = RecordParser(load_parse_rules(run.settings.conf), run.settings.exchange_rates_topic)

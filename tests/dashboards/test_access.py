@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from access import ON_DATABRICKS, TOLD_TWICE, is_loopback, may_see, refusal_to_serve
+from access import CONFIRMATION, ON_DATABRICKS, is_loopback, may_see, refusal_to_serve
 from streamlit import config
 
 from kit.dashboards_folder import DASHBOARDS
@@ -19,10 +19,10 @@ def test_this_machine_is_always_served(address: str) -> None:
 def test_beyond_it_takes_a_login_or_being_told_twice(address: str | None) -> None:
     reported = refusal_to_serve(address, {}, {})
     assert "nobody has to log in" in reported
-    assert TOLD_TWICE in reported
-    assert refusal_to_serve(address, {}, {TOLD_TWICE: "no"}) == reported
+    assert CONFIRMATION in reported
+    assert refusal_to_serve(address, {}, {CONFIRMATION: "no"}) == reported
     assert refusal_to_serve(address, LOGIN, {}) == ""
-    assert refusal_to_serve(address, {}, {TOLD_TWICE: "yes"}) == ""
+    assert refusal_to_serve(address, {}, {CONFIRMATION: "yes"}) == ""
     assert refusal_to_serve(address, {}, {ON_DATABRICKS: "millrace"}) == ""
 
 

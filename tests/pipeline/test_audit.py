@@ -172,7 +172,7 @@ def test_one_altered_byte_is_named(caught_up_home: Home, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("tamper", "told"),
+    ("tamper", "reported"),
     [
         (
             remove_a_record,

@@ -29,7 +29,7 @@ def the_one_line(done: "subprocess.CompletedProcess[str]", code: int = 1) -> str
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "reported"),
     [
         ("nosuch", "No such command 'nosuch'. See `millrace --help`."),
         ("load x", "Missing option '--format'. See `millrace load --help`."),
@@ -84,7 +84,7 @@ def java_11(folder: Path) -> None:
     java.chmod(0o755)
 
 
-@pytest.mark.parametrize(("put", "told"), [(no_java, "No Java found"), (java_11, "Java 11 found at")])
+@pytest.mark.parametrize(("put", "reported"), [(no_java, "No Java found"), (java_11, "Java 11 found at")])
 def test_java_that_will_not_do(
     home: Home, tmp_path: Path, put: Callable[[Path], None], reported: str
 ) -> None:

@@ -1,1 +1,1 @@
-"""Topics: whether each can be read on, and what has become of it."""
+"""Topics: whether each can be read without a loss, and their history."""

@@ -1,4 +1,4 @@
-"""Whether bronze can go on reading its topics without a loss, and what to do if not."""
+"""Checks whether bronze can read its topics without a loss."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
@@ -10,7 +10,7 @@ ACCEPT_LOSS, FROM_BEGINNING = "--accept-loss", "--from-beginning"
 
 
 class Gap(NamedTuple):
-    """Offsets of a partition that Kafka has deleted before bronze read them: from the first up to the end."""
+    """Offsets of a partition that Kafka deleted before bronze read them; the end is excluded."""
 
     partition: int
     first: int
@@ -18,7 +18,7 @@ class Gap(NamedTuple):
 
 
 class Trouble(NamedTuple):
-    """What keeps bronze from reading a topic on.
+    """Why bronze cannot read a topic any further.
 
     Args:
         topic: its name.
@@ -34,7 +34,7 @@ class Trouble(NamedTuple):
 
     @property
     def next_step(self) -> str:
-        """What to do, in a line."""
+        """What the user can do, in a line."""
         if self.option is None:
             return f"Create it again, then run `millrace recover {self.topic} {FROM_BEGINNING}`"
         if self.option == FROM_BEGINNING:
@@ -49,7 +49,7 @@ def find_trouble(
     broker: Mapping[str, BrokerTopic],
     upcoming: Mapping[str, Mapping[int, int]],
 ) -> list[Trouble]:
-    """What keeps bronze from reading on, by topic.
+    """By topic, why bronze cannot read it any further.
 
     Args:
         known: the topics as bronze knows them.
@@ -74,7 +74,7 @@ def require_readable(troubles: Iterable[Trouble]) -> None:
 def require_recoverable(
     topics: Collection[str], troubles: Iterable[Trouble], topic: str, option: str
 ) -> Trouble | None:
-    """What is to be recovered of a topic; None if nothing is.
+    """What there is to recover of a topic; None if nothing.
 
     Raises:
         MillraceError: if ingest doesn't read the topic, or another option is needed.

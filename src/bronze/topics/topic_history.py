@@ -1,4 +1,4 @@
-"""What has become of the topics that bronze reads: their ids, partitions and accepted losses.
+"""History of the topics that bronze reads: ids, partitions and accepted losses.
 
 A topic that was deleted and made again has a new id and counts its offsets from 0. Bronze calls it the next
 generation of the topic, and keeps its records apart by the partition: 100,000 is added for each generation.
@@ -83,7 +83,7 @@ def current_generations(changes: Iterable[TopicChange]) -> dict[str, Generation]
 
 
 def recoveries(changes: Iterable[TopicChange]) -> int:
-    """How many losses have been accepted: with each, ingest leaves the checkpoint before it."""
+    """Number of accepted losses. Each makes ingest leave its checkpoint."""
     return sum(change.kind == LOST for change in changes)
 
 

@@ -1,4 +1,4 @@
-"""ops.topics as a job reads and writes it."""
+"""Reads and writes ops.topics."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ _COLUMNS = ("sequence", *TopicChange._fields)
 
 
 class TopicTable:
-    """The table, and what is known of it here.
+    """The table ops.topics, with a cache of its rows.
 
     Args:
         lake: the tables, as the job writes them.

@@ -1,4 +1,4 @@
-"""Ingest's watch over its topics: nothing is read of a topic that is not the one known, or lacks records."""
+"""Watches topics for ingest: a topic with another id or with deleted records is not read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Held:
 
 
 class TopicWatch:
-    """Knows the topics by ops.topics, and compares them with the broker.
+    """Compares the topics in ops.topics with those of the broker.
 
     Args:
         run: of ingest, or of what recovers a topic.
@@ -67,11 +67,11 @@ class TopicWatch:
 
     @property
     def recoveries(self) -> int:
-        """How many losses have been accepted."""
+        """Number of accepted losses."""
         return recoveries(self.table.history)
 
     def troubles(self) -> list[Trouble]:
-        """What keeps ingest from reading on; bronze itself is asked only if the checkpoint doesn't know."""
+        """Why topics cannot be read any further. Bronze is queried only if the checkpoint does not know."""
         broker, known = broker_topics(self._run.settings), self.known
         reached = self.reached
         upcoming = next_offsets(known, {}, reached)
@@ -81,11 +81,11 @@ class TopicWatch:
 
     @property
     def is_checkpoint_usable(self) -> bool:
-        """Whether the checkpoint has the offsets to go on from; else bronze has."""
+        """Whether the checkpoint has the offsets to resume from; else those of bronze are used."""
         return self._checkpoint.is_usable(self.commit, self.recoveries)
 
     def start(self) -> dict[str, dict[int, int]]:
-        """Check all topics before they are read, and record what is new of them.
+        """Check all topics before they are read, and record new ones.
 
         Returns:
             By topic and partition, the offset to be read next.
@@ -124,7 +124,7 @@ class TopicWatch:
 
     @property
     def reached(self) -> dict[str, dict[str, int]]:
-        """How far the checkpoint has read, by topic and partition; empty if it is not usable."""
+        """By topic and partition, how far the checkpoint has read; empty if it is not usable."""
         return self._checkpoint.reached if self.is_checkpoint_usable else {}
 
     def record_unknown(self, broker: Mapping[str, BrokerTopic]) -> None:

@@ -18,14 +18,18 @@ class PinnedTables:
         lake: the tables.
         upto: ingest stamp.
         first_writer: by table, the first job that writes rows of a stamp to it. Others are never ahead of it.
-        heard: high-water mark of the side input of those jobs; None if they have none.
+        side_input: high-water mark of the side input of those jobs; None if they have none.
     """
 
     def __init__(
-        self, lake: Lakehouse, upto: datetime, first_writer: Mapping[str, str], heard: datetime | None = None
+        self,
+        lake: Lakehouse,
+        upto: datetime,
+        first_writer: Mapping[str, str],
+        side_input: datetime | None = None,
     ) -> None:
         self._lake = lake
-        self._upto = (to_micros(upto), math.inf if heard is None else to_micros(heard))
+        self._upto = (to_micros(upto), math.inf if side_input is None else to_micros(side_input))
         self._filled_by = first_writer
         self._versions: dict[str, int] = {}
 

@@ -34,7 +34,7 @@ def run(
     load_window_rules(settings.conf)
     if not once and any(job.is_continuous for job in select_jobs(jobs)):
         _run_on(settings, jobs)
-    elif not _wait_beside_engine(settings, jobs):
+    elif not _wait_for_engine(settings, jobs):
         run_jobs(settings, jobs)
 
 
@@ -59,7 +59,7 @@ def run_jobs(settings: Settings, names: list[str]) -> dict[str, float]:
     return run_once(settings, jobs)
 
 
-def _wait_beside_engine(settings: Settings, names: list[str]) -> bool:
+def _wait_for_engine(settings: Settings, names: list[str]) -> bool:
     """Where an engine runs, have the jobs catch up there; whether there is one."""
     from millrace.local.bundle.jobs import select_jobs
     from millrace.local.requests.command_client import engine_runs

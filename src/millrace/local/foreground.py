@@ -35,7 +35,7 @@ def start_detached(settings: Settings, plan: Plan) -> None:
             end(settings)
             typer.echo("Stopped before it was ready.")
             raise typer.Exit(130) from None
-    _tell_where(settings)
+    _print_addresses(settings)
     typer.echo("See `millrace status`; stop it with `millrace down`.")
 
 
@@ -59,7 +59,7 @@ def run_in_foreground(settings: Settings, plan: Plan, show: Show | None = None) 
             with stop.interruptible():
                 # Without a deadline: the user sees what is being tried, and has Ctrl-C.
                 wait_until_running(supervisor, settings, _reporter(), seconds=math.inf)
-            _tell_where(settings)
+            _print_addresses(settings)
             (show or _wait)(lambda: not stop.requested and supervisor.exit_code is None)
         except StoppedError:
             pass
@@ -91,7 +91,7 @@ def _reporter() -> Report:
     return report
 
 
-def _tell_where(settings: Settings) -> None:
+def _print_addresses(settings: Settings) -> None:
     state = workspace_state(settings)
     if page := state.get("dashboard"):
         typer.echo(f"Dashboard  {page}")

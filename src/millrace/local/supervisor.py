@@ -77,23 +77,23 @@ class Supervisor:
                 runner.tick(ready)
             wanted = [runner for runner in self._runners if not runner.service.extra]
             all_ready = all(runner.state in ("running", "done") for runner in wanted)
-            self._tell("running" if all_ready else "starting")
+            self._report_state("running" if all_ready else "starting")
             self._stop.pause(_TICK_SECONDS)
 
     def _end(self, error: dict[str, str] | None) -> None:
         """Stop what runs, in the reverse order of need, within the time, whatever hangs."""
         if self._written.get("state") in ("stopped", "failed"):
             return
-        self._tell("stopping")
+        self._report_state("stopping")
         started = time.monotonic()
         dependents = [runner for runner in self._runners if runner.service.needs]
         others = [runner for runner in self._runners if not runner.service.needs]
         _stop_all(dependents, started + _DEPENDENTS_SECONDS)
         _stop_all(others, started + _ALL_SECONDS)
-        self._tell("failed" if error else "stopped", error)
+        self._report_state("failed" if error else "stopped", error)
         process_registry.unregister(self.home, SUPERVISOR)
 
-    def _tell(self, state: str, error: dict[str, str] | None = None) -> None:
+    def _report_state(self, state: str, error: dict[str, str] | None = None) -> None:
         content = {
             "state": state,
             "started_at": self._started_at,

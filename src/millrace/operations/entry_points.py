@@ -16,7 +16,7 @@ gate = Job.imported(
 release = Job.imported(
     "release",
     f"{_BODIES}:release",
-    "Let held rows through to gold, although they are not as expected.",
+    "Publish held rows, although they are not as expected.",
     _BY,
     _REASON,
 )
@@ -24,7 +24,7 @@ release = Job.imported(
 replay = Job.imported(
     "replay",
     f"{_BODIES}:replay",
-    "Recompute silver from bronze by the rules of now, evaluate held rows again, and bring gold after.",
+    "Rebuild silver by the current rules, evaluate held rows again, and update gold.",
     _BY,
     _REASON,
 )
@@ -32,14 +32,14 @@ replay = Job.imported(
 rebuild = Job.imported(
     "rebuild",
     f"{_BODIES}:rebuild",
-    "Recompute tables from the layer before by the rules of now, and swap each in at once.",
+    "Recompute tables from their inputs by the current rules.",
     Parameter("tables", "tables, as silver.events, separated by commas", is_required=True),
 )
 
 recover = Job.imported(
     "recover",
     f"{_BODIES}:recover",
-    "Go on with a topic that lost records in Kafka or was made again.",
+    "Resume a topic that lost records in Kafka or was created again.",
     Parameter("topic", "Kafka topic, as events", is_required=True),
     Parameter("option", "accept-loss or from-beginning", is_required=True),
     Parameter("by", "who accepts it; kept in ops.topics", is_required=True),
@@ -48,7 +48,7 @@ recover = Job.imported(
 audit = Job.imported(
     "audit",
     f"{_BODIES}:audit",
-    "Compare manifests, Kafka, bronze, ledger and silver; fail on a difference.",
+    "Check that nothing is lost or doubled; fail on a difference.",
 )
 
 explain = Job.imported(

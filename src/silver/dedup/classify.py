@@ -1,4 +1,4 @@
-"""Classification of a micro-batch's records, on the driver or in Spark."""
+"""Classifies the records of a micro-batch, on the driver or in Spark."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from silver.dedup.deduplicate import ENTRY, FIRST, PLACE
 
 @dataclass(frozen=True)
 class Counts:
-    """Records of a micro-batch.
+    """Row counts of a micro-batch.
 
     Args:
         by_class: how many there are of each.
@@ -38,14 +38,14 @@ class Counts:
 
 
 def dedup_candidates(candidates: Rows) -> Rows:
-    """`ENTRY` of the records that may become events."""
+    """`ENTRY` of each record that may become an event."""
     if isinstance(candidates, DataFrame):
         return candidates.where(F.col("record_class") == EVENT).select(*ENTRY)
     return candidates.filter(pc.equal(candidates["record_class"], EVENT)).select(list(ENTRY))
 
 
 def classify(candidates: Rows, copies: pa.Table, watermark: datetime | None) -> Rows:
-    """Everything silver knows of a micro-batch's records, one row each.
+    """Classify the records of a micro-batch: one row each, with all that silver needs.
 
     Args:
         candidates: as `silver.parsing.record_parser.RecordParser` gives them.
@@ -75,7 +75,7 @@ def classify(candidates: Rows, copies: pa.Table, watermark: datetime | None) -> 
 
 
 def classify_frame(candidates: DataFrame, copies: DataFrame, watermark: Column) -> DataFrame:
-    """The same in Spark, not computed yet; the watermark is null before the first micro-batch."""
+    """The same as a Spark plan; the watermark is null before the first micro-batch."""
     found = candidates.join(copies, list(PLACE), "left")
     record_class = F.when(F.col("first_offset").isNotNull(), DUPLICATE).otherwise(F.col("record_class"))
     late = F.coalesce(F.col("event_time") <= watermark, F.lit(False))
@@ -94,7 +94,7 @@ def records_of_class(classified: Rows, record_class: str) -> Rows:
 
 
 def on_time_events(classified: Rows) -> Rows:
-    """The events that came before the watermark passed them."""
+    """Events that arrived before the watermark passed them."""
     if isinstance(classified, DataFrame):
         return classified.where((F.col("record_class") == EVENT) & ~F.col("is_late"))
     return classified.filter(
@@ -103,7 +103,7 @@ def on_time_events(classified: Rows) -> Rows:
 
 
 def stamped_after(rows: Rows, stamp: datetime) -> Rows:
-    """The rows with a later ingest stamp."""
+    """Rows with a later ingest stamp."""
     if isinstance(rows, DataFrame):
         return rows.where(F.col("ingested_at") > F.lit(stamp))
     return rows.filter(pc.greater(rows["ingested_at"], to_micros(stamp)))

@@ -1,4 +1,4 @@
-"""Copies by UID: the first record stays, whatever else differs."""
+"""Finds duplicates by UID: the first record is kept, whatever else differs."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ _COPY = [
 
 
 def find_duplicates(records: pa.Table, known: pa.Table) -> pa.Table:
-    """Find the records that are copies, and whose.
+    """Find records that are duplicates, and the record that each duplicates.
 
     A record never counts as a copy of itself, so a micro-batch that runs again after its events were
     written comes to the same classes.

@@ -1,4 +1,4 @@
-"""A multimap from hash to ingest stamp that takes in batches at a cost that hardly grows with its size.
+"""A multimap from hash to ingest stamp, with an insertion cost that hardly grows with its size.
 
 Sorted runs, as in a log-structured merge tree: a batch is a run; runs of like size are merged. So each key is
 moved log2(keys / batch) times in all, and a look-up searches as many runs.
@@ -16,18 +16,18 @@ _Places = NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Matches:
-    """Hashes found, and each one's stamp, in microseconds; a hash stands as often as it was added."""
+    """Hashes that were found, with their stamps in microseconds; repeated as often as they were added."""
 
     hashes: Hashes
     stamps: Stamps
 
     def upto(self, stamp: int) -> "Matches":
-        """Those with this stamp or an earlier one."""
+        """Matches with this stamp or an earlier one."""
         kept = self.stamps <= stamp
         return Matches(self.hashes[kept], self.stamps[kept])
 
     def spans(self, most: int) -> list[tuple[int, int]]:
-        """The stamps as closed spans, no more than so many, parted at the widest gaps."""
+        """The stamps as at most so many closed spans, split at the widest gaps."""
         stamps = np.unique(self.stamps)
         if not len(stamps):
             return []
@@ -44,7 +44,7 @@ class SortedRuns:
     _stamps: Stamps = field(default_factory=lambda: np.empty(0, np.int64))
 
     def add(self, hashes: Hashes, stamps: Stamps) -> None:
-        """Take in a batch. Its stamps are later than all before."""
+        """Insert a batch whose stamps are later than all before."""
         if not len(hashes):
             return
         distinct, places = np.unique(stamps, return_inverse=True)

@@ -1,4 +1,4 @@
-"""The UIDs seen so far, by hash: an index in memory over silver.events."""
+"""An in-memory index of the UIDs in silver.events, by hash."""
 
 from collections.abc import Callable, Collection
 from datetime import datetime
@@ -21,7 +21,7 @@ Find = Callable[[Lookup], pa.Table]
 
 
 class UidIndex:
-    """What refine remembers of silver.events: of each event the hash of its UID and its ingest stamp.
+    """The hash of the UID and the ingest stamp of each event in silver.events.
 
     It answers "surely new" for most records, and for the others which few files may hold an earlier event.
     Whether an event there has the same UID, or only the same hash, is for `find_duplicates` to decide.
@@ -45,7 +45,7 @@ class UidIndex:
                 rows = 0
 
     def lookup(self, records: pa.Table, after: datetime) -> tuple[pa.Table, pa.Table]:
-        """Leave out what can't be a copy, and what no record of a micro-batch can be a copy of.
+        """Candidates that may be duplicates, and the events that they may duplicate.
 
         Args:
             records: `silver.dedup.deduplicate.ENTRY` of one micro-batch.
@@ -65,7 +65,7 @@ class UidIndex:
         return records.filter(pc.is_in(records["event_hash"], pa.array(suspects, pa.int64()))), known
 
     def _follow(self, upto: int) -> None:
-        """Take in the events that were written since, up to an ingest stamp."""
+        """Insert events written since, up to an ingest stamp."""
         if upto <= self._upto:
             return
         stamps = TimePruner([(self._upto + 1, upto)])

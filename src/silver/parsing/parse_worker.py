@@ -1,4 +1,4 @@
-"""What a Python worker does with bronze records: Arrow batches in, parsed batches out. Needs no Spark."""
+"""Parses Arrow batches of bronze records in a Python worker. Needs no Spark."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
@@ -51,7 +51,7 @@ _rules: ParseRules | None = None
 def arrow_parser(
     rules: ParseRules, rates_topic: str
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """What `mapInArrow` calls on a worker, once a partition.
+    """The function for `mapInArrow`, called once per partition.
 
     Args:
         rules: roles and channels.
@@ -67,14 +67,14 @@ def arrow_parser(
 
 
 def parse_table(rules: ParseRules, rates_topic: str, records: pa.Table) -> pa.Table:
-    """Records of bronze as candidates; see `parse_batch`."""
+    """Parse records of bronze; see `parse_batch`."""
     known = _with_cache(rules)
     batches = records.to_batches() or [pa.RecordBatch.from_pylist([], records.schema)]
     return pa.Table.from_batches([parse_batch(batch, known, rates_topic) for batch in batches])
 
 
 def parse_batch(batch: pa.RecordBatch, rules: ParseRules, rates_topic: str) -> pa.RecordBatch:
-    """A batch of bronze records as candidates, a row a record, in order.
+    """Parse a batch of bronze records to candidates, one row per record, in order.
 
     Args:
         batch: of bronze.kafka_records; headers are read where there is no value.
@@ -104,7 +104,7 @@ def _hash(event_id: str | None) -> int | None:
 
 
 def _with_cache(rules: ParseRules) -> ParseRules:
-    """The same rules as this process has had before, if it has: they know what they have seen."""
+    """The rules with the caches that this process has built for the same rules before."""
     global _rules  # noqa: PLW0603
     if _rules is None or _rules != rules:
         _rules = rules
@@ -120,7 +120,7 @@ def _records(batch: pa.RecordBatch, values: list[bytes | None], rates_topic: str
 
 
 def _outcome(record: Record, rules: ParseRules) -> Outcome:
-    """What becomes of a record; one that the parser fails on is rejected, so that it stops nothing else.
+    """The outcome of parsing a record. A record that makes the parser fail is rejected.
 
     It can be seen, counted and replayed like any other; the trace is in the worker's log.
     """
@@ -138,7 +138,7 @@ def _headers(sent: Any) -> list[tuple[str, bytes | None]]:
 
 
 def _row(outcome: Outcome, record: Record) -> tuple[Any, ...]:
-    """Values in the order of the columns."""
+    """Values in column order."""
     if isinstance(outcome, Event):
         return msgspec.structs.astuple(outcome) + _EVENT
     row: list[Any] = [None] * _WIDTH

@@ -1,4 +1,4 @@
-"""Records of bronze as candidates: parsed on Spark's Python workers, a whole record in one call."""
+"""Parses bronze records in Python, on the driver or in Spark's workers."""
 
 import re
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ _MISSING = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
 
 
 class RecordParser:
-    """Parses records, of events and of rates, and says which can't be used; bytes are kept of those alone.
+    """Parses records of events and rates to candidates or rejections. Rejections keep the bytes.
 
     Args:
         rules: roles and channels.
@@ -59,14 +59,14 @@ class RecordParser:
             return checkpoint(self.plan(records))
 
     def _parse_here(self, records: pa.Table) -> pa.Table:
-        """In this process, or in several if there are many."""
+        """Parse in this process, or in worker processes if there are many records."""
         parts = count_parts(records.num_rows)
         size = -(-records.num_rows // parts)
         slices = [records.slice(size * number, size) for number in range(parts)]
         return pa.concat_tables(map_parts(partial(parse_table, self.rules, self._rates_topic), slices))
 
     def plan(self, records: DataFrame) -> DataFrame:
-        """Parse records whenever the frame is computed.
+        """Parse records lazily, as a Spark plan.
 
         Args:
             records: bronze.kafka_records.
@@ -82,7 +82,7 @@ class RecordParser:
 
 @contextmanager
 def naming_missing_packages() -> Iterator[None]:
-    """Say in one line what a Python worker can't import.
+    """Turn an import error of a Python worker into a message of one line.
 
     Raises:
         MillraceError: if that is why the block failed.

@@ -1,4 +1,4 @@
-"""What events say of their visitors: who they are, and which are no persons."""
+"""Identities of visitors, and bots, from events."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -29,7 +29,7 @@ COLUMNS = ("visitor_id", "user_id", "user_agent", "event_time", "event_id")
 
 
 class VisitorDimensions:
-    """Keeps silver.identities and silver.bots in step with silver.events.
+    """Updates silver.identities and silver.bots from silver.events.
 
     Both tables merge, so it does not matter in which order events come, nor whether a batch is done twice.
     Rows that come to nothing new are not written. The rules are read for each micro-batch.
@@ -42,7 +42,7 @@ class VisitorDimensions:
         self._run = run
 
     def __call__(self, batch: Batch) -> None:
-        """Take in the events of one micro-batch, late ones included."""
+        """Process the events of one micro-batch, late ones included."""
         stamps = TimePruner([(to_micros(batch.after) + 1, to_micros(batch.upto))])
         events = self._run.lake.find(EVENTS.name, Lookup(COLUMNS, stamps, "ingested_at"))
         if events.num_rows:
@@ -69,7 +69,7 @@ class VisitorDimensions:
     def _times(
         self, agents: dict[str, list[tuple[str | None, int]]], rules: BotRules
     ) -> dict[str, list[int]]:
-        """Of each visitor, the times of events less than the span away from a new one, and of some others."""
+        """By visitor, times of events within the rate window of a new one, and some more."""
         spans = ((at, at) for theirs in agents.values() for _, at in theirs)
         near = TimePruner.of_spans(spans, margin=timedelta(microseconds=rules.span))
         wanted = Lookup(("visitor_id", "event_time"), near, "event_time", key=("visitor_id", agents))
@@ -104,7 +104,7 @@ class VisitorDimensions:
 
 
 def all_identities(events: DataFrame) -> DataFrame:
-    """The facts of silver.identities, by all events.
+    """Deterministic columns of silver.identities, from all events.
 
     Args:
         events: `COLUMNS` of silver.events.
@@ -120,7 +120,7 @@ def all_identities(events: DataFrame) -> DataFrame:
 
 
 def all_bots(events: DataFrame, rules: BotRules) -> DataFrame:
-    """The facts of silver.bots, by all events.
+    """Deterministic columns of silver.bots, from all events.
 
     Args:
         events: `COLUMNS` of silver.events.

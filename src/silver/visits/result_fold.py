@@ -1,4 +1,4 @@
-"""The fold over searches, their results and clicks, run over groups of events: changes of shown results."""
+"""The fold over searches, their results and clicks: changes of search results."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -31,7 +31,7 @@ _HOUR = timedelta(hours=1) // timedelta(microseconds=1)
 def result_groups(
     kinds: Mapping[str, Rows], spans: Mapping[str, Sequence[Span]], rule: ExposureRule, watermark: datetime
 ) -> Groups:
-    """What is computed for some spans of visitors.
+    """The grouped computation for some spans of visitors.
 
     Args:
         kinds: `event`, with `EVENT_COLUMNS`, and `known`, rows of silver.search_results: those within the
@@ -51,7 +51,7 @@ def result_groups(
 
 
 def all_results(events: DataFrame, rule: ExposureRule, watermark: datetime) -> DataFrame:
-    """The rows of silver.search_results by all events at once.
+    """All rows of silver.search_results, from all events.
 
     A group is an hour of a visitor, so that it stays small whoever the visitor is; an event is in that of the
     searches that it may belong to as well.
@@ -68,7 +68,7 @@ def all_results(events: DataFrame, rule: ExposureRule, watermark: datetime) -> D
 
 
 class _ResultFold:
-    """The fold as workers run it.
+    """The fold, as workers run it.
 
     Args:
         rule: of searches.
@@ -105,7 +105,7 @@ class _ResultFold:
 
 
 def of_results(events: Rows, names: Sequence[str]) -> Rows:
-    """Some columns of the events that are searches, results or clicks on these."""
+    """Columns of events that are searches, results or clicks on these."""
     if isinstance(events, DataFrame):
         return events.where(F.col("role").isin(*RESULT_ROLES)).select(*names)
     is_one = pc.is_in(events["role"], pa.array(RESULT_ROLES))

@@ -1,4 +1,4 @@
-"""What new events change of shown results: computed from the events around them."""
+"""Changes of search results by new events."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from silver.visits.result_fold import EVENT_COLUMNS, of_results, result_groups
 def results_on_time(
     source: Source, new: Rows, after: datetime, rule: ExposureRule, watermark: datetime
 ) -> Groups | None:
-    """What on-time events, and the watermark, change of silver.search_results.
+    """Changes of silver.search_results by on-time events and the watermark.
 
     Args:
         source: of the tables.
@@ -49,7 +49,7 @@ def results_on_time(
 
 
 def late_results(source: Source, late: Rows, rule: ExposureRule, watermark: datetime) -> Groups | None:
-    """What late events change of silver.search_results.
+    """Changes of silver.search_results by late events.
 
     Args:
         source: of the tables; silver.events has the late ones.
@@ -68,7 +68,7 @@ def late_results(source: Source, late: Rows, rule: ExposureRule, watermark: date
 
 
 def write_results(source: Source, groups: Groups | None, upto: datetime) -> None:
-    """Compute changes of silver.search_results, and write them in one commit.
+    """Compute changes of silver.search_results, and merge them in one commit.
 
     Args:
         source: of the tables.
@@ -81,7 +81,7 @@ def write_results(source: Source, groups: Groups | None, upto: datetime) -> None
 
 
 def _spans_by_visitor(events: Rows, rule: ExposureRule) -> dict[str, list[Span]]:
-    """Where searches lie whose rows some events may change."""
+    """By visitor, time spans of searches that some events may change."""
     names = ("visitor_id", "event_time")
     times: dict[str, list[int]] = defaultdict(list)
     for visitor, at in rows_of(on_driver(events.select(list(names))), names):
@@ -105,7 +105,7 @@ def _known_rows(source: Source, spans: Mapping[str, Sequence[Span]]) -> Rows:
 
 
 def _due_rows(source: Source, watermark: datetime) -> Rows:
-    """The rows that the watermark changes."""
+    """Rows that are due: the watermark changes them."""
     rows = source.look_up(SEARCH_RESULTS.name, Lookup(SEARCH_RESULTS.column_names, flag="is_open"))
     if isinstance(rows, DataFrame):
         return rows.where(F.col("due_at") <= F.lit(watermark))
@@ -113,7 +113,7 @@ def _due_rows(source: Source, watermark: datetime) -> Rows:
 
 
 def _stamped_until(events: Rows, stamp: datetime) -> Rows:
-    """`EVENT_COLUMNS` of the events with an ingest stamp of then or before."""
+    """`EVENT_COLUMNS` of events up to an ingest stamp."""
     if isinstance(events, DataFrame):
         return events.where(F.col("ingested_at") <= F.lit(stamp)).select(*EVENT_COLUMNS)
     return events.filter(pc.less_equal(events["ingested_at"], to_micros(stamp))).select(list(EVENT_COLUMNS))

@@ -1,4 +1,4 @@
-"""Arrow's columns as the rows that visitor folds take, and back. Runs in Spark's Python workers."""
+"""Converts Arrow columns to the tuples of visitor folds, and back. Runs in Spark's Python workers."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise

@@ -1,4 +1,4 @@
-"""Sessions, impressions and searches: new events and the rows that they may change, folded by visitor."""
+"""Sessions, impressions and searches: new events and affected rows, folded by visitor."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -54,13 +54,13 @@ _OUTPUT = ", ".join(f"`{field}` {_STRUCTS[field]}" for field in FIELDS.values())
 
 
 def takes_event(table: str, kind: str, role: str | None) -> bool:
-    """Whether a table takes an event of a type and role."""
+    """Whether a table is computed from events of a type and role."""
     column, values = _TAKES[table]
     return (kind if column == "type" else role) in values
 
 
 def events_of(events: Rows, *tables: str) -> Rows:
-    """The events that some tables take; without names, any of the three."""
+    """Events that some tables are computed from; without names, any of the three."""
     wanted = [_TAKES[table] for table in tables or _TAKES]
     if isinstance(events, DataFrame):
         return events.where(reduce(or_, (F.col(column).isin(*values) for column, values in wanted)))
@@ -70,7 +70,7 @@ def events_of(events: Rows, *tables: str) -> Rows:
 
 @dataclass(frozen=True)
 class TableChanges:
-    """What a fold changes of a table.
+    """Changes of a table by a fold.
 
     Args:
         rows: the table's columns and `GONE`; computed.
@@ -92,7 +92,7 @@ def fold_events(
     watermark: datetime,
     filled: Mapping[str, datetime],
 ) -> Rows:
-    """What new events, and the watermark, change of rows: one shuffle by visitor, one pass in Python.
+    """Changes of rows by new events and the watermark: one shuffle by visitor, one pass in Python.
 
     Where events and history are on the driver, the pass is made there and at once.
 
@@ -130,7 +130,7 @@ def _fold_part(fold: FoldPartition, part: Mapping[str, pa.Table]) -> pa.Table:
 
 
 def fold_changes(folded: Rows) -> dict[str, TableChanges]:
-    """By table, what `fold_events` gives; tables of which nothing changes are left out."""
+    """By table, the changes of `fold_events`; tables without changes are left out."""
     if not isinstance(folded, DataFrame):
         changed = {table.name: _changes_of(folded, table) for table in FOLDED if folded.num_rows}
         return {name: each for name, each in changed.items() if each.count}
@@ -146,7 +146,7 @@ def fold_changes(folded: Rows) -> dict[str, TableChanges]:
 
 
 def fold_rows(events: DataFrame, table: Table, rules: VisitorRules, watermark: datetime) -> DataFrame:
-    """A table's rows by all events at once."""
+    """All rows of a table, from all events."""
     never = {each.name: datetime.fromtimestamp(0, watermark.tzinfo) for each in FOLDED}
     takes = events_of(events, table.name)
     folded = fold_events(takes, {}, rules, watermark, never)
@@ -154,7 +154,7 @@ def fold_rows(events: DataFrame, table: Table, rules: VisitorRules, watermark: d
 
 
 def rows_of(changes: DataFrame, table: Table) -> DataFrame:
-    """The changes of one table, with its columns."""
+    """Changes of one table, with its columns."""
     field = FIELDS[table.name]
     return changes.where(F.col(field).isNotNull()).select(f"{field}.*", DELETED)
 

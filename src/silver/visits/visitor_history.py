@@ -1,4 +1,4 @@
-"""The rows of sessions, impressions and searches that a batch may change."""
+"""Rows of sessions, impressions and searches that a batch may change."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -23,7 +23,7 @@ _BOUNDS = [pa.field("visitor_id", pa.string()), pa.field("_low", pa.int64()), pa
 
 
 def open_rows(source: Source, events: Rows, watermark: datetime) -> dict[str, Rows]:
-    """By table, what on-time events and the watermark may change.
+    """By table, open rows, which on-time events and the watermark may change.
 
     Rows of before there was a due time are due: that gives them one, or closes them.
 
@@ -62,7 +62,7 @@ class _Reach(NamedTuple):
 
 
 def affected_rows(source: Source, late: pa.Table, numbers: RuleNumbers) -> dict[str, Rows]:
-    """By table, what late events may change.
+    """By table, rows that late events may change.
 
     Of exposures these are all but those beyond reach of a visitor's first: where clicks follow each other
     closely, one more shifts which count, on and on.

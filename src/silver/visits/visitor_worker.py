@@ -1,4 +1,4 @@
-"""The visitor fold over one partition of Spark: Arrow batches in, changes of three tables out."""
+"""The visitor fold over one partition: Arrow batches in, changes of three tables out."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class FoldPartition:
             yield from self._write(last.fold(self.rules, self.watermark))
 
     def _read(self, batch: pa.RecordBatch, last: VisitorStory | None) -> list[VisitorStory]:
-        """The stories that a batch goes on with or begins, in order; only the last may go on after it."""
+        """The visitors' stories in a batch, in order. Only the last may continue in the next batch."""
         stories = {last.visitor: last} if last else {}
         for visitor in batch.column("visitor_id").unique().to_pylist():
             if visitor not in stories:

@@ -132,7 +132,7 @@ def test_answers_are_as_of_the_version_asked_for(home: Path, backends: tuple[Loc
         assert latest is not None
         assert latest.number == version.number + 2
         assert backend.run(query, latest)["n"][0] == 1
-        assert backend.deterministic_columns("silver.bots", latest).rows == 1
+        assert backend.facts("silver.bots", latest).rows == 1
 
 
 def test_a_table_that_is_not_there_has_no_version(backends: tuple[LocalTables, SqlTables]) -> None:

@@ -218,7 +218,7 @@ def test_a_table_is_opened_once_and_followed(tmp_path: Path, monkeypatch: pytest
         assert version is not None
         plain = DeltaTable(path)
         assert version.number == plain.version()
-        facts = tables.deterministic_columns("gold.traffic", version)
+        facts = tables.facts("gold.traffic", version)
         adds = pl.DataFrame(plain.get_add_actions())
         assert (facts.files, facts.rows, facts.size) == (
             adds.height,

@@ -40,7 +40,7 @@ def lake(tmp_path: Path) -> Lake:
 def test_a_missing_table_is_empty_with_the_columns_of_its_contract(name: str, lake: Lake) -> None:
     found = lake.look().figure(lambda ask: ask(Query(name, tuple(COLUMNS[name]))))
     assert dict(found.schema) == COLUMNS[name]
-    assert lake.look().deterministic_columns(name) is None
+    assert lake.look().facts(name) is None
 
 
 def test_an_unchanged_table_is_not_read_again(lake: Lake, tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_changed_table_is_read_again(lake: Lake, tmp_path: Path) -> None:
     assert lake.look().figure(count) == 2
     replace_rows(tmp_path, "silver.sessions", [session(3)])
     assert lake.look().figure(count) == 1
-    facts = lake.look().deterministic_columns("silver.sessions")
+    facts = lake.look().facts("silver.sessions")
     assert facts is not None
     assert facts.rows == 1
 

@@ -28,7 +28,7 @@ class GracefulShutdown:
     def on_signals(self) -> Iterator["GracefulShutdown"]:
         """Listen to SIGINT and SIGTERM while inside; call from the main thread."""
         before: dict[int, Any] = {
-            number: signal.signal(number, self._hear) for number in (signal.SIGINT, signal.SIGTERM)
+            number: signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)
         }
         try:
             yield self
@@ -40,7 +40,7 @@ class GracefulShutdown:
         """Say how the batch at hand is cut off; it may be called at any moment, and more than once."""
         self._cut_off = cut_off
 
-    def _hear(self, number: int, frame: FrameType | None) -> None:
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self._cut_off is None:
             raise MillraceError("stopped before Spark was ready", "Run it again: it goes on where it stood")
         if self.asked.is_set():
