@@ -1,4 +1,4 @@
-"""Who may see the pages: whoever is on this machine, and beyond it only who has logged in."""
+"""Access control: users of this machine may see the pages; all others have to log in."""
 
 import ipaddress
 import os
@@ -8,13 +8,13 @@ from typing import Any
 import streamlit as st
 
 CONFIRMATION = "MILLRACE_DASHBOARD_WITHOUT_LOGIN"
-ON_DATABRICKS = "DATABRICKS_APP_NAME"  # set by the platform, which lets nobody through who has not logged in
+ON_DATABRICKS = "DATABRICKS_APP_NAME"  # set by the platform, which requires a login itself
 
 _YES = ("1", "true", "yes", "on")
 
 
 def check_viewer() -> None:
-    """End the run with a page that says why, unless the viewer may go on."""
+    """Stop the script with an explanation, unless the viewer may see the pages."""
     refusal = refusal_to_serve(st.get_option("server.address"), _login(), os.environ)
     if refusal:
         st.subheader("Not shown to everybody", anchor=False)
@@ -30,12 +30,12 @@ def check_viewer() -> None:
 
 
 def refusal_to_serve(address: str | None, login: Mapping[str, Any], environment: Mapping[str, str]) -> str:
-    """Why pages are not shown, given where the server listens; empty if they are.
+    """Why the server must not show pages, given its address; empty if it may.
 
     Args:
-        address: that the server listens on; none is all of them.
-        login: the section `auth` of Streamlit's secrets; empty without one.
-        environment: variables of the process.
+        address: the address the server listens on; None means all addresses.
+        login: the section `auth` of Streamlit's secrets; empty if there is none.
+        environment: environment variables of the process.
     """
     is_confirmed = environment.get(CONFIRMATION, "").lower() in _YES
     if is_loopback(address) or login or is_confirmed or environment.get(ON_DATABRICKS):
@@ -48,7 +48,7 @@ def refusal_to_serve(address: str | None, login: Mapping[str, Any], environment:
 
 
 def is_loopback(address: str | None) -> bool:
-    """Whether only this machine reaches an address."""
+    """Whether an address can be reached from this machine only."""
     if not address:
         return False
     try:
@@ -58,7 +58,7 @@ def is_loopback(address: str | None) -> bool:
 
 
 def may_see(user: Mapping[str, Any], login: Mapping[str, Any]) -> bool:
-    """Whether an account may go on: if `allow` names addresses or `@domains`, one of them has to fit."""
+    """Whether a user has access: if `allow` lists email addresses or `@domains`, one of them must match."""
     allowed = [str(each).lower() for each in login.get("allow", ())]
     email = str(user.get("email") or "").lower()
     verified = user.get("email_verified", True) is not False
@@ -67,7 +67,7 @@ def may_see(user: Mapping[str, Any], login: Mapping[str, Any]) -> bool:
 
 
 def account() -> str | None:
-    """Who has logged in; None where nobody has to."""
+    """The email address or name of the logged-in user; None without a login."""
     if not _login() or not _logged_in():
         return None
     return str(st.user.get("email") or st.user.get("name") or "somebody")
@@ -76,7 +76,7 @@ def account() -> str | None:
 def _login() -> Mapping[str, Any]:
     try:
         section: Mapping[str, Any] = st.secrets.get("auth", {})
-    except FileNotFoundError:  # no file of secrets at all
+    except FileNotFoundError:  # there is no secrets file
         return {}
     return section
 

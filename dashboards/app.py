@@ -1,6 +1,6 @@
-"""The analytics application: who came, what they did, and which campaign earned which conversion.
+"""The Streamlit application: audience, journeys, attribution, data quality and the pipeline.
 
-Reads the tables and writes nothing. Each page is a file of `views/`.
+It only reads tables. Each page is a file in `views/`.
 """
 
 from pathlib import Path

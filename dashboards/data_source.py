@@ -1,4 +1,4 @@
-"""Where this application runs, and what it reads: from the environment alone."""
+"""Configuration of the application, from environment variables: where it reads tables and state."""
 
 import json
 import os
@@ -17,17 +17,17 @@ ZONE = os.environ.get("MILLRACE_BUSINESS_TIME_ZONE", "UTC")
 
 
 def home() -> Path:
-    """The folder of all local state."""
+    """The folder of the local workspace."""
     return Path(os.environ.get("MILLRACE_HOME", ".millrace")).expanduser().resolve()
 
 
 def lake() -> Lake:
-    """The tables: those of a catalog if one is named, else those of the home."""
+    """The tables of the catalog if one is configured, else those of the local workspace."""
     return _open(os.environ.get("MILLRACE_CATALOG", ""), str(home() / "warehouse"))
 
 
 def last_errors() -> dict[str, str]:
-    """The last error of each process and job of a local workspace that has had one."""
+    """The last error of each process and job of the local workspace, if it has had one."""
     states = [_state("workspace").get("processes", {}), _state("engine").get("jobs", {})]
     return {
         name: str(part["last_error"])
@@ -49,13 +49,13 @@ def startup_message() -> str:
 
 
 def data_docs() -> str | None:
-    """Address of the reports on expectations; None if there are none."""
+    """URL of the Data Docs; None if there are none."""
     return os.environ.get("MILLRACE_DATA_DOCS") or reports.address_of(home())
 
 
 @st.cache_resource(show_spinner=False)
 def _open(catalog: str, root: str) -> Lake:
-    """One for all viewers, so that they share its answers."""
+    """One instance for all viewers, so that they share its cache."""
     return Lake(_tables_of(catalog) if catalog else LocalTables(Path(root)))
 
 

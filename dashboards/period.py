@@ -1,4 +1,4 @@
-"""The stretch of event time that a page shows, the windows it is made of, the steps it is cut into."""
+"""The time range of a page, in event time, with its windows and the time steps of its charts."""
 
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, timezone
@@ -19,7 +19,7 @@ DEFAULT = "24 hours"
 _DAY = timedelta(days=1)
 _MOST_STEPS = 150  # more bars cannot be distinguished
 _LENGTHS = {MINUTES: timedelta(minutes=1), HOURS: timedelta(hours=1), DAYS: _DAY}
-_LONGEST = {MINUTES: 2 * _DAY, HOURS: 62 * _DAY}  # of a period made of such windows
+_LONGEST = {MINUTES: 2 * _DAY, HOURS: 62 * _DAY}  # period that uses these windows
 _STEPS = tuple(
     timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 10080)
 )
@@ -27,13 +27,13 @@ _STEPS = tuple(
 
 @dataclass(frozen=True)
 class Period:
-    """From `start` (included) to `end` (excluded), in UTC, both on bounds of its windows.
+    """A time range from `start` (included) to `end` (excluded), in UTC, aligned to its windows.
 
     Args:
-        start: when it begins.
-        end: when it is over.
-        kind: of the windows of gold.traffic that it is made of.
-        zone: that its days go by (IANA).
+        start: the start.
+        end: the end.
+        kind: kind of the windows of gold.traffic that cover the period.
+        zone: time zone of its days (IANA).
     """
 
     start: datetime
@@ -43,12 +43,12 @@ class Period:
 
     @property
     def length(self) -> timedelta:
-        """How long it is."""
+        """The length of the period."""
         return self.end - self.start
 
     @property
     def step(self) -> timedelta:
-        """The shortest step that cuts the period into few enough to be seen."""
+        """The shortest time step that gives at most 150 bars."""
         for step in _STEPS:
             if step >= _LENGTHS[self.kind] and self.length / step <= _MOST_STEPS:
                 return step
@@ -56,26 +56,26 @@ class Period:
 
     @property
     def before(self) -> "Period":
-        """The same stretch on the day before; of more than a day, as many days before as it has."""
+        """The same period one day before; a longer period is shifted by its length in whole days."""
         shift = max(_DAY, -(-self.length // _DAY) * _DAY)
         return Period(self.start - shift, self.end - shift, self.kind, self.zone)
 
     @property
     def days(self) -> tuple[date, date]:
-        """The first and the last day that it reaches into, in its zone."""
+        """The first and the last day that the period overlaps, in its time zone."""
         zone = ZoneInfo(self.zone)
         last = self.end - timedelta(microseconds=1)
         return self.start.astimezone(zone).date(), max(self.start, last).astimezone(zone).date()
 
     @property
     def whole_days(self) -> "Period":
-        """All of the days that it reaches into."""
+        """The period extended to whole days."""
         first, last = self.days
         start, end = midnight(first, self.zone), midnight(last + _DAY, self.zone)
         return Period(start, end, self.kind, self.zone)
 
     def last(self, length: timedelta) -> "Period":
-        """Its last part."""
+        """The last part of the period, of at most this length."""
         start = self.start if length >= self.length else self.end - length
         return Period(start, self.end, self.kind, self.zone)
 
@@ -83,14 +83,14 @@ class Period:
 def chosen_period(
     choice: str, first: datetime, last: datetime, zone: str = "UTC", dates: tuple[date, ...] = ()
 ) -> Period:
-    """The period of a choice, counted back from the latest event rather than from the clock.
+    """The period for a choice of the viewer. It ends at the latest event, not at the current time.
 
     Args:
         choice: one of `CHOICES`.
         first: start of the earliest minute with data.
         last: end of the latest minute with data.
-        zone: that days go by.
-        dates: first and last day, both included, of the choice `Dates`.
+        zone: time zone of the days (IANA).
+        dates: first and last day, both included, for the choice `Dates`.
     """
     length = CHOICES[choice]
     if choice == DATES and dates:
@@ -101,12 +101,12 @@ def chosen_period(
 
 
 def midnight(day: date, zone: str) -> datetime:
-    """When a day of a zone begins, in UTC."""
+    """The start of a day in a time zone, as UTC."""
     return datetime.combine(day, time(), ZoneInfo(zone)).astimezone(timezone.utc)
 
 
 def step_words(step: timedelta) -> str:
-    """A step as it reads after "per": `minute`, `5 minutes`, `hour`, `day`."""
+    """A time step in words, as used after "per": `minute`, `5 minutes`, `hour`, `day`."""
     minutes = int(step.total_seconds()) // 60
     for size, word in ((1440, "day"), (60, "hour"), (1, "minute")):
         if minutes % size == 0:
@@ -116,7 +116,7 @@ def step_words(step: timedelta) -> str:
 
 
 def _on_bounds(start: datetime, end: datetime, zone: str) -> Period:
-    """Let a long period begin and end with the windows it is made of."""
+    """Choose the kind of windows by the length, and extend a long period to whole windows."""
     kind = next((kind for kind, longest in _LONGEST.items() if end - start <= longest), DAYS)
     if kind == HOURS:
         hour = {"minute": 0, "second": 0, "microsecond": 0}

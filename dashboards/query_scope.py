@@ -1,4 +1,4 @@
-"""What a page is asked about."""
+"""The viewer's filters, applied to queries."""
 
 from dataclasses import dataclass
 
@@ -13,28 +13,28 @@ _NAMES = ("campaign_name", "promotion_id")
 
 @dataclass(frozen=True)
 class Scope:
-    """A period, and which channels and campaigns; none of them is all of them."""
+    """A period, channels and campaigns. An empty tuple means all of them."""
 
     period: Period
     channels: tuple[str, ...] = ()
     campaigns: tuple[str, ...] = ()
 
     def within(self, query: Query, time: str) -> Query:
-        """A question of rows whose time is in the period."""
+        """Filter by a time column: only times in the period."""
         return query.within(time, self.period.start, self.period.end)
 
     def of_days(self, query: Query) -> Query:
-        """A question of rows whose day the period reaches into."""
+        """Filter by `day`: only days that the period overlaps."""
         first, last = self.period.days
         return query.only("day", ">=", first).only("day", "<=", last)
 
     def windows(self, query: Query, kind: str) -> Query:
-        """A question of windows of a kind: those of all channels together, or of the channels chosen."""
+        """Filter windows of a kind: those of the chosen channels, else those over all channels."""
         asked = self.within(query.only("window_kind", "=", kind), "window_start")
         return asked.one_of("channel", self.channels) if self.channels else asked.only("channel", "null")
 
     def campaign_of(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Rows with `campaign`: its name, else the promotion; only those of the campaigns chosen."""
+        """Add the column `campaign` (its name, else the promotion), and keep only the chosen campaigns."""
         there = [name for name in _NAMES if name in rows.columns]
         named = rows.with_columns(campaign=pl.coalesce(there))
         return named.filter(pl.col("campaign").is_in(self.campaigns)) if self.campaigns else named

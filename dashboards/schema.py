@@ -1,7 +1,7 @@
-"""The columns this application reads, with their types: what a table looks like before it exists.
+"""Names and types of the columns that the application reads; also the schema of tables not created yet.
 
-The folder stands alone when it is deployed, so these are restated here; a test holds them against the
-published contracts.
+The folder is deployed without the packages in src, so it has its own copy. A test compares the copy with
+the published contracts.
 """
 
 import polars as pl

@@ -22,7 +22,7 @@ class Backend(Protocol):
         """
 
     def run(self, query: Query, version: Version) -> pl.DataFrame:
-        """Run a query on a version of the table. The result has the columns in query order, then the measures.
+        """Run a query on a version of the table. Returns the columns in query order, then the measures.
 
         Raises:
             ReadError: if the table can't be read.

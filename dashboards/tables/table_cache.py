@@ -16,7 +16,7 @@ Figure = TypeVar("Figure")
 Ask = Callable[[Query], pl.DataFrame]
 Versions = dict[str, Version | None]
 
-_MOST_BYTES = 96 * 2**20  # of all cached results
+_MOST_BYTES = 96 * 2**20  # bytes of all cached results
 _SMALL = 512  # bytes assumed for a result that is not a frame
 _SHARED = 64 * 2**10  # bytes: query results up to this size are cached for other figures with the same query
 
@@ -86,7 +86,7 @@ class Look:
         return self._versions[table]
 
     def figure(self, work_out: Callable[..., Figure], *arguments: Hashable) -> Figure:
-        """The result of a function over the tables. It is computed again only if a table it reads has changed.
+        """The result of a function over the tables. Computed again only if a table it reads has changed.
 
         Args:
             work_out: called with a function that runs queries, then the arguments. Must depend on nothing

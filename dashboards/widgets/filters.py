@@ -1,4 +1,4 @@
-"""What the viewer asks about: kept in the address, so that a page can be shared, and from page to page."""
+"""The filters. Their values are in the URL, so that a page can be shared, and are kept across pages."""
 
 from datetime import date, datetime
 
@@ -18,7 +18,7 @@ _NOT_HERE = "Doesn't apply to this page."
 
 
 def show(look: Look, uses: tuple[str, ...]) -> None:
-    """The filters, in one row. Those that a page has no use for stay where they are, and are off."""
+    """Show the filters in one row. Filters that a page does not use are disabled."""
     ends = look.figure(extent)
     if ends is None or not uses:
         return
@@ -42,7 +42,7 @@ def show(look: Look, uses: tuple[str, ...]) -> None:
 
 
 def scope(look: Look) -> Scope | None:
-    """What has been asked for; None as long as there is nothing to ask about."""
+    """The filter values; None if there are no events yet."""
     ends = look.figure(extent)
     if ends is None:
         return None

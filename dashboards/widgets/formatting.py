@@ -1,4 +1,4 @@
-"""How values are written: numbers as the viewer's country has them, and text of events fit to be shown."""
+"""Formatting of values: numbers in the viewer's locale, and text from events made safe to show."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import polars as pl
 
-_MOST_TEXT = 200  # characters: nobody reads more of a value, and events hold what they like
-# Control characters, and those that turn the direction of the text around them.
+_MOST_TEXT = 200  # characters shown of a text; events may contain text of any length
+# Control characters, and characters that change the text direction.
 _UNSEEN = r"[\p{Cc}\u{2028}\u{2029}\u{200E}\u{200F}\u{202A}-\u{202E}\u{2066}-\u{2069}]"
 _COMMA = ("de", "es", "it", "nl", "pt", "da", "id", "tr", "el", "hr", "sl", "ro")  # 1.234,5
 _SPACE = ("fr", "nb", "nn", "no", "sv", "fi", "ru", "uk", "pl", "cs", "sk", "bg", "hu")  # 1 234,5
@@ -15,12 +15,12 @@ _SPACE = ("fr", "nb", "nn", "no", "sv", "fi", "ru", "uk", "pl", "cs", "sk", "bg"
 
 @dataclass(frozen=True)
 class Locale:
-    """What stands between digits.
+    """Separators of numbers.
 
     Args:
-        point: before the decimals.
-        group: between thousands.
-        per_cent: after a share in per cent.
+        point: decimal separator.
+        group: thousands separator.
+        per_cent: suffix of percentages.
     """
 
     point: str = "."
@@ -28,16 +28,16 @@ class Locale:
     per_cent: str = "%"
 
     def number(self, value: float, digits: int = 0) -> str:
-        """A number with so many decimals."""
+        """A number with a fixed count of decimals."""
         text = f"{value:,.{digits}f}".replace("-", "−")
         return text.translate(str.maketrans({",": self.group, ".": self.point}))
 
     def money(self, value: Decimal) -> str:
-        """An amount with cents; with its fractions of them, where it has any."""
+        """An amount with two decimals, or four if it has fractions of a cent."""
         return self.number(float(value), 2 if value == round(value, 2) else 4)
 
     def size(self, size: float) -> str:
-        """Bytes in the unit that fits."""
+        """A size in bytes, in a suitable unit."""
         for unit in ("B", "kB", "MB", "GB"):
             if size < 1000:
                 return f"{self.number(size, 0 if unit == 'B' else 1)} {unit}"
@@ -45,12 +45,12 @@ class Locale:
         return f"{self.number(size, 1)} TB"
 
     def share(self, value: float | None, digits: int = 1) -> str:
-        """A share of 1 in per cent."""
+        """A ratio as a percentage; a dash for None."""
         return "–" if value is None else f"{self.number(100 * value, digits)}{self.per_cent}"
 
 
 def locale_of(language: str | None) -> Locale:
-    """The way of a language as a browser names it, `de-CH`; English where that is not known."""
+    """The locale for a browser language such as `de-CH`; English by default."""
     name = (language or "en").lower()
     if name in ("de-ch", "de-li", "it-ch"):
         return Locale(".", "’")
@@ -60,29 +60,29 @@ def locale_of(language: str | None) -> Locale:
 
 
 def plain(column: str | pl.Expr) -> pl.Expr:
-    """Text of an event, fit to be shown: one line, in one direction, not without end."""
+    """Text from an event made safe to show: one line, one text direction, at most 200 characters."""
     text = (pl.col(column) if isinstance(column, str) else column).str.replace_all(_UNSEEN, " ")
     shown = pl.format("{}…", text.str.slice(0, _MOST_TEXT))
     return pl.when(text.str.len_chars() > _MOST_TEXT).then(shown).otherwise(text)
 
 
 def plain_text(text: object) -> str:
-    """The same of one value; a dash for none."""
+    """Like `plain`, for one value; a dash for None."""
     return "–" if text is None else str(pl.select(plain(pl.lit(str(text)))).item())
 
 
 def utc(instant: datetime | None) -> str:
-    """An instant to the second."""
+    """A time in UTC, to the second."""
     return "not yet" if instant is None else f"{instant:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def ago(then: datetime, now: datetime) -> str:
-    """How long ago, in the largest unit that says it."""
+    """The time since `then`, in the largest fitting unit."""
     return f"{lasting(now - then)} ago"
 
 
 def lasting(span: timedelta) -> str:
-    """How long, in the largest unit that says it."""
+    """A duration in the largest fitting unit."""
     seconds = max(int(span.total_seconds()), 0)
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= size:

@@ -10,20 +10,20 @@ from tables.table_cache import Ask
 
 LIVE, CATCHING_UP, STALE, NO_DATA = "Live", "Catching up", "Stale", "No data yet"
 
-_RECENT = timedelta(minutes=10)  # of ledger read: enough rows of every job, few files
-_QUIET = timedelta(minutes=2)  # without a micro-batch: longer than one takes, even when catching up
-_BEHIND = timedelta(seconds=30)  # of ingest stamps: more than a batch in flight
+_RECENT = timedelta(minutes=10)  # of the ledger are read: a few batches of every job, few files
+_QUIET = timedelta(minutes=2)  # without a micro-batch: longer than any batch takes, even when catching up
+_BEHIND = timedelta(seconds=30)  # of ingest time: more than one batch in flight
 _LEDGER = Query("ops.ledger", ("job", "started_at", "seconds", "watermark", "position"))
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far the micro-batches have come. None stands for not yet.
+    """Progress of the micro-batches. None means that there is no value yet.
 
     Args:
-        watermark: complete up to this event time.
+        watermark: figures are complete up to this event time.
         last_batch_at: end of the last micro-batch.
-        behind: how much of what has come in the last job has yet to do, in ingest time.
+        behind: how far the last job is behind ingest, in ingest time.
     """
 
     watermark: datetime | None = None
@@ -32,12 +32,12 @@ class Progress:
 
 
 def progress(ask: Ask) -> Progress:
-    """Read the ledger's end."""
+    """Read the progress from the latest rows of the ledger."""
     last = ask(Query("ops.ledger", measures=(Measure("last", "max", "started_at"),)))["last"][0]
     if last is None:
         return Progress()
     jobs = _by_job(ask(_LEDGER.only("started_at", ">=", last - _RECENT)))
-    if not {"ingest", "publish"} <= jobs.keys():  # one of them has been still for long, or never ran
+    if not {"ingest", "publish"} <= jobs.keys():  # one of them has been idle for long, or has never run
         jobs = _by_job(ask(_LEDGER))
     taken_in, done = (jobs[job].position if job in jobs else None for job in ("ingest", "publish"))
     watermarks = (jobs[job].watermark for job in ("publish", "refine") if job in jobs)
@@ -49,12 +49,12 @@ def progress(ask: Ask) -> Progress:
 
 
 def state(progress: Progress, events: int, now: datetime) -> str:
-    """One word for it.
+    """The freshness state: one of `LIVE`, `CATCHING_UP`, `STALE`, `NO_DATA`.
 
     Args:
-        progress: what the ledger says.
-        events: rows of silver.events.
-        now: the wall clock, in UTC.
+        progress: progress from the ledger.
+        events: number of rows of silver.events.
+        now: the current time in UTC.
     """
     if events == 0:
         return NO_DATA

@@ -1,6 +1,6 @@
-"""Whether gold may be trusted: the gate before it, and what the latest expectations said of each table.
+"""The state of the gate before gold, and the latest results of expectations for each table.
 
-All that the application knows of gates is read here.
+No other module of the application reads gates.
 """
 
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from tables.table_cache import Ask
 
 OPEN, CLOSED, NO_GATES = "Gate open", "Gate closed", "No gates yet"
 
-_SHUT = ("closed", "replayed")  # states of ops.gates in which rows are held back
-_MILD = ("warn", "warning", "info")  # severities that close nothing
+_SHUT = ("closed", "replayed")  # states of ops.gates in which the gate is closed
+_MILD = ("warn", "warning", "info")  # severities that do not close the gate
 _COLUMNS = ("run_id", "table", "expectation", "column", "success", "severity", "observed", "unexpected_count")
 
 
@@ -23,9 +23,9 @@ class Gates:
 
     Args:
         word: `OPEN`, `CLOSED` or `NO_GATES`.
-        reasons: what closed it.
-        since: when it came to be so, or was last looked at (UTC).
-        warnings: expectations not met just now that close nothing.
+        reasons: why it is closed.
+        since: when this state began, or when expectations were last evaluated (UTC).
+        warnings: number of failed expectations that do not close the gate.
     """
 
     word: str = NO_GATES
@@ -35,7 +35,7 @@ class Gates:
 
 
 def read_gates(ask: Ask) -> Gates:
-    """The state of the gate: what ops.gates says last, else whether the latest looks found it shut."""
+    """The state of the gate: the last row of ops.gates, else from the latest results of expectations."""
     latest = latest_results(ask)
     failed = latest.filter(~pl.col("success"))
     mild = failed["severity"].is_in(_MILD)
@@ -54,7 +54,7 @@ def read_gates(ask: Ask) -> Gates:
 
 
 def latest_results(ask: Ask) -> pl.DataFrame:
-    """Rows of ops.expectations of the latest run over each table; those not met first."""
+    """Rows of ops.expectations of the latest run for each table, failed ones first."""
     runs = ask(Query("ops.expectations", ("table", "run_id"), (Measure("run_at", "max", "run_at"),)))
     last = runs.sort("run_at").unique("table", keep="last").select("table", "run_id")
     query = Query("ops.expectations", (*_COLUMNS, "run_at"))

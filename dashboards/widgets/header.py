@@ -1,4 +1,4 @@
-"""The top of every page: what it is, how far its figures reach, whether they may be trusted."""
+"""The header of every page: title, freshness of the figures, state of the gate."""
 
 from collections.abc import Sequence
 from datetime import datetime, timezone
@@ -51,7 +51,7 @@ millrace load FILE --format segment   your own events"""
 
 @st.fragment(run_every=REFRESH_SECONDS)
 def show(title: str) -> None:
-    """Title, freshness, gate; and a line about either that is not as it should be."""
+    """Show title, freshness and gate, with a warning if figures are stale or the gate is closed."""
     look = data_source.lake().look()
     now = datetime.now(timezone.utc)
     reached, gates = look.figure(progress), look.figure(read_gates)
@@ -69,7 +69,7 @@ def show(title: str) -> None:
 
 
 def nothing_yet(look: Look) -> None:
-    """What a page says before the first event."""
+    """Show a message instead of the page, before the first event."""
     records = _rows(look, "bronze.kafka_records")
     with st.container(border=True, horizontal_alignment="center"):
         st.subheader("No events yet", anchor=False, text_alignment="center")
@@ -81,7 +81,7 @@ def nothing_yet(look: Look) -> None:
 
 
 def footnote(unreadable: Sequence[str]) -> None:
-    """What holds for the whole page."""
+    """Show the footnote of a page: time zone, pale bars, tables that could not be read."""
     st.caption("All times are UTC. Pale bars may still change: late events can reach them.")
     if unreadable:
         st.text(f"Could not be read just now, so figures may be older: {', '.join(unreadable)}")

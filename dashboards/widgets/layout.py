@@ -1,6 +1,6 @@
-"""How charts, tables and figures are put on a page.
+"""Functions that place charts, tables and metrics on a page.
 
-What comes from an event is shown by these only, which take it as text; never as markdown.
+Data from events is shown by these functions only. They render it as text, never as markdown.
 """
 
 import math
@@ -16,12 +16,12 @@ from streamlit.elements.lib.column_types import ColumnConfig
 
 from widgets.formatting import Locale, locale_of, plain
 
-Columns = Mapping[str, str | ColumnConfig]  # heading, or more, by column
+Columns = Mapping[str, str | ColumnConfig]  # heading or column configuration, by column
 
 TABLE_HEIGHT = 320  # pixels
-_HEAD, _ROW = 36, 35  # pixels of a table's head and of a row
-_TRACE = 1e-14  # of a number: more than it lacks as a binary fraction
-_FORMULA = r"^[=+\-@\t\r]"  # what a spreadsheet would work out
+_HEAD, _ROW = 36, 35  # pixels of a table's header and of a row
+_TRACE = 1e-14  # relative: larger than the rounding error of a float
+_FORMULA = r"^[=+\-@\t\r]"  # text that a spreadsheet would evaluate
 
 
 def place_chart(
@@ -30,7 +30,7 @@ def place_chart(
     otherwise: str,
     height: int = bar_charts.HEIGHT,
 ) -> None:
-    """Draw a chart in the colours of the viewer's theme, or say why there is none."""
+    """Draw a chart in the colours of the viewer's theme, or the text `otherwise` if there is no data."""
     if data.is_empty():
         say_nothing(otherwise, height)
         return
@@ -42,7 +42,7 @@ def place_chart(
 
 
 def say_nothing(words: str, height: int = bar_charts.HEIGHT) -> None:
-    """A frame as high as what would stand there."""
+    """Show a text in a box as high as the missing chart or table."""
     with st.container(border=True, height=height, vertical_alignment="center"):
         st.text(words, text_alignment="center")
 
@@ -50,14 +50,14 @@ def say_nothing(words: str, height: int = bar_charts.HEIGHT) -> None:
 def place_table(
     rows: pl.DataFrame, columns: Columns, name: str, height: int = TABLE_HEIGHT, heading: str = ""
 ) -> None:
-    """Show rows as a table of constant height, with the columns given, and offer all of it as CSV.
+    """Show rows as a table of constant height, with a button that downloads all of it as CSV.
 
     Args:
-        rows: text in them is made fit to be shown; the download has it whole.
-        columns: those shown, in their order.
-        name: of the file, without its ending; one of its kind on a page.
+        rows: the rows. Text is shortened and cleaned for display, but not in the download.
+        columns: the columns to show, in order.
+        name: name of the file without extension; unique on a page.
         height: in pixels.
-        heading: above it.
+        heading: heading above the table.
     """
     with st.container(gap="xsmall"):
         table_head(rows, name, heading)
@@ -67,7 +67,7 @@ def place_table(
 
 
 def choose_row(rows: pl.DataFrame, columns: Columns, name: str, height: int, heading: str = "") -> int | None:
-    """The same table, a row of which can be chosen: its number, None as long as none is."""
+    """Show a table with selectable rows. Returns the number of the selected row, or None."""
     with st.container(gap="xsmall"):
         table_head(rows, name, heading)
         event = st.dataframe(
@@ -85,17 +85,17 @@ def choose_row(rows: pl.DataFrame, columns: Columns, name: str, height: int, hea
 
 
 def fitting(rows: pl.DataFrame, most: int = TABLE_HEIGHT) -> int:
-    """The height that all rows take, within reason: for tables whose rows do not come and go."""
+    """The height for all rows, up to a maximum. For tables with a stable number of rows."""
     return min(_HEAD + _ROW * max(rows.height, 1), most)
 
 
 def table_head(rows: pl.DataFrame, name: str, heading: str) -> None:
-    """A table's heading, and the button that downloads it."""
+    """Show a table's heading and its download button."""
     with line():
         st.markdown(f"**{heading}**" if heading else "", width="stretch")
         st.download_button(
             "CSV",
-            data=as_csv(rows),  # at once: one that is made later has another address after each refresh
+            data=as_csv(rows),  # built now: with a lazy download, the URL would change at each refresh
             file_name=f"millrace-{name}.csv",
             mime="text/csv",
             key=f"csv-{name}",
@@ -108,7 +108,7 @@ def table_head(rows: pl.DataFrame, name: str, heading: str) -> None:
 
 
 def as_csv(rows: pl.DataFrame) -> bytes:
-    """Rows as CSV, times in UTC; text that a spreadsheet would take for a formula gets a `'` before it."""
+    """Rows as CSV, times in UTC. Text that looks like a spreadsheet formula is prefixed by `'`."""
     text = [name for name, kind in rows.schema.items() if kind == pl.String]
     safe = rows.with_columns(
         pl.when(pl.col(name).str.contains(_FORMULA))
@@ -121,10 +121,10 @@ def as_csv(rows: pl.DataFrame) -> bytes:
 
 
 def metrics(shown: Mapping[str, tuple[str, str] | tuple[str, str, str | None]]) -> None:
-    """Figures in one row.
+    """Show metrics in one row.
 
     Args:
-        shown: by label, the figure as it is written, what it means, and how it has changed.
+        shown: maps a label to the formatted figure, its explanation, and optionally its change.
     """
     for column, (label, shown_value) in zip(st.columns(len(shown)), shown.items(), strict=True):
         delta = shown_value[2] if len(shown_value) > 2 else None
@@ -132,48 +132,48 @@ def metrics(shown: Mapping[str, tuple[str, str] | tuple[str, str, str | None]]) 
 
 
 def line() -> AbstractContextManager[object]:
-    """A row whose parts stand at its ends."""
+    """A row with its elements distributed to both ends."""
     return st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", gap="small"
     )
 
 
 def locale() -> Locale:
-    """How the viewer writes numbers."""
+    """The viewer's number format."""
     return locale_of(st.context.locale)
 
 
 def time_column(label: str) -> ColumnConfig:
-    """A column of instants, to the second."""
+    """A column of times, to the second."""
     return st.column_config.DatetimeColumn(label, format="D MMM YYYY HH:mm:ss", timezone="UTC")
 
 
 def number_column(
     label: str, digits: int = 0, meaning: str | None = None, width: int | None = None
 ) -> ColumnConfig:
-    """A column of numbers, with so many decimals, as the viewer's language writes them."""
+    """A column of numbers with fixed decimals, in the viewer's number format."""
     return st.column_config.NumberColumn(
         label, width=width, format="localized", step=_step(digits), help=meaning
     )
 
 
 def share_column(label: str, meaning: str | None = None) -> ColumnConfig:
-    """A column of shares of 1, in per cent with one decimal."""
+    """A column of ratios, as percentages with one decimal."""
     return st.column_config.NumberColumn(label, format="percent", step=_step(3), help=meaning)
 
 
 def _step(digits: int) -> float:
-    """By which a table knows how many decimals to show."""
+    """The step of a number column, which sets its number of decimals."""
     return 10.0**-digits if digits else 1
 
 
 def text_column(label: str, width: int | None = None, meaning: str | None = None) -> ColumnConfig:
-    """A column of text, so many pixels wide."""
+    """A column of text; the width is in pixels."""
     return st.column_config.TextColumn(label, width=width, help=meaning)
 
 
 def _shown(rows: pl.DataFrame, columns: Columns) -> pl.DataFrame:
-    """The columns to be seen, as text and numbers that a table can show."""
+    """The columns to show: text cleaned, decimals as floats, floats rounded."""
     kept = rows.select([name for name in columns if name in rows.columns])
     text = [plain(name).alias(name) for name, kind in kept.schema.items() if kind == pl.String]
     money = [pl.col(name).cast(pl.Float64) for name, kind in kept.schema.items() if kind.is_decimal()]
@@ -184,9 +184,9 @@ def _shown(rows: pl.DataFrame, columns: Columns) -> pl.DataFrame:
 
 
 def _rounded(name: str, column: str | ColumnConfig) -> pl.Expr:
-    """Numbers with the decimals of their column: a table cuts off what is behind them.
+    """Round numbers to the decimals of their column, because a Streamlit table truncates them.
 
-    They are a trace further from zero, so that it does not cut the last one of 0.289 off as well.
+    They are moved away from zero by a tiny factor: else 0.289 would be truncated to 0.288.
     """
     step = None if isinstance(column, str) else (column.get("type_config") or {}).get("step")  # type: ignore[attr-defined]
     if not step:
@@ -195,12 +195,12 @@ def _rounded(name: str, column: str | ColumnConfig) -> pl.Expr:
 
 
 def side_by_side(*parts: Callable[[], None], widths: tuple[int, ...] = ()) -> None:
-    """Parts of a page next to each other."""
+    """Draw parts of a page side by side."""
     for column, part in zip(st.columns(widths or len(parts)), parts, strict=True):
         with column:
             part()
 
 
 def shown_labels(rows: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Rows with the text of a column fit to be shown."""
+    """Rows with the text of a column cleaned for display."""
     return rows.with_columns(plain(column).alias(column))

@@ -1,4 +1,4 @@
-"""The frame of a page: its body is drawn anew every few seconds, at one version of each table."""
+"""The frame of a page. The body is redrawn every few seconds, each time on a new snapshot of the tables."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from widgets import filters, header
 
 
 def show(body: Callable[[Look, Scope], None]) -> None:
-    """A page about events; says so where there are none yet."""
+    """Show a page that needs events. Before the first event it shows a message."""
 
     @st.fragment(run_every=header.REFRESH_SECONDS)
     def part() -> None:
@@ -27,7 +27,7 @@ def show(body: Callable[[Look, Scope], None]) -> None:
 
 
 def show_always(body: Callable[[Look, Scope | None], None]) -> None:
-    """A page about the pipeline itself, which has something to say before the first event."""
+    """Show a page about the pipeline, which also works before the first event."""
 
     @st.fragment(run_every=header.REFRESH_SECONDS)
     def part() -> None:

@@ -1,4 +1,4 @@
-"""Steps of a trail in plain words; `millrace explain` says the same."""
+"""Steps of a trail in plain words, the same as in `millrace explain`."""
 
 WORDS = {
     ("impression", "promotion"): "promotion seen, then clicked",
@@ -15,5 +15,5 @@ WORDS = {
 
 
 def in_words(kind: str, matched_on: str | None) -> str:
-    """What a step is, and what it was matched on."""
+    """A step in words: its kind, and the key it was matched on."""
     return WORDS.get((kind, matched_on), f"{kind}, by {matched_on}" if matched_on else kind)

@@ -1,4 +1,4 @@
-"""What each gold table is as a whole: the functions of the publish job, over all of silver."""
+"""How to rebuild the tables of gold from silver."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -43,7 +43,7 @@ from lakehouse.timestamps import EPOCH, to_micros
 
 
 class RebuildInputs:
-    """All of gold's past, computed from silver as far as it has passed the gate.
+    """All rows of gold, computed from approved rows of silver.
 
     That may be further than publish has come. Publish comes to the same rows when it gets there.
 
@@ -108,12 +108,12 @@ class RebuildInputs:
         return Computed(groups, self._lake.spark, is_small=False)
 
     def minutes(self) -> DataFrame:
-        """What is to be added to gold.visitor_minutes for it to be what silver says."""
+        """Differences to append to gold.visitor_minutes, so that its sums match silver."""
         groups = all_minute_changes(self._lake, self._visits.frame(MINUTE), self.credit(CONVERSIONS))
         return groups.spread(self._lake.spark)
 
     def put_minutes(self, rows: DataFrame) -> None:
-        """Add them, and fold them into traffic."""
+        """Append them, and update traffic."""
         sequence = int(str(self._lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0))) + 1
         stamped = checkpoint(rows.withColumn("sequence", F.lit(sequence).cast("bigint")))
         if not stamped.isEmpty():
@@ -121,15 +121,15 @@ class RebuildInputs:
         self._traffic().update(self._upto, self._watermark)
 
     def windows(self) -> DataFrame:
-        """The windows of gold.traffic, of the minutes that there are."""
+        """The windows of gold.traffic, from all minutes."""
         return self._traffic().differences(self._watermark)
 
     def put_windows(self, windows: DataFrame) -> None:
-        """Swap them in, by changes that lead from what was to what is."""
+        """Replace the windows, and append the changes."""
         self._traffic().replace(windows, self._upto, self._watermark)
 
     def daily(self, table: str) -> DataFrame:
-        """A table that goes by day."""
+        """A table by day."""
         daily = Daily(self._lake, self._settings.business_time_zone)
         return daily.compute(table, self._dimensions, self._orders.orders)
 

@@ -1,1 +1,1 @@
-"""The kernel: tables, streams and settings. It knows nothing of clicks."""
+"""The kernel: tables, micro-batches and settings. It is independent of behavioural events."""

@@ -1,4 +1,4 @@
-"""bundle.yml: where it is, and what its variables are in a target."""
+"""bundle.yml: its location, and its variables in a target."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ LOCAL_TARGET = "local"
 
 
 def bundle_root() -> Path | None:
-    """The nearest folder, from here upward, that holds a bundle.yml; else the checkout this runs from."""
+    """The nearest folder with a bundle.yml, from here upwards; else this checkout."""
     here = Path.cwd()
     checkout = Path(__file__).resolve().parents[2]
     for folder in (here, *here.parents, checkout):
@@ -23,7 +23,7 @@ def bundle_root() -> Path | None:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """What a YAML file says; empty if it says nothing.
+    """The content of a YAML file; empty if there is none.
 
     Raises:
         MillraceError: if it isn't valid.
@@ -32,7 +32,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def parse_yaml(text: str, name: str) -> Any:
-    """What a YAML text says; None if it says nothing.
+    """The content of a YAML text; None if there is none.
 
     Raises:
         MillraceError: if it isn't valid; it names the file.
@@ -45,7 +45,7 @@ def parse_yaml(text: str, name: str) -> Any:
 
 
 def choose_target(bundle: dict[str, Any], target: str | None) -> str | None:
-    """The target of that name; without one `local`, else the one marked as default, else None.
+    """The target with that name; without a name `local`, else the default one, else None.
 
     Raises:
         MillraceError: if there is none of that name.
@@ -62,7 +62,7 @@ def choose_target(bundle: dict[str, Any], target: str | None) -> str | None:
 
 
 def variables_of(bundle: dict[str, Any], target: str | None) -> dict[str, Any]:
-    """The variables as a target has them: its own values, else the defaults, None where there is none.
+    """The variables of a target: its own values, else the defaults, else None.
 
     Raises:
         MillraceError: if there is no such target.

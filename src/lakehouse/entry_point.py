@@ -1,4 +1,4 @@
-"""A job as the bundle knows it; nothing here imports PySpark before the job runs."""
+"""Entry points of jobs. PySpark is imported only when a job runs."""
 
 import importlib
 import signal
@@ -24,7 +24,7 @@ _PAUSE_SECONDS = 2.0  # after the first attempt; longer after each later one
 
 @dataclass(frozen=True)
 class Job:
-    """A job: its name and what it does. Calling it is its entry point.
+    """A job: its name and its function. Calling it runs it as an entry point.
 
     Args:
         name: as in the bundle.
@@ -40,7 +40,7 @@ class Job:
 
     @classmethod
     def imported(cls, name: str, target: str, summary: str, *parameters: Parameter) -> "Job":
-        """A job whose body is imported when it runs.
+        """A job whose function is imported when it runs.
 
         Args:
             name: as in the bundle.
@@ -51,7 +51,7 @@ class Job:
         return cls(name, _importing(target), summary, parameters)
 
     def __call__(self, argv: Sequence[str] | None = None) -> None:
-        """Run stand-alone: the wheel's entry point."""
+        """Run stand-alone, as an entry point of the wheel."""
         given = self.parse(sys.argv[1:] if argv is None else argv)
         stop = threading.Event()
         if threading.current_thread() is threading.main_thread():
@@ -62,7 +62,7 @@ class Job:
             raise SystemExit(f"millrace-{self.name}: {error}") from error
 
     def parse(self, argv: Sequence[str]) -> Parameters:
-        """What the parameters ask for. Unknown ones are refused."""
+        """Parse parameters. Unknown ones are an error."""
         return parse_parameters(self.name, self.summary, argv, self.parameters)
 
     def _run(self, given: Parameters, stop: threading.Event) -> None:
@@ -84,7 +84,7 @@ class Job:
                     return
 
     def _is_done(self, run: "JobContext", *, is_last: bool) -> bool:
-        """Run the body; False if another application came in between, and it has to start again."""
+        """Run the job; False if another application's commit conflicts, and it has to start over."""
         try:
             self.body(run)
         except ConcurrentChangeError:

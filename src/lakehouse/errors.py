@@ -1,8 +1,8 @@
-"""The one kind of error a user is meant to read."""
+"""Errors that users see."""
 
 
 class MillraceError(Exception):
-    """Something a user can act on: what was wrong, where, and what to do next.
+    """An error with the problem and the next step, each in a sentence.
 
     Args:
         problem: what was wrong and where, one line, without a full stop.
@@ -16,4 +16,4 @@ class MillraceError(Exception):
 
 
 class ConcurrentChangeError(MillraceError):
-    """Another application has changed what this one has read; doing it again from the tables is right."""
+    """Another application has committed a conflicting change: repeat from the tables."""

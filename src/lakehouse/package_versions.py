@@ -1,4 +1,4 @@
-"""Versions of the packages at hand; a runtime of a workspace has some without package metadata."""
+"""Versions of installed packages; some runtimes lack package metadata."""
 
 import importlib
 from collections.abc import Iterable, Iterator
@@ -9,7 +9,7 @@ _MODULES = {"delta-spark": "delta", "mlflow-skinny": "mlflow"}
 
 
 def version_of(package: str) -> str | None:
-    """The version of a package, by its metadata, else by its module; None if neither tells."""
+    """Version of a package, from its metadata or its module; None if unknown."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -23,7 +23,7 @@ def version_of(package: str) -> str | None:
 
 
 def requirements(packages: Iterable[str]) -> Iterator[str]:
-    """The packages as requirements, pinned to the version at hand where it is known."""
+    """Packages as requirements, pinned to the installed version where it is known."""
     for package in packages:
         found = version_of(package)
         yield f"{package}=={found}" if found else package

@@ -125,17 +125,17 @@ class Settings(BaseSettings):
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """The topics that bronze holds."""
+        """The topics that bronze ingests."""
         return (self.events_topic, self.exchange_rates_topic)
 
     @property
     def warehouse(self) -> Path:
-        """Where the tables are."""
+        """Folder of the tables."""
         return self.home / "warehouse"
 
     @property
     def quality(self) -> Path:
-        """Where the report on the quality of data is kept."""
+        """Folder of the expectation reports."""
         return self.home / "quality"
 
     @property
@@ -153,7 +153,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Flags over environment over the bundle's variables."""
+        """Flags over environment over variables of the bundle."""
         return init_settings, env_settings, _BundleVariables(settings_cls)
 
     def model_post_init(self, _: Any) -> None:
@@ -162,7 +162,7 @@ class Settings(BaseSettings):
 
 
 class _BundleVariables(PydanticBaseSettingsSource):
-    """The bundle's variables, as its target has them."""
+    """Variables of the bundle's target."""
 
     def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
         raise NotImplementedError  # the whole mapping is given at once, by __call__

@@ -1,4 +1,4 @@
-"""Instants as Python and Spark exchange them: aware UTC datetimes, whole microseconds."""
+"""Timestamps in Python and Spark: UTC datetimes with whole microseconds."""
 
 from datetime import datetime, timedelta, timezone
 
@@ -13,10 +13,10 @@ def to_micros(instant: datetime) -> int:
 
 
 def from_micros(micros: object) -> datetime:
-    """The instant so many microseconds after 1970-01-01T00:00:00Z."""
+    """The timestamp so many microseconds after 1970-01-01T00:00:00Z."""
     return EPOCH + int(str(micros)) * _MICROSECOND
 
 
 def as_utc(instant: datetime) -> datetime:
-    """The same instant with its offset: Spark hands out UTC without one."""
+    """The timestamp with UTC as its zone: Spark returns UTC without a zone."""
     return instant.replace(tzinfo=timezone.utc) if instant.tzinfo is None else instant

@@ -1,1 +1,1 @@
-"""Credit: which events a batch adds, what they change in touches and conversions, and who earned these."""
+"""Credit: touches, conversions, attribution and trails that a batch affects."""

@@ -1,4 +1,4 @@
-"""Affected conversions: those of which a micro-batch may change anything, and what they may be of."""
+"""Affected conversions: those that a micro-batch may change."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -27,7 +27,7 @@ _VISIT = CONVERSIONS.column_names.index("visit")
 
 @dataclass(frozen=True)
 class AffectedConversions:
-    """Conversions to compute anew.
+    """Conversions to recompute.
 
     Args:
         before: their published rows.
@@ -43,7 +43,7 @@ class AffectedConversions:
 
 @dataclass(frozen=True)
 class Changes:
-    """What a micro-batch changes that conversions depend on.
+    """Changes of a micro-batch that conversions depend on.
 
     Args:
         area: where it changes anything.
@@ -65,7 +65,7 @@ class Changes:
 
 
 def find_affected(lake: Lakehouse, changes: Changes) -> AffectedConversions:
-    """Find the conversions that may be others now.
+    """Find the conversions that a micro-batch may change.
 
     Those whose goal was reached; whose session may be another; whose person has other touches, or is another;
     of bots; whose rate came; and what shares an order with one of these, as refunds do.
@@ -92,13 +92,13 @@ def find_affected(lake: Lakehouse, changes: Changes) -> AffectedConversions:
 def find_conversions(
     lake: Lakehouse, near: TimePruner | None = None, key: tuple[str, Collection[str]] | None = None
 ) -> list[ConversionRow]:
-    """Published conversions of some times, and with some keys; see `Lookup`."""
+    """Published conversions by time and key; see `Lookup`."""
     wanted = Lookup(CONVERSIONS.column_names, near, "converted_at", key=key)
     return _rows(lake.find(CONVERSIONS.name, wanted))
 
 
 def changed_conversions(changes: pa.Table) -> list[tuple[ConversionRow, bool]]:
-    """Changes of gold.conversions on the driver, each with whether the row goes."""
+    """Changes of gold.conversions on the driver, each with whether the row is deleted."""
     table = in_micros(changes)
     return list(zip(_rows(table), table[DELETED].to_pylist(), strict=True))
 
@@ -154,13 +154,13 @@ def _times_by_person(touched: dict[str, list[int]], persons: dict[str, str]) -> 
 
 
 def _is_led_to(converted_at: int, touched: Sequence[int], look_back: int) -> bool:
-    """Whether one of some times, in order, lies in a conversion's look-back."""
+    """Whether one of the sorted times is in a conversion's look-back."""
     first = bisect_left(touched, converted_at - look_back)
     return first < len(touched) and touched[first] <= converted_at
 
 
 def _of_orders(lake: Lakehouse, orders: Collection[str], known: Collection[str]) -> list[ConversionRow]:
-    """The conversions that share an order, but for those known.
+    """Conversions that share an order, except the known ones.
 
     All of history is searched for orders, so few columns of it are read first.
     """
@@ -176,7 +176,7 @@ def _of_orders(lake: Lakehouse, orders: Collection[str], known: Collection[str])
 
 
 def _rated_by(lake: Lakehouse, rates: Sequence[Rate]) -> list[ConversionRow]:
-    """The conversions that one of some rates is valid for."""
+    """Conversions that one of the rates applies to."""
     columns = ("conversion_id", "converted_at", "currency")
     rows = lake.find(CONVERSIONS.name, Lookup(columns))
     valid = {

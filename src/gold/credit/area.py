@@ -1,4 +1,4 @@
-"""The area of a micro-batch: the spans of visitors' time that its events may change, and sessions there."""
+"""The area of a micro-batch: time spans of visitors that its events may change, and their sessions."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,7 +32,7 @@ Moments = Mapping[str, Iterable[int]]
 
 @dataclass(frozen=True)
 class Area:
-    """Spans, and the sessions in them.
+    """Time spans of visitors, with their sessions.
 
     Args:
         spans: by visitor_id, in order.
@@ -52,11 +52,11 @@ class Area:
         return span_rows(self.spans)
 
     def lookup(self, columns: Iterable[str], time: str) -> Lookup:
-        """The rows of visitors with spans near these: all that lie in one, and some others."""
+        """A look-up of rows near the spans: all rows inside, and some others."""
         return Lookup(tuple(columns), near=self.pruner, start=time, key=("visitor_id", self.spans))
 
     def contains(self, visitor: str, at: int) -> bool:
-        """Whether a time of a visitor lies in one of the spans."""
+        """Whether a visitor's time is inside one of the spans."""
         return is_within(at, self.spans.get(visitor, ()))
 
 
@@ -66,7 +66,7 @@ def span_rows(spans: Mapping[str, list[Span]]) -> pa.Table:
 
 
 def new_moments(lake: Lakehouse, batch: Batch, dimensions: Dimensions) -> dict[str, list[int]]:
-    """When a micro-batch has something new of whom, late events and what bots leave to others included."""
+    """By visitor, times of new events, late ones and those left by new bots included."""
     fresh = [_stamped(lake, to_micros(batch.after), to_micros(batch.upto), is_late=False)]
     if batch.has_side_input:
         fresh.append(
@@ -82,7 +82,7 @@ def new_moments(lake: Lakehouse, batch: Batch, dimensions: Dimensions) -> dict[s
 
 
 def load_area(lake: Lakehouse, moments: Moments, view_span: timedelta) -> Area:
-    """Find the spans around some moments, and around visits after them that may be view-throughs.
+    """Find the spans around new events, and around later visits that may be view-throughs.
 
     Args:
         lake: the tables.
@@ -129,7 +129,7 @@ def _edges(spans: Mapping[str, list[Span]]) -> Iterator[Span]:
 
 
 def _stamped(lake: Lakehouse, after: int, upto: int, *, is_late: bool) -> pa.Table:
-    """Events with an ingest stamp after one and not after another; all of them, or late ones alone."""
+    """Events between two ingest stamps: all of them, or late ones only."""
     if upto <= after:
         return local_rows([pa.field("visitor_id", pa.string()), pa.field("event_time", pa.int64())], [])
     stamps = TimePruner.of_spans([(after + 1, upto)])
@@ -138,7 +138,7 @@ def _stamped(lake: Lakehouse, after: int, upto: int, *, is_late: bool) -> pa.Tab
 
 
 def _orders_shared_with_bots(lake: Lakehouse, dimensions: Dimensions) -> pa.Table:
-    """Goals of orders that conversions of new bots are of: somebody else's may take their place."""
+    """Goals of orders that new bots have conversions of: another visitor may get them."""
     theirs = ("visitor_id", dimensions.new_bots)
     orders = lake.find(CONVERSIONS.name, Lookup(("order_id",), key=theirs))["order_id"].drop_null()
     of_orders = Lookup((*_MOMENT, "goal"), key=("order_id", set(orders.to_pylist())))

@@ -1,4 +1,4 @@
-"""Credit: the fold over persons, run over groups of goals, and what it changes in gold."""
+"""The fold over persons, run over groups of goals: changes of conversions, attribution and trails."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ _GOAL = [
 
 @dataclass(frozen=True)
 class CreditInput:
-    """What credit is computed of.
+    """Inputs of credit.
 
     Args:
         affected: the conversions.
@@ -55,7 +55,7 @@ class CreditInput:
 def credit_changes(
     source: Source, given: CreditInput, dimensions: Dimensions, rules: PersonRules
 ) -> Groups | None:
-    """What changes in conversions, attribution and trails.
+    """Changes of conversions, attribution and trails.
 
     Returns:
         A struct of `change_type` for each of the tables, not computed yet; None if there is nothing to do.
@@ -85,7 +85,7 @@ def credit_changes(
 
 
 class _CreditFold:
-    """The fold as workers run it.
+    """The fold, as workers run it.
 
     Args:
         watermark: in microseconds.
@@ -115,7 +115,7 @@ class _CreditFold:
 
 
 class _Portions:
-    """Changes of one table, gathered to batches.
+    """Changes of one table, collected to batches.
 
     Args:
         name: of the table, as a field of `RESULT`.
@@ -126,18 +126,18 @@ class _Portions:
         self._rows: list[tuple[object, ...]] = []
 
     def add(self, changes: Iterable[RowChange]) -> list[pa.RecordBatch]:
-        """Add changes, and take a batch if there are enough for one."""
+        """Add changes; return a batch if there are enough for one."""
         self._rows += as_tuples(changes)
         return self.rest() if len(self._rows) >= _PORTION else []
 
     def rest(self) -> list[pa.RecordBatch]:
-        """Take what there is."""
+        """Return the last batch."""
         rows, self._rows = self._rows, []
         return [batch_of_kind(RESULT, self._name, rows)] if rows else []
 
 
 def _touches_by_person(groups: GroupedRows) -> dict[str, dict[str, list[Touch]]]:
-    """By group and person, the touches as they are with the changes of the micro-batch."""
+    """By group and person, published touches with the changes of the micro-batch applied."""
     known = groups.rows("touch", _stored_touch, **_NESTED)
     changed = groups.rows("change", _of_person, **_NESTED)
     found: dict[str, dict[str, list[Touch]]] = {}
@@ -189,7 +189,7 @@ def _touches(
     groups: GoalGroups,
     rules: PersonRules,
 ) -> Rows:
-    """Published touches of everyone concerned, as far back as any of the conversions looks."""
+    """Published touches of all affected persons, as far back as any look-back reaches."""
     spans = ((goal.converted_at - rules.look_back, goal.converted_at) for goal in goals)
     columns, near = TOUCHES.column_names, TimePruner.of_spans(spans)
     touches = source.look_up(TOUCHES.name, Lookup(columns, near, "touched_at", key=("visitor_id", visitors)))
@@ -199,7 +199,7 @@ def _touches(
 
 
 def _stored(source: Source, table: Table, stored: Mapping[str, list[int]], groups: GoalGroups) -> Rows:
-    """Rows of a table that are there of some conversions."""
+    """Published rows of affected conversions."""
     then = TimePruner.of_spans((at, at) for times in stored.values() for at in times)
     wanted = Lookup(table.column_names, then, "converted_at", key=("conversion_id", stored))
     rows = [(conversion, groups.of_conversion(conversion)) for conversion in stored]

@@ -1,4 +1,4 @@
-"""Credit of all history: conversions, attribution and trails as a whole, in two passes over groups."""
+"""Credit of all history: conversions, attribution and trails in two passes over groups."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -73,7 +73,7 @@ def all_credit(
 
 
 class _Anchors:
-    """Pairs of conversion and anchor, of groups of goals that share an order."""
+    """Pairs of conversion and anchor, by groups of goals that share an order."""
 
     def __init__(self, rules: PersonRules) -> None:
         self._rules = rules
@@ -89,7 +89,7 @@ class _Anchors:
 
 
 class _Credit:
-    """Rows of the three tables, of the pairs whose anchors are of one person, and the person's touches."""
+    """Rows of the three tables, by person: pairs with the person's anchors, and the person's touches."""
 
     def __init__(self, watermark: int, rules: PersonRules) -> None:
         self._watermark = watermark

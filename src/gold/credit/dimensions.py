@@ -1,4 +1,4 @@
-"""Dimensions: who visitors are, which are bots, and what money is worth, as a micro-batch reads them."""
+"""Dimensions of a micro-batch: identities, bots and exchange rates."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from lakehouse.timestamps import EPOCH, to_micros
 
 @dataclass(frozen=True)
 class Dimensions:
-    """What silver knows of visitors and rates.
+    """Identities, bots and exchange rates.
 
     It may be ahead of the micro-batch. What it is ahead by is new again with the micro-batches to come.
 
@@ -43,7 +43,7 @@ class Dimensions:
     new_rates: list[Rate]
 
     def people(self, rows: DataFrame) -> DataFrame:
-        """The rows whose visitor is no bot."""
+        """Rows of visitors that are not bots."""
         return with_any_of(rows, "visitor_id", self.bots, "left_anti") if self.bots else rows
 
     def persons_of(self, visitors: Collection[str]) -> dict[str, str]:
@@ -52,7 +52,7 @@ class Dimensions:
         return {visitor: known.get(visitor, visitor) for visitor in visitors}
 
     def visitors_of(self, persons: Collection[str]) -> dict[str, str]:
-        """Visitor -> person of all visitors behind some persons.
+        """Visitor -> person, for all visitors of some persons.
 
         A visitor without a user id is its own person, and is taken to be there.
         """
@@ -62,7 +62,7 @@ class Dimensions:
         return {**alone, **named}
 
     def _identities(self, column: str, values: Collection[str]) -> dict[str, str]:
-        """Visitor -> user id, of the rows of silver.identities whose column has one of some values."""
+        """Visitor -> user id, for rows of silver.identities with one of the values."""
         if not values:
             return {}
         columns = ("visitor_id", "user_id")
@@ -70,7 +70,7 @@ class Dimensions:
 
 
 class DimensionLoader:
-    """Loads dimensions; a table is read again only when it has another version.
+    """Loads dimensions. A table is read again only when its version changes.
 
     Args:
         lake: the tables, as publish sees them.
@@ -98,7 +98,7 @@ class DimensionLoader:
         )
 
     def load_all(self, watermark: datetime) -> Dimensions:
-        """What silver knows by now, none of it new."""
+        """The current dimensions, none of them new."""
         return self.load(Batch(id=0, after=EPOCH, upto=EPOCH, rows=0, upstream_watermark=watermark))
 
     def _renamed(self, batch: Batch) -> dict[str, list[str]]:
@@ -117,7 +117,7 @@ class DimensionLoader:
 
 
 def stamped(rows: pa.Table, after: datetime, upto: datetime) -> pa.Table:
-    """Rows whose ingest stamp lies behind one and not behind the other."""
+    """Rows whose ingest stamp is in (after, upto]."""
     stamp = rows["ingested_at"]
     return rows.filter(pc.and_(pc.greater(stamp, to_micros(after)), pc.less_equal(stamp, to_micros(upto))))
 

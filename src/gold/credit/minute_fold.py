@@ -1,4 +1,4 @@
-"""Minutes: what a micro-batch adds to gold.visitor_minutes, so that its sums are what visitors did."""
+"""Differences of gold.visitor_minutes by a micro-batch."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,7 +44,7 @@ Cell = tuple[str, int, str | None]
 
 
 def minute_changes(source: Source, given: MinuteInput) -> Groups:
-    """What is to be added to gold.visitor_minutes, without its sequence; not computed yet."""
+    """Rows to append to gold.visitor_minutes, without sequence; a plan, not computed."""
     spans = [(visitor, *span, True) for visitor, theirs in given.area.spans.items() for span in theirs]
     spans += [(visitor, *span, False) for visitor, theirs in given.spots.items() for span in theirs]
     conversions = [
@@ -68,7 +68,7 @@ def minute_changes(source: Source, given: MinuteInput) -> Groups:
 
 
 def all_minute_changes(lake: Lakehouse, minutes: DataFrame, conversions: DataFrame) -> Groups:
-    """The same for all history: of what all events come to, and all conversions."""
+    """The same for all history, from all events and conversions."""
     key = F.col("visitor_id").alias(KEY)
     converted = conversions.select(
         key,
@@ -87,7 +87,7 @@ def all_minute_changes(lake: Lakehouse, minutes: DataFrame, conversions: DataFra
 
 
 def quarter_marks(quarters: Iterable[int]) -> pa.Table:
-    """A row of nobody and nothing for each quarter of an hour, so that whoever sums up by day knows of it."""
+    """An empty row per quarter-hour, so that updates by day notice the change."""
     rows = [(None, quarter, None, *[0] * (len(MEASURES) - 1), _NONE, False) for quarter in sorted(quarters)]
     return pa.Table.from_arrays(transpose(rows, list(RESULT)), schema=RESULT)
 
@@ -104,7 +104,7 @@ def _stored(source: Source, spans: Sequence[tuple[str, int, int, bool]], new_bot
 
 @dataclass(frozen=True)
 class Cause:
-    """What may change minutes besides events.
+    """Reasons for changes of minutes other than events.
 
     Args:
         left: visitors who turned out to be bots.
@@ -117,13 +117,13 @@ class Cause:
     is_rebuild: bool = False
 
     def is_event(self, visitor: str, counts: Sequence[Any]) -> bool:
-        """Whether events changed a minute of a visitor, by the differences that `MEASURES` names."""
+        """Whether events changed a visitor's minute, given the differences of `MEASURES`."""
         is_by_rate = self.has_rates and not any(counts[:-1])
         return not (self.is_rebuild or visitor in self.left or is_by_rate)
 
 
 def _fold_minutes(groups: GroupedRows, cause: Cause) -> Iterator[pa.RecordBatch]:
-    """The fold as workers run it: what is less what is stored, by cell, where that is anything."""
+    """The fold, as workers run it: computed less stored sums by cell, where they differ."""
     spans = groups.rows("span", tuple)
     now = groups.rows("now", VisitorMinute)
     conversions = groups.rows("conversion", tuple)
@@ -147,7 +147,7 @@ def _fold_minutes(groups: GroupedRows, cause: Cause) -> Iterator[pa.RecordBatch]
 def _subtract_stored(
     cells: dict[Cell, list[Any]], stored: Iterable[tuple[Any, ...]], spans: Sequence[tuple[int, int, bool]]
 ) -> None:
-    """Take off what is stored: all of it in the area, and of a bot; of conversions in spots."""
+    """Subtract stored sums: all of the area and of new bots, and conversions at some times."""
     area = sorted((low, high) for low, high, is_area in spans if is_area)
     spots = sorted((low, high) for low, high, is_area in spans if not is_area)
     for visitor, minute, channel, *measures in stored:

@@ -1,4 +1,4 @@
-"""What the minutes of a micro-batch are computed of: the cells concerned, and the conversions in them."""
+"""Inputs of minutes: the affected cells of a micro-batch, and their conversions."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ ChangedConversions = Sequence[tuple[ConversionRow, bool]]
 
 @dataclass(frozen=True)
 class MinuteInput:
-    """What the minutes of a micro-batch are computed of.
+    """Inputs of the minutes of a micro-batch.
 
     Args:
         area: in which all of a visitor's events are known.
@@ -50,7 +50,7 @@ def minute_input(
     minutes: Rows,
     dimensions: Dimensions,
 ) -> MinuteInput:
-    """Find the cells that a micro-batch concerns.
+    """Find the cells that a micro-batch affects.
 
     Args:
         lake: the tables; gold.conversions as it was before.
@@ -89,12 +89,12 @@ def minute_input(
 
 
 def quarter_of(at: int) -> int:
-    """Start of the quarter of an hour that a time lies in."""
+    """Start of the quarter-hour that contains a time."""
     return at - at % QUARTER
 
 
 def _spots(moments: Iterable[tuple[str, int]], area: Area) -> dict[str, list[Span]]:
-    """The minutes of visitors' moments that are not in the area."""
+    """Minutes of visitors' events outside the area."""
     found: dict[str, set[Span]] = defaultdict(set)
     for visitor, at in moments:
         if not area.contains(visitor, at):

@@ -1,4 +1,4 @@
-"""Changes of trails in portions: a visit of many page views and goals has as many steps as their product."""
+"""Changes of trails in portions: a visit with many page views and goals has their product in steps."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ _of_conversion = itemgetter(_CONVERSION)
 
 
 def trail_changes(before: Iterable[tuple[Any, ...]], after: Iterable[TrailRow]) -> Iterator[list[RowChange]]:
-    """What changes between trails, conversion by conversion: no more of them than one are held.
+    """Changes between two versions of trails, by conversion, with one conversion in memory.
 
     Args:
         before: published rows.

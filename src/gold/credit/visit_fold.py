@@ -1,4 +1,4 @@
-"""Visits: the fold over visitors, run over the sessions of an area: changed touches, goals and minutes."""
+"""The fold over visitors, run over the sessions of an area: changed touches, goals and minutes."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -44,7 +44,7 @@ RESULT = pa.schema(
 
 
 def visit_changes(source: Source, area: Area, dimensions: Dimensions, rules: VisitorRules) -> Groups:
-    """What the visits of an area come to.
+    """Touches, goals and minutes of the visits of an area.
 
     Returns:
         Structs, not computed yet: `touches`, a `change_type` for each that changes; `goal`, an event as
@@ -69,7 +69,7 @@ def visit_changes(source: Source, area: Area, dimensions: Dimensions, rules: Vis
 
 
 def _seen_before(source: Source, area: Area) -> Rows:
-    """Impressions and clicks of the sessions before."""
+    """Impressions and clicks of earlier sessions."""
     ends = ((low, high - 1) for theirs in area.behind.values() for low, high in theirs)
     near = TimePruner.of_spans(ends)
     wanted = Lookup(Event._fields, near, "event_time", key=("visitor_id", area.behind))
@@ -82,7 +82,7 @@ def _seen_before(source: Source, area: Area) -> Rows:
 
 
 def all_visits(sessions: DataFrame, events: DataFrame, rules: VisitorRules) -> Groups:
-    """What the visits of all history come to, in the same form: every touch as one that comes.
+    """The same for all history; every touch is an insert.
 
     Args:
         sessions: rows of silver.sessions.
@@ -100,7 +100,7 @@ def all_visits(sessions: DataFrame, events: DataFrame, rules: VisitorRules) -> G
 
 
 class _VisitFold:
-    """The fold as workers run it.
+    """The fold, as workers run it.
 
     Args:
         rules: of sessions and exposures.
@@ -135,12 +135,12 @@ _TOUCHED_AT = TOUCHES.column_names.index("touched_at")
 
 
 def _touches_within(touches: Iterable[tuple[Any, ...]], spans: list[Span]) -> list[tuple[Any, ...]]:
-    """The touches in some spans; all of them without spans, which is a bot's case."""
+    """Touches inside the spans; all of them for bots, which have no spans."""
     return [touch for touch in touches if not spans or is_within(touch[_TOUCHED_AT], spans)]
 
 
 def _within(events: Iterable[Event], behind: Iterable[Span], spans: list[Span]) -> list[Event]:
-    """The events of the sessions before that are not in the spans themselves."""
+    """Events of earlier sessions outside the spans."""
     before = sorted(behind)
     return [
         event
@@ -163,7 +163,7 @@ def _values(column: pa.ChunkedArray, make: Callable[..., Any] | None) -> list[An
 
 
 def goals_of(goals: pa.Table) -> list[Goal]:
-    """Goals on the driver; the person is the visitor, until it is named."""
+    """Goals on the driver; the person is the visitor until it is resolved."""
     table = in_micros(goals)
     columns = {name: table[name].to_pylist() for name in GoalEvent._fields}
     columns["visit"] = [None if each is None else Visit(**each) for each in columns["visit"]]

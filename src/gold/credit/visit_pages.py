@@ -1,4 +1,4 @@
-"""Page views of the visits that conversions came in, as the fold over persons takes them."""
+"""Page views of visits with conversions, as input of the fold over persons."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ _OF_VISITOR = [pa.field("visitor_id", pa.string()), pa.field(KEY, pa.string())]
 
 
 def visit_pages(source: Source, goals: Iterable[Goal], groups: GoalGroups) -> Rows | None:
-    """Look up the page views of the visits of some goals, each visit's once; None without a visit.
+    """Look up the page views of the goals' visits, each visit's once; None without a visit.
 
     Args:
         source: of the tables.
@@ -44,7 +44,7 @@ def visit_pages(source: Source, goals: Iterable[Goal], groups: GoalGroups) -> Ro
 
 
 def page_views(events: Rows) -> Rows:
-    """The page and screen events among some."""
+    """Page and screen events."""
     if isinstance(events, DataFrame):
         return events.where(F.col("type").isin(*PAGE_VIEWS))
     return events.filter(pc.is_in(events["type"], pa.array(list(PAGE_VIEWS), pa.string())))

@@ -1,4 +1,4 @@
-"""Days in the business time zone, and the spans of time that they are."""
+"""Days in the business time zone, and their time spans."""
 
 from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
@@ -16,12 +16,12 @@ _DAY = timedelta(days=1)
 
 
 def day_of(at: int, zone: str) -> date:
-    """The day that a time in microseconds lies in."""
+    """The day that contains a time in microseconds."""
     return from_micros(at).astimezone(ZoneInfo(zone)).date()
 
 
 class BusinessDays:
-    """Some days of a time zone.
+    """A set of days in a time zone.
 
     Args:
         days: one at least.
@@ -37,11 +37,11 @@ class BusinessDays:
 
     @property
     def near(self) -> TimePruner:
-        """Times that lie in one of them."""
+        """A pruner of times inside the days."""
         return self.near_until(timedelta(0))
 
     def near_until(self, after: timedelta) -> TimePruner:
-        """Times that lie in one of them, or so long after one."""
+        """A pruner of times inside the days, or shortly after them."""
         more = after // timedelta(microseconds=1)
         return TimePruner.of_spans((start, end - 1 + more) for start, end in self._spans)
 

@@ -1,4 +1,4 @@
-"""Campaigns by day: what was shown, clicked, visited and earned."""
+"""Campaigns by day: impressions, clicks, visits and credited value."""
 
 from folds.persons.models import MODELS
 from lakehouse.rows.sql import Dialect
@@ -50,7 +50,7 @@ def campaign_performance(_: Dialect) -> str:
 
 
 def _campaign(promotion: str) -> str:
-    """The columns that name a row's campaign: its own, else its promotion."""
+    """Columns of a row's campaign: its own, else its promotion."""
     own = "COALESCE(campaign_source, campaign_medium, campaign_name) IS NOT NULL"
     other = {"name": promotion}
     return ", ".join(

@@ -1,4 +1,4 @@
-"""The funnel by day: how many visitors went how far, one step after the other."""
+"""The funnel by day: visitors who reached each step."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Inputs of the queries by day: rows of silver and gold, each with the day that it lies on."""
+"""Inputs of the queries by day: rows of silver and gold with their day."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _FEW = 2_000_000
 
 @dataclass(frozen=True)
 class _Input:
-    """Rows of a table that queries read.
+    """An input of the queries.
 
     Args:
         table: its contract; bots are left out where it has a visitor_id.
@@ -51,7 +51,7 @@ class _Input:
 
 
 def _inputs(orders: tuple[str, ...]) -> dict[str, _Input]:
-    """By the name that queries have for it."""
+    """The inputs by their name in queries."""
     who = ("visitor_id", "event_id")
     credit = ("promotion_id", "model", "credit", "is_counted", "credited_reporting_value")
     whose = ("conversion_id", "channel")
@@ -85,7 +85,7 @@ class DayInputs:
         self._inputs = _inputs(tuple(orders))
 
     def of_days(self, days: BusinessDays) -> Mapping[str, Rows]:
-        """Rows of some days: on the driver if they are few, else as frames."""
+        """Rows of some days: on the driver if there are few, else as frames."""
         source = Source.of(self._lake, EVENTS.name, self._inputs["events"].lookup(days), _FEW)
         if source.on_driver:
             return {name: self._find(each, days) for name, each in self._inputs.items()}

@@ -1,4 +1,4 @@
-"""Promotions by day: how often each was seen and clicked, and who ordered afterwards."""
+"""Promotions by day: impressions, clicks, and orders after clicks."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Shown results by day: how often a result was shown at each rank, and clicked there."""
+"""Search results by day: how often each rank was shown and clicked."""
 
 from lakehouse.rows.sql import Dialect
 

@@ -1,4 +1,4 @@
-"""Searches by day: what was looked for, and whether something was found."""
+"""Searches by day: queries, and whether results were clicked."""
 
 from lakehouse.rows.sql import Dialect
 

@@ -1,4 +1,4 @@
-"""Sketches by day: who visited and what orders were worth, by channel and campaign."""
+"""Sketches by day: visitors and order values by channel and campaign."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def sketch_rows(_: Dialect) -> str:
 
 
 def build_sketches(rows: Rows, spark: SparkSession) -> Rows:
-    """Rows of gold.sketches from those of the query."""
+    """Rows of gold.sketches from the rows of the query."""
     groups = Groups({"row": with_key(rows, "day", _COLUMNS)}, _fold, _SCHEMA)
     return Computed(groups, spark, isinstance(rows, pa.Table)).all_rows()
 

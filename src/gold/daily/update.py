@@ -1,4 +1,4 @@
-"""Updates of the tables by day: affected days are computed once more, and what differs is written."""
+"""Updates of tables by day: affected days are recomputed, and rows that differ are written."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import date, datetime, timedelta
@@ -49,7 +49,7 @@ _TOGETHER = 31
 
 
 class Daily:
-    """Keeps the tables by day.
+    """Updates the tables by day.
 
     Args:
         lake: the tables.
@@ -63,7 +63,7 @@ class Daily:
     def update(
         self, days: Collection[date], dimensions: Dimensions, orders: Iterable[str], upto: datetime
     ) -> None:
-        """Bring some days up to date.
+        """Recompute some days.
 
         Args:
             days: on which something has changed; what is ordered on one may count for the day before.
@@ -80,7 +80,7 @@ class Daily:
                 self._write(name, self._run(name, given), some, upto)
 
     def compute(self, name: str, dimensions: Dimensions, orders: Iterable[str]) -> DataFrame:
-        """A table as it is to be, of all days."""
+        """All rows of a table."""
         given = DayInputs(self._lake, self._zone, dimensions, orders).of_all()
         return as_frame(self._lake.spark, self._run(name, given))
 

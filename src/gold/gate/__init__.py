@@ -1,1 +1,1 @@
-"""The gate before gold: what expectations hold back, and how it is let through."""
+"""The gate before gold: expectations hold rows back, a replay or a release opens it."""

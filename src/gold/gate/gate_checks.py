@@ -1,4 +1,4 @@
-"""A look at what silver has newly taken in, by the expectations of conf/expectations/."""
+"""Evaluates the expectations of conf/expectations on new rows of silver."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -29,7 +29,7 @@ Refined = tuple[Entry | None, list[Entry]]
 
 
 def gate_expectations(suites: Mapping[str, Suite]) -> list[Expectation]:
-    """The expectations that a look decides on.
+    """The expectations that decide about the gate.
 
     Raises:
         MillraceError: if one that is to close the gate is about a table that is not looked at.
@@ -45,7 +45,7 @@ def gate_expectations(suites: Mapping[str, Suite]) -> list[Expectation]:
 
 
 class GateChecks:
-    """Measures and judges; what conf/ says is asked anew at each look.
+    """Counts and evaluates. conf/ is read again for each evaluation.
 
     Args:
         run: publish's run.
@@ -59,21 +59,21 @@ class GateChecks:
         self._prepare()
 
     def evaluate(self, after: datetime, upto: datetime, refined: Refined) -> list[Result]:
-        """Results on the rows with these ingest stamps, together with earlier ones where they are too few."""
+        """Results for rows between two ingest stamps, together with earlier ones that were too few."""
         return self._evaluator.evaluate(self._count(after, upto, refined))
 
     def evaluate_again(self, after: datetime, upto: datetime, failed: Collection[str]) -> list[Result]:
-        """Results on these rows alone; of what failed, however few rows it is about."""
+        """Results for these rows only. Those that failed are decided on however few rows there are."""
         refined = self._ledger.since("refine", after)
         return self._evaluator.evaluate_again(self._count(after, upto, refined), failed)
 
     def accept(self, results: Iterable[Result]) -> None:
-        """Let results that have let rows through be part of the shop's history."""
+        """Add results of approved rows to the shop's history."""
         for result in results:
             self._history.add(result.expectation, Look(result.rows, result.unexpected))
 
     def reset(self) -> None:
-        """What was too few to judge does not count any more."""
+        """Drop counts of earlier rows that were too few."""
         self._evaluator.reset()
 
     def _prepare(self) -> None:
@@ -144,7 +144,7 @@ class GateChecks:
 
 
 def _in_parts(after: datetime, upto: datetime, done: Sequence[Entry]) -> Iterator[tuple[datetime, datetime]]:
-    """Ingest stamps after which, and up to which, there are not too many rows for the driver."""
+    """Ranges of ingest stamps with few enough rows for the driver."""
     rows = 0
     for entry, following in pairwise(done):
         rows += entry.input_rows
@@ -159,6 +159,6 @@ def _of_impressions(expectation: Expectation) -> bool:
 
 
 def _compare(expectation: Expectation, columns: list[str]) -> tuple[int, int]:
-    """Columns there or declared, and how many of them are only one of the two."""
+    """Number of actual or declared columns, and of those that are only one of the two."""
     declared = set(expectation.arguments["column_set"])
     return len(declared | set(columns)), len(declared ^ set(columns))

@@ -1,4 +1,4 @@
-"""What silver has newly taken in, as the frames that expectations look at."""
+"""New rows of silver as frames for expectations."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ TABLES = (*RECORDS, IMPRESSIONS.name)
 
 
 def new_records(lake: Lakehouse, after: datetime, upto: datetime, suites: Mapping[str, Suite]) -> DataFrame:
-    """The records that silver was given with some ingest stamps.
+    """Records with ingest stamps in a range.
 
     Args:
         lake: the tables.
@@ -53,7 +53,7 @@ def new_records(lake: Lakehouse, after: datetime, upto: datetime, suites: Mappin
 def new_rows(
     lake: Lakehouse, table: str, after: datetime, upto: datetime, watermark: datetime, suite: Suite | None
 ) -> DataFrame:
-    """The rows of a table that came with some ingest stamps, or else that are later than a watermark."""
+    """Rows of a table with ingest stamps in a range, or later than a watermark."""
     rows = lake.read(table)
     if "ingested_at" in rows.columns:
         new = _stamped(rows, after, upto)
@@ -68,18 +68,18 @@ def _stamped(rows: DataFrame, after: datetime, upto: datetime) -> DataFrame:
 
 
 def computed(suite: Suite | None) -> dict[str, Column]:
-    """The columns that a suite wants computed."""
+    """The columns that a suite computes."""
     return {name: F.expr(sql) for name, sql in suite.columns.items()} if suite else {}
 
 
 def hours_to_compare(before: datetime, now: datetime) -> tuple[datetime, datetime] | None:
-    """Start and end of the whole hours that the watermark has passed; None if there is none."""
+    """Start and end of the whole hours that the watermark has passed; None if there are none."""
     low, high = max(_hour_of(before), _hour_of(now) - MAX_COMPARED), _hour_of(now)
     return None if low >= high or low <= EPOCH + DAY else (low, high)
 
 
 def compare_hours(lake: Lakehouse, before: datetime, now: datetime) -> DataFrame | None:
-    """Whole hours that the watermark has passed, each against the same hour of the day before.
+    """Whole hours that the watermark has passed, each with the same hour of the day before.
 
     Args:
         lake: the tables.
@@ -110,7 +110,7 @@ def compare_hours(lake: Lakehouse, before: datetime, now: datetime) -> DataFrame
 
 
 def columns_of(lake: Lakehouse, tables: Iterable[str]) -> dict[str, list[str]]:
-    """The columns that tables have."""
+    """Columns of tables."""
     return {table: _columns_of(lake, table) for table in tables}
 
 

@@ -1,4 +1,4 @@
-"""What silver has newly taken in, few rows of it, as DuckDB queries that expectations look at."""
+"""New rows of silver as DuckDB queries for expectations, for few rows."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ class InspectedRows:
         self.connection: Any = connect()
 
     def records(self, after: datetime, upto: datetime) -> str:
-        """The query of `gold.gate.gate_inputs.take_records`."""
+        """The query for `gold.gate.gate_inputs.new_records`."""
         stamps = TimePruner([(to_micros(after) + 1, to_micros(upto))])
         topic = self._lake.settings.exchange_rates_topic.replace("'", "''")
         parts = []
@@ -55,13 +55,13 @@ class InspectedRows:
         return " UNION ALL BY NAME ".join(parts)
 
     def impressions(self, watermark: datetime) -> str:
-        """The query of those later than a watermark."""
+        """The query for impressions later than a watermark."""
         later = TimePruner([(to_micros(watermark) + 1, to_micros(LAST))])
         rows = self._rows(IMPRESSIONS.name, later, "event_time")
         return f"SELECT *{self._computed(IMPRESSIONS.name)} FROM {rows}"
 
     def hours(self, before: datetime, now: datetime) -> str | None:
-        """The query of `gold.gate.gate_inputs.compare_hours`; None if no hour has become complete."""
+        """The query for `gold.gate.gate_inputs.compare_hours`; None if no hour has become complete."""
         span = hours_to_compare(before, now)
         if span is None:
             return None
@@ -83,7 +83,7 @@ class InspectedRows:
         return "".join(f", {requoted(sql)} AS {column}" for column, sql in columns.items())
 
     def _rows(self, name: str, near: TimePruner, time: str) -> str:
-        """Register rows of a table; times without a zone, since DuckDB's come from the network."""
+        """Register rows of a table; times without a zone, since DuckDB downloads its time zones."""
         contract = TABLES[name]
         columns = tuple(column for column in contract.column_names if column in self._asked)
         rows = self._lake.find(name, Lookup(columns, near, time))
@@ -94,6 +94,6 @@ class InspectedRows:
 
 
 def _texts_of(suites: Mapping[str, Suite]) -> str:
-    """All that the queries are made of: columns that are not named in it are not read."""
+    """Text of all queries: columns that it does not name are not read."""
     about = [each for suite in suites.values() for each in suite.expectations if each.kind != COLUMN_SET]
     return repr((about, [suite.columns for suite in suites.values()], "topic"))

@@ -1,4 +1,4 @@
-"""Runs of the quality job, as MLflow keeps them: what ran, over which records, and what was found."""
+"""Runs of the quality job in MLflow: versions, records and results."""
 
 import os
 import re
@@ -29,7 +29,7 @@ _REFUSED = re.compile(r"[^/\w.\- :]")  # in names of metrics
 def record_quality(
     run: JobContext, after: datetime, upto: datetime, refined: Sequence[Entry], results: Sequence[Result]
 ) -> None:
-    """Write down a run of the quality job.
+    """Log a run of the quality job.
 
     Args:
         run: the job's run.
@@ -61,7 +61,7 @@ def _versions() -> dict[str, str]:
 
 
 def _revision() -> str:
-    """The revision of the code, where it runs from a checkout."""
+    """Git revision of the code, if it runs from a checkout."""
     with suppress(OSError, subprocess.SubprocessError):
         asked = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
         return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=5).stdout.strip()
@@ -69,7 +69,7 @@ def _revision() -> str:
 
 
 def _offsets(run: JobContext, after: datetime, upto: datetime) -> dict[str, list[int]]:
-    """By topic and partition, first and last offset looked at."""
+    """By topic and partition, first and last offset evaluated."""
     stamp = F.col("ingested_at")
     records = run.lake.read(KAFKA_RECORDS.name).where((stamp > F.lit(after)) & (stamp <= F.lit(upto)))
     spans = records.groupBy("topic", "partition").agg(
@@ -83,7 +83,7 @@ def _rows(refined: Sequence[Entry]) -> dict[str, float]:
 
 
 def _seconds(run: JobContext, after: datetime) -> dict[str, float]:
-    """By job, how long its micro-batches took on average and at most."""
+    """By job, mean and maximum duration of its micro-batches."""
     found: dict[str, float] = {}
     for job in _JOBS:
         seconds = [entry.seconds for entry in Ledger(run.lake).after(job, after)]
@@ -93,7 +93,7 @@ def _seconds(run: JobContext, after: datetime) -> dict[str, float]:
 
 
 def _found(results: Sequence[Result]) -> dict[str, float]:
-    """Each expectation: the share of rows not as expected; and how many failed."""
+    """By expectation, the share of violating rows; and the number of failures."""
     metrics = {
         _REFUSED.sub("_", f"expectations/{each.expectation.table}/{each.expectation.name}"): each.observed
         for each in results

@@ -1,4 +1,4 @@
-"""The quality job: recent rows of silver and gold by Great Expectations, its report, and a run in MLflow."""
+"""The quality job: Great Expectations on recent rows of silver and gold, its report, and a run in MLflow."""
 
 import time
 from dataclasses import replace
@@ -25,7 +25,7 @@ Frames = dict[str, tuple[DataFrame, tuple[Expectation, ...]]]
 
 
 def check_quality(run: JobContext) -> None:
-    """Hold recent rows against all expectations, and make the report anew."""
+    """Evaluate all expectations on recent rows, and build the report."""
     began = time.monotonic()
     ledger = Ledger(run.lake)
     recent = ledger.latest("refine", MOST_ROWS)
@@ -56,7 +56,7 @@ def check_quality(run: JobContext) -> None:
 def _frames(
     run: JobContext, after: datetime, upto: datetime, before: datetime, recent: list[Entry]
 ) -> Frames:
-    """By name of the suite, recent rows and what is expected of them."""
+    """By suite, recent rows and their expectations."""
     suites = load_suites(run.settings.conf)
     records = checkpoint(new_records(run.lake, after, upto, suites))
     frames: Frames = {
@@ -77,7 +77,7 @@ def _of(expectations: tuple[Expectation, ...], what: str) -> tuple[Expectation, 
 
 
 def _as_it_is(suite: Suite) -> tuple[Expectation, ...]:
-    """What is expected of rows; columns that are computed are there besides those declared.
+    """Expectations on rows without the columns check, since computed columns are added.
 
     The library counts what is inside a struct as columns, too: so where there is one, others may be there.
     """

@@ -1,4 +1,4 @@
-"""Paths: the channels people came through, up to a conversion or to none, counted by period."""
+"""Paths of channels up to a conversion or to none, counted by period."""
 
 from datetime import datetime, timedelta
 
@@ -60,7 +60,7 @@ def find_paths(
 
 
 def with_view_touches(touches: DataFrame) -> DataFrame:
-    """Touches, and the impressions that visits are view-throughs of as touches; each once.
+    """Touches, and impressions with a view-through as touches; each once.
 
     Args:
         touches: gold.touches.
@@ -101,7 +101,7 @@ def _steps(touches: DataFrame, conversions: DataFrame, identities: DataFrame) ->
 
 
 def _name_next_goals(steps: DataFrame) -> DataFrame:
-    """Add `goal`, the person's next conversion: itself for one, the first of those at the time for a touch.
+    """Add `goal`, the person's next conversion; for a conversion itself.
 
     Seen from the end, where conversions come before touches of the same time.
     """
@@ -118,7 +118,7 @@ def _mark_paths(steps: DataFrame, look_back: timedelta) -> DataFrame:
 
 
 def _count_converted(steps: DataFrame, taken: Column) -> DataFrame:
-    """One row a conversion: goal, channels, and counts. Without a touch it is Direct's."""
+    """One row per conversion: goal, channels, counts. Without a touch the channel is Direct."""
     led = steps.where(F.col("is_on_path")).groupBy("goal")
     one = led.agg(taken.alias("taken"), F.max("value").alias("value"))
     channels = F.when(F.size("taken") > 0, F.col("taken")).otherwise(F.array(F.lit(DIRECT)))
@@ -126,7 +126,7 @@ def _count_converted(steps: DataFrame, taken: Column) -> DataFrame:
 
 
 def _count_lost(steps: DataFrame, taken: Column) -> DataFrame:
-    """One row a null path: period, channels, and counts."""
+    """One row per null path: period, channels, counts."""
     converts = in_period(F.col("period"), F.col("goal.at"))
     left = steps.where(~F.col("is_goal") & ~(converts & F.col("is_on_path")))
     gaps = left.groupBy("person_id", "period", F.when(converts, F.col("goal.id")).alias("gap"))

@@ -1,4 +1,4 @@
-"""A picture of what each channel is credited with."""
+"""A chart of the credit of channels."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ _BAR = 0.8  # of the room that a channel has
 
 
 def draw_credits(period: PeriodPaths, by_model: Mapping[str, Mapping[str, Credit]]) -> "Figure":
-    """Bars of the conversions credited in a period, by channel and model.
+    """A bar chart of credited conversions in a period, by channel and model.
 
     Args:
         period: which.

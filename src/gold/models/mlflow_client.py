@@ -1,4 +1,4 @@
-"""MLflow, set to a home's store and kept quiet."""
+"""MLflow, configured for a home and without log output."""
 
 import logging
 import os
@@ -19,7 +19,7 @@ _QUIET = {
 
 @contextmanager
 def quiet_mlflow(settings: Settings) -> Iterator[Any]:
-    """MLflow, imported when it is needed since that takes seconds, set to a home's store and kept quiet."""
+    """MLflow, imported on first use since that takes seconds, configured for a home."""
     home = settings.home / "mlflow"
     home.mkdir(parents=True, exist_ok=True)
     for name, value in {**_QUIET, "MPLCONFIGDIR": str(home / "matplotlib")}.items():
@@ -37,12 +37,12 @@ def quiet_mlflow(settings: Settings) -> Iterator[Any]:
 
 
 def tracking_uri(settings: Settings) -> str:
-    """Where runs are kept."""
+    """MLflow's tracking URI."""
     return settings.mlflow_tracking_uri or f"sqlite:///{settings.home / 'mlflow' / 'mlflow.db'}"
 
 
 def experiment(mlflow: Any, settings: Settings, name: str) -> str:
-    """The id of the experiment, made if it isn't there. A workspace wants a path for a name."""
+    """Id of the experiment, created if it does not exist. On a workspace its name has to be a path."""
     uri = settings.mlflow_tracking_uri
     if uri and _is_workspace(uri) and not name.startswith("/"):
         name = f"/Shared/{name}"

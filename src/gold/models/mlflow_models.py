@@ -1,4 +1,4 @@
-"""Runs of the data-driven models, and versions of them, as MLflow keeps them."""
+"""Runs and versions of the data-driven models in MLflow."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ _NEEDED = ("mlflow-skinny", "numpy", "pandas")
 
 
 def record_run(settings: Settings, computed: ModelRun) -> str:
-    """Write down a run, and register a version of the model unless the last is of the same paths and rules.
+    """Log a run, and register a version of the model unless the last has the same paths and rules.
 
     Args:
         settings: the settings in force.
@@ -46,7 +46,7 @@ def record_run(settings: Settings, computed: ModelRun) -> str:
 
 
 def _keep_files(mlflow: Any, computed: ModelRun) -> None:
-    """The paths of each period, as `millrace attribute` reads them, and a picture of the latest."""
+    """Log the paths of each period, as `millrace attribute` reads them, and a chart of the latest."""
     for period in computed.periods:
         mlflow.log_text(period.as_csv(), f"paths/{computed.name_of(period)}.csv")
     for period in computed.latest():
@@ -67,7 +67,7 @@ def _last_version(mlflow: Any, name: str, hashes: dict[str, str]) -> str | None:
 
 
 def _register(mlflow: Any, name: str, hashes: dict[str, str], numbers: ModelNumbers) -> str:
-    """Keep the model with the code it runs on, and register it: by the client, which prints nothing."""
+    """Log the model with its code, and register it through the client, which prints nothing."""
     model = mlflow.pyfunc.log_model(
         name="model",
         python_model=str(_CODE / "path_model.py"),
@@ -86,7 +86,7 @@ def _register(mlflow: Any, name: str, hashes: dict[str, str], numbers: ModelNumb
 
 
 def _signature() -> Any:
-    """Columns in and out of `path_model.PathModel.predict`; Unity Catalog takes no model without either."""
+    """Columns of `path_model.PathModel.predict`; Unity Catalog requires input and output."""
     from mlflow.models import ModelSignature
     from mlflow.types.schema import ColSpec, DataType, ParamSchema, ParamSpec, Schema
 

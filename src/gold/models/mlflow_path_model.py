@@ -1,4 +1,4 @@
-"""The registered model: credit by channel for any frame of paths. MLflow reads this file as it stands."""
+"""The registered model: credit by channel for any frame of paths. MLflow logs this file as it is."""
 
 import math
 from typing import Any
@@ -13,10 +13,10 @@ from gold.rules.period_paths import MODELS
 
 
 class PathModel(PythonModel):
-    """Credits channels by the models over paths."""
+    """Credits channels by models over paths."""
 
     def predict(self, context: Any, model_input: pd.DataFrame, params: dict[str, Any] | None = None) -> Any:
-        """Share the conversions of paths, and their value, among the channels.
+        """Split the conversions of paths, and their value, among the channels.
 
         Args:
             context: its `model_config` has the rule numbers that the model was registered with.

@@ -1,4 +1,4 @@
-"""The attribution-model job: paths to channels' credit by the data-driven models."""
+"""The attribution-model job: credit of channels by the data-driven models."""
 
 import time
 from datetime import datetime, timedelta
@@ -48,7 +48,7 @@ def attribute_paths(run: JobContext) -> None:
 
 
 def _compute(run: JobContext) -> ModelRun | None:
-    """What gold comes to after the last finished batch of publish; None if there is none yet."""
+    """Credit after the last batch of publish; None if there is none yet."""
     published = Ledger(run.lake).last("publish")
     if published is None or published.watermark is None:
         return None
@@ -67,7 +67,7 @@ def _compute(run: JobContext) -> ModelRun | None:
 
 
 def _collect(run: JobContext, watermark: datetime, numbers: RuleNumbers) -> tuple[PeriodPaths, ...]:
-    """The paths of each period, on this machine: few, since people come in few ways."""
+    """The paths of each period, on the driver: there are few distinct paths."""
     counted = F.coalesce("is_counted", F.lit(True))  # null in rows that are older than the column
     conversions = run.lake.read(CONVERSIONS.name).where(counted)
     touches = run.lake.read(TOUCHES.name)

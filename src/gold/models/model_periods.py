@@ -1,4 +1,4 @@
-"""Periods that the data-driven models look at: calendar months, and the last 30 days."""
+"""Periods of the data-driven models: calendar months, and the last 30 days."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from gold.rules.period_paths import LAST_DAYS
 
 
 def period_structs(at: Column, zone: str, watermark: datetime) -> Column:
-    """The periods that a time lies in.
+    """The periods that contain a time.
 
     Args:
         at: a time.
@@ -29,7 +29,7 @@ def period_structs(at: Column, zone: str, watermark: datetime) -> Column:
 
 
 def in_period(period: Column, at: Column) -> Column:
-    """Whether a time lies in a period; false for no time."""
+    """Whether a time is in a period; false for null."""
     inside = (at >= period["period_start"]) & (at < period["period_end"])
     return F.coalesce(inside, F.lit(False))
 

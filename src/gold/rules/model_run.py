@@ -1,4 +1,4 @@
-"""What one run of the data-driven models has come to."""
+"""The result of one run of the data-driven models."""
 
 import inspect
 import json
@@ -19,7 +19,7 @@ _LAST = "last_30_days"
 
 @dataclass(frozen=True)
 class ModelRun:
-    """The credit by period, and what it hangs on.
+    """Credit by period, and what it depends on.
 
     Args:
         watermark: how far gold was complete.
@@ -40,7 +40,7 @@ class ModelRun:
 
     @property
     def hashes(self) -> dict[str, str]:
-        """SHA-256 of the paths, and of how they are credited: the code of the models and what is set."""
+        """SHA-256 of the paths, and of the code and settings of the models."""
         payload = [[each.start.isoformat(), each.end.isoformat(), each.paths] for each in self.periods]
         code = [inspect.getsource(module) for module in (markov, models, paths)]
         return {"paths_sha256": _hash(payload), "rules_sha256": _hash([*code, sorted(self.rules.items())])}
@@ -52,19 +52,19 @@ class ModelRun:
         return f"{period.start.astimezone(ZoneInfo(self.zone)):%Y-%m}"
 
     def latest(self) -> list[PeriodPaths]:
-        """The last 30 days and the latest month, as far as they are there."""
+        """The last 30 days and the latest month, if they exist."""
         months = [period for period in self.periods if self.name_of(period) != _LAST]
         return [*months[-1:], *(period for period in self.periods if self.name_of(period) == _LAST)]
 
     def metrics(self) -> Iterator[tuple[str, int, dict[str, float]]]:
-        """By period: what its figures' names begin with, a step (202603 for a month), and the figures."""
+        """By period: prefix of the metrics' names, a step (202603 for a month), and the metrics."""
         for period in self.periods:
             name = self.name_of(period)
             prefix, step = (f"{_LAST}/", 0) if name == _LAST else ("", int(name.replace("-", "")))
             yield prefix, step, {**period.figures(), **self._by_channel(period)}
 
     def rows(self, version: str) -> list[dict[str, object]]:
-        """gold.channel_credit."""
+        """Rows of gold.channel_credit."""
         return [
             {
                 "period_start": period.start,

@@ -1,4 +1,4 @@
-"""Paths: journeys that led through the same channels, counted; and what the models credit to the channels."""
+"""Paths: distinct sequences of channels with counts, and the credit that models give to channels."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _LIMIT = Decimal(10) ** 14  # decimal(18,4)
 
 
 class Path(NamedTuple):
-    """How often people took one way.
+    """A sequence of channels with its counts.
 
     Args:
         channels: in order, one at least.
@@ -31,14 +31,14 @@ class Path(NamedTuple):
 
 @dataclass(frozen=True)
 class Credit:
-    """What a channel is credited with: conversions, and their value."""
+    """The credit of a channel: conversions and value."""
 
     conversions: float = 0.0
     value: float = 0.0
 
 
 def credit_channels(model: str, paths: Sequence[Path], numbers: ModelNumbers) -> dict[str, Credit]:
-    """Share the conversions of all paths, and their value, among the channels.
+    """Split the conversions of all paths, and their value, among the channels.
 
     Args:
         model: a name of `PATH_MODELS`. Paths have no times: to time_decay all touches are equally old.
@@ -87,7 +87,7 @@ def _by_rule(model: str, paths: Sequence[Path], numbers: ModelNumbers) -> dict[s
 
 
 def _shapley(paths: Sequence[Path]) -> dict[str, Credit]:
-    """The Shapley value, where a coalition is worth the conversions of the paths that it has all channels of.
+    """The Shapley value. A coalition is worth the conversions of paths that use only its channels.
 
     A path is then a game in which only its own channels together win: each of them is worth the same (Zhao,
     Mahboobi, Bagheri 2018, "Shapley value methods for attribution modeling in online advertising").

@@ -1,4 +1,4 @@
-"""The paths of a period, and what the data-driven models credit to the channels in it."""
+"""The paths of a period, and the credit of channels in it."""
 
 import csv
 import io
@@ -29,11 +29,11 @@ class PeriodPaths:
     paths: tuple[Path, ...]
 
     def credits(self) -> dict[str, dict[str, Credit]]:
-        """By model and channel."""
+        """Credit by model and channel."""
         return {model: compute(self.paths) for model, compute in DATA_DRIVEN.items()}
 
     def figures(self) -> dict[str, float]:
-        """How many ways there are, how they ended, and how probable it is to convert on their chain."""
+        """Number of paths and of their outcomes, and the conversion probability of the Markov chain."""
         chain = Chain((path.channels, path.conversions, path.nulls) for path in self.paths)
         return {
             "paths": float(len(self.paths)),
@@ -52,7 +52,7 @@ class PeriodPaths:
 
 
 def gather(rows: Iterable[tuple[datetime, datetime, Path]]) -> tuple[PeriodPaths, ...]:
-    """Sort paths by their periods.
+    """Group paths by period.
 
     Args:
         rows: start and end of a period, and a path of it.

@@ -1,4 +1,4 @@
-"""Windows by number of events: which are closed, and which of them close now."""
+"""Windows by number of events: which are closed, and which close now."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ Ends = Mapping[str, int]
 
 
 class ClosedWindows:
-    """Closed windows, as rows of gold.traffic have them.
+    """Closed windows, by the rows of gold.traffic.
 
     Args:
         lake: the tables.
@@ -35,7 +35,7 @@ class ClosedWindows:
         self.ends = ends
 
     def covering(self, source: Source, earliest: int | None) -> list[CountWindows]:
-        """The windows that minutes lie in, from the earliest on, if there are any.
+        """The windows that contain minutes from a time on.
 
         A window that has lost all its events has no row. What comes late lies between its neighbours.
         """
@@ -47,7 +47,7 @@ class ClosedWindows:
         return [CountWindows(kind, tuple(sorted(found)), has_earlier=True) for kind, found in bounds.items()]
 
     def _bounds(self, source: Source, first_end: int) -> dict[str, set[int]]:
-        """By kind: starts and ends of the windows that end at a time or later."""
+        """By kind, starts and ends of windows that end at a time or later."""
         columns = ("window_kind", "window_start", "window_end")
         near = TimePruner.of_spans([(first_end, max(self.ends.values()))])
         rows = on_driver(source.look_up(TRAFFIC.name, Lookup(columns, near, "window_end")))
@@ -59,7 +59,7 @@ class ClosedWindows:
         return bounds
 
     def close(self, source: Source, watermark: int) -> list[CountWindows]:
-        """The windows that close now; `ends` goes on to theirs."""
+        """The windows that close now; updates `ends`."""
         found = []
         for kind, size in self._sizes.items():
             last = self.ends.get(kind)
@@ -79,7 +79,7 @@ class ClosedWindows:
 
 
 def minute_totals(rows: Rows, earliest: int) -> list[tuple[int, int]]:
-    """Events by minute, from a time on, of rows of gold.visitor_minutes."""
+    """Events by minute, from a time on, in rows of gold.visitor_minutes."""
     if isinstance(rows, DataFrame):
         sums = rows.where("visitor_id IS NOT NULL").groupBy("minute").agg(F.sum("events").alias("events"))
         found = [(to_micros(row.minute), row.events) for row in sums.collect()]
@@ -91,7 +91,7 @@ def minute_totals(rows: Rows, earliest: int) -> list[tuple[int, int]]:
 
 
 def last_ends(differences: DataFrame, kinds: Sequence[str]) -> Ends:
-    """Of differences from nothing: where the last window of each kind ends."""
+    """By kind, the end of the last window in differences from nothing."""
     if not kinds:
         return {}
     rows = differences.where(F.col("window_kind").isin(*kinds)).groupBy("window_kind")

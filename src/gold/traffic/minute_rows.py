@@ -1,4 +1,4 @@
-"""Rows of gold.visitor_minutes and gold.traffic, on the driver or in Spark: their times and visitors."""
+"""Rows of gold.visitor_minutes and gold.traffic, on the driver or in Spark."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -34,14 +34,14 @@ def earliest_minute(rows: Rows) -> int | None:
 
 
 def of_visitors(rows: Rows) -> Rows:
-    """The rows that are of a visitor."""
+    """Rows that have a visitor."""
     if isinstance(rows, DataFrame):
         return rows.where("visitor_id IS NOT NULL")
     return rows.filter(pc.is_valid(rows["visitor_id"]))
 
 
 def pruner_of(rows: Rows, time: str, margin: timedelta) -> TimePruner:
-    """Around the times of some rows."""
+    """A pruner around the times of rows."""
     if isinstance(rows, DataFrame):
         return TimePruner.of_rows(rows, time, margin)
     times = pc.unique(rows[time]).cast(pa.int64()).to_pylist()
@@ -49,7 +49,7 @@ def pruner_of(rows: Rows, time: str, margin: timedelta) -> TimePruner:
 
 
 def with_time(rows: Rows, name: str, at: datetime) -> Rows:
-    """The same with a column that has one time in all rows."""
+    """Rows with a constant time column."""
     if isinstance(rows, DataFrame):
         return rows.withColumn(name, F.lit(at))
     return with_number(rows, name, to_micros(at))

@@ -38,10 +38,10 @@ TABLE_CHANGES = pa.schema(list(change_type(TRAFFIC)))
 
 
 def fold_differences(groups: GroupedRows, windows: Sequence[Windows], known: int) -> Iterator[pa.RecordBatch]:
-    """Minutes by visitor to `DIFFERENCES`; those of a sequence behind `known` are new."""
+    """Minutes by visitor to `DIFFERENCES`; those with a sequence above `known` are new."""
 
     def minute(at: int, channel: str | None, sequence: int, by_events: bool | None, *added: Any) -> Minute:
-        """Of a row; what changed it is not known of rows that are older than the column."""
+        """A minute of a row; rows older than the column do not say what changed it."""
         return Minute(at, channel, sequence > known, by_events is not False, added)
 
     by_visitor = groups.rows("minute", minute)

@@ -1,4 +1,4 @@
-"""Traffic: what happened in each window of time, kept up to date by differences."""
+"""Traffic: metrics by window, updated by differences."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -71,7 +71,7 @@ _COUNTS = ("sequence", "minutes", "watermark")
 
 
 class Traffic:
-    """Keeps gold.traffic and gold.traffic_changes in step with gold.visitor_minutes.
+    """Updates gold.traffic and gold.traffic_changes from gold.visitor_minutes.
 
     Changes are committed first, and applied to gold.traffic then. Each commit says how far it goes, so that
     after a crash none is lost or applied twice.
@@ -88,7 +88,7 @@ class Traffic:
         self._conf = conf
 
     def update(self, upto: datetime, watermark: datetime) -> None:
-        """Bring in what is new.
+        """Apply new minutes and the watermark.
 
         Args:
             upto: ingest stamp that gold is processed through.
@@ -112,7 +112,7 @@ class Traffic:
         self._write(source, rows, differences, done.watermark, new, upto)
 
     def differences(self, watermark: datetime) -> DataFrame:
-        """What all minutes come to, as differences from nothing.
+        """All minutes as differences from nothing.
 
         Args:
             watermark: how far the results are complete.
@@ -125,7 +125,7 @@ class Traffic:
         return groups.spread(self._lake.spark)
 
     def replace(self, differences: DataFrame, upto: datetime, watermark: datetime) -> None:
-        """Put other windows in the place of all that there are, by changes from those.
+        """Replace all windows, and append the changes.
 
         Args:
             differences: as `differences` gives them.
@@ -146,7 +146,7 @@ class Traffic:
             self._lake.append(TRAFFIC_CHANGES.name, nothing, upto, **new._asdict())
 
     def _progress(self, table: str) -> _TrafficProgress:
-        """Of the last commit; a table without one gets the windows of conf/windows.yml."""
+        """Metadata of the last commit; a new table gets the windows of conf/windows.yml."""
         found = self._lake.last_commit(table)
         if "sequence" not in found:
             return _TrafficProgress(windows=to_json(load_window_rules(self._conf)))
@@ -161,14 +161,14 @@ class Traffic:
     def _differences(
         self, source: Source, wanted: Lookup, rules: WindowRules, closed: ClosedWindows, known: int
     ) -> Rows:
-        """What minutes behind a sequence change."""
+        """Differences by minutes above a sequence."""
         fresh = computed(source.look_up(VISITOR_MINUTES.name, wanted), wanted.columns)
         counted = closed.covering(source, earliest_minute(fresh)) if closed.ends else []
         theirs = self._minutes_near(source, fresh, counted)
         return self._fold(source, theirs, (*windows_of(rules, self._zone), *counted), known)
 
     def _held_by(self, source: Source, windows: Sequence[CountWindows]) -> Rows:
-        """What windows hold that close now: all minutes in them are new to these."""
+        """Contents of windows that close now: all their minutes are new."""
         near = TimePruner.of_spans((each.bounds[0], each.bounds[-1] - 1) for each in windows)
         minutes = source.look_up(VISITOR_MINUTES.name, Lookup(("visitor_id", *MINUTE), near, "minute"))
         return self._fold(source, of_visitors(minutes), windows, known=-1)
@@ -179,7 +179,7 @@ class Traffic:
         return Computed(groups, self._lake.spark, source.on_driver).all_rows()
 
     def _minutes_near(self, source: Source, fresh: Rows, counted: Iterable[CountWindows]) -> Rows:
-        """All minutes of visitors with new ones that may share a window with a new one."""
+        """All minutes of visitors that may share a window with one of their new minutes."""
         name, columns = VISITOR_MINUTES.name, ("visitor_id", *MINUTE)
         near = pruner_of(fresh, "minute", longest_span(counted))
         if isinstance(fresh, pa.Table):
@@ -210,7 +210,7 @@ class Traffic:
         upto: datetime,
         is_total: bool = False,
     ) -> None:
-        """Commit the changes, and apply them."""
+        """Commit the changes to gold.traffic_changes, and apply them to gold.traffic."""
         kinds = {
             "row": with_key(rows, "window_start", TRAFFIC.column_names),
             "difference": with_key(differences, "window_start", DIFFERENCES.names),

@@ -1,4 +1,4 @@
-"""The columns of contracts as Arrow has them."""
+"""The columns of contracts as Arrow types."""
 
 import re
 from collections.abc import Iterator
@@ -20,12 +20,12 @@ _PLAIN = {
 
 
 def arrow_schema(table: Table) -> pa.Schema:
-    """The columns of a table."""
+    """The schema of a table."""
     return pa.schema([pa.field(column.name, arrow_type(column.type)) for column in table.columns])
 
 
 def typed(table: Table, rows: pa.Table) -> pa.Table:
-    """The columns of a table in their order, with their types; times may be in microseconds.
+    """The columns of a table in order, cast to their types; times may be in microseconds.
 
     Columns that the contract does not have are left out, but for `GONE`.
     """
@@ -36,7 +36,7 @@ def typed(table: Table, rows: pa.Table) -> pa.Table:
 
 
 def arrow_type(sql: str) -> pa.DataType:
-    """A Spark SQL type, in lower case."""
+    """The Arrow type of a Spark SQL type in lower case."""
     if decimal := re.fullmatch(r"decimal\((\d+),(\d+)\)", sql):
         return pa.decimal128(int(decimal[1]), int(decimal[2]))
     if array := re.fullmatch(r"array<(.*)>", sql):
@@ -48,7 +48,7 @@ def arrow_type(sql: str) -> pa.DataType:
 
 
 def _split(fields: str) -> Iterator[str]:
-    """The parts of a list that commas separate, those within brackets left as they are."""
+    """Parts of a comma-separated list; commas within brackets do not split."""
     depth = start = 0
     for place, sign in enumerate(fields):
         depth += (sign in "<(") - (sign in ">)")

@@ -1,4 +1,4 @@
-"""Bronze: Kafka records as they came."""
+"""Bronze: Kafka records as received."""
 
 from lakehouse.contracts.table import Column, Table
 

@@ -1,4 +1,4 @@
-"""Silver: exposures, which are impressions and searches, and the results that searches showed."""
+"""Silver: exposures (impressions and searches) and the results of searches."""
 
 from lakehouse.contracts.table import TWO_WRITERS, Column, Table
 

@@ -1,4 +1,4 @@
-"""Gold: conversions and the credit they give, and with `lakehouse.contracts.sums` all its tables."""
+"""Gold: touches, conversions and credit."""
 
 from lakehouse.contracts.channel_credit import CHANNEL_CREDIT
 from lakehouse.contracts.sums import (

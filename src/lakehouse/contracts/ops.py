@@ -1,4 +1,4 @@
-"""Ops: what the pipeline says of itself."""
+"""Ops: the pipeline's own records."""
 
 from lakehouse.contracts.table import Column, Table
 

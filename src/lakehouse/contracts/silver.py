@@ -1,4 +1,4 @@
-"""Silver: events told apart from copies and rejects, what they form, who visitors are, and rates."""
+"""Silver: events, duplicates, rejections, sessions, identities, bots and exchange rates."""
 
 from lakehouse.contracts.exposures import IMPRESSIONS, SEARCH_RESULTS, SEARCHES
 from lakehouse.contracts.table import TWO_WRITERS, Column, Table

@@ -1,4 +1,4 @@
-"""Gold, summed up: what visitors did by minute, window and day."""
+"""Gold: metrics by minute, window and day."""
 
 from lakehouse.contracts.table import Column, Table
 

@@ -73,7 +73,7 @@ class Table:
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """The names of the columns, in order."""
+        """Names of the columns, in order."""
         return tuple(column.name for column in self.columns)
 
     @property

@@ -1,4 +1,4 @@
-"""What commits to a table say of themselves, the latest first."""
+"""Metadata of commits to a table, the latest first."""
 
 import json
 import re
@@ -30,12 +30,12 @@ def read_commits(spark: SparkSession, name: str, folder: Path | None) -> Iterato
 
 
 def commit_file(folder: Path, version: int) -> Path:
-    """Where a table's log has a commit."""
+    """Path of a commit in a table's log."""
     return folder / "_delta_log" / f"{version:020}.json"
 
 
 def _read(folder: Path) -> Iterator[Commit]:
-    """From the last version that this process knows of: a log has too many files to be listed each time."""
+    """Commits from the last known version on: a log has too many files to list it each time."""
     version = _LATEST.get(folder, -1)
     if not commit_file(folder, version).exists():
         names = (file.name for file in (folder / "_delta_log").iterdir())

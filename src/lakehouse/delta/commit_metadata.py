@@ -1,4 +1,4 @@
-"""The metadata and transaction ids of a merge, which takes no options of its own: set on the session."""
+"""Metadata and transaction ids of a MERGE, set on the session since it takes no options."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ _WRITE_OPTIONS = "spark.databricks.delta.write."
 
 
 class CommitMetadata:
-    """Lets merges of one session with the same metadata and transaction ids run concurrently, others wait.
+    """Sets them on a session. Merges with the same values run concurrently, others wait.
 
     Args:
         spark: the session.
@@ -28,7 +28,7 @@ class CommitMetadata:
     def on_session(
         self, metadata: str, transaction: Mapping[str, str | int] = MappingProxyType({})
     ) -> Iterator[None]:
-        """While this lasts, commits without metadata and transaction ids of their own have these.
+        """While this lasts, commits without their own metadata and transaction ids get these.
 
         Transaction ids name the table. If two tables were merged at once, one would have the other's ids, and
         Delta would not notice that another application has committed in between.

@@ -1,4 +1,4 @@
-"""Tables of a warehouse in a folder, created and given new columns without a Spark job."""
+"""Creates tables in a folder, and adds columns, without a Spark job."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +12,7 @@ _WRITER = 2  # version of Delta's protocol that tables are created with
 
 
 def ensure_table(folder: Path, table: Table, properties: Mapping[str, str]) -> bool:
-    """Create a table if it isn't there, and add the columns that it lacks.
+    """Create a table if it does not exist, and add missing columns.
 
     New columns are null in the rows that there are. A log without a commit, as a process leaves that was
     killed while it created the table, counts as no table.

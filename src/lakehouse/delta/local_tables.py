@@ -1,4 +1,4 @@
-"""Tables of a warehouse in a folder, read and written without a Spark job: docs/decisions/0025."""
+"""Reads and writes tables in a folder without a Spark job: docs/decisions/0025."""
 
 import json
 import threading
@@ -29,7 +29,7 @@ _MILLISECOND = 1_000  # statistics of times are cut off there
 
 @dataclass
 class _Log:
-    """What has been read of a table's log.
+    """A cache of a table's log.
 
     Args:
         folder: of the table.
@@ -44,7 +44,7 @@ class _Log:
         self.table = DeltaTable(self.folder)
 
     def follow(self) -> None:
-        """Read what has been committed since; the log's folder is listed only if there is anything."""
+        """Read new commits; the log's folder is listed only if there are any."""
         if commit_file(self.folder, self.table.version() + 1).exists():
             self.table.update_incremental()
 
@@ -85,7 +85,7 @@ class LocalTables:
         return pa.concat_tables(parts)
 
     def count_at_most(self, table: Table, wanted: Lookup, version: int | None = None) -> int:
-        """How many rows the files have that may have wanted ones; no file is read."""
+        """Number of rows in files that may contain wanted ones; reads no file."""
         files = self._files(table, version)
         return sum(int(file["num_records"]) for file in files if _may_have(file, wanted))
 
@@ -94,7 +94,7 @@ class LocalTables:
         return ensure_table(self._folder(table), table, properties)
 
     def is_plain(self, table: Table) -> bool:
-        """Whether a table has no feature but those that it is made with: others are left to Spark."""
+        """Whether a table has only the features that it was created with; others need Spark."""
         log = self._log(table)
         with log.lock:
             log.follow()
@@ -102,21 +102,21 @@ class LocalTables:
         return protocol.min_reader_version <= _READER and protocol.min_writer_version <= _WRITER
 
     def column_names(self, table: Table) -> list[str]:
-        """The columns that a table has."""
+        """Columns of the table."""
         log = self._log(table)
         with log.lock:
             log.follow()
             return [field.name for field in log.table.schema().fields]
 
     def append(self, table: Table, rows: pa.Table, metadata: Mapping[str, object]) -> None:
-        """Add rows in one commit."""
+        """Append rows in one commit."""
         data = typed(table, rows).select(list(table.column_names))
         log = self._log(table)
         with log.lock:
             write_deltalake(log.table, data, mode="append", commit_properties=_described(metadata))
 
     def merge(self, table: Table, changes: pa.Table, scope: Scope, metadata: Mapping[str, object]) -> None:
-        """Make changes to rows, in one commit; see `lakehouse.delta.merge.merge_changes`."""
+        """Merge changes in one commit; see `lakehouse.delta.merge.merge_changes`."""
         data = typed(table, changes)
         same = [_equal(key, data[key].null_count > 0) for key in table.key]
         values = {name: f's."{name}"' for name in table.column_names}
@@ -150,7 +150,7 @@ class LocalTables:
         return self._warehouse / table.layer / table.short_name
 
     def _files(self, table: Table, version: int | None) -> list[dict[str, Any]]:
-        """What the log says of the files of a version."""
+        """The files of a version, from the log."""
         log = self._log(table)
         with log.lock:
             log.follow()
@@ -165,7 +165,7 @@ class LocalTables:
             return self._old[table.name][1]
 
     def _read(self, table: Table, file: Mapping[str, Any], columns: pa.Schema) -> pa.Table:
-        """Columns of a file, those that it is laid out by among them."""
+        """Columns of a file, partition columns included."""
         stored = pa.schema([each for each in columns if each.name not in table.partitioned_by])
         rows = self._cache.read(self._folder(table) / file["path"], stored)
         count = rows.num_rows if stored.names else int(file["num_records"])
@@ -183,7 +183,7 @@ _LOCK = threading.Lock()
 
 
 def local_tables(warehouse: Path) -> LocalTables:
-    """The tables of a warehouse, the same object for all jobs of a process: they share what was read."""
+    """The tables of a warehouse; the same object for all jobs of a process, so that they share caches."""
     with _LOCK:
         found = _LOCALS.get(warehouse)
         if found is None:
@@ -199,14 +199,14 @@ def _described_files(table: DeltaTable) -> list[dict[str, Any]]:
 
 
 def _decides(column: pa.Field) -> bool:
-    """Whether what the log says of files is asked for: path, rows, partitions, bounds of times and counts."""
+    """Whether a column of the log is needed: path, rows, partitions, statistics."""
     if column.name.startswith(("min.", "max.")):
         return bool(pa.types.is_timestamp(column.type) or pa.types.is_integer(column.type))
     return column.name in ("path", "num_records") or column.name.startswith("partition.")
 
 
 def _may_have(file: Mapping[str, Any], wanted: Lookup) -> bool:
-    """Whether the statistics of a file admit rows that are wanted."""
+    """Whether a file may contain wanted rows, by its statistics."""
     if wanted.near is not None:
         start, end = wanted.times
         low, high = file.get(f"min.{start}"), file.get(f"max.{end}")

@@ -1,4 +1,4 @@
-"""Look-ups: the rows of a table near some times, or with some keys, as Arrow or as a frame."""
+"""Look-ups: rows of a table by time and key, as Arrow or as a frame."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from lakehouse.rows.time_pruner import TimePruner
 
 @dataclass(frozen=True)
 class Lookup:
-    """Which rows are wanted. Conditions that are None hold for all rows.
+    """Conditions of a look-up. None means all rows.
 
     Args:
         columns: their names.
@@ -38,19 +38,19 @@ class Lookup:
 
     @property
     def times(self) -> tuple[str, ...]:
-        """The columns that the intervals are about."""
+        """Columns of the time conditions."""
         return () if self.near is None else (self.start, self.end or self.start)
 
     @property
     def asked(self) -> tuple[str, ...]:
-        """The columns that conditions are about, each once."""
+        """Columns of all conditions, each once."""
         key = () if self.key is None else (self.key[0],)
         flag = () if self.flag is None else (self.flag,)
         above = () if self.above is None else (self.above[0],)
         return tuple(dict.fromkeys((*self.times, *key, *flag, *above)))
 
     def of_frame(self, rows: DataFrame) -> DataFrame:
-        """The rows wanted, of a frame."""
+        """The matching rows of a frame."""
         if self.near is not None:
             rows = rows.where(self.near.overlaps(self.start, self.end or self.start))
         if self.flag is not None:
@@ -62,7 +62,7 @@ class Lookup:
         return rows.select(*self.columns)
 
     def mask(self, rows: pa.Table) -> pa.ChunkedArray | pa.Array | None:
-        """Of rows with the columns `asked`, times in microseconds, which are wanted; None: all are."""
+        """Which rows match, given the columns `asked` with times in microseconds; None if all do."""
         masks = []
         if self.near is not None:
             masks.append(self.near.mask(*(rows[name] for name in self.times)))
@@ -77,5 +77,5 @@ class Lookup:
 
     @cached_property
     def _keys(self) -> pa.Array:
-        """The values of `key`, as an array that is made once for all files."""
+        """The values of `key` as an array, built once for all files."""
         return pa.array([] if self.key is None else list(self.key[1]))

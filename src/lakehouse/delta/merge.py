@@ -1,4 +1,4 @@
-"""MERGE of changes into a table by its key."""
+"""Merges changes into a table by its key (MERGE)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from lakehouse.timestamps import from_micros
 
 @dataclass(frozen=True)
 class Scope:
-    """What every row concerned by a merge meets: files without such rows are left out. By default all do.
+    """A condition that holds for all affected rows of a merge, to prune files. The default prunes none.
 
     Args:
         flag: a column that is true.
@@ -30,7 +30,7 @@ class Scope:
     high: int | date = 0
 
     def column(self) -> Column:
-        """As a condition of Spark on the table, as `t`."""
+        """The condition for Spark, on the table as `t`."""
         conditions = [F.lit(True)]
         if self.flag:
             conditions.append(F.col(f"t.{self.flag}"))
@@ -40,7 +40,7 @@ class Scope:
         return all_of(conditions)
 
     def sql(self) -> list[str]:
-        """As conditions of DataFusion on the table, as `t`."""
+        """The condition for DataFusion, on the table as `t`."""
         conditions = [f't."{self.flag}"'] if self.flag else []
         if self.time:
             low, high = (_literal(end) for end in (self.low, self.high))
@@ -59,7 +59,7 @@ def _literal(end: int | date) -> str:
 
 
 def merge_changes(spark: SparkSession, table: Table, changes: DataFrame, scope: Scope) -> None:
-    """Make changes to rows of a table, in one commit.
+    """Merge changes into a table, in one commit.
 
     Args:
         spark: the job's session.

@@ -1,4 +1,4 @@
-"""Columns of Parquet files in memory: a file never changes, so what was read once need not be read again."""
+"""A cache of columns of Parquet files, which are immutable."""
 
 import threading
 from collections import OrderedDict

@@ -1,4 +1,4 @@
-"""Locks of tables and counts of rewrites, shared by all jobs of this application."""
+"""Locks of tables and counts of rewrites, shared by all jobs of an application."""
 
 import threading
 from collections import Counter, defaultdict
@@ -9,7 +9,7 @@ _REWRITES: Counter[tuple[Path, str]] = Counter()
 
 
 class TableLocks:
-    """Those of one warehouse.
+    """Locks and counts of one warehouse.
 
     Args:
         warehouse: its folder.
@@ -19,13 +19,13 @@ class TableLocks:
         self._warehouse = warehouse
 
     def lock(self, name: str) -> threading.RLock:
-        """The lock of a table, or of the layer that it stands for."""
+        """The lock of a table, or of the layer that it represents."""
         return _LOCKS[self._warehouse, name]
 
     def note_rewrite(self, name: str) -> None:
-        """A table has been changed in another way than by adding rows."""
+        """Count a commit that rewrites rows."""
         _REWRITES[self._warehouse, name] += 1
 
     def rewrite_count(self, name: str) -> int:
-        """How often that was."""
+        """The number of such commits."""
         return _REWRITES[self._warehouse, name]

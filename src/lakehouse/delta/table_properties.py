@@ -1,4 +1,4 @@
-"""Delta properties that every table is created with; what each is for stands in docs/decisions/0002."""
+"""Delta properties of new tables; docs/decisions/0002 has the reasons."""
 
 from datetime import timedelta
 
@@ -7,7 +7,7 @@ from lakehouse.maintenance.retention import in_hours
 
 
 def default_properties(vacuum_retention: timedelta) -> dict[str, str]:
-    """Those of every table."""
+    """Properties of every table."""
     return {
         "delta.checkpointInterval": "100",
         "delta.logRetentionDuration": "interval 1 days",
@@ -17,6 +17,6 @@ def default_properties(vacuum_retention: timedelta) -> dict[str, str]:
 
 
 def properties_of(table: Table) -> dict[str, str]:
-    """Those of one table, besides."""
+    """Further properties of one table."""
     stats = {"delta.dataSkippingStatsColumns": ",".join(table.stats_columns)} if table.stats_columns else {}
     return {**table.properties, **stats}

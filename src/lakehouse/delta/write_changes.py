@@ -1,4 +1,4 @@
-"""Changed rows between a fold and a table: as Arrow structs, and written in one commit."""
+"""Writes changes of rows from a fold to a table, in one commit."""
 
 from collections.abc import Iterable
 from datetime import date, datetime
@@ -22,7 +22,7 @@ OLD_TIME = "_old_time"
 
 
 def change_type(table: Table) -> pa.StructType:
-    """A change of a row: the table's columns, whether it goes, and `OLD_TIME`: when the row before was."""
+    """A change of a row: the table's columns, whether it is deleted, and `OLD_TIME`, the old row's time."""
     columns = arrow_schema(table)
     old_time = pa.field(OLD_TIME, columns.field(str(table.event_time)).type)
     return pa.struct([*columns, pa.field(DELETED, pa.bool_()), old_time])
@@ -34,7 +34,7 @@ def as_tuples(changes: Iterable[RowChange]) -> list[tuple[object, ...]]:
 
 
 def changes_between(table: Table, before: pa.Table, after: pa.Table) -> pa.Table:
-    """Rows of `change_type` that lead from some rows of a table to others, times in microseconds."""
+    """Rows of `change_type` from some rows of a table to others, times in microseconds."""
     columns = table.column_names
     changes = RowDiff(table).compare(rows_of(before, columns), rows_of(after, columns))
     fields = list(change_type(table))
@@ -65,7 +65,7 @@ def write_changes(lake: Lakehouse, name: str, changes: Rows, upto: datetime, **m
 
 
 class _Extent(NamedTuple):
-    """How many changes there are, the first and last time of them, and how many replace a row."""
+    """Number of changes, their first and last time, and how many replace a row."""
 
     rows: int
     low: int | date

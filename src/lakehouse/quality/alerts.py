@@ -1,4 +1,4 @@
-"""Alerts: a line in the log, and a signed message to a webhook, tried again until it is taken."""
+"""Alerts: a line in the log, and a signed message to a webhook, with retries."""
 
 import hashlib
 import hmac
@@ -22,7 +22,7 @@ _TRY_AGAIN = (408, 425, 429)
 
 
 class Alerts:
-    """Sends alerts in their order, on a thread of its own, so nobody waits for a slow receiver.
+    """Sends alerts in order, on a thread, so that no job waits for a slow receiver.
 
     A message that is not taken after all attempts is given up, and the log says so. The receiver may get one
     twice: after a restart what still holds is told again, with the same `id`.
@@ -44,7 +44,7 @@ class Alerts:
         self._worker: threading.Thread | None = None
 
     def send(self, line: str, message: dict[str, Any]) -> None:
-        """Tell of something: the line at once, the message as soon as it is taken.
+        """Log the line, and send the message in the background.
 
         Args:
             line: for the log.
@@ -59,7 +59,7 @@ class Alerts:
             self._worker.start()
 
     def finish(self) -> None:
-        """Wait until each message has been taken or given up."""
+        """Wait until every message is delivered or given up."""
         self._waiting.join()
 
     def _work(self) -> None:
@@ -72,7 +72,7 @@ class Alerts:
                 self._waiting.task_done()
 
     def _deliver(self, message: dict[str, Any]) -> str | None:
-        """Why it was not taken, after all attempts; None if it was."""
+        """Why delivery failed after all attempts; None if it succeeded."""
         problem = None
         for pause in (0.0, *self._pauses):
             time.sleep(pause)
@@ -82,7 +82,7 @@ class Alerts:
         return problem
 
     def _post(self, body: bytes) -> tuple[str | None, bool]:
-        """What was wrong, and whether trying again makes sense."""
+        """The problem, and whether a retry makes sense."""
         headers = {"Content-Type": "application/json"}
         if self._secret is not None:
             headers[SIGNATURE] = sign(self._secret.get_secret_value(), body)

@@ -1,4 +1,4 @@
-"""The report's first page: what failed at the last look, and what was found at each before."""
+"""The first page of the report: failures of the last run, and results of earlier runs."""
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 @dataclass(frozen=True)
 class Look:
-    """What one run found of one suite.
+    """The result of validating one suite in one run.
 
     Args:
         run: its name: when it was, in UTC.
@@ -28,7 +28,7 @@ class Look:
 
     @classmethod
     def read(cls, validation: Mapping[str, Any], page: str) -> "Look":
-        """From what Great Expectations keeps of a validation."""
+        """From a validation result of Great Expectations."""
         failed = tuple(
             (
                 meta["id"],
@@ -49,7 +49,7 @@ class Look:
 
 
 def write_index(folder: Path, looks: Iterable[Look], style: str) -> None:
-    """Make the first page.
+    """Write the first page.
 
     Args:
         folder: of the pages.

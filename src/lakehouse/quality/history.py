@@ -1,4 +1,4 @@
-"""A shop's own history: which share of rows was not as expected at the last looks that let rows through."""
+"""The shop's own history: shares of violating rows in recent evaluations that approved rows."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ _ENOUGH_LOOKS, _ENOUGH_ROWS = 5, 10  # looks, and times as many rows as a look n
 
 @dataclass(frozen=True)
 class Look:
-    """What one look found of one expectation.
+    """Counts of one expectation in one evaluation.
 
     Args:
         rows: rows that it was about.
@@ -26,7 +26,7 @@ class Look:
 
 
 class History:
-    """The last looks of each expectation that is compared with history."""
+    """Recent counts of each expectation that is compared with history."""
 
     def __init__(self) -> None:
         self._looks: dict[str, deque[Look]] = defaultdict(lambda: deque(maxlen=LOOKS))
@@ -37,7 +37,7 @@ class History:
             self._looks[expectation.id].append(look)
 
     def of(self, expectation: Expectation) -> Look | None:
-        """All looks together; None while they are too few, or have too few rows, to speak of a habit."""
+        """The sum of the counts; None while there are too few."""
         looks = self._looks[expectation.id]
         rows = sum(look.rows for look in looks)
         if len(looks) < _ENOUGH_LOOKS or rows < _ENOUGH_ROWS * max(expectation.at_least, 1):
@@ -47,7 +47,7 @@ class History:
 
 @dataclass(frozen=True)
 class WrittenLook:
-    """A row of ops.expectations, as far as it matters here."""
+    """Columns of a row of ops.expectations."""
 
     run_id: str
     table: str
@@ -61,7 +61,7 @@ class WrittenLook:
 def history_of(
     expectations: Iterable[Expectation], written: Iterable[WrittenLook], released: Iterable[str]
 ) -> History:
-    """The history that a job finds when it starts.
+    """The history when a job starts.
 
     Args:
         expectations: those of now.

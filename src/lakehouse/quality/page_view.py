@@ -1,4 +1,4 @@
-"""How a page of the report looks: a frame of our own around what Great Expectations has to say.
+"""Template of the report's pages.
 
 The library imports this module, by its name in the report's configuration.
 """
@@ -7,6 +7,6 @@ from great_expectations.render.view.view import DefaultJinjaPageView
 
 
 class PageView(DefaultJinjaPageView):
-    """A page that asks no other host for anything; its template and style are in `site/`."""
+    """Renders pages without references to other hosts; template and style are in `site/`."""
 
     _template = "millrace_page.j2"

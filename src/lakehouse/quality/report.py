@@ -1,4 +1,4 @@
-"""The same expectations by Great Expectations itself, and its report as pages for a browser.
+"""Validates with Great Expectations, and keeps its report as pages for a browser.
 
 The library is imported here and nowhere else, when it is needed: that takes many seconds. What it keeps are
 counts; values of rows are neither kept nor shown.
@@ -33,7 +33,7 @@ _SECTIONS = {"validations": {"view": _VIEW}, "expectations": "none", "profiling"
 
 
 class Report:
-    """Validates frames by Great Expectations, and keeps a report of the latest runs.
+    """Validates frames with Great Expectations, and keeps a report of the latest runs.
 
     Args:
         home: the folder for what the library keeps; the pages are in `report` within it.
@@ -54,7 +54,7 @@ class Report:
         run: str,
         parameters: Mapping[str, Any],
     ) -> list[Result]:
-        """Look at frames, and make the report anew.
+        """Validate frames, and write the report.
 
         Args:
             frames: by name of the suite, the rows and what is expected of them.
@@ -111,7 +111,7 @@ class Report:
         write_index(self._home / _SITE, self._looks(), style)
 
     def _looks(self) -> Iterator[Look]:
-        """What is kept: what each run found of each suite, with its page."""
+        """Results of all kept runs, with their pages."""
         pages = self._home / _SITE
         kept = self._home / "gx" / "uncommitted" / "validations"
         for page in pages.glob("validations/**/*.html"):
@@ -121,7 +121,7 @@ class Report:
                 yield Look.read(found, str(page.relative_to(pages)))
 
     def _prune(self, suites: int) -> None:
-        """Remove results of all but the latest runs; a file is what one run found of one suite."""
+        """Remove results of all but the latest runs; a file has one run of one suite."""
         kept = (self._home / "gx" / "uncommitted" / "validations").rglob("*.json")
         by_age = sorted(kept, key=lambda each: each.stat().st_mtime)
         for file in by_age[: max(len(by_age) - (KEPT - 1) * suites, 0)]:
@@ -144,7 +144,7 @@ def _translate(gx: Any, expectation: Expectation) -> Any:
 
 
 def _describe(expectation: Expectation) -> str:
-    """What is expected, in a line; in a template, which the library makes of it, dollar signs are doubled."""
+    """The expectation as a line; dollar signs are doubled for the library's template."""
     what = (
         expectation.kind.removeprefix("expect_").replace("_", " ").replace("column values to ", "values to ")
     )
@@ -198,7 +198,7 @@ def _quiet_library() -> Iterator[Any]:
 
 @contextmanager
 def _main_with_a_file() -> Iterator[None]:
-    """While PySpark's client is imported: it ends a process whose main module has no file."""
+    """A main module with a file during the import of PySpark's client, which exits without one."""
     main = sys.modules["__main__"]
     lacks = not hasattr(main, "__file__")
     if lacks:

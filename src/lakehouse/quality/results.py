@@ -1,4 +1,4 @@
-"""Results of expectations, written down in ops.expectations."""
+"""Writes results of expectations to ops.expectations."""
 
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
@@ -28,7 +28,7 @@ _TYPES = {
 
 
 def run_id_of(job: str, after: datetime, upto: datetime) -> str:
-    """What a look at these rows is called: the same whenever it is taken again."""
+    """Id of an evaluation of these rows; the same when it is repeated."""
     return hashlib.sha256(f"{job}|{to_micros(after)}|{to_micros(upto)}".encode()).hexdigest()[:16]
 
 
@@ -59,7 +59,7 @@ def rows_of(job: str, after: datetime, upto: datetime, results: Iterable[Result]
 
 
 def read_history(lake: Lakehouse, expectations: Collection[Expectation], released: Iterable[str]) -> History:
-    """The shop's own history of those expectations that are compared with it, by what publish has written.
+    """History of the expectations that are compared with it, from what publish has written.
 
     Args:
         lake: the tables.
@@ -77,6 +77,6 @@ def read_history(lake: Lakehouse, expectations: Collection[Expectation], release
 
 
 def write_results(lake: Lakehouse, rows: Sequence[dict[str, Any]]) -> None:
-    """Add rows in one commit."""
+    """Append rows in one commit."""
     schema = pa.schema([(column.name, _TYPES[column.type]) for column in TABLES[NAME].columns])
     lake.append(NAME, pa.Table.from_pylist(list(rows), schema))

@@ -1,4 +1,4 @@
-"""Expectations as data: one file a table under `conf/expectations/`."""
+"""Expectations as data: one file per table in `conf/expectations`."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ _KNOWN = {
 
 @dataclass(frozen=True)
 class Expectation:
-    """What is expected of a table.
+    """An expectation on a table.
 
     Args:
         table: which table.
@@ -56,13 +56,13 @@ class Expectation:
 
     @property
     def id(self) -> str:
-        """Table and name: what it is called where people read of it."""
+        """Table and name, as shown to users."""
         return f"{self.table}: {self.name}"
 
 
 @dataclass(frozen=True)
 class Suite:
-    """All that is expected of one table.
+    """The expectations on one table.
 
     Args:
         table: which table.
@@ -76,7 +76,7 @@ class Suite:
 
 
 def load_suites(conf: Path) -> dict[str, Suite]:
-    """The suites by table, as they are in conf/ now; none where there is no such folder.
+    """The current suites by table; none if the folder does not exist.
 
     Raises:
         MillraceError: if a file doesn't say what it should.
@@ -127,7 +127,7 @@ def _expectation(file: Path, entry: dict[str, Any]) -> Expectation:
 
 
 def _of_contract(table: str, severity: str | None) -> Iterator[Expectation]:
-    """What the table's contract promises: its columns, and a key that is filled and the only one."""
+    """Expectations that follow from the contract: its columns, and a non-null unique key."""
     if severity is None:
         return
     declared = TABLES[table]

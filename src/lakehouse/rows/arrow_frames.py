@@ -1,4 +1,4 @@
-"""Small tables between the driver and Spark: Arrow to a frame, and a frame to Arrow."""
+"""Converts small tables between Arrow and Spark."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import date
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def to_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
-    """A frame of the rows of a table, kept on the driver while it is small."""
+    """A frame from an Arrow table, kept on the driver while it is small."""
     if not table.num_rows:  # of structs without a row pyspark makes no array
         return spark.createDataFrame([], from_arrow_schema(table.schema))
     return spark.createDataFrame(table)
@@ -27,7 +27,7 @@ def with_any_of(
     values: Collection[str] | Collection[int] | Collection[date],
     how: str = "left_semi",
 ) -> DataFrame:
-    """The rows whose column has one of some values; with `left_anti`, the others."""
+    """Rows with one of some values in a column; with `left_anti`, the others."""
     type_ = to_arrow_type(rows.schema[column].dataType)
     wanted = to_frame(rows.sparkSession, pa.table({column: pa.array(list(values), type_)}))
     return rows.join(F.broadcast(wanted), column, how)
@@ -39,7 +39,7 @@ def rows_of(table: pa.Table, names: Iterable[str]) -> list[tuple[Any, ...]]:
 
 
 def make_rows(columns: Sequence[Sequence[Any]], make: Callable[..., T]) -> Iterator[T]:
-    """Rows of columns, in their order.
+    """Rows from columns, in order.
 
     Args:
         columns: values, as many in each.
@@ -76,7 +76,7 @@ def struct_values(array: pa.ChunkedArray, make: Callable[..., T]) -> list[T | No
 
 
 def transpose(rows: Sequence[tuple[Any, ...]], fields: Sequence[pa.Field]) -> list[pa.Array]:
-    """Tuples as arrays; a timestamp is given in microseconds, a struct as a tuple or None."""
+    """Arrays from tuples; a timestamp is given in microseconds, a struct as a tuple or None."""
     columns = zip(*rows, strict=True) if rows else [()] * len(fields)
     return [_array(values, field.type) for values, field in zip(columns, fields, strict=True)]
 

@@ -4,7 +4,7 @@ import pyarrow as pa
 
 
 def in_micros(table: pa.Table) -> pa.Table:
-    """The same with each timestamp, those in structs and lists too, as microseconds since 1970."""
+    """The table with every timestamp, also nested ones, as microseconds since 1970."""
     return table.cast(pa.schema([pa.field(each.name, _in_micros(each.type)) for each in table.schema]))
 
 

@@ -23,5 +23,5 @@ def checkpoint(frame: DataFrame) -> DataFrame:
 
 
 def range_partition(frame: DataFrame, time: str, most: int) -> DataFrame:
-    """A settled frame as files are to hold it: of so many rows at most, and a stretch of time each."""
+    """Range-partition a checkpointed frame by time, with at most so many rows per file."""
     return frame.repartitionByRange(frame.count() // most + 1, time).sortWithinPartitions(time)

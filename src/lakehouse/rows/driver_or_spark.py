@@ -1,4 +1,4 @@
-"""Rows on the driver or in Spark: the same plans for few rows and for many."""
+"""Rows on the driver (Arrow) or in Spark: the same operations for few rows and for many."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ KEY = "_key"
 
 @dataclass(frozen=True)
 class Source:
-    """Where rows of tables come from.
+    """Reads rows of tables, to the driver or as frames.
 
     Args:
         lake: the tables.
@@ -37,7 +37,7 @@ class Source:
 
     @classmethod
     def of(cls, lake: Lakehouse, name: str, wanted: Lookup, most: int) -> "Source":
-        """On the driver if the log of a table alone shows that a look-up finds at most so many rows."""
+        """On the driver if, by the log of a table, a look-up finds at most so many rows."""
         lake.version(name)  # the table exists
         local = lake.local.of(name)
         if local is None:
@@ -55,14 +55,14 @@ def local_rows(fields: Sequence[pa.Field], rows: Sequence[tuple[Any, ...]]) -> p
 
 
 def with_key(rows: Rows, column: str, names: Sequence[str]) -> Rows:
-    """Some columns, and one of them as `KEY`."""
+    """Some columns, with one of them as `KEY`."""
     if isinstance(rows, DataFrame):
         return rows.select(F.col(column).alias(KEY), *names)
     return rows.select(list(names)).add_column(0, KEY, rows[column])
 
 
 def with_columns_of(rows: Rows, column: str, others: pa.Table, names: Sequence[str]) -> Rows:
-    """Rows whose column has a value that others have, with the other columns of those.
+    """An inner join on a column, with the other columns of the right side.
 
     Args:
         rows: the rows.
@@ -80,21 +80,21 @@ def with_columns_of(rows: Rows, column: str, others: pa.Table, names: Sequence[s
 
 
 def with_number(rows: Rows, name: str, number: int) -> Rows:
-    """The same with a column that has one number in all rows."""
+    """Rows with a constant column."""
     if isinstance(rows, DataFrame):
         return rows.withColumn(name, F.lit(number).cast("bigint"))
     return rows.append_column(name, pa.repeat(pa.scalar(number, pa.int64()), rows.num_rows))
 
 
 def union(first: Rows, second: Rows) -> Rows:
-    """Rows of two sources, with the same columns; the second on the driver, or where the first is."""
+    """The union of two sources with the same columns; the second is on the driver, or where the first is."""
     if not isinstance(first, DataFrame):
         return pa.concat_tables([first, second])
     return first.unionByName(as_frame(first.sparkSession, second))
 
 
 def count_rows(rows: Rows) -> int:
-    """How many rows there are."""
+    """Number of rows."""
     return rows.count() if isinstance(rows, DataFrame) else int(rows.num_rows)
 
 
@@ -104,15 +104,15 @@ def is_empty(rows: Rows) -> bool:
 
 
 def as_frame(spark: SparkSession, rows: Rows) -> DataFrame:
-    """The same as a frame."""
+    """The rows as a frame."""
     return rows if isinstance(rows, DataFrame) else to_frame(spark, rows)
 
 
 def on_driver(rows: Rows) -> pa.Table:
-    """The same as an Arrow table with times in microseconds."""
+    """The rows as an Arrow table, times in microseconds."""
     return in_micros(rows.toArrow()) if isinstance(rows, DataFrame) else rows
 
 
 def computed(rows: Rows, names: Sequence[str]) -> Rows:
-    """Some columns, computed once."""
+    """Some columns, checkpointed."""
     return checkpoint(rows.select(*names)) if isinstance(rows, DataFrame) else rows.select(list(names))

@@ -1,4 +1,4 @@
-"""DuckDB as it reads the SQL of Spark that expectations are written in."""
+"""Runs the Spark SQL of expectations in DuckDB."""
 
 import re
 from typing import Any
@@ -14,12 +14,12 @@ _QUOTE = re.compile(r"'(?:[^']|'')*'|`")
 
 
 def requoted(sql: str) -> str:
-    """SQL of Spark with names in double quotes, as DuckDB wants them, instead of backticks."""
+    """Spark SQL with identifiers in double quotes, as DuckDB needs, instead of backticks."""
     return _QUOTE.sub(lambda found: '"' if found[0] == "`" else found[0], sql)
 
 
 def connect() -> Any:
-    """A DuckDB connection in memory, which knows those functions."""
+    """An in-memory DuckDB connection with the functions of Spark that expectations use."""
     import duckdb  # where a catalog keeps the tables there need not be one
 
     connection = duckdb.connect()

@@ -1,4 +1,4 @@
-"""Python's garbage collector, set for processes that hold many rows."""
+"""Settings of Python's garbage collector for processes with many rows."""
 
 import gc
 
@@ -6,7 +6,7 @@ _OBJECTS = 100_000
 
 
 def expect_many_rows() -> None:
-    """Look for cycles after 100,000 new objects, not after 700 as Python does by default.
+    """Collect after 100,000 new objects instead of Python's default of 700.
 
     Rows are tuples, which are in no cycle, and making them takes twice as long under the default:
     docs/decisions/0028.

@@ -1,4 +1,4 @@
-"""Python over groups of rows: several kinds of rows together, partitioned by a key."""
+"""Python functions over groups of rows of several kinds, partitioned by a key."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from lakehouse.rows.worker_pool import count_parts, map_parts, split_by_key
 
 
 class GroupedRows:
-    """The rows of some whole groups, times in microseconds.
+    """Rows of some whole groups, times in microseconds.
 
     Args:
         kinds: by kind, rows with `KEY`.
@@ -33,7 +33,7 @@ class GroupedRows:
 
     @classmethod
     def of_union(cls, rows: pa.Table) -> "GroupedRows":
-        """Of rows as `union_by_kind` gives them."""
+        """From rows of `union_by_kind`."""
         names = [name for name in rows.column_names if name != KEY]
         return cls({name: _of_kind(rows, name) for name in names})
 
@@ -65,7 +65,7 @@ Fold = Callable[[GroupedRows], Iterable[pa.RecordBatch]]
 
 
 def union_by_kind(kinds: Mapping[str, DataFrame]) -> DataFrame:
-    """Frames of several kinds of rows as one.
+    """The union of frames of several kinds.
 
     Args:
         kinds: by kind, a frame with `KEY`.
@@ -81,7 +81,7 @@ def union_by_kind(kinds: Mapping[str, DataFrame]) -> DataFrame:
 
 
 def map_groups(rows: DataFrame, fold: Fold, schema: pa.Schema) -> DataFrame:
-    """Run a function over whole groups of rows, in the Python workers of Spark.
+    """Run a function over whole groups of rows, in Spark's Python workers.
 
     A loop over sorted rows costs less than `applyInArrow`, which calls Python once a group.
 
@@ -102,7 +102,7 @@ def map_groups(rows: DataFrame, fold: Fold, schema: pa.Schema) -> DataFrame:
 
 
 def whole_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Batches of rows in order of `KEY`, cut between two groups."""
+    """Batches of rows ordered by `KEY`, split only between groups."""
     waiting: list[pa.RecordBatch] = []
     for batch in batches:
         if not batch.num_rows:
@@ -132,7 +132,7 @@ def _values(array: pa.ChunkedArray, make: Callable[..., Any] | None) -> list[Any
 
 
 def batch_of_kind(schema: pa.Schema, kind: str, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
-    """Rows of one kind as a batch of the result: structs of that kind, without the other columns.
+    """Rows of one kind as a batch of the result; the structs of other kinds are null.
 
     Args:
         schema: of the result: a struct for each kind.
@@ -154,7 +154,7 @@ def _with_all_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatc
 
 
 def _fold_part(fold: Fold, tables: Mapping[str, pa.Table]) -> list[pa.Table]:
-    """What a fold gives, batches of the same columns as one table."""
+    """The result of a fold; batches with the same columns as one table."""
     batches: dict[tuple[str, ...], list[pa.RecordBatch]] = defaultdict(list)
     for batch in fold(GroupedRows(tables)):
         batches[tuple(batch.schema.names)].append(batch)
@@ -163,7 +163,7 @@ def _fold_part(fold: Fold, tables: Mapping[str, pa.Table]) -> list[pa.Table]:
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of rows and the fold over them.
+    """Groups of rows, and the fold over them.
 
     Args:
         kinds: by kind, rows with `KEY`.
@@ -176,12 +176,12 @@ class Groups:
     schema: pa.Schema
 
     def spread(self, spark: SparkSession) -> DataFrame:
-        """What the fold gives, computed by Spark's Python workers whenever the frame is."""
+        """The result of the fold as a plan for Spark's Python workers."""
         frames = {kind: as_frame(spark, rows) for kind, rows in self.kinds.items()}
         return map_groups(union_by_kind(frames), self.fold, self.schema)
 
     def collect(self) -> list[pa.Table]:
-        """What the fold gives, computed now: in this process, or in several if there are many rows.
+        """The result of the fold, computed now in this process, or in several if there are many rows.
 
         Returns:
             Tables of one kind each; of all columns, if the fold gives no kinds.
@@ -195,7 +195,7 @@ class Groups:
 
 
 class Computed:
-    """What a fold gave, computed once: on the driver if it is little, else where Spark keeps it.
+    """The result of a fold, computed once: on the driver if it is small, else checkpointed in Spark.
 
     Args:
         groups: and the fold over them.
@@ -216,11 +216,11 @@ class Computed:
         return self.table(kind)
 
     def frame(self, kind: str) -> DataFrame:
-        """The same as a frame."""
+        """The rows of one kind as a frame."""
         return as_frame(self._spark, self.rows(kind))
 
     def table(self, kind: str) -> pa.Table:
-        """The same on the driver."""
+        """The rows of one kind on the driver."""
         if self._frame is not None:
             found = self.rows(kind)
             return found.toArrow() if isinstance(found, DataFrame) else found
@@ -232,7 +232,7 @@ class Computed:
         )
 
     def all_rows(self) -> Rows:
-        """All rows where they are, of a fold that gives no kinds."""
+        """All rows of a fold without kinds."""
         if self._frame is not None:
             return self._frame
         return pa.concat_tables([self._schema.empty_table(), *self._tables])

@@ -1,4 +1,4 @@
-"""Changes of rows: what is to be written for a table to hold other rows than it does."""
+"""Differences between old and new rows of a table."""
 
 from collections.abc import Callable, Iterable
 from operator import itemgetter
@@ -10,7 +10,7 @@ Row = tuple[Any, ...]
 
 
 class RowChange(NamedTuple):
-    """A row that comes, replaces the one with its key, or goes.
+    """A row that is inserted, replaced or deleted.
 
     Args:
         row: the new row; the old one if it goes.
@@ -24,7 +24,7 @@ class RowChange(NamedTuple):
 
 
 class RowDiff:
-    """Finds what changes between rows of a table, given in the order of its columns.
+    """Compares rows of a table, given in column order.
 
     Args:
         table: its contract; it has an event time.
@@ -36,7 +36,7 @@ class RowDiff:
         self._time = columns.index(str(table.event_time))
 
     def compare(self, before: Iterable[Row], after: Iterable[Row]) -> list[RowChange]:
-        """The changes that lead from some rows to others; of those that are equal, none."""
+        """Changes from old to new rows; none for equal rows."""
         old = {self._key_of(row): row for row in before}
         found = []
         for row in after:

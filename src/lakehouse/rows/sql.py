@@ -1,4 +1,4 @@
-"""SQL over rows on the driver or in Spark: one text, run by DuckDB or by Spark."""
+"""One SQL text over rows on the driver or in Spark, run by DuckDB or by Spark."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -10,18 +10,18 @@ from lakehouse.rows.duckdb_sql import connect
 
 
 class Dialect(Protocol):
-    """What the two engines have different words for."""
+    """Expressions that the two engines spell differently."""
 
     def explode(self, array: str) -> str:
-        """A row for each element of an array, as a column of a SELECT."""
+        """One row per element of an array, as a column of a SELECT."""
         ...
 
     def structs(self, names: Sequence[str], order: str) -> str:
-        """An aggregate: structs of some columns, as an array in order of another column."""
+        """An aggregate: structs of some columns as an array, ordered by another column."""
         ...
 
     def else_empty(self, array: str) -> str:
-        """An array, or one without elements if it is null."""
+        """An array, or an empty one if it is null."""
         ...
 
 
@@ -51,7 +51,7 @@ class _DuckDB:
 
 
 def run_sql(spark: SparkSession, query: Callable[[Dialect], str], inputs: Mapping[str, Rows]) -> Rows:
-    """Run a query where its inputs are.
+    """Run a query in the engine that has its inputs.
 
     Args:
         spark: the job's session.

@@ -1,4 +1,4 @@
-"""Conditions on times by which files without rows of interest are left out."""
+"""Conditions on times that prune files."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
@@ -18,7 +18,7 @@ _FIRST = to_micros(datetime.min.replace(tzinfo=timezone.utc))
 
 
 class TimePruner:
-    """Intervals of time outside of which nothing is of interest.
+    """Time ranges outside of which no row is of interest.
 
     Args:
         spans: start and end of each, both included, in microseconds; in order and apart.
@@ -31,7 +31,7 @@ class TimePruner:
 
     @classmethod
     def of_spans(cls, spans: Iterable[tuple[int, int]], margin: timedelta = timedelta(0)) -> "TimePruner":
-        """Around some spans.
+        """Ranges around some spans.
 
         Args:
             spans: start and end, both included, in microseconds.
@@ -42,26 +42,26 @@ class TimePruner:
 
     @classmethod
     def of_rows(cls, rows: DataFrame, time: str, margin: timedelta = MINUTE) -> "TimePruner":
-        """Around the times of some rows; runs a Spark job."""
+        """Ranges around the times of some rows; runs a Spark job."""
         slots = rows.agg(time_buckets(F.col(time), length=MINUTE)).collect()[0][0]
         return cls([(to_micros(low), to_micros(high)) for low, high in merge_buckets(slots, margin, MINUTE)])
 
     def contains(self, time: str) -> Column:
-        """The condition that a time may lie in one of the intervals."""
+        """A condition: a time may be inside one of the ranges."""
         return in_ranges(time, self._intervals())
 
     def overlaps(self, start: str, end: str) -> Column:
-        """The condition that a stretch from start to end, both included, may meet one of the intervals."""
+        """A condition: the span from start to end, both included, may overlap one of the ranges."""
         return overlapping(start, end, self._intervals())
 
     def mask(self, start: pa.ChunkedArray, end: pa.ChunkedArray) -> pa.Array:
-        """Of stretches of time in microseconds, whether each meets one of the intervals; null does not."""
+        """Whether each span, in microseconds, overlaps one of the ranges; null does not."""
         is_known = start.is_valid().to_numpy() & end.is_valid().to_numpy()
         first, last = (times.fill_null(0).to_numpy() for times in (start, end))
         return pa.array(is_known & self._meets(first, last))
 
     def meets(self, low: int, high: int) -> bool:
-        """Whether a stretch of time in microseconds meets one of the intervals."""
+        """Whether a span, in microseconds, overlaps one of the ranges."""
         return bool(self._meets(np.array([low]), np.array([high]))[0])
 
     def _meets(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""Worker processes for folds of many rows on the driver: one a core, started when they are first needed."""
+"""A pool of worker processes for folds of many rows on the driver: one per core, started on first use."""
 
 import os
 import signal
@@ -30,12 +30,12 @@ _MAIN = threading.Lock()
 
 
 def count_parts(rows: int) -> int:
-    """How many processes so many rows are shared among; 1: it is done in this one."""
+    """Number of processes for so many rows; 1 means this process."""
     return max(1, min(rows // _ROWS_OF_A_PART, _cores(), _MOST_PARTS))
 
 
 def map_parts(function: Callable[[T], R], parts: Sequence[T]) -> list[R]:
-    """Call a function with each part, in a process for each; in this one if there is but one part.
+    """Call a function with each part, each in a process; in this one if there is only one part.
 
     Args:
         function: of a module, as are all that the parts are made of: they are sent by pickle.
@@ -54,7 +54,7 @@ def map_parts(function: Callable[[T], R], parts: Sequence[T]) -> list[R]:
 
 
 def split_by_key(tables: Mapping[str, pa.Table], key: str, parts: int) -> list[dict[str, pa.Table]]:
-    """Rows of tables in parts, those of one key together.
+    """Rows of tables in parts; rows with the same key are in the same part.
 
     Args:
         tables: by name; all have the key, as the same type.
@@ -75,12 +75,12 @@ def split_by_key(tables: Mapping[str, pa.Table], key: str, parts: int) -> list[d
 
 @lru_cache(maxsize=1)
 def _pool() -> ProcessPoolExecutor:
-    """Processes of their own: a fork would take over a lock that another thread holds."""
+    """Spawned processes: a fork would inherit locks that other threads hold."""
     return ProcessPoolExecutor(min(_cores(), _MOST_PARTS), _Context(), initializer=_start_worker)
 
 
 class _Process(SpawnProcess):
-    """A spawned process that does not run the program's main module once more, whatever that is."""
+    """A spawned process that does not run the program's main module again."""
 
     def start(self) -> None:
         with _MAIN:
@@ -101,7 +101,7 @@ def _cores() -> int:
 
 
 def _start_worker() -> None:
-    """End with the parent, however it ends, and leave Ctrl-C to it."""
+    """Exit with the parent, and leave Ctrl-C to it."""
     expect_many_rows()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

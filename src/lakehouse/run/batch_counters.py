@@ -12,7 +12,7 @@ _PATIENCE_MILLIS = 1000  # for Spark's own account of its jobs, which is kept by
 
 @dataclass(frozen=True)
 class Counts:
-    """What a micro-batch took. None where the runtime does not let its Java objects be asked.
+    """Counts of a micro-batch. None where the runtime gives no access to Spark's Java objects.
 
     Args:
         spark_jobs: Spark jobs.
@@ -28,25 +28,25 @@ class Counts:
 
 
 class TableCounter:
-    """Commits to tables and tables looked up, by all threads of a job."""
+    """Counts commits and reads of tables, by all threads of a job."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._counts: Counter[str] = Counter()
 
     def add(self, what: str) -> None:
-        """One more of `commits` or `table_reads`."""
+        """Count one of `commits` or `table_reads`."""
         with self._lock:
             self._counts[what] += 1
 
     def copy(self) -> Counter[str]:
-        """The counts as they are now."""
+        """The current counts."""
         with self._lock:
             return Counter(self._counts)
 
 
 class BatchCounter:
-    """Counts from when it is made.
+    """Counts since its creation.
 
     Spark tags each job of a query with its session's id, whatever thread runs it, and each job of the bundle
     has a session of its own.
@@ -62,7 +62,7 @@ class BatchCounter:
         self._before = tables.copy(), _spark_jobs(spark)
 
     def counts(self) -> Counts:
-        """What has come since."""
+        """The counts since its creation."""
         tables, known = self._before
         since = self._tables.copy()
         found = _spark_jobs(self._spark)
@@ -76,7 +76,7 @@ class BatchCounter:
 
 
 def _spark_jobs(spark: SparkSession) -> set[int] | None:
-    """Ids of the jobs of a session that Spark remembers; None where it can't be asked."""
+    """Ids of the session's jobs that Spark remembers; None without access."""
     try:
         tag = _java(spark).sessionJobTag()
         context = _java(spark).sparkContext()
@@ -87,7 +87,7 @@ def _spark_jobs(spark: SparkSession) -> set[int] | None:
 
 
 def _shuffles(spark: SparkSession, jobs: set[int]) -> int | None:
-    """How many stages of these jobs have read shuffled rows."""
+    """Number of stages of these jobs that read shuffled rows."""
     try:
         store = _java(spark).sparkContext().statusStore()
         stages = {stage for job in jobs for stage in store.job(job).stageIds().mkString(",").split(",")}

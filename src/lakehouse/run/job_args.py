@@ -1,4 +1,4 @@
-"""The parameters of a job's entry point: settings by name, and when to stop."""
+"""Parameters of a job's entry point: settings, trigger, and the job's own."""
 
 import argparse
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ CONTINUOUS, AVAILABLE_NOW = "continuous", "available-now"
 
 @dataclass(frozen=True)
 class Parameter:
-    """What one job takes besides settings.
+    """A parameter of one job.
 
     Args:
         name: as in `--name=value`.
@@ -27,7 +27,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Parameters:
-    """What an entry point was called with.
+    """Parsed parameters of an entry point.
 
     Args:
         once: catch up and stop; else go on until stopped.
@@ -67,7 +67,7 @@ def parse_parameters(job: str, does: str, argv: Sequence[str], own: Sequence[Par
 
 
 class _OneLineParser(argparse.ArgumentParser):
-    """Says in one line what is wrong with a parameter: the usage of a job fills a screen."""
+    """Reports errors in one line, without the usage."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message}. See {self.prog} --help\n")

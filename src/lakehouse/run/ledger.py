@@ -1,4 +1,4 @@
-"""One row a micro-batch: what came in, what went out, how far it got.
+"""The ledger: one row per micro-batch, with row counts and high-water mark.
 
 The ledger is also how a job learns of new work: each row says up to which ingest stamp its job is
 done, so the next job in line follows the rows of the one before it.
@@ -54,7 +54,7 @@ class Entry:
 
 
 class Ledger:
-    """The ledger as one job reads and writes it."""
+    """Reads and writes the ledger for one job."""
 
     def __init__(self, lake: Lakehouse) -> None:
         self._lake = lake
@@ -67,7 +67,7 @@ class Ledger:
         return self._recall.last(job, self._read_last)
 
     def after(self, job: str, position: datetime) -> list[Entry]:
-        """The job's rows whose position lies after the one given, in order."""
+        """The job's rows with a later position, in order."""
         if self._recall is not None:
             known = self._recall.after(job, position, self._read_last)
             if known is not None:
@@ -76,18 +76,18 @@ class Ledger:
 
     @property
     def sequence(self) -> int:
-        """How many rows have been recorded, as far as that can be heard here."""
+        """Number of rows added by this application; constant if others may add some."""
         return self._recall.sequence if self._recall else 0
 
     def wait(self, sequence: int, seconds: float, stop: threading.Event) -> None:
-        """Wait until more than so many have been; so long at most."""
+        """Wait until a row is added, or the time is over."""
         if self._recall is None:
             stop.wait(seconds)
         else:
             self._recall.wait(sequence, seconds, stop)
 
     def positions(self) -> dict[str, datetime]:
-        """By job, the ingest stamp that it is done up to."""
+        """By job, its high-water mark."""
         rows = self._lake.find(NAME, Lookup(("job", "position")))
         latest = rows.group_by("job").aggregate([("position", "max")])
         return {
@@ -95,7 +95,7 @@ class Ledger:
         }
 
     def since(self, job: str, position: datetime) -> tuple[Entry | None, list[Entry]]:
-        """The job's last row up to a position, if there is one, and those after it, in order."""
+        """The job's last row up to a position, and those after it, in order."""
         rows = self._rows(job).sort_by([("batch_id", "descending")])
         for some in (rows.slice(0, _RECENT), rows):
             entries = _in_order(some)
@@ -105,7 +105,7 @@ class Ledger:
         return before[-1] if before else None, entries[len(before) :]
 
     def latest(self, job: str, rows: int) -> list[Entry]:
-        """The job's latest rows that read so many rows together, or all, in order."""
+        """The job's latest rows that together read at least so many rows, in order."""
         found = self._rows(job).sort_by([("batch_id", "descending")]).slice(0, _RECENT)
         taken: list[Entry] = []
         for entry in _entries(found):
@@ -115,11 +115,11 @@ class Ledger:
         return taken
 
     def rows_read(self, job: str) -> int:
-        """Rows that the job has read so far, all told."""
+        """Total rows that the job has read."""
         return pc.sum(self._rows(job)["input_rows"]).as_py() or 0
 
     def record(self, entry: Entry) -> None:
-        """Write a row."""
+        """Append a row."""
         self._lake.append(NAME, pa.Table.from_pylist([vars(entry)], arrow_schema(TABLES[NAME])))
         if self._recall is not None:
             self._recall.add(entry)
@@ -135,7 +135,7 @@ class Ledger:
 
 
 def now() -> datetime:
-    """The wall clock, which only provenance may use."""
+    """The wall clock; only provenance columns may use it."""
     return datetime.now(timezone.utc)
 
 

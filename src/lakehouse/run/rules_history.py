@@ -1,4 +1,4 @@
-"""The text of every version of the rules that a job has worked by: ops.rules."""
+"""The text of every version of the rules that a job has used: ops.rules."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -32,7 +32,7 @@ class RulesHistory:
         self._version = ""
 
     def record(self) -> None:
-        """Append the files as they are now, in one commit, unless their version is there.
+        """Append the current files in one commit, unless their version exists.
 
         As long as no file has been written since the last call, this looks at their times and sizes alone.
         """

@@ -12,7 +12,7 @@ LENGTH = 12
 
 
 def rules_version(conf: Path) -> str:
-    """Derived from what all files of conf/ say; how they are laid out, and comments, do not count.
+    """Version of the content of all files in conf/; layout and comments do not count.
 
     Args:
         conf: the folder, of YAML files.
@@ -27,12 +27,12 @@ def rules_version(conf: Path) -> str:
 
 
 def rule_files(conf: Path) -> list[Path]:
-    """The files that the version is derived from, in order."""
+    """The files of the version, in order."""
     return sorted(conf.glob("*.yml"))
 
 
 def read_rule_texts(conf: Path) -> dict[str, str]:
-    """By name of the file, what stands in it, comments and all."""
+    """By file name, its text, comments included."""
     return {file.name: file.read_text(encoding="utf-8") for file in rule_files(conf)}
 
 
@@ -43,6 +43,6 @@ def version_of_texts(texts: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=4)
 def _version_of(texts: tuple[tuple[str, str], ...]) -> str:
-    """By the texts: jobs ask for each micro-batch, and reading YAML takes longer than the files are large."""
+    """Cached by text: jobs ask for each micro-batch, and parsing YAML is slow."""
     said = {name.removesuffix(".yml"): parse_yaml(text, name) for name, text in texts}
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:LENGTH]
