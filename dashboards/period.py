@@ -19,7 +19,7 @@ DEFAULT = "24 hours"
 _DAY = timedelta(days=1)
 _MOST_STEPS = 150  # more bars cannot be distinguished
 _LENGTHS = {MINUTES: timedelta(minutes=1), HOURS: timedelta(hours=1), DAYS: _DAY}
-_LONGEST = {MINUTES: 2 * _DAY, HOURS: 62 * _DAY}  # period that uses these windows
+_LONGEST = {MINUTES: 2 * _DAY, HOURS: 62 * _DAY}  # longest period that uses these windows
 _STEPS = tuple(
     timedelta(minutes=minutes) for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 10080)
 )

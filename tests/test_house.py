@@ -73,6 +73,28 @@ def test_nothing_is_called_utils_or_common() -> None:
     ] == []
 
 
+WORDS_OF_OUR_OWN = re.compile(
+    r"(?<![a-z])(told|telling|hears?|hearing|settled?|swap(s|ped)?|restated?|sparing|spared|patience|anew|begun"
+    r"|meanwhile|besides|errands?|keepers?|tether|verdicts?|judges?|offers?)(?![a-z])"
+)
+"""Words with a standard term: metadata, side input, checkpoint, merge, throttle, rebuild, start, …"""
+
+
+@pytest.mark.parametrize("folder", ["src", "dashboards"])
+def test_code_uses_the_terms_of_the_field(folder: str) -> None:
+    found = {
+        f"{path.relative_to(ROOT)}:{number}": match[0]
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if (
+            match := WORDS_OF_OUR_OWN.search(
+                line.lower().replace("compare_and_swap", "").replace("_swap", "")
+            )
+        )
+    }
+    assert found == {}
+
+
 def test_no_file_names_a_path_of_somebodys_machine() -> None:
     found = {name: match[0] for name, text in texts().items() if (match := MACHINE_PATHS.search(text))}
     assert found == {}

@@ -1,1 +1,1 @@
-"""Charts as Vega-Lite: what varies is in their data."""
+"""Vega-Lite charts. Everything that varies is in their data, so that a refresh redraws only the marks."""

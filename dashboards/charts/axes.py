@@ -1,22 +1,22 @@
-"""The frame of a chart: axes, labels, legends, titles."""
+"""Axes, labels, legends and titles of charts."""
 
 from datetime import timedelta
 
 import altair as alt
 import polars as pl
 
-PLAIN = ",.2~f"  # numbers as they are, with two decimals at most
+PLAIN = ",.2~f"  # number format: at most two decimals
 
 _CLOCK = "utcFormat(datum.value, utchours(datum.value) + utcminutes(datum.value) ? '%H:%M' : '%-d %b')"
-_TIGHT = 6  # pixels between the parts around a plot, which are wide apart otherwise
+_TIGHT = 6  # pixels between the plot and its axes, title and legend
 _LABEL_WIDTH = 190  # pixels
-_TICKS = 5  # numbers on an axis, about
-_ROOM = 1.5  # of the longest bar's length, where words stand at its end
-_DAYS = 8  # labels of days that stand side by side
+_TICKS = 5  # numbers on an axis, approximately
+_ROOM = 1.5  # axis length relative to the longest bar, if text follows the bars
+_DAYS = 8  # day labels that fit on an axis
 
 
 def clock() -> alt.Axis:
-    """An axis of instants: hours within a day, days otherwise."""
+    """A time axis: shows the time of day, and the date at midnight."""
     return alt.Axis(labelExpr=_CLOCK, grid=False, tickCount=8, titlePadding=_TIGHT)
 
 
@@ -26,18 +26,18 @@ def counts() -> alt.Axis:
 
 
 def amounts(format_: str = PLAIN) -> alt.Axis:
-    """An axis of any numbers."""
+    """An axis of decimal numbers."""
     return alt.Axis(format=format_, tickCount=_TICKS, titlePadding=_TIGHT, labelFlush=False)
 
 
 def days(count: int) -> alt.Axis:
-    """An axis of so many days."""
+    """An axis of days, with at most about eight labels."""
     step: dict[str, object] = {"interval": "day", "step": max(1, count // _DAYS)}
     return alt.Axis(format="%-d %b", grid=False, tickCount=step, titlePadding=_TIGHT)
 
 
 def labels(column: str) -> alt.Y:
-    """Labels down the side, in the order of the rows."""
+    """Text labels on the y axis, in the order of the rows."""
     return alt.Y(
         f"{column}:N",
         title=None,
@@ -47,12 +47,12 @@ def labels(column: str) -> alt.Y:
 
 
 def framed(*layers: alt.Chart, heading: str, height: int) -> alt.LayerChart:
-    """Layers with a title, of a height in pixels; layered even if it is one, else its legend stands apart."""
+    """Layers with a title and a height in pixels. Layered even if single, else the legend has a wide gap."""
     return alt.layer(*layers).properties(title=title(heading), height=height)
 
 
 def round_numbers(longest: float | None = None) -> alt.Scale:
-    """A scale that ends where its axis has a number; or where there is room for words at the longest bar."""
+    """A scale from 0 to a round number, or with room for text after the longest bar."""
     return alt.Scale(domain=[0, longest * _ROOM]) if longest else alt.Scale(nice=_TICKS)
 
 
@@ -76,7 +76,7 @@ def legend(label_limit: int = 220) -> alt.Legend:
 
 
 def span(step: timedelta) -> pl.Expr:
-    """When a step is, in words: a browser would tell it in its own time zone."""
+    """The time range of a step as text in UTC; a browser would format it in its own time zone."""
     if step >= timedelta(days=1):
         return pl.col("start").dt.strftime("%-d %b %Y").alias("span")
     return pl.format(

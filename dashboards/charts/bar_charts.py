@@ -1,4 +1,4 @@
-"""Charts of bars. What varies is in their data, so that a refresh redraws marks not the page."""
+"""Bar charts. Everything that varies is in their data, so that a refresh redraws only the marks."""
 
 import altair as alt
 import polars as pl
@@ -6,8 +6,8 @@ import polars as pl
 from charts.axes import amounts, counts, framed, labels, legend, round_numbers
 from charts.palette import Palette
 
-HEIGHT = 280  # pixels; the same whatever is shown, so that nothing jumps
-TALL = 400  # for many bars
+HEIGHT = 280  # pixels; constant, so that the page layout stays stable
+TALL = 400  # pixels, for many bars
 
 
 def bars(
@@ -20,17 +20,17 @@ def bars(
     height: int = HEIGHT,
     details: str = "",
 ) -> alt.LayerChart:
-    """A bar a label, in the order of the rows.
+    """One bar per label, in the order of the rows.
 
     Args:
-        rows: label, measure, details.
-        palette: of the theme.
+        rows: columns label, measure, details.
+        palette: colours of the theme.
         label: column of the labels.
-        measure: column of the lengths.
-        heading: of the chart.
-        unit: of the measure.
-        height: in pixels.
-        details: column of words that stand at the ends of the bars, if there are any.
+        measure: column of the bar lengths.
+        heading: title of the chart.
+        unit: unit of the measure.
+        height: height in pixels.
+        details: column of the text after the bars; empty for no text.
     """
     whole = rows[measure].dtype.is_integer()
     base = alt.Chart(rows).encode(
@@ -61,16 +61,16 @@ def grouped(
     series: list[str],
     height: int = TALL,
 ) -> alt.LayerChart:
-    """A group of bars a label, a bar a model.
+    """A group of bars per label, with one bar per model.
 
     Args:
-        rows: label, model and the measure, in the order they are to be shown.
-        palette: of the theme.
+        rows: label, model and the measure, in display order.
+        palette: colours of the theme.
         measure: `reporting_value` or `conversions`.
-        heading: of the chart.
-        unit: what it is measured in.
-        series: the models, in their order.
-        height: in pixels.
+        heading: title of the chart.
+        unit: unit of the measure.
+        series: the models, in display order.
+        height: height in pixels.
     """
     colours = alt.Scale(domain=series, range=list(palette.series[: len(series)]))
     marks = (
@@ -94,7 +94,7 @@ def grouped(
 
 
 def change(rows: pl.DataFrame, palette: Palette, heading: str, unit: str) -> alt.LayerChart:
-    """A bar a label from zero: to the right what is more, to the left what is less."""
+    """One bar per label: to the right of zero if positive, to the left if negative."""
     ways = ["more", "less"]
     colour = alt.Color(
         "way:N", scale=alt.Scale(domain=ways, range=[palette.more, palette.less]), legend=legend()
@@ -127,7 +127,7 @@ def stacked(
     heading: str,
     unit: str,
 ) -> alt.LayerChart:
-    """A bar a label, made of parts."""
+    """One stacked bar per label."""
     colours = alt.Scale(
         domain=parts, range=[palette.events, palette.conversions, palette.quiet][: len(parts)]
     )

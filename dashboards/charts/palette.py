@@ -1,4 +1,4 @@
-"""Colours for a light and a dark page: after Okabe and Ito, which colour-blind people can tell apart."""
+"""Colours of the light and the dark theme, safe for colour-blind viewers (after Okabe and Ito)."""
 
 from dataclasses import dataclass
 
@@ -20,17 +20,17 @@ CHANNELS = (
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours of one theme, as CSS writes them.
+    """Colours of one theme, as CSS values.
 
     Args:
-        events: what came in.
-        conversions: what came of it.
-        more: more than before.
-        less: less than before.
-        quiet: what is not in the foreground.
-        text: on the page.
-        series: one after the other: models, campaigns, jobs.
-        channels: in the order of `CHANNELS`; what is none of these is quiet.
+        events: events and other inputs.
+        conversions: conversions.
+        more: positive changes.
+        less: negative changes.
+        quiet: background elements.
+        text: text.
+        series: colours of a series in order: models, campaigns, jobs.
+        channels: colours in the order of `CHANNELS`. Other channels get the colour `quiet`.
     """
 
     events: str
@@ -43,7 +43,7 @@ class Palette:
     channels: tuple[str, ...]
 
     def of_channels(self, names: list[str]) -> list[str]:
-        """A colour each: the same for a channel wherever it stands."""
+        """The colours of channels. A channel has the same colour in all charts."""
         return [self.channels[CHANNELS.index(name)] if name in CHANNELS else self.quiet for name in names]
 
 

@@ -1,4 +1,4 @@
-"""Click-through by rank, so that few impressions are not taken for a finding."""
+"""Click-through rate by rank of search results; rates of few impressions are pale."""
 
 import altair as alt
 import polars as pl
@@ -7,18 +7,18 @@ from charts.axes import framed, labels, legend, round_numbers
 from charts.bar_charts import TALL
 from charts.palette import Palette
 
-RANKS = 20  # of the list that the chart shows: the table has all
-_ENOUGH = 100  # times shown, below which a rate is mostly chance
+RANKS = 20  # ranks in the chart; the table has all
+_ENOUGH = 100  # impressions; a rate of fewer is mostly noise
 _PALE = 0.4  # opacity
 _STATES = [f"shown {_ENOUGH} times or more", "shown less often"]
 
 
 def click_through(rows: pl.DataFrame, palette: Palette) -> alt.LayerChart:
-    """A bar a rank, with the counts that its rate is made of; pale where they are few.
+    """One bar per rank, pale if the rank was shown less than 100 times.
 
     Args:
-        rows: rank, shown, clicked, click_through, words (at the end of the bar).
-        palette: of the theme.
+        rows: rank, shown, clicked, click_through, words (text after the bar).
+        palette: colours of the theme.
     """
     enough = pl.when(pl.col("shown") >= _ENOUGH).then(pl.lit(_STATES[0])).otherwise(pl.lit(_STATES[1]))
     shown = rows.select(
@@ -47,6 +47,6 @@ def click_through(rows: pl.DataFrame, palette: Palette) -> alt.LayerChart:
 
 
 def _shares() -> alt.Axis:
-    """An axis of shares in per cent, up to all; what is to the right of that is room for words."""
+    """An axis of percentages, with labels up to 100 %. The space beyond is for text."""
     up_to_all = "datum.value <= 1 ? datum.label : ''"
     return alt.Axis(format=".0%", labelExpr=up_to_all, tickCount=5, titlePadding=6, labelFlush=False)

@@ -1,4 +1,4 @@
-"""A Sankey diagram of the last steps to a conversion, drawn with areas."""
+"""A Sankey diagram of the last touches before a conversion, drawn with area marks."""
 
 import altair as alt
 import polars as pl
@@ -9,17 +9,17 @@ from charts.bar_charts import TALL
 from charts.palette import Palette
 
 _CURVE = 24  # points along a ribbon
-_BAR = 0.035  # width of a node, of the distance between two steps
-_GAP = 0.018  # between nodes, of the height
+_BAR = 0.035  # width of a node, relative to the distance between two steps
+_GAP = 0.018  # between nodes, relative to the height
 _STEPS = ("conversion", "last touch", "second to last", "third to last")
 
 
 def flow(rows: pl.DataFrame, palette: Palette) -> alt.LayerChart:
-    """Ribbons from channel to channel to conversion, as thick as conversions are many.
+    """Ribbons from channel to channel to conversion. Their thickness is the number of conversions.
 
     Args:
-        rows: `flow` of `figures.journeys.Journeys`.
-        palette: of the theme.
+        rows: `flow` of `metrics.journeys.Journeys`.
+        palette: colours of the theme.
     """
     nodes = _nodes(rows)
     channels = sorted({name for _, name in nodes if name != CONVERTED})
@@ -55,7 +55,7 @@ def flow(rows: pl.DataFrame, palette: Palette) -> alt.LayerChart:
 
 
 def _nodes(rows: pl.DataFrame) -> dict[tuple[int, str], tuple[float, float, int]]:
-    """By step and channel: bottom, top and conversions; a step's nodes stand upon each other."""
+    """Bottom, top and conversions of each node, by step and channel. Nodes of a step are stacked."""
     counted: dict[tuple[int, str], int] = {(0, CONVERTED): 0}
     for step, source, _, count in rows.iter_rows():
         counted[step + 1, source] = counted.get((step + 1, source), 0) + count

@@ -1,4 +1,4 @@
-"""Charts over time. What varies is in their data, so that a refresh redraws marks not the page."""
+"""Charts over time. Everything that varies is in their data, so that a refresh redraws only the marks."""
 
 from datetime import timedelta
 
@@ -11,7 +11,7 @@ from charts.axes import PLAIN, amounts, clock, counts, days, framed, labels, leg
 from charts.bar_charts import HEIGHT
 from charts.palette import Palette
 
-_FILLED = 0.86  # of a step's width: the rest keeps bars apart
+_FILLED = 0.86  # width of a bar, relative to its step
 _PALE = 0.4  # opacity
 
 
@@ -23,15 +23,15 @@ def over_time(
     before: pl.DataFrame,
     against: str,
 ) -> alt.LayerChart:
-    """A bar a step, a pale one may still change; a line for the same time before.
+    """One bar per time step, pale if it may still change, and a line for the period before.
 
     Args:
-        series: of `figures.traffic.series`.
-        palette: of the theme.
+        series: the result of `metrics.traffic.series`.
+        palette: colours of the theme.
         measure: `events` or `conversions`.
-        step: of the series.
-        before: the series of the stretch before, shifted to this one's time.
-        against: when that was, in words.
+        step: time step of the series.
+        before: the series of the period before, shifted to the times of `series`.
+        against: name of the period before.
     """
     shown = series.select(
         "start",
@@ -80,7 +80,7 @@ def lines(
     unit: str,
     format_: str = PLAIN,
 ) -> alt.LayerChart:
-    """A line a name, with points that can be pointed at."""
+    """One line per name, with points that show a tooltip."""
     is_day = rows[x].dtype == pl.Date
     shown = rows.with_columns(
         pl.col(x).cast(pl.Datetime("us", "UTC")),
@@ -113,14 +113,14 @@ def lines(
 def columns_over_time(
     rows: pl.DataFrame, heading: str, unit: str, parts: dict[str, str], height: int = HEIGHT
 ) -> alt.LayerChart:
-    """A column from `start` to `edge` of height `count`, coloured by `part`.
+    """One bar per row from `start` to `edge`, with height `count`, coloured by `part`.
 
     Args:
-        rows: start, edge, count, part, when (in words).
-        heading: of the chart.
-        unit: of the count.
+        rows: start, edge, count, part, when (as text).
+        heading: title of the chart.
+        unit: unit of the count.
         parts: the colour of each part.
-        height: in pixels.
+        height: height in pixels.
     """
     colours = alt.Scale(domain=list(parts), range=list(parts.values()))
     marks = (
@@ -142,13 +142,13 @@ def columns_over_time(
     return framed(marks, heading=heading, height=height)
 
 
-def verdicts(rows: pl.DataFrame, palette: Palette, heading: str) -> alt.LayerChart:
-    """A mark a look at a table: a circle where all was met, a diamond where not.
+def results_over_time(rows: pl.DataFrame, palette: Palette, heading: str) -> alt.LayerChart:
+    """One mark per evaluation of a table: a circle if all expectations were met, else a diamond.
 
     Args:
-        rows: run_at, table, verdict, details, when.
-        palette: of the theme.
-        heading: of the chart.
+        rows: run_at, table, result, details, when.
+        palette: colours of the theme.
+        heading: title of the chart.
     """
     names = ["all met", "not all met"]
     marks = (
@@ -158,11 +158,11 @@ def verdicts(rows: pl.DataFrame, palette: Palette, heading: str) -> alt.LayerCha
             x=alt.X("run_at:T", title="time (UTC)", scale=alt.Scale(type="utc", padding=16), axis=clock()),
             y=labels("table"),
             color=alt.Color(
-                "verdict:N",
+                "result:N",
                 scale=alt.Scale(domain=names, range=[palette.more, palette.less]),
                 legend=legend(),
             ),
-            shape=alt.Shape("verdict:N", scale=alt.Scale(domain=names, range=["circle", "diamond"])),
+            shape=alt.Shape("result:N", scale=alt.Scale(domain=names, range=["circle", "diamond"])),
             tooltip=[
                 alt.Tooltip("when:N", title="when (UTC)"),
                 alt.Tooltip("table:N"),
@@ -174,7 +174,7 @@ def verdicts(rows: pl.DataFrame, palette: Palette, heading: str) -> alt.LayerCha
 
 
 def _steps(series: pl.DataFrame, measure: str, step: timedelta) -> pl.DataFrame:
-    """Start and count of a series, with steps in which nothing happened."""
+    """Start and count of a series, with count 0 for steps that have no row."""
     if series.is_empty():
         return series.select("start", pl.col(measure).alias("count"))
     first, last = series["start"].min(), series["start"].max()

@@ -1,4 +1,4 @@
-"""A conversion on a time line: its touches by channel, and the trail that ties them to the goal."""
+"""A timeline of a conversion: its touches by channel, and the trail of events to the goal."""
 
 import altair as alt
 import polars as pl
@@ -13,7 +13,7 @@ _ROWS = ["view", "impression", "click", "visit", "page view", "goal"]
 
 
 def time_line(story: Story, palette: Palette) -> alt.LayerChart:
-    """A mark an event; those of the trail are joined by a line."""
+    """One mark per event. Events of the trail are connected by a line."""
     points = _points(story)
     channels = sorted({name for name in points["channel"] if name})
     colours = alt.Scale(domain=channels, range=palette.of_channels(channels))

@@ -1,1 +1,1 @@
-"""What the pages say, worked out from the tables: a page's figures in a module of its own."""
+"""Figures of the pages, computed from the tables; one module per topic."""

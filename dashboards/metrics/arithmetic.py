@@ -1,6 +1,6 @@
-"""The arithmetic of a credit in words and figures, as text.
+"""Explains how a credit is computed, as text.
 
-The figures are those of the table. A test holds these words against the command line's.
+The numbers come from the table. A test compares these texts with those of the command line.
 """
 
 from collections.abc import Sequence
@@ -9,22 +9,22 @@ from decimal import Decimal
 
 DIRECT = "Direct"
 HALF_LIFE = timedelta(days=7)
-ENDS = 0.4  # position_based: what the first touch and the last get each, of three or more
+ENDS = 0.4  # position_based: credit of the first and of the last touch each, if there are three or more
 
-Touch = tuple[str, timedelta]  # channel, and how long before the conversion
+Touch = tuple[str, timedelta]  # channel, and time before the conversion
 
 _DAY = timedelta(days=1)
 
 
 def work_out(model: str, touches: Sequence[Touch]) -> list[str]:
-    """How each touch comes to its credit.
+    """Explain the credit of each touch.
 
     Args:
-        model: a name of `scope.MODELS`.
-        touches: of one conversion, earliest first; none at all is Direct's.
+        model: a name of `query_scope.MODELS`.
+        touches: touches of one conversion, earliest first. If there are none, Direct gets the credit.
 
     Returns:
-        As many lines as there are touches; one if there are none.
+        One line per touch; one line if there are no touches.
     """
     if not touches:
         return ["no touch in the look-back: all of it is Direct's"]
@@ -48,12 +48,12 @@ def work_out(model: str, touches: Sequence[Touch]) -> list[str]:
 
 
 def share_out(value: Decimal | None, credits_: Sequence[float], given: Sequence[Decimal | None]) -> list[str]:
-    """How each touch comes to its part of a value: credit × value, and what rounding leaves.
+    """Explain the value of each touch: credit × value, plus the rounding difference.
 
     Args:
-        value: of the conversion.
-        credits_: of its touches.
-        given: what the table says that each has of it.
+        value: value of the conversion.
+        credits_: credits of its touches.
+        given: value of each touch in the table.
     """
     lines = []
     for credit, part in zip(credits_, given, strict=True):

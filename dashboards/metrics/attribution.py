@@ -1,4 +1,4 @@
-"""Who earned it, by each model."""
+"""Attribution: credit of channels, campaigns and conversions, by model."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -18,25 +18,30 @@ BY = {
     "Campaign id": "campaign_id",
     "Click id kind": "click_id_kind",
 }
-"""What credit may go to, as the pages call it, and the column; `campaign` is its name, else the promotion."""
+"""Dimensions of credit: label and column. `campaign` is the campaign's name, else the promotion."""
 
 _WORDS = {column: name.lower() for name, column in BY.items()}
 _MOST = 50  # conversions listed
-_ROWS = 2000  # of attribution they are taken from
-_BACK = (timedelta(days=1), timedelta(days=8), timedelta(days=64), timedelta.max)  # looked for in
+_ROWS = 2000  # rows of gold.attribution that are read for them
+_BACK = (
+    timedelta(days=1),
+    timedelta(days=8),
+    timedelta(days=64),
+    timedelta.max,
+)  # periods searched, in this order
 
 
 def credited(ask: Ask, scope: Scope, by: str) -> pl.DataFrame:
-    """What each model credits to each channel, campaign, or another value of `BY`.
+    """The credit of each channel, campaign or other dimension in `BY`, by model.
 
     Args:
-        ask: the tables.
-        scope: when the conversions were, and of which touches.
+        ask: runs queries.
+        scope: period of the conversions, and channels and campaigns of the touches.
         by: a value of `BY`.
 
     Returns:
         label, model, conversions (sum of credit, without refunds and cancellations), reporting_value (with
-        them); the most valuable label first.
+        refunds and cancellations); the label with the highest value first.
     """
     names = ("campaign_name", "promotion_id") if by == "campaign" or scope.campaigns else ()
     own = () if by in ("channel", "campaign") else (by,)
@@ -54,19 +59,19 @@ def credited(ask: Ask, scope: Scope, by: str) -> pl.DataFrame:
 
 
 def is_counted() -> pl.Expr:
-    """Whether credit is of a conversion, and not of a refund or cancellation; null in older rows."""
+    """Whether a credit belongs to a conversion, not to a refund or cancellation. True for null (old rows)."""
     return pl.col("is_counted").fill_null(value=True)
 
 
 def label_of(by: str) -> pl.Expr:
-    """What credit is shown for: the channel, or the campaign and the like, else the channel without one."""
+    """The label of a credit: the dimension's value, or `no <dimension> · <channel>` if it is null."""
     if by == "channel":
         return pl.col("channel")
     return pl.coalesce(by, pl.format(f"no {_WORDS[by]} · {{}}", "channel"))
 
 
 def changes(credits_: pl.DataFrame, model: str, other: str, measure: str) -> pl.DataFrame:
-    """What a label has more, or less, by another model: label, change; in the order of the labels."""
+    """The difference of each label between two models: label, change; in the order of the labels."""
     order = credits_.select(pl.col("label").unique(maintain_order=True))
     parts = (credits_.filter(pl.col("model") == name).select("label", measure) for name in (model, other))
     ours, theirs = (order.join(part, on="label", how="left", maintain_order="left") for part in parts)
@@ -75,11 +80,11 @@ def changes(credits_: pl.DataFrame, model: str, other: str, measure: str) -> pl.
 
 
 def conversions_behind(ask: Ask, scope: Scope, model: str) -> pl.DataFrame:
-    """The latest conversions with credit in scope by a model.
+    """The latest conversions with credit in scope, by one model.
 
     Returns:
-        conversion_id, converted_at, touches, earner (the label of the largest credit), credit and
-        reporting_value (what the touches in scope have; null if it is worth nothing in money); newest first.
+        conversion_id, converted_at, touches, earner (the label with the largest credit), credit and
+        reporting_value (of the touches in scope; null if the conversion has no value); newest first.
     """
     found = pl.DataFrame()
     for length in _BACK:
@@ -91,14 +96,14 @@ def conversions_behind(ask: Ask, scope: Scope, model: str) -> pl.DataFrame:
 
 
 def model_periods(ask: Ask) -> list[tuple[datetime, datetime]]:
-    """The periods that data-driven models know, the latest first."""
+    """The periods of the data-driven models, latest first."""
     ends = ("period_start", "period_end")
     found = ask(Query("gold.channel_credit", ends, (Measure("rows", "count"),), order=("-period_end",)))
     return [(start, end) for start, end, _ in found.sort("period_end", "period_start").reverse().iter_rows()]
 
 
 def channel_credit(ask: Ask, start: datetime, end: datetime) -> pl.DataFrame:
-    """What data-driven models credit to channels in a period: label, model, …, model_version."""
+    """Credit of channels in a period by data-driven models: label, model, …, model_version."""
     columns = ("channel", "model", "conversions", "reporting_value", "model_version")
     query = Query("gold.channel_credit", columns).only("period_start", "=", start)
     found = ask(query.only("period_end", "=", end)).rename({"channel": "label"})

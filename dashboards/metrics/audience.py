@@ -1,4 +1,4 @@
-"""Who came, where they came in and went out, what they looked for, how far they got."""
+"""Audience: sessions, entry and exit pages, searches, and the funnel."""
 
 from dataclasses import dataclass
 
@@ -10,8 +10,8 @@ from tables.table_cache import Ask
 STEPS = ("impression", "click", "visit", "search", "order")
 
 _MOST = 50  # pages or terms listed
-_ADDRESSES = 20_000  # different ones that are read before what follows `?` is cut off
-_BOTS = 20_000  # left out by name
+_ADDRESSES = 20_000  # distinct URLs read, before query strings are removed
+_BOTS = 20_000  # at most so many bots are excluded
 
 
 @dataclass(frozen=True)
@@ -19,10 +19,12 @@ class Visits:
     """Sessions of a period, without bots.
 
     Args:
-        sessions: started in it.
-        page_views: in these.
-        single: of them, those with one page at most.
-        cut: there were more addresses than are read.
+        sessions: sessions that started in the period.
+        page_views: page views of these sessions.
+        single: sessions with at most one page view.
+        entries: entry pages: page, sessions; most sessions first.
+        exits: exit pages: page, sessions; most sessions first.
+        cut: whether there were more URLs than are read.
     """
 
     sessions: int
@@ -34,7 +36,7 @@ class Visits:
 
 
 def visits(ask: Ask, scope: Scope) -> Visits:
-    """Sessions that started in scope; entries and exits are page and sessions, most first."""
+    """Sessions that started in scope, with their entry and exit pages."""
     asked = _sessions(ask, scope)
     by_length = ask(Query(asked.table, ("page_views",), (Measure("sessions", "count"),), asked.where))
     length, sessions = pl.col("page_views"), pl.col("sessions")
@@ -49,7 +51,7 @@ def visits(ask: Ask, scope: Scope) -> Visits:
 
 
 def searches(ask: Ask, scope: Scope) -> pl.DataFrame:
-    """query, searches, clicked, unclicked, click_through on the days of the period; most first."""
+    """Searches on the days of the period: query, searches, clicked, unclicked, click_through; most first."""
     query = Query("gold.search_performance", ("query",), sums("searches", "clicked_searches"))
     found = ask(
         scope.of_days(Query(query.table, query.columns, query.measures, (), ("-searches", "query"), 500))
@@ -64,7 +66,7 @@ def searches(ask: Ask, scope: Scope) -> pl.DataFrame:
 
 
 def funnel(ask: Ask, scope: Scope) -> pl.DataFrame:
-    """step, visitors (of each day, summed), share of the step before; in order of the steps."""
+    """The funnel: step, visitors (sum of daily visitors), share of the previous step; in step order."""
     found = ask(scope.of_days(Query("gold.funnel", ("step",), sums("visitors"))))
     steps = pl.DataFrame({"step": STEPS}).join(found, on="step", how="left", maintain_order="left")
     counted = steps.with_columns(pl.col("visitors").fill_null(0))

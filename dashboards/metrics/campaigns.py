@@ -1,4 +1,4 @@
-"""What campaigns did, day by day."""
+"""Performance of campaigns, in total and by day."""
 
 from dataclasses import dataclass
 
@@ -22,11 +22,11 @@ _NAMES = ("campaign_source", "campaign_medium", "campaign_name")
 
 @dataclass(frozen=True)
 class Campaigns:
-    """Campaigns by one model.
+    """Campaign performance by one attribution model.
 
     Args:
-        total: campaign, source, medium, the measures, click_through, per_visit; the dearest first.
-        daily: day, campaign and the measures.
+        total: campaign, source, medium, the measures, click_through, per_visit; highest value first.
+        daily: day, campaign, the measures.
     """
 
     total: pl.DataFrame
@@ -34,7 +34,7 @@ class Campaigns:
 
 
 def campaigns(ask: Ask, scope: Scope, model: str) -> Campaigns:
-    """What the campaigns in scope did on the days of its period."""
+    """Performance of the campaigns in scope on the days of its period."""
     query = Query("gold.campaign_performance", ("day", *_NAMES), sums(*MEASURES)).only("model", "=", model)
     rows = scope.campaign_of(ask(scope.of_days(query))).with_columns(
         pl.col("campaign").fill_null(NO_CAMPAIGN), pl.col("credited_reporting_value").cast(pl.Float64)
@@ -43,7 +43,7 @@ def campaigns(ask: Ask, scope: Scope, model: str) -> Campaigns:
 
 
 def campaign_names(ask: Ask) -> list[str]:
-    """The campaigns and promotions there are, those shown and clicked most first."""
+    """Names of campaigns, by visits and clicks, most first."""
     found = ask(
         Query(
             "gold.campaign_performance",
@@ -57,7 +57,7 @@ def campaign_names(ask: Ask) -> list[str]:
 
 
 def channel_names(ask: Ask) -> list[str]:
-    """The channels there are, in order of text."""
+    """Names of channels, sorted."""
     days = Query("gold.traffic", ("channel",), (Measure("rows", "count"),)).only("window_kind", "=", DAYS)
     return sorted(ask(days.only("channel", "not null"))["channel"])
 

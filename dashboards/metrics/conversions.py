@@ -1,4 +1,4 @@
-"""Conversions, one by one."""
+"""The list of latest conversions."""
 
 import polars as pl
 from query_scope import Scope
@@ -7,8 +7,8 @@ from tables.table_cache import Ask
 
 from metrics.traffic import EARLY
 
-_LATEST = 50  # rows of a table of the latest
-_LOOKED_AT = 2000  # of those that a filter on what is inside a column may leave out
+_LATEST = 50  # rows shown
+_LOOKED_AT = 2000  # rows read, if they are filtered by a struct field afterwards
 _SHOWN = (
     "conversion_id",
     "converted_at",
@@ -24,7 +24,7 @@ _SHOWN = (
 
 
 def latest_conversions(ask: Ask, scope: Scope) -> pl.DataFrame:
-    """The latest conversions of the period, newest first; with channels, of visits through these."""
+    """The latest conversions of the period, newest first. Channels filter by the channel of the visit."""
     order = ("-converted_at", "conversion_id")
     visit = ("visit",) if scope.channels else ()
     limit = _LOOKED_AT if scope.channels else _LATEST

@@ -1,4 +1,4 @@
-"""The ways that lead to conversions."""
+"""Journeys: paths of channels that lead to conversions."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,25 +24,25 @@ BANDS = (
     ("15–30 days", timedelta(days=31)),
 )
 
-_MOST_ROWS = 400_000  # of touches; more of them don't fit in a picture either
+_MOST_ROWS = 400_000  # of touches read
 _MOST_PATHS = 200
-_LONGEST = 12  # channels of a path that is written out
-_DEEPEST = 3  # touches before a conversion that the flow shows
+_LONGEST = 12  # channels shown of a path
+_DEEPEST = 3  # touches before a conversion in the flow
 
 
 @dataclass(frozen=True)
 class Journeys:
-    """Conversions of a period, without refunds and cancellations, by the way they came.
+    """Conversions of a period by path, without refunds and cancellations.
 
     Args:
-        conversions: how many.
-        single: of them, those with one touch at most.
-        reporting_value: of all of them.
-        touches: on average.
-        paths: path, conversions, reporting_value, touches, days (to convert, on average); most first.
+        conversions: number of conversions.
+        single: number of conversions with at most one touch.
+        reporting_value: value of all conversions.
+        touches: mean number of touches.
+        paths: path, conversions, reporting_value, touches, days (mean time to convert); most first.
         flow: step (0 is the conversion, 1 the last touch, …), source, target, conversions.
-        times: band, conversions; every band, in order.
-        cut: there were more touches than are read.
+        times: band, conversions; all bands, in order.
+        cut: whether there were more touches than are read.
     """
 
     conversions: int
@@ -56,7 +56,7 @@ class Journeys:
 
 
 def journeys(ask: Ask, scope: Scope) -> Journeys:
-    """The journeys in scope: with channels or campaigns, those that any of these is on."""
+    """The journeys in scope. Channels or campaigns select journeys with at least one such touch."""
     columns = (
         "conversion_id",
         "position",
@@ -79,10 +79,10 @@ def journeys(ask: Ask, scope: Scope) -> Journeys:
 
 
 def trail_steps(ask: Ask, scope: Scope) -> pl.DataFrame:
-    """What the trails of the period's conversions are made of, whatever their channels.
+    """The kinds of trail steps of all conversions in the period, of any channel.
 
     Returns:
-        step (in words), conversions (that have one), steps; in the order of a trail.
+        step (in words), conversions (with such a step), steps; in trail order.
     """
     measures = (Measure("conversions", "distinct", "conversion_id"), Measure("steps", "count"))
     found = ask(scope.within(Query("gold.trails", ("kind", "matched_on"), measures), "converted_at"))
@@ -96,7 +96,7 @@ def trail_steps(ask: Ask, scope: Scope) -> pl.DataFrame:
 
 
 def _by_conversion(rows: pl.DataFrame) -> pl.DataFrame:
-    """conversion_id, channels (earliest first), reporting_value, waited."""
+    """One row per conversion: conversion_id, channels (earliest first), reporting_value, waited."""
     channel = pl.when(pl.col("position") == 0).then(pl.lit(NO_TOUCH)).otherwise("channel")
     steps = rows.select(
         "conversion_id",
@@ -136,7 +136,7 @@ def _summed(ways: pl.DataFrame, cut: bool) -> Journeys:
 
 
 def _flow(paths: pl.DataFrame) -> pl.DataFrame:
-    """How many conversions go from which channel to which, counted back from the conversion."""
+    """Number of conversions by pair of consecutive channels, counted back from the conversion."""
     back = pl.col("last").list.reverse()
     parts = []
     for step in range(_DEEPEST):

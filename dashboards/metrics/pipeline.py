@@ -1,4 +1,4 @@
-"""How the pipeline does: jobs, their micro-batches, how far each is, the tables."""
+"""Progress of the pipeline: jobs, micro-batches, backlog."""
 
 from datetime import datetime, timedelta
 
@@ -15,13 +15,13 @@ _COUNTED = ("input_rows", "output_rows", "duplicates", "rejected", "late")
 
 
 def latest_batch(ask: Ask) -> datetime | None:
-    """When the last micro-batch began, by the machine's clock."""
+    """When the last micro-batch started, by the machine's clock."""
     last: datetime | None = ask(Query("ops.ledger", (), (Measure("last", "max", "started_at"),)))["last"][0]
     return last
 
 
 def jobs(ask: Ask) -> pl.DataFrame:
-    """job, batches, sums of rows, watermark, position, behind (s of ingest time), last_batch; in order."""
+    """One row per job: batches, row counts, watermark, position, behind (s of ingest time), last_batch."""
     measures = (
         Measure("batches", "count"),
         *sums(*_COUNTED),
@@ -40,7 +40,7 @@ def jobs(ask: Ask) -> pl.DataFrame:
 
 
 def batches(ask: Ask, length: timedelta) -> pl.DataFrame:
-    """The micro-batches of the latest stretch: at, job, seconds (the slowest), rows, late_share, by time."""
+    """Micro-batches up to the latest, by time: at, job, seconds (the slowest), rows, late_share."""
     last = latest_batch(ask)
     columns = ("job", "started_at", "seconds", "input_rows", "late")
     if last is None:
@@ -61,7 +61,7 @@ def batches(ask: Ask, length: timedelta) -> pl.DataFrame:
 
 
 def latest_batches(ask: Ask) -> pl.DataFrame:
-    """The ledger's last rows, newest first."""
+    """The last rows of the ledger, newest first."""
     columns = ("started_at", "job", "batch_id", *_COUNTED, "seconds", "watermark")
     last = latest_batch(ask)
     if last is None:
@@ -71,6 +71,6 @@ def latest_batches(ask: Ask) -> pl.DataFrame:
 
 
 def _behind(reached: dict[str, datetime | None], job: str) -> float | None:
-    """How much of ingest time the job before is ahead."""
+    """How far a job is behind its upstream job, in seconds of ingest time."""
     before, ours = reached.get(FOLLOWS.get(job, "")), reached.get(job)
     return None if before is None or ours is None else max((before - ours).total_seconds(), 0.0)

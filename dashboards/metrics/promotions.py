@@ -1,4 +1,4 @@
-"""What promotions did: seen, clicked, ordered after."""
+"""Performance of promotions: impressions, clicks, orders."""
 
 from dataclasses import replace
 
@@ -14,13 +14,13 @@ _COUNTS = ("impressions", "clicks", "clicking_visitors", "converting_visitors")
 
 
 def promotions(ask: Ask, scope: Scope) -> pl.DataFrame:
-    """Promotions on the days of the period; of those named as campaigns, if any are chosen.
+    """Promotions on the days of the period, filtered by the chosen campaigns.
 
     Returns:
-        promotion, clicked_as (`on-site`, `campaign`, `on-site and campaign`; null if it was not clicked),
+        promotion, clicked_as (`on-site`, `campaign`, `on-site and campaign`; null without clicks),
         impressions, clicks, on_site (of the clicks), click_through, clicking_visitors,
-        converting_visitors (of each day, summed), converting (share of those who clicked); the most seen
-        first.
+        converting_visitors (sums of daily visitors), converting (share of the clicking visitors); most
+        impressions first.
     """
     query = Query("gold.promotion_performance", ("promotion_id",), sums(*_COUNTS))
     rows = ask(scope.of_days(query.one_of("promotion_id", scope.campaigns)))
@@ -40,7 +40,7 @@ def promotions(ask: Ask, scope: Scope) -> pl.DataFrame:
 
 
 def _clicked_as(ask: Ask, scope: Scope) -> pl.DataFrame:
-    """promotion_id, clicked_as, on_site: by the channels of its counted clicks."""
+    """One row per promotion: promotion_id, clicked_as, on_site; from the channels of its counted clicks."""
     days = replace(scope, period=scope.period.whole_days)
     query = Query("gold.touches", ("promotion_id", "channel"), (Measure("clicks", "count"),))
     found = ask(days.within(query.only("kind", "=", "click"), "touched_at"))

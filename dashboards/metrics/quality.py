@@ -1,17 +1,17 @@
-"""What the expectations found, and what was refused."""
+"""Data quality: results of expectations, and rejected records."""
 
 import polars as pl
 from query_scope import Scope
 from tables.query import Measure, Query
 from tables.table_cache import Ask
 
-_RUNS = 60  # of expectations, shown side by side
+_RUNS = 60  # latest runs of expectations
 _EXAMPLES = 100
-_MOST_BYTES = 4000  # of a refused record: enough to see what it is
+_MOST_BYTES = 4000  # shown of a rejected record
 
 
 def history(ask: Ask) -> pl.DataFrame:
-    """run_at, table, met, failed: the latest runs, in order."""
+    """Results of the latest runs, in order: run_at, table, met, failed."""
     columns = ("run_at", "table", "success")
     counted = ask(Query("ops.expectations", columns, (Measure("count", "count"),)))
     runs = counted.select(pl.col("run_at").unique().sort().tail(_RUNS))
@@ -24,14 +24,14 @@ def history(ask: Ask) -> pl.DataFrame:
 
 
 def rejected_by_reason(ask: Ask, scope: Scope) -> pl.DataFrame:
-    """reason, records that arrived in the period; most first."""
+    """Rejected records that arrived in the period: reason, records; most first."""
     measures = (Measure("records", "count"),)
     query = Query("silver.rejected_events", ("reason",), measures, order=("-records", "reason"))
     return ask(scope.within(query, "arrival_time"))
 
 
 def rejected_examples(ask: Ask, scope: Scope, reason: str) -> pl.DataFrame:
-    """The latest records refused for a reason: arrival_time, reason, value as text, coordinates."""
+    """The latest records rejected for a reason: arrival_time, reason, value as text, Kafka coordinates."""
     columns = ("arrival_time", "reason", "value", "topic", "partition", "offset")
     query = Query("silver.rejected_events", columns, order=("-arrival_time", "-offset"), limit=_EXAMPLES)
     found = ask(scope.within(query.only("reason", "=", reason), "arrival_time"))

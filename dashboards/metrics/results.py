@@ -1,4 +1,4 @@
-"""Search results by rank: how often they were shown, and how often clicked."""
+"""Search results by rank: impressions and clicks."""
 
 import polars as pl
 from query_scope import Scope
@@ -13,9 +13,9 @@ def by_rank(ask: Ask, scope: Scope, query: str | None) -> pl.DataFrame:
     """Results of searches on the days of the period.
 
     Args:
-        ask: the tables.
-        scope: its days count; all channels and campaigns do.
-        query: words searched for; all searches if there are none.
+        ask: runs queries.
+        scope: the period. Channels and campaigns are ignored.
+        query: the search terms; None for all searches.
 
     Returns:
         rank, shown, clicked, click_through; in order of rank.
@@ -26,7 +26,7 @@ def by_rank(ask: Ask, scope: Scope, query: str | None) -> pl.DataFrame:
 
 
 def shown_queries(ask: Ask, scope: Scope) -> list[str]:
-    """Words searched for that results were shown of, those with the most results first."""
+    """Search terms with results, most results shown first."""
     order = ("-shown", "query")
     asked = Query(_TABLE, ("query",), sums("shown"), order=order, limit=_MOST).only("query", "not null")
     return ask(scope.of_days(asked))["query"].to_list()

@@ -1,4 +1,4 @@
-"""One conversion: what led to it, and who earned it by each model."""
+"""One conversion: its trail, its touches, and their credit by model."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -43,15 +43,15 @@ _CREDIT = (
 
 @dataclass(frozen=True)
 class Story:
-    """A conversion, and what gold says of it.
+    """A conversion, with its rows in gold.
 
     Args:
         conversion: its row of gold.conversions.
-        anchor: the row whose touches count: its own, or that of the order which it reverses.
+        anchor: the conversion that got the touches: itself, or for a refund or cancellation, the order.
         trail: rows of gold.trails, in order.
-        credits: by model, rows of gold.attribution, in order of position.
-        kinds: by touch, `click`, `visit` or `view`.
-        rate: the row of silver.exchange_rates that the reporting value is at, if one was needed and known.
+        credits: rows of gold.attribution by model, in order of position.
+        kinds: kind of each touch: `click`, `visit` or `view`.
+        rate: the row of silver.exchange_rates behind the reporting value; None if not needed or not known.
     """
 
     conversion: Row
@@ -63,13 +63,13 @@ class Story:
 
     @property
     def touches(self) -> list[Row]:
-        """The touches that share in it: the same by each model."""
+        """The credited touches. They are the same in each model."""
         rows = next((rows for rows in self.credits.values() if rows), [])
         return [row for row in rows if row["touch_id"]]
 
 
 def find(ask: Ask, wanted: str) -> list[Row]:
-    """Conversions by conversion_id or the beginning of it, by order, or by UID of the event; five at most."""
+    """Find at most five conversions by prefix of conversion_id, by order, or by UID of the event."""
     found: dict[str, Row] = {}
     if wanted:
         query = Query("gold.conversions", _CONVERSION, order=("converted_at",), limit=5)
@@ -82,7 +82,7 @@ def find(ask: Ask, wanted: str) -> list[Row]:
 
 
 def explain(ask: Ask, conversion_id: str, currency: str) -> Story | None:
-    """All that explains a conversion; None if there is none of that id."""
+    """Everything that explains a conversion; None if the id does not exist."""
     mine = Query("gold.conversions", _CONVERSION).only("conversion_id", "=", conversion_id)
     conversion = _first(ask(mine).to_dicts())
     if conversion is None:
@@ -98,7 +98,7 @@ def explain(ask: Ask, conversion_id: str, currency: str) -> Story | None:
 
 
 def _kinds(ask: Ask, credits_: list[Row]) -> dict[str, str]:
-    """By touch that shares in it, what kind it is of; a view has no row of its own."""
+    """The kind of each credited touch. Views have no row in gold.touches."""
     touched = {row["touch_id"]: row["touched_at"] for row in credits_ if row["touch_id"]}
     if not touched:
         return {}
@@ -109,7 +109,7 @@ def _kinds(ask: Ask, credits_: list[Row]) -> dict[str, str]:
 
 
 def _anchor(ask: Ask, conversion: Row, trail: list[Row]) -> Row:
-    """The order that a refund or cancellation reverses: its goal stands in the trail, tied by `order`."""
+    """The order that a refund or cancellation reverses: the trail step matched on `order`."""
     order = next((step for step in trail if step["matched_on"] == "order"), None)
     if order is None:
         return conversion

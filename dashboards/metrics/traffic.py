@@ -1,4 +1,4 @@
-"""Figures of windows: what came in, and what came of it."""
+"""Figures of traffic windows: events, sessions, conversions, value."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,12 +15,14 @@ EARLY = "may still change"
 _COUNTED = ("events", "page_views", "sessions", "conversions", "reporting_value")
 _FIVE = timedelta(minutes=5)
 _INSTANT = pl.Datetime("us", "UTC")
-_AROUND = timedelta(days=2)  # of an end, in which a minute with data is: the longest window is a day
+_AROUND = timedelta(
+    days=2
+)  # search range for the first and last minute with data: the longest window is a day
 
 
 @dataclass(frozen=True)
 class Totals:
-    """The figures of a period; money is in the reporting currency."""
+    """Figures of a period. Money is in the reporting currency."""
 
     events: int
     page_views: int
@@ -31,14 +33,14 @@ class Totals:
 
 
 def extent(ask: Ask) -> tuple[datetime, datetime] | None:
-    """Start of the first minute with data and end of the last; None without any.
+    """Start of the first minute with data and end of the last; None without data.
 
-    Sessions speak as long as traffic has nothing to say: gold follows silver.
+    If gold.traffic is still empty, the range comes from silver.sessions.
     """
     ends = (Measure("first", "min", "window_start"), Measure("last", "max", "window_start"))
     days = Query("gold.traffic", (), ends).only("window_kind", "=", DAYS).only("channel", "null")
     first, last = ask(days).row(0)
-    if first is not None:  # look for the minute near each end alone
+    if first is not None:  # search for the minute only near both ends
         ends = (Measure("first", "min", "window_start"), Measure("last", "max", "window_end"))
         minutes = Query("gold.traffic", (), ends).only("window_kind", "=", MINUTES).only("channel", "null")
         first = ask(minutes.only("window_start", "<=", first + _AROUND))["first"][0]
@@ -62,12 +64,12 @@ def totals(ask: Ask, scope: Scope) -> Totals:
 
 
 def visitors_in_the_hour(ask: Ask, until: datetime, channels: tuple[str, ...]) -> int | None:
-    """Distinct visitors of the sliding hour that ends with a time; None where that is not counted.
+    """Distinct visitors in the sliding hour up to a time; None if there is no such window.
 
     Args:
-        ask: the tables.
+        ask: runs queries.
         until: end of a minute.
-        channels: none is all; of several, visitors can't be summed.
+        channels: at most one; empty for all. Distinct visitors of several channels can't be summed.
     """
     if len(channels) > 1:
         return None
@@ -83,11 +85,11 @@ def visitors_in_the_hour(ask: Ask, until: datetime, channels: tuple[str, ...]) -
 
 
 def series(ask: Ask, scope: Scope) -> pl.DataFrame:
-    """Events and conversions step by step.
+    """Events and conversions by time step.
 
     Returns:
-        start, end (both UTC), events, conversions, state: `COMPLETE` once every window of the step is.
-        Steps without events have no row.
+        start, end (both UTC), events, conversions, state (`COMPLETE` if every window of the step is
+        complete). Steps without events have no row.
     """
     period = scope.period
     columns = ("window_start", "events", "conversions", "is_complete")
@@ -103,14 +105,14 @@ def series(ask: Ask, scope: Scope) -> pl.DataFrame:
 
 
 def sessions_by_channel(ask: Ask, scope: Scope) -> pl.DataFrame:
-    """channel, sessions started in the period; most first."""
+    """Sessions started in the period: channel, sessions; most first."""
     query = Query("gold.traffic", ("channel",), sums("sessions"), order=("-sessions", "channel"))
     query = query.only("window_kind", "=", scope.period.kind).only("channel", "not null")
     return ask(scope.within(query.one_of("channel", scope.channels), "window_start"))
 
 
 def start_of_step(period: Period) -> pl.Expr:
-    """Where the step begins that a window is in; steps of days count from the period's first day."""
+    """Start of the time step that contains a window. Steps of days count from the period's first day."""
     start = pl.col("window_start")
     if period.kind != DAYS:
         return start.dt.truncate(period.step).alias("start")

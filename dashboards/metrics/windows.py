@@ -1,4 +1,4 @@
-"""Windows and their panes: what was early, on time, corrected, and by how much."""
+"""Windows and their panes: early, on-time and late (corrected), and the size of corrections."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -12,7 +12,7 @@ from tables.table_cache import Ask
 KINDS = (MINUTES, HOURS, SLIDING, DAYS)
 PANES = ("early", "on_time", "late")
 MEASURES = ("events", "page_views", "visitors", "sessions", "conversions", "reporting_value")
-LONGEST = {MINUTES: timedelta(hours=24), SLIDING: timedelta(hours=48)}  # of a period looked at
+LONGEST = {MINUTES: timedelta(hours=24), SLIDING: timedelta(hours=48)}  # longest period shown
 
 _KEY = ["window_start", "channel"]
 _MOST_CHANGES = 200_000
@@ -23,11 +23,11 @@ class Panes:
     """The windows of a kind in scope.
 
     Args:
-        windows: window_start, pane, events, revision; a row a window and channel.
-        corrected: those whose on-time figures have changed since: window_start, channel, by measure the
-            figure on time (`…_then`), now, and the change (`…_change`); the newest first.
-        on_time: events in the windows that were complete, when they were first so.
-        added: events that corrections have brought since.
+        windows: window_start, pane, events, revision; one row per window and channel.
+        corrected: windows changed after their on-time pane: window_start, channel, and for each measure the
+            value now, on time (`…_then`), and the difference (`…_change`); newest first.
+        on_time: events in the on-time panes of complete windows.
+        added: events added to these windows by corrections.
     """
 
     windows: pl.DataFrame
@@ -37,7 +37,7 @@ class Panes:
 
 
 def panes(ask: Ask, scope: Scope, kind: str) -> Panes:
-    """What the windows of a kind say now, and what they said when they were first complete."""
+    """The windows of a kind now, compared with their on-time panes."""
     columns = ("window_start", "channel", "pane", "revision", *MEASURES)
     now = ask(scope.windows(Query("gold.traffic", columns, order=("window_start",)), kind))
     then = _on_time(ask, scope, kind)
@@ -51,7 +51,7 @@ def panes(ask: Ask, scope: Scope, kind: str) -> Panes:
 
 
 def _on_time(ask: Ask, scope: Scope, kind: str) -> pl.DataFrame:
-    """What was said of each window when the watermark had passed it."""
+    """The on-time pane of each window, emitted when the watermark passed its end."""
     columns = ("window_start", "channel", "sequence", *MEASURES)
     query = Query("gold.traffic_changes", columns, order=("sequence",), limit=_MOST_CHANGES)
     query = query.only("change", "=", "replace").only("pane", "=", "on_time")

@@ -1,4 +1,4 @@
-"""Attribution: who earned the conversions by each model, and what changes if the model changes."""
+"""Page Attribution: credit by model, and the differences between two models."""
 
 from functools import partial
 
@@ -12,12 +12,12 @@ from tables.table_cache import Look
 from widgets import layout, page
 from widgets.layout import choose_row, number_column, place_chart, place_table, text_column, time_column
 
-_MOST_GROUPS = 9  # of bars that can be read at a glance
+_MOST_GROUPS = 9  # groups of bars in a chart
 _UNITS = {"Value": "reporting_value", "Conversions": "conversions"}
 
 
 def body(look: Look, scope: Scope) -> None:
-    """Two models against each other, all side by side, data-driven ones, and the conversions behind it."""
+    """Compare two models, list all models, data-driven models, and the latest conversions."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         by = st.selectbox("Credit goes to", list(attribution.BY), key="by", bind="query-params", width=190)
         measure = _UNITS[_either("In", list(_UNITS), "in")]

@@ -1,4 +1,4 @@
-"""Audience: who came, where they came in and left, what they looked for, how far they got."""
+"""Page Audience: sessions, funnel, searches, entry and exit pages."""
 
 from functools import partial
 
@@ -21,7 +21,7 @@ _NO_RESULTS = (
 
 
 def body(look: Look, scope: Scope) -> None:
-    """Sessions, the funnel, searches, their results by rank, entry and exit pages."""
+    """Show sessions, the funnel, searches, search results by rank, entry and exit pages."""
     found = look.figure(audience.visits, scope)
     number, share = layout.locale().number, layout.locale().share
     count = found.sessions
@@ -80,7 +80,7 @@ def body(look: Look, scope: Scope) -> None:
 
 
 def _shares(reached: pl.DataFrame) -> pl.DataFrame:
-    """Each step with its count, and its share of the step before, in words."""
+    """Add the column `details`: the count of each step, and its share of the previous step, as text."""
     number, share = layout.locale().number, layout.locale().share
     details = [
         number(count) if part is None else f"{number(count)}, {share(part)} of {before}"
@@ -103,7 +103,7 @@ def _outcomes(searched: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ranks(look: Look, scope: Scope) -> None:
-    """Click-through by rank of the results of all searches, or of those for the same words."""
+    """Show click-through by rank, for the results of all searches or of one search term."""
     query = st.selectbox(
         "Results of searches for",
         look.figure(results.shown_queries, scope),
@@ -130,7 +130,7 @@ def _ranks(look: Look, scope: Scope) -> None:
 
 
 def _rates(ranks: pl.DataFrame) -> pl.DataFrame:
-    """Each rank with its rate, and the counts behind it, in words."""
+    """Add the column `words`: the rate of each rank, and how often it was shown, as text."""
     number, share = layout.locale().number, layout.locale().share
     words = [
         f"{share(rate)} of {number(shown)}"

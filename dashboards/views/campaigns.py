@@ -1,4 +1,4 @@
-"""Campaigns: shown, clicked, visited, earned; day by day."""
+"""Page Campaigns: impressions, clicks, visits and credit, in total and by day."""
 
 from dataclasses import replace
 from functools import partial
@@ -28,7 +28,7 @@ _CLICKED_AS = (
 
 
 def body(look: Look, scope: Scope) -> None:
-    """Totals, the dearest campaigns, their days, promotions, and credit by any field of a campaign."""
+    """Show totals, top campaigns, their trend by day, promotions, and credit by any campaign field."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         model = st.selectbox("Model", MODELS, 3, key="model", bind="query-params", width=190)
         measure = st.selectbox(
@@ -110,7 +110,7 @@ def _table(total: pl.DataFrame) -> None:
 
 
 def _promotions(look: Look, scope: Scope) -> None:
-    """What was shown on pages, clicked, and ordered after; promotions of the site itself are marked."""
+    """Show promotions with impressions, clicks and orders. On-site promotions are marked."""
     rows = look.figure(promotions, scope)
     if rows.is_empty():
         layout.say_nothing(_NO_PROMOTIONS, layout.TABLE_HEIGHT)
@@ -130,7 +130,7 @@ def _promotions(look: Look, scope: Scope) -> None:
 
 
 def _credit(look: Look, scope: Scope, model: str, by: str) -> None:
-    """What a model credits by a field of the campaign, on the same days."""
+    """Show credit by a campaign field, for one model, on the same days."""
     days = replace(scope, period=scope.period.whole_days)
     credits_ = look.figure(attribution.credited, days, attribution.BY[by]).filter(pl.col("model") == model)
     columns = {

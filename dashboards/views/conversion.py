@@ -1,4 +1,4 @@
-"""Conversion: what led to one, on a time line, and how each model comes to its credit."""
+"""Page Conversion: the timeline of one conversion, and how each model computes its credit."""
 
 import data_source
 import polars as pl
@@ -16,11 +16,11 @@ from widgets.trail_steps import in_words
 
 _KEY = "conversion"
 _TRAIL = 740  # pixels: twenty steps
-_CHOSEN = "chosen-conversion"  # in the list, to be asked for next
+_CHOSEN = "chosen-conversion"  # session state: the conversion selected in the list
 
 
 def body(look: Look, scope: Scope) -> None:
-    """The conversion asked for; else some to choose from."""
+    """Show the conversion searched for, or a list to choose from."""
     if chosen := st.session_state.pop(_CHOSEN, None):
         st.session_state[_KEY] = chosen
     wanted = st.text_input(
@@ -34,7 +34,7 @@ def body(look: Look, scope: Scope) -> None:
     if not found:
         if wanted:
             st.text("There is no conversion, order or event of that id.")
-        _offer(look, scope)
+        _suggest(look, scope)
         return
     if len(found) > 1:
         found = [_which(found)]
@@ -43,7 +43,7 @@ def body(look: Look, scope: Scope) -> None:
         _show(explained)
 
 
-def _offer(look: Look, scope: Scope) -> None:
+def _suggest(look: Look, scope: Scope) -> None:
     rows = look.figure(attribution.conversions_behind, scope, "last")
     columns = {
         "converted_at": time_column("Converted (UTC)"),
@@ -118,7 +118,7 @@ def _worth(explained: Story) -> str:
 
 
 def _as_written(figures: str) -> str:
-    """Figures with the viewer's decimal point."""
+    """Numbers with the viewer's decimal separator."""
     return figures.replace(".", layout.locale().point)
 
 
@@ -176,7 +176,7 @@ def _trail(explained: Story) -> None:
 
 
 def _short_addresses() -> tuple[pl.Expr, pl.Expr]:
-    """address, page_before: without the scheme; a page before of the same host by its path alone."""
+    """Columns `address` and `page_before` without scheme; a referrer on the same host without host."""
     address, before = (pl.col(name).str.replace(r"^https?://", "") for name in ("url", "referrer"))
     host = address.str.extract(r"^([^/?#]+)")
     is_own = before.str.starts_with(pl.format("{}/", host)).fill_null(value=False)

@@ -1,4 +1,4 @@
-"""Journeys: the ways that lead to conversions, and how long they take."""
+"""Page Journeys: paths to conversions, and time to convert."""
 
 from functools import partial
 
@@ -13,7 +13,7 @@ from widgets.layout import number_column, place_chart, place_table, text_column
 
 
 def body(look: Look, scope: Scope) -> None:
-    """The flow to a conversion, time to convert, top paths, and what trails are made of."""
+    """Show the flow to conversions, time to convert, top paths, and steps of trails."""
     found = look.figure(journeys, scope)
     number, share = layout.locale().number, layout.locale().share
     layout.metrics(
@@ -56,7 +56,7 @@ def body(look: Look, scope: Scope) -> None:
 
 
 def _steps(look: Look, scope: Scope) -> None:
-    """Of all conversions of the period: trails go by what was done, not by channel."""
+    """Show trail steps of all conversions of the period. Trails are not filtered by channel."""
     steps = look.figure(trail_steps, scope)
     columns = {
         "step": text_column("Step of a trail", 380),

@@ -1,4 +1,4 @@
-"""Overview: what comes in just now, and what comes of it, against the day before."""
+"""Page Overview: current traffic and conversions, compared with the period before."""
 
 from datetime import timedelta
 from functools import partial
@@ -13,11 +13,11 @@ from widgets import layout, page
 from widgets.layout import number_column, place_chart, place_table, text_column, time_column
 
 _DAY = timedelta(days=1)
-Told = tuple[str, str, str | None]
+Metric = tuple[str, str, str | None]
 
 
 def body(look: Look, scope: Scope) -> None:
-    """Figures, events and conversions over time, channels, the latest conversions."""
+    """Show figures, events and conversions over time, channels, and the latest conversions."""
     first, _ = look.figure(traffic.extent) or (scope.period.start, None)
     before = Scope(scope.period.before, scope.channels)
     there = before.period.start >= first - scope.period.step
@@ -55,7 +55,7 @@ def _figures(look: Look, scope: Scope, before: Scope | None) -> None:
     is_day = scope.period.length <= _DAY
     against = "the same time the day before" if is_day else "as long a time before"
 
-    def counted(name: str, meaning: str, digits: int = 0) -> Told:
+    def counted(name: str, meaning: str, digits: int = 0) -> Metric:
         value = getattr(now, name)
         change = None if then is None else _change(value, getattr(then, name))
         return number(value, digits), f"{meaning} Small print: against {against}.", change
@@ -75,7 +75,7 @@ def _figures(look: Look, scope: Scope, before: Scope | None) -> None:
     )
 
 
-def _visitors(look: Look, scope: Scope) -> Told:
+def _visitors(look: Look, scope: Scope) -> Metric:
     end = scope.period.end
     until = look.figure(traffic.extent)
     end = until[1] if until else end
@@ -88,11 +88,11 @@ def _visitors(look: Look, scope: Scope) -> Told:
 
 
 def _change(now: float, then: float) -> str | None:
-    """How much more than before, in per cent."""
+    """The relative change in per cent; None if there was nothing before."""
     if then <= 0:
         return None
     change = (now - then) / then
-    sign = "+" if change > 0 else "-" if change < 0 else "±"  # the arrow goes by a plain hyphen
+    sign = "+" if change > 0 else "-" if change < 0 else "±"  # Streamlit's arrow needs an ASCII hyphen
     return f"{sign}{layout.locale().share(abs(change), 0)}"
 
 

@@ -1,4 +1,4 @@
-"""Pipeline: how far the jobs are, what their micro-batches cost, how large the tables are."""
+"""Page Pipeline: progress of jobs, duration of micro-batches, size of tables."""
 
 from datetime import timedelta
 from functools import partial
@@ -19,7 +19,7 @@ _OVER = {"Last hour": timedelta(hours=1), "Day": timedelta(days=1), "Week": time
 
 
 def body(look: Look, _: Scope | None) -> None:
-    """Jobs, batches over time, errors, tables."""
+    """Show jobs, micro-batches over time, errors, tables."""
     jobs = look.figure(pipeline.jobs)
     _figures(jobs)
     _jobs(jobs)

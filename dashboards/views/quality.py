@@ -1,4 +1,4 @@
-"""Data quality: the gate, expectations over time, and what was refused."""
+"""Page Data quality: the gate, expectations over time, and rejected records."""
 
 from datetime import datetime, timezone
 from functools import partial
@@ -20,7 +20,7 @@ _NOTHING = "No expectations have looked at these tables yet."
 
 
 def body(look: Look, scope: Scope | None) -> None:
-    """The gate's figures, expectations, rejected records."""
+    """Show the state of the gate, expectations, and rejected records."""
     gates = look.figure(read_gates)
     latest = look.figure(latest_results)
     failed = latest.filter(~pl.col("success")).height
@@ -51,16 +51,16 @@ def _since(at: datetime | None) -> tuple[str, str]:
 
 def _runs(history: pl.DataFrame) -> pl.DataFrame:
     details = pl.format("{} of {} met", "met", pl.col("met") + pl.col("failed"))
-    verdict = pl.when(pl.col("failed") > 0).then(pl.lit("not all met")).otherwise(pl.lit("all met"))
+    result = pl.when(pl.col("failed") > 0).then(pl.lit("not all met")).otherwise(pl.lit("all met"))
     return history.with_columns(
-        verdict.alias("verdict"),
+        result.alias("result"),
         details.alias("details"),
         pl.col("run_at").dt.strftime("%-d %b %Y %H:%M:%S").alias("when"),
     )
 
 
 def _draw(rows: pl.DataFrame, palette: Palette) -> object:
-    return time_charts.verdicts(rows, palette, "Looks at each table over time")
+    return time_charts.results_over_time(rows, palette, "Looks at each table over time")
 
 
 def _results(latest: pl.DataFrame) -> None:

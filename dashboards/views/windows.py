@@ -1,4 +1,4 @@
-"""Windows: what was early, on time, corrected since, and by how much."""
+"""Page Windows: early, on-time and corrected windows, and the size of corrections."""
 
 from datetime import timedelta
 from functools import partial
@@ -25,7 +25,7 @@ _WIDTHS = {
 
 
 def body(look: Look, scope: Scope) -> None:
-    """How many windows of each pane, over time; each correction."""
+    """Show the number of windows by pane, events over time, and all corrections."""
     kind = st.selectbox("Windows of", KINDS, 1, key="window", bind="query-params", width=220)
     longest = LONGEST.get(kind, scope.period.length)
     asked = Scope(scope.period.last(longest), scope.channels)

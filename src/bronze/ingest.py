@@ -21,7 +21,7 @@ _TICK = timedelta(microseconds=1)
 class Ingest:
     """Appends each micro-batch to bronze exactly once, with one ingest stamp.
 
-    Delta skips a micro-batch that it has already committed for this query. The ledger is settled from
+    Delta skips a micro-batch that it has already committed for this query. The ledger is completed from
     bronze itself: a row for every stamp that has none yet.
 
     Args:

@@ -18,7 +18,7 @@ from lakehouse.settings import Settings
 HEARTBEAT = "heartbeat"
 """Name of the header that makes a record a heartbeat, and holds its time."""
 
-_PATIENCE_MS = 3000
+_TIMEOUT_MS = 3000
 """For a heartbeat: it holds up the end of a job that is asked to stop."""
 
 Spans = dict[TopicPartition, tuple[int, int]]
@@ -150,16 +150,16 @@ def send_heartbeat(settings: Settings, at: datetime) -> None:
         bootstrap_servers=settings.bootstrap,
         enable_idempotence=False,
         acks="all",
-        bootstrap_timeout_ms=_PATIENCE_MS,
-        max_block_ms=_PATIENCE_MS,
-        request_timeout_ms=_PATIENCE_MS // 2,
-        delivery_timeout_ms=_PATIENCE_MS,
+        bootstrap_timeout_ms=_TIMEOUT_MS,
+        max_block_ms=_TIMEOUT_MS,
+        request_timeout_ms=_TIMEOUT_MS // 2,
+        delivery_timeout_ms=_TIMEOUT_MS,
         **client_options(settings),
     )
     try:
         headers, key = [(HEARTBEAT, said.encode())], HEARTBEAT.encode()  # the client wants a key or a value
         sent = producer.send(settings.events_topic, key=key, headers=headers, partition=0)
-        sent.get(_PATIENCE_MS / 1000)
+        sent.get(_TIMEOUT_MS / 1000)
     finally:
         producer.close(timeout=0)
 

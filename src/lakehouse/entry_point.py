@@ -30,7 +30,7 @@ class Job:
         name: as in the bundle.
         body: what it does with a run.
         summary: what it does, in a line, for the help.
-        parameters: what it takes besides settings.
+        parameters: the job's own, without settings.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Job:
             name: as in the bundle.
             target: the body, as `module:function`.
             summary: what it does, in a line.
-            parameters: what it takes besides settings.
+            parameters: the job's own, without settings.
         """
         return cls(name, _importing(target), summary, parameters)
 

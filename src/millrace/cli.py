@@ -34,7 +34,7 @@ def _main(
 
 
 def register_commands() -> None:
-    """Let every module of `millrace.commands` add what it offers."""
+    """Let every module of `millrace.commands` register its commands."""
     for module in sorted(found.name for found in pkgutil.iter_modules(commands.__path__)):
         importlib.import_module(f"{commands.__name__}.{module}").register(app)
 

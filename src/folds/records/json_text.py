@@ -85,7 +85,7 @@ def _write(container: dict[str, str] | list[str]) -> str:
 
 
 def _distinct_keys(compact: str) -> int | None:
-    """Keys of all objects in it, those that stand twice counted once; None where that can't be told."""
+    """Keys of all objects in it, duplicates counted once; None if they cannot be counted."""
     try:
         left: list[Any] = [_decode_any(compact)]
     except msgspec.DecodeError:  # a number beyond what a float holds

@@ -18,7 +18,7 @@ def period_structs(at: Column, zone: str, watermark: datetime) -> Column:
 
     Returns:
         An array of structs of period_start, included, and period_end, excluded; each once. The calendar month
-        is one, if it has begun by the watermark; the 30 days up to the watermark, if they hold the time.
+        is one, if it starts before the watermark; the 30 days up to the watermark, if they hold the time.
     """
     month = F.date_trunc("month", F.from_utc_timestamp(at, zone))
     start, after = (F.to_utc_timestamp(local, zone) for local in (month, month + F.expr("INTERVAL 1 MONTH")))

@@ -19,7 +19,7 @@ class Path(NamedTuple):
     Args:
         channels: in order, one at least.
         conversions: how often it ended in one.
-        value: of these conversions, all told.
+        value: total of these conversions.
         nulls: how often it ended in none.
     """
 

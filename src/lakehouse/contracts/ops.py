@@ -66,7 +66,7 @@ GATES = Table(
         Column("after", "timestamp", "ingest stamp after which rows are held"),
         Column("upto", "timestamp", "ingest stamp up to which (included)"),
         Column("reasons", "array<string>", "expectations of severity stop that failed"),
-        Column("who", "string", "who let the rows through, or had them looked at anew"),
+        Column("who", "string", "who released the rows or replayed them"),
         Column("why", "string", "the reason given"),
         Column("at", "timestamp", "when"),
     ),

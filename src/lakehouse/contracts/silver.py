@@ -10,7 +10,7 @@ _COORDINATES = (
 )
 _INGESTED_AT = Column("ingested_at", "timestamp", "stamp of the bronze micro-batch", provenance=True)
 _RULES_VERSION = Column("rules_version", "string", "version of the rules that it follows", provenance=True)
-_KNOWN_BY = Column("ingested_at", "timestamp", "stamp up to which input told of it", provenance=True)
+_KNOWN_BY = Column("ingested_at", "timestamp", "ingest stamp of the input behind it", provenance=True)
 
 _UTM = {part: part for part in ("source", "medium", "name", "term", "content", "id")} | {"name": "campaign"}
 

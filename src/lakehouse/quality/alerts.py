@@ -16,7 +16,7 @@ from lakehouse.settings import Settings
 SIGNATURE = "Millrace-Signature"
 PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds before each further attempt."""
-_PATIENCE = 5.0
+_TIMEOUT_SECONDS = 5.0
 _FINAL = range(400, 500)
 _TRY_AGAIN = (408, 425, 429)
 
@@ -25,10 +25,10 @@ class Alerts:
     """Sends alerts in order, on a thread, so that no job waits for a slow receiver.
 
     A message that is not taken after all attempts is given up, and the log says so. The receiver may get one
-    twice: after a restart what still holds is told again, with the same `id`.
+    twice: after a restart, a closed gate is alerted again with the same `id`.
 
     Args:
-        settings: the address and the secret; without an address, only the log is told.
+        settings: the address and the secret; without an address, alerts are only logged.
         say: is given each line for the log.
         pauses: seconds before each further attempt.
     """
@@ -48,7 +48,7 @@ class Alerts:
 
         Args:
             line: for the log.
-            message: a JSON object with an `id` that is the same whenever it is told again.
+            message: a JSON object with an `id` that is the same when the alert is repeated.
         """
         self._say(line)
         if self._url is None:
@@ -88,7 +88,7 @@ class Alerts:
             headers[SIGNATURE] = sign(self._secret.get_secret_value(), body)
         request = urllib.request.Request(str(self._url), body, headers, method="POST")
         try:
-            with urllib.request.urlopen(request, timeout=_PATIENCE):
+            with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS):
                 return None, False
         except urllib.error.HTTPError as error:
             return f"HTTP {error.code}", error.code not in _FINAL or error.code in _TRY_AGAIN

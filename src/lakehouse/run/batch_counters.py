@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-_PATIENCE_MILLIS = 1000  # for Spark's own account of its jobs, which is kept by a thread behind them
+_TIMEOUT_MILLIS = 1000  # for Spark's own account of its jobs, which is kept by a thread behind them
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def _spark_jobs(spark: SparkSession) -> set[int] | None:
     try:
         tag = _java(spark).sessionJobTag()
         context = _java(spark).sparkContext()
-        context.listenerBus().waitUntilEmpty(_PATIENCE_MILLIS)
+        context.listenerBus().waitUntilEmpty(_TIMEOUT_MILLIS)
         return {int(job) for job in context.statusTracker().getJobIdsForTag(tag)}
     except Exception:  # noqa: BLE001 - no figure is worth a micro-batch
         return None

@@ -32,7 +32,7 @@ class Parameters:
     Args:
         once: catch up and stop; else go on until stopped.
         settings: settings by name, as text; those that were left empty are not among them.
-        own: what the job takes besides, by name; likewise.
+        own: the job's own parameters, by name.
     """
 
     once: bool
@@ -47,7 +47,7 @@ def parse_parameters(job: str, does: str, argv: Sequence[str], own: Sequence[Par
         job: name of the job.
         does: what it does, for the help.
         argv: the parameters. An empty value counts as not given, as a bundle's variable without one.
-        own: what the job takes besides settings.
+        own: the job's own parameters.
 
     Raises:
         SystemExit: for a parameter that is not known or is missing, and after the help.

@@ -77,7 +77,7 @@ def is_entry(raw: bytes) -> bool:
 
 
 def referrer_and_path(raw: bytes) -> tuple[str, str] | None:
-    """Referrer and requested path of a line, for telling which site a log belongs to."""
+    """Referrer and requested path of a line, to infer which site a log belongs to."""
     found = _LINE.match(_decode(raw.rstrip(b"\r\n")))
     if found is None or " " not in found["request"]:
         return None

@@ -16,7 +16,7 @@ Reader = Callable[[Iterable[Line], Rejected], Iterator[Record]]
 
 @dataclass(frozen=True)
 class Format:
-    """How lines of one kind are told and read.
+    """How to recognise and read lines of a format.
 
     Attributes:
         is_one: whether a line looks like one of this format.

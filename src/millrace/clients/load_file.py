@@ -33,7 +33,7 @@ def load_file(settings: Settings, file: str, format_name: str, site: str | None)
         settings: where Kafka and the local state are.
         file: path, or `-` for standard input.
         format_name: a key of `millrace.clients.formats.FORMATS`.
-        site: host that an access log belongs to; None: told from its first lines.
+        site: host that an access log belongs to; None: inferred from its first lines.
 
     Raises:
         MillraceError: if the file, the format or the broker is not as it should be.

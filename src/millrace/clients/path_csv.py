@@ -18,7 +18,7 @@ def read_paths(file: File) -> list[Path]:
 
     Args:
         file: CSV in UTF-8 with a header: `path`, channels in order as `a > b > c`, empty for Direct alone;
-            `conversions`; and, 0 where there is none, their `value`, all told, and `nulls`. Other columns are
+            `conversions`; and, 0 where there is none, their total `value`, and `nulls`. Other columns are
             left alone.
 
     Raises:

@@ -35,7 +35,7 @@ _OVERHEAD = 4096
 
 
 class Sender:
-    """Hands records to Kafka and settles each against the manifest, in the caller's thread.
+    """Sends records to Kafka and counts acknowledgements in the manifest, in the caller's thread.
 
     The producer is idempotent, waits for all replicas and compresses with zstd. A record
     larger than the topic takes goes to `on_refused`; any other failure ends the sending.
@@ -44,7 +44,7 @@ class Sender:
         bootstrap: Kafka, as host:port.
         manifest: counts what is acknowledged; its id travels in a header of each record.
         on_refused: is given each record that is too large.
-        patience: how long a record may wait for its acknowledgement.
+        ack_timeout: how long a record may wait for its acknowledgement.
         login: how to talk to Kafka.
 
     Raises:
@@ -146,7 +146,7 @@ class _Producer(KafkaProducer):  # type: ignore[misc]
             super().flush(timeout)
 
 
-def _producer(bootstrap: str, patience_ms: int, largest: int, login: Login) -> KafkaProducer:
+def _producer(bootstrap: str, ack_timeout_ms: int, largest: int, login: Login) -> KafkaProducer:
     return _Producer(
         bootstrap_servers=bootstrap,
         bootstrap_timeout_ms=CONNECT_SECONDS * 1000,
@@ -158,9 +158,9 @@ def _producer(bootstrap: str, patience_ms: int, largest: int, login: Login) -> K
         batch_size=min(_BATCH_BYTES, largest),
         linger_ms=50,
         max_request_size=largest,
-        max_block_ms=patience_ms,
-        delivery_timeout_ms=patience_ms,
-        request_timeout_ms=patience_ms // 2,
+        max_block_ms=ack_timeout_ms,
+        delivery_timeout_ms=ack_timeout_ms,
+        request_timeout_ms=ack_timeout_ms // 2,
         reconnect_backoff_max_ms=1000,
         metrics_enabled=False,
         **login,

@@ -11,7 +11,7 @@ def register(app: typer.Typer) -> None:
 
 
 def jars(
-    lock: Annotated[bool, typer.Option("--lock", help="Write jars.lock anew from ivy.xml.")] = False,
+    lock: Annotated[bool, typer.Option("--lock", help="Resolve jars.lock from ivy.xml.")] = False,
 ) -> None:
     """Fetch the jars of Spark and the broker."""
     if lock:

@@ -1,4 +1,4 @@
-"""`millrace rebuild`: tables computed anew from the layer before, while the jobs go on."""
+"""`millrace rebuild`: recomputes tables from their inputs, while jobs keep running."""
 
 from typing import Annotated
 

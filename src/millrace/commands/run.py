@@ -77,7 +77,7 @@ def _wait_for_engine(settings: Settings, names: list[str]) -> bool:
 
 
 def _require_broker(settings: Settings, names: list[str]) -> None:
-    """Say at once what would else be known only after Spark's start and the client's patience."""
+    """Fail at once instead of after Spark's start and the client's timeout."""
     from bronze.kafka_auth import client_options
     from millrace.local.kafka.kafka_health import cluster_id
 

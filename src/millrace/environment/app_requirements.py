@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOTS = ("altair", "authlib", "databricks-sql-connector", "deltalake", "polars", "pyarrow", "streamlit")
-"""What dashboards/ imports, and what that wants besides where it reads tables."""
+"""Packages that dashboards/ imports, and those that its readers of tables need."""
 
 _HEAD = "# What the page needs, from requirements.lock, by `make app-requirements`.\n"
 _PIN = re.compile(r"^([\w.-]+)==")

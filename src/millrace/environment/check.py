@@ -18,7 +18,7 @@ class Finding:
 
     Attributes:
         subject: what was looked at, a word or two.
-        verdict: how it is.
+        result: whether it passed.
         seen: what was found.
         to_do: what to do about it; empty when nothing is to be done.
     """

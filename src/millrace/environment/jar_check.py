@@ -42,7 +42,7 @@ def _check_content(jar: LockedJar) -> None:
     if jar.path.stat().st_size != jar.size or sha256_of(jar.path) != jar.sha256:
         raise MillraceError(
             f"The jar {jar.path} has a wrong checksum and is not used",
-            "Delete it, then run `make setup`, which fetches it anew",
+            "Delete it, then run `make setup`, which downloads it again",
         )
 
 

@@ -13,11 +13,11 @@ from millrace.environment.jar_check import check, missing
 from millrace.environment.jar_lock import LockedJar, cache_folder, read_lock, sha256_of
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, bytes done and bytes in all."""
+"""Called with a description, bytes done and total bytes."""
 
 
 def spark_jars() -> list[Path]:
-    """What Spark needs besides its own classpath, each checked.
+    """Jars that Spark needs in addition to its own, each with its checksum verified.
 
     Raises:
         MillraceError: if one is missing or is another than the lock says.
@@ -40,7 +40,7 @@ def ensure_jars(progress: Progress | None = None) -> None:
     Two processes at once do the work once. Broken off, it goes on where it stopped.
 
     Args:
-        progress: told how far it is, when there is anything to do.
+        progress: called with the progress of downloads.
 
     Raises:
         MillraceError: if a jar can't be had, or is another than the lock says.

@@ -1,4 +1,4 @@
-"""Writing the lock of jars anew, from the names and versions in ivy.xml."""
+"""Resolves the lock of jars from the names and versions in ivy.xml."""
 
 import tempfile
 from pathlib import Path

@@ -12,7 +12,7 @@ _LOGIN = re.compile(r"^\s*\[auth[\].]", re.MULTILINE)
 
 
 def require_protection(settings: Settings, folder: Path) -> None:
-    """Refuse to listen beyond this machine without a login, unless told so as well.
+    """Refuse to listen on other addresses without a login, unless that is confirmed.
 
     Args:
         settings: address, and whether a login may be done without.

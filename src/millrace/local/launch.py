@@ -23,7 +23,7 @@ STOP_SECONDS = 10.0
 _POLL_SECONDS = 0.1
 
 Report = Callable[[str, dict[str, Any]], None]
-"""Told the name of a service and its description whenever its state changes."""
+"""Called with the name of a service and its description when its state changes."""
 
 
 def launch(settings: Settings, plan: Plan, tied: bool) -> Child:

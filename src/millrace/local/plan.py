@@ -1,4 +1,4 @@
-"""What one `up` or `demo` wants of a workspace, and how its supervisor is told."""
+"""What `up` or `demo` starts, as arguments of the supervisor."""
 
 import argparse
 import logging

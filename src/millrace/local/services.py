@@ -32,7 +32,7 @@ class Service:
         last_error_line: the last error it reported, for when it has ended.
         check: refuses, before anything is started, what can't work.
         needs: names of the services that have to be ready before its first start.
-        ready_within: how long it may take; then it is started anew.
+        ready_within: how long it may take; then it is restarted.
         once: it has an end of its own, exit code 0, and is not started again after it.
         extra: the workspace counts as running without it.
     """

@@ -23,7 +23,7 @@ _ALL_SECONDS = 8.7
 
 
 class Supervisor:
-    """Keeps services running until it is told to stop.
+    """Keeps services running until a signal stops it.
 
     Args:
         home: the folder of all local state.

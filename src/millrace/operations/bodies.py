@@ -25,7 +25,7 @@ def replay(run: JobContext) -> None:
 
 
 def rebuild(run: JobContext) -> None:
-    """Recompute tables and swap each in."""
+    """Recompute tables, and replace each in one commit."""
     from millrace.operations.rebuild import rebuild_unless_held
 
     names = [name.strip() for name in run.parameters["tables"].split(",")]

@@ -139,7 +139,7 @@ def _query(suite: Suite, expectation: Expectation, after: datetime, upto: dateti
     )
 
 
-_TELLING = {
+_SHOWN_COLUMNS = {
     "silver.events": (
         "event_id",
         "type",
@@ -157,7 +157,7 @@ _TELLING = {
 
 
 def _columns(expectation: Expectation) -> str:
-    names = [*_TELLING.get(expectation.table, ()), expectation.column]
+    names = [*_SHOWN_COLUMNS.get(expectation.table, ()), expectation.column]
     quoted = [f'"{name}"' for name in dict.fromkeys(names)]
     if expectation.table == "silver.rejected_events":
         quoted.append(f"left(CAST(value AS STRING), {_TEXT}) AS value")

@@ -41,7 +41,7 @@ _WIDTH = len(PARSED)
 _EVENT = (None,) * (len(_OTHERS) - 1) + (EVENT,)
 _ARRIVAL, _CURRENCY = PARSED.index("arrival_time"), PARSED.index("currency")
 _ID = PARSED.index("event_id")
-_REASON, _HEARTBEAT, _RATE, _VALID_FROM, _RAW, _VERDICT = (PARSED.index(name) for name in _OTHERS)
+_REASON, _HEARTBEAT, _RATE, _VALID_FROM, _RAW, _CLASS = (PARSED.index(name) for name in _OTHERS)
 _SEED = 42  # of Spark's xxhash64
 
 _log = logging.getLogger(__name__)
@@ -145,12 +145,12 @@ def _row(outcome: Outcome, record: Record) -> tuple[Any, ...]:
     match outcome:
         case Rejection(reason=reason, arrival_time=arrival):
             row[_REASON], row[_ARRIVAL], row[_RAW] = reason, arrival, record.value
-            row[_VERDICT] = REJECTED
+            row[_CLASS] = REJECTED
         case Heartbeat(heartbeat_at=at):
-            row[_HEARTBEAT], row[_VERDICT] = at, HEARTBEAT
+            row[_HEARTBEAT], row[_CLASS] = at, HEARTBEAT
         case ExchangeRate(currency=code, rate=rate, valid_from=start, arrival_time=arrival):
             row[_CURRENCY], row[_RATE], row[_VALID_FROM], row[_ARRIVAL] = code, rate, start, arrival
-            row[_VERDICT] = RATE
+            row[_CLASS] = RATE
     return tuple(row)
 
 

@@ -41,7 +41,7 @@ def test_jobs_on_a_schedule_alone_run_to_their_end(
 
     monkeypatch.setattr(run, "_run_on", take("on"))
     monkeypatch.setattr(run, "run_jobs", take("once"))
-    monkeypatch.setattr(run, "_wait_beside_engine", no_engine)
+    monkeypatch.setattr(run, "_wait_for_engine", no_engine)
     if not app.registered_commands:
         register_commands()
     answer = CliRunner().invoke(app, ["run", *arguments])

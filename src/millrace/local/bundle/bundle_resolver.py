@@ -13,7 +13,7 @@ Tree = dict[str, Any]
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z][\w.\-]*)\}")
 _KEYS = {"tasks": "task_key", "job_clusters": "job_cluster_key"}
-"""Lists whose items are told apart by a key: an override changes the item. To other lists it adds."""
+"""Lists whose items have a key: an override changes the item. Other lists are appended to."""
 
 _DEEPEST = 10
 _GIVEN = {

@@ -19,10 +19,10 @@ class _Pace:
     def __init__(self) -> None:
         self.done = 0
         self.total = 0
-        self._begun = time.monotonic()
+        self._started = time.monotonic()
 
     def __str__(self) -> str:
-        seconds = max(time.monotonic() - self._begun, 1e-3)
+        seconds = max(time.monotonic() - self._started, 1e-3)
         rate = self.done / seconds
         left = f"{(self.total - self.done) / rate:.0f} s left" if rate and self.done < self.total else ""
         known = f"{self.total:,}" if self.total else _UNKNOWN

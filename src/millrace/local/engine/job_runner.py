@@ -1,4 +1,4 @@
-"""Jobs kept running: begun again after a pause that doubles when they fail, or when their time has come."""
+"""Keeps jobs running: restarts them after failures with back-off, and runs scheduled ones."""
 
 import sys
 import threading
@@ -35,7 +35,7 @@ class JobRunner(JobListener):
     """Keeps jobs running, or runs them on time, and knows how each gets on.
 
     Args:
-        jobs: what to keep running, or to run once if it has an end; paused ones are not begun.
+        jobs: continuous jobs to keep running and others to run once; paused ones are not started.
         scheduled: what to run on its schedule.
     """
 

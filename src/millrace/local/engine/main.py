@@ -1,4 +1,4 @@
-"""The engine: the jobs of the bundle, in one Spark application, kept running or begun on time."""
+"""The engine: runs the bundle's jobs in one Spark application, continuously or on schedule."""
 
 import logging
 import os
@@ -87,7 +87,7 @@ def main() -> None:
     """Run the bundle's jobs until SIGTERM, or until standard input ends."""
     settings = load_settings()
     stop = threading.Event()
-    logging.getLogger().addHandler(logging.NullHandler())  # py4j's traces would bury what is told below
+    logging.getLogger().addHandler(logging.NullHandler())  # py4j's traces would hide the error below
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         stop.set()

@@ -18,13 +18,13 @@ MAX_RUNS = 50
 
 
 class RunLog(JobListener):
-    """One run's record and log; what it hears it passes on, under the job's name.
+    """Record and log of one run. Forwards progress to another listener, under the job's name.
 
     Args:
         home: the folder of all local state.
         job: name of the job.
         cause: why it runs: `continuous`, `schedule` or `order`.
-        above: who else hears of the run.
+        above: another listener of the run.
     """
 
     def __init__(self, home: Path, job: str, cause: str, above: JobListener) -> None:

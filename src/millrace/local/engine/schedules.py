@@ -1,4 +1,4 @@
-"""Jobs on a schedule, begun when their expression says so."""
+"""Runs jobs on their schedules."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ class Schedules:
         self._scheduler.start()
 
     def begin_now(self, job: BundleJob) -> None:
-        """Run a job besides its schedule, as soon as no other runs."""
+        """Run a job outside its schedule, as soon as no other runs."""
         self._scheduler.add_job(self._begin, args=(job,), id=f"{job.name} again", replace_existing=True)
 
     def next_time(self, name: str) -> datetime | None:
@@ -54,5 +54,5 @@ class Schedules:
         return getattr(known, "next_run_time", None) if known else None
 
     def stop(self) -> None:
-        """Begin nothing more. What runs has been told by other means."""
+        """Start no more runs. Running ones are stopped by their event."""
         threading.Thread(target=self._scheduler.shutdown, kwargs={"wait": False}, daemon=True).start()

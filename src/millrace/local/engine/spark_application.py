@@ -73,7 +73,7 @@ class Application:
     def _stop(self) -> None:
         try:
             self.spark.stop()
-        except Exception as error:  # noqa: BLE001 - a JVM that dies meanwhile is as good as stopped
+        except Exception as error:  # noqa: BLE001 - the JVM may already have exited
             logging.getLogger(__name__).debug("Spark did not stop cleanly: %s", error)
 
 
@@ -81,7 +81,7 @@ class Application:
 def spark_application(settings: Settings, long_running: bool = False) -> Iterator[Application]:
     """Start Spark on this machine, as the only one that writes this home's tables.
 
-    Delta's local log is safe for one writing process only, so a lock is held meanwhile. What Spark has to
+    Delta's local log is safe for one writing process only, so a lock is held. What Spark has to
     say goes to `logs/spark.log` under the home.
 
     Args:

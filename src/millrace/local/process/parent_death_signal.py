@@ -1,6 +1,6 @@
 """Run a program so that it ends when the process that started it ends, however that happened.
 
-Called as a file, in a Python of its own with nothing imported: `tether.py PARENT PROGRAM ARGUMENT…`.
+Called as a script, with nothing imported: `parent_death_signal.py PARENT PROGRAM ARGUMENT…`.
 The program takes this process over, so its pid is the one the parent knows.
 """
 

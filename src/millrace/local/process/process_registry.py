@@ -47,7 +47,7 @@ class RegisteredProcess:
         return [process for process in psutil.process_iter() if _in_group(process, self)]
 
     def kill(self) -> None:
-        """End the group without asking, also those it starts meanwhile."""
+        """Kill the group, with the processes that it starts during the kill."""
         for _ in range(_KILL_ROUNDS):
             members = self.group()
             for process in members:

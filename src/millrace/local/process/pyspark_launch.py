@@ -14,7 +14,7 @@ import psutil
 
 @contextmanager
 def stderr_to(path: Path) -> Iterator[None]:
-    """Let a child that is started meanwhile write its errors to a file, for as long as it lives."""
+    """Redirect standard error of children started inside to a file."""
     sys.stderr.flush()
     before = os.dup(2)
     with path.open("ab") as file:
@@ -52,6 +52,6 @@ def clean_up_on_failure() -> Iterator[None]:
 
 
 def keep_quiet(server: socketserver.BaseServer | None) -> None:
-    """Keep a server of PySpark's from printing a stack trace when Java ends: that is told in one line."""
+    """Keep a server of PySpark's from printing a stack trace when Java ends: that is reported in one line."""
     if server is not None:
         vars(server)["handle_error"] = lambda *_: None

@@ -87,7 +87,7 @@ def _rows_behind(settings: Settings, name: str) -> Iterator[int]:
 
 
 def _position(settings: Settings, name: str) -> datetime | None:
-    """How far a job has come, and with what it hears of besides."""
+    """High-water mark of a job, and of its side input."""
     jobs = table_reader.ledger_sums(settings).get(name, {})
     reached = [jobs[way] for way in ("position", "heard") if jobs.get(way) is not None]
     return min(reached, default=None)

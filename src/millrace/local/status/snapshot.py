@@ -31,7 +31,7 @@ class Snapshot:
         behind: by job, what the job before it is done with and it isn't yet.
         lag: by topic/partition, the records that bronze does not have yet; None if it was not asked
             for, or no Kafka answers.
-        notes: what could not be told, and why.
+        notes: what is unknown, and why.
     """
 
     home: str
