@@ -1,4 +1,4 @@
-"""Does attribution cost the same with 16 times the touches behind it?"""
+"""Does a micro-batch of attribution cost the same with 16 times as many touches in the history?"""
 
 import argparse
 import sys
@@ -34,7 +34,7 @@ _OURS, _PEER = "publish", "stream-stream join, 30 days of state"
 
 @dataclass
 class Bench:
-    """One run: seconds by design and size."""
+    """One run of the benchmark: seconds by design and history size."""
 
     unit: int
     repetitions: int
@@ -44,7 +44,7 @@ class Bench:
     seconds: dict[str, dict[int, float]] = field(default_factory=dict)
 
     def run(self, size: int) -> None:
-        """Time both with so many touches behind them, each in a home of its own."""
+        """Time both designs on a history of this size, each in its own home."""
         with application() as (spark, settings):
             history = self._history(spark, size)
             progress(f"{size} x: {history.visits:,} touches")

@@ -1,4 +1,4 @@
-"""The peer of the benchmark of attribution: touches joined with conversions, as two streams."""
+"""The alternative in the attribution benchmark: a stream-stream join of touches and conversions."""
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -9,15 +9,15 @@ _CONVERSION = "visitor_id string, conversion_id string, converted_at timestamp, 
 
 
 class StreamJoin:
-    """A stream-stream join over 30 days, its state in RocksDB; it finds the touches and credits nobody.
+    """A stream-stream join over 30 days with state in RocksDB. It finds touches, but computes no credit.
 
     Args:
-        spark: a session.
-        folder: where its input, output and checkpoint go.
+        spark: a Spark session.
+        folder: folder for input, output and checkpoint.
     """
 
     def __init__(self, spark: SparkSession, folder: str) -> None:
-        # The state store asks for this file system, and an application of ours has another in its place.
+        # The state store needs this file system, but our Spark sessions configure another one.
         spark.conf.set("fs.file.impl", "org.apache.hadoop.fs.LocalFileSystem")
         spark.conf.set("fs.file.impl.disable.cache", "true")
         self._touches, self._conversions = f"{folder}/touches", f"{folder}/conversions"
@@ -40,7 +40,7 @@ class StreamJoin:
         self._query: StreamingQuery = writer.start(f"{folder}/output")
 
     def feed(self, events: DataFrame) -> float:
-        """Let events through; seconds of the micro-batches that took them."""
+        """Process events. Returns the seconds of their micro-batches."""
         done = self._last_batch()
         first = events.where("type = 'page'").groupBy("visitor_id", F.window("event_time", "30 minutes"))
         touches = first.agg(
@@ -61,7 +61,7 @@ class StreamJoin:
         return float(sum(p["durationMs"]["triggerExecution"] for p in recent)) / 1000
 
     def stop(self) -> None:
-        """End the query, without its account of how it was interrupted."""
+        """Stop the query, without logging the interruption."""
         context = self._spark.sparkContext
         context.setLogLevel("OFF")
         self._query.stop()

@@ -1,6 +1,6 @@
-"""Months of visits for the benchmark of attribution, and micro-batches that follow it, made inside Spark.
+"""Generated history and micro-batches for the attribution benchmark, created inside Spark.
 
-Each visitor comes five times in a month, six days apart. One visit in twenty ends in an order.
+Each visitor has five visits in a month, six days apart. One visit in twenty ends in an order.
 """
 
 from dataclasses import dataclass
@@ -17,29 +17,29 @@ from silver.visits.visitor_fold import fold_rows
 
 END = datetime(2026, 11, 1, tzinfo=timezone.utc)
 MONTH = timedelta(days=30)
-VISITS = 5  # of a visitor, in the month
-BATCH = 20_000  # events of a micro-batch
-_OF_A_VISIT = 5  # events
-_ORDERS = 20  # one visit in so many
-_LATE = 50  # one event in so many
-LATEST = timedelta(days=2)  # how late at most, as in the sample traffic
+VISITS = 5  # per visitor and month
+BATCH = 20_000  # events per micro-batch
+_OF_A_VISIT = 5  # events per visit
+_ORDERS = 20  # one visit in 20 has an order
+_LATE = 50  # one event in 50 is late
+LATEST = timedelta(days=2)  # maximum lateness, as in the sample traffic
 _CHANNELS = ("Organic Search", "Email", "Paid Search", "Direct")
 
 
 def stamp_of(batch: int) -> datetime:
-    """The ingest stamp of a micro-batch; the month itself is number 0."""
+    """The ingest stamp of a micro-batch. Number 0 is the history."""
     return END + batch * timedelta(minutes=1)
 
 
 @dataclass(frozen=True)
 class History:
-    """So many visits, evenly over one month or more; each begins a session and is a touch.
+    """Visits, spread evenly over one or more months. Each visit is a session and a touch.
 
     Args:
-        spark: a session.
-        visits: how many.
-        latest: how far back late events of the micro-batches lie.
-        months: how many.
+        spark: a Spark session.
+        visits: number of visits.
+        latest: maximum lateness of events in the micro-batches.
+        months: number of months.
     """
 
     spark: SparkSession
@@ -49,11 +49,11 @@ class History:
 
     @property
     def visitors(self) -> int:
-        """How many there are."""
+        """Number of visitors."""
         return self.visits // self.months // VISITS
 
     def events(self) -> DataFrame:
-        """silver.events: a page view a visit, and orders ten minutes after it."""
+        """Rows of silver.events: one page view per visit, and orders ten minutes later."""
         number = F.col("id")
         span = self.months * MONTH
         seconds = (number * int(span.total_seconds()) / self.visits).cast("bigint")
@@ -69,7 +69,7 @@ class History:
         return _complete(rows, stamp_of(0))
 
     def batch(self, number: int) -> DataFrame:
-        """silver.events of a micro-batch: visits of five events, some of them late, orders."""
+        """Rows of silver.events of a micro-batch: visits of five events, some of them late, and orders."""
         of_visit, place = F.floor(F.col("id") / _OF_A_VISIT), F.col("id") % _OF_A_VISIT
         visit = of_visit + number * BATCH
         late = F.col("id") % _LATE == _LATE // 2
@@ -97,7 +97,7 @@ _ORDER = ("type", "role", "goal", "order_id", "value", "currency", "channel")
 
 
 def sessions_of(events: DataFrame, is_open: bool) -> DataFrame:
-    """silver.sessions that events make up by themselves."""
+    """Rows of silver.sessions, computed from these events alone."""
     watermark = EPOCH if is_open else END + timedelta(days=10_000)
     return fold_rows(events, SESSIONS, VisitorRules.of(RuleNumbers()), watermark)
 

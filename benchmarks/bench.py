@@ -1,4 +1,4 @@
-"""What the benchmarks share: an application in a folder of its own, progress, and tables of figures."""
+"""Shared by the benchmarks: a Spark session in a temporary home, progress output, result tables."""
 
 import sys
 import tempfile
@@ -17,7 +17,7 @@ from millrace.environment.jars import spark_jars
 
 @contextmanager
 def application() -> Iterator[tuple[SparkSession, Settings]]:
-    """Spark as a home has it, over a new home that is removed at the end."""
+    """A Spark session and settings for a new home, which is removed at the end."""
     with tempfile.TemporaryDirectory(prefix="millrace-bench-") as folder:
         settings = load_settings(home=Path(folder))
         spark = build_session(settings, spark_jars(), long_running=True)
@@ -28,12 +28,12 @@ def application() -> Iterator[tuple[SparkSession, Settings]]:
 
 
 def progress(text: str) -> None:
-    """Say on standard error what is going on."""
+    """Print progress to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print figures on standard output, as wide as they are."""
+    """Print a table of results to standard output."""
     table = Table(title=title, title_justify="left")
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if number else "left", no_wrap=True)

@@ -1,4 +1,4 @@
-"""Bronze as ingest would have left it: sample traffic, multiplied."""
+"""Fills bronze as ingest would, with multiplied sample traffic."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
@@ -14,30 +14,30 @@ from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.run.ledger import Entry, Ledger
 from millrace.sample_shop.traffic_stream import DEFAULT_SEED, generate
 
-SAMPLE = 100_000  # records that are generated
-_SENT = datetime(2026, 11, 1, tzinfo=timezone.utc)  # Kafka's stamp: after everything that the traffic says
-_NAMES = ("messageId", "anonymousId", "userId", "order_id")  # what makes one visitor differ from another
+SAMPLE = 100_000  # generated records
+_SENT = datetime(2026, 11, 1, tzinfo=timezone.utc)  # Kafka timestamp: later than all times in the traffic
+_NAMES = ("messageId", "anonymousId", "userId", "order_id")  # fields that differ between visitors
 
 
 def fill_bronze(lake: Lakehouse, events: int, batch: int) -> None:
-    """Write bronze.kafka_records and the ledger of ingest, in the order of arrival; see `trickle_in`."""
+    """Write bronze.kafka_records and ingest's ledger rows, in order of arrival; see `trickle_in`."""
     for _ in trickle_in(lake, events, batch):
         pass
 
 
 def trickle_in(lake: Lakehouse, events: int, batch: int) -> Iterator[datetime]:
-    """Write records and the ledger of ingest, an ingest stamp at a time.
+    """Write records and ingest's ledger rows, one ingest stamp at a time.
 
-    The sample is taken several times over, each time with other visitors, orders and UIDs, record beside
-    record: so a batch has as many visitors at once as a larger shop has.
+    The sample is repeated with different visitors, orders and UIDs, and the copies are interleaved. So a
+    batch has as many concurrent visitors as in a larger shop.
 
     Args:
-        lake: as ingest sees it; empty.
-        events: records in all; above `SAMPLE` a multiple of it.
-        batch: records of an ingest stamp.
+        lake: the empty lakehouse, opened as the job ingest.
+        events: total number of records; above `SAMPLE`, a multiple of it.
+        batch: records per ingest stamp.
 
     Yields:
-        The stamp, once its records are there.
+        The ingest stamp, after its records are committed.
     """
     twins = max(events // SAMPLE, 1)
     lines = min(events, SAMPLE)

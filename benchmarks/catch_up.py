@@ -1,4 +1,4 @@
-"""How many events a second go from bronze to every table of silver and gold, and what bounds that?"""
+"""How many events per second go from bronze to all tables of silver and gold, and what is the limit?"""
 
 import argparse
 import json
@@ -31,14 +31,14 @@ _ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True)
 class Bench:
-    """What is compared.
+    """One run of the benchmark.
 
     Args:
-        kind: of traffic: sample or harder.
-        events: records in bronze.
-        batch: records of a micro-batch.
-        before: another checkout, or None.
-        guide: whether the guide's queries run too.
+        kind: kind of traffic: sample or harder.
+        events: number of records in bronze.
+        batch: records per micro-batch.
+        before: another checkout to compare with, or None.
+        guide: whether to run the queries of Spark's guide too.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class Bench:
     guide: bool
 
     def run(self, folder: Path) -> dict[str, float]:
-        """Seconds by what was measured, one after the other."""
+        """Run all candidates one after the other. Returns seconds by candidate."""
         progress(f"filling bronze with {self.events:,} records ({self.kind})")
         self._in_a_process("fill", folder / "full")
         seconds = {}
@@ -67,7 +67,7 @@ class Bench:
         return seconds
 
     def report(self, seconds: dict[str, float]) -> None:
-        """Print events a second, and how many times as fast Millrace is."""
+        """Print events per second, and the time relative to Millrace."""
         rows = [
             [name, f"{taken:.1f}", f"{self.events / taken:,.0f}", f"{taken / seconds['millrace']:.2f}"]
             for name, taken in seconds.items()
@@ -83,7 +83,7 @@ class Bench:
         return found
 
     def play(self, role: str, home: Path) -> dict[str, tuple[float, float]]:
-        """One part, in this process: seconds and processor seconds by step."""
+        """Run one part in this process. Returns seconds and CPU seconds by step."""
         settings = load_settings(home=home, spark_java_options=JAVA)
         if role == "fill":
             spark = build_session(settings, spark_jars())

@@ -1,4 +1,4 @@
-"""The jobs of a checkout, over a home that holds bronze alone: how long they take, and their batches."""
+"""Runs the jobs of a checkout on a home that has only bronze, and prints times and micro-batches."""
 
 import os
 import shutil
@@ -13,18 +13,18 @@ from deltalake import DeltaTable, write_deltalake
 from benchmarks.bench import print_table
 
 JOBS = ("refine", "repair", "publish")
-MOST = 1.2  # times as long as the first, by the row
+MOST = 1.2  # time per row, relative to the first batch
 
 
 def copy_of(full: Path, home: Path) -> Path:
-    """A home with the same bronze, and the ledger of ingest."""
+    """Copy bronze and the ledger to a new home."""
     for layer in ("bronze", "ops"):
         shutil.copytree(full / "warehouse" / layer, home / "warehouse" / layer)
     return home
 
 
 def fit_ledger(checkout: Path, home: Path) -> None:
-    """Leave only those columns of ops.ledger that a checkout knows: an older one refuses others."""
+    """Drop columns of ops.ledger that a checkout does not know. An older checkout fails on them."""
     script = "from lakehouse.contracts.ops import LEDGER; print(*LEDGER.column_names)"
     command = [str(checkout / ".venv" / "bin" / "python"), "-c", script]
     known = subprocess.run(command, check=True, cwd=checkout, capture_output=True, text=True).stdout.split()
@@ -35,12 +35,12 @@ def fit_ledger(checkout: Path, home: Path) -> None:
 
 
 def time_jobs(checkout: Path, home: Path, batch: int) -> float:
-    """Seconds of `millrace run refine repair publish --once`, the start of Spark included.
+    """Seconds of `millrace run refine repair publish --once`, including the start of Spark.
 
     Args:
-        checkout: with a .venv of its own; its code, rules and settings count.
+        checkout: a checkout with its own .venv. Its code, rules and settings are used.
         home: the home.
-        batch: records of a micro-batch.
+        batch: records per micro-batch.
     """
     command = [str(checkout / ".venv" / "bin" / "millrace"), "run", *JOBS, "--once"]
     ours = {name: value for name, value in os.environ.items() if not name.startswith("MILLRACE_")}
@@ -52,7 +52,7 @@ def time_jobs(checkout: Path, home: Path, batch: int) -> float:
 
 
 def print_batches(name: str, home: Path) -> None:
-    """Print each micro-batch of each job, and how long it took beside the first of its job, by the row."""
+    """Print all micro-batches, with the time per row relative to the first batch of the same job."""
     ledger = pl.scan_delta(home / "warehouse" / "ops" / "ledger").filter(pl.col("job").is_in(JOBS)).collect()
     rows = []
     for job in JOBS:

@@ -1,4 +1,4 @@
-"""Through which channels the records and visits of an access log came, as a table in Markdown."""
+"""Channels of the records and visits of an access log, as a Markdown table."""
 
 import argparse
 import json
@@ -23,7 +23,7 @@ _NAMED = 8
 
 
 class View(NamedTuple):
-    """A page event: of whom, when, its UID, its channel, and the host or campaign that it came from."""
+    """A page event: visitor, time, UID, channel, and the referring host or campaign."""
 
     visitor: str
     at: datetime
@@ -33,7 +33,7 @@ class View(NamedTuple):
 
 
 def read_views(file: Path) -> Iterator[View]:
-    """The events of a log as `millrace load` would send them; lines that can't be read are left out."""
+    """The events of a log as `millrace load` would send them. Unreadable lines are skipped."""
     lines = file.read_bytes().splitlines()
     site = infer_site(islice(lines, SAMPLE_LINES))
     rules = load_channel_rules(load_settings().conf)
@@ -59,7 +59,7 @@ def first_views(views: Iterable[View]) -> Iterator[View]:
 
 
 def tabulate(views: list[View]) -> list[str]:
-    """One row a channel: records, visits, and the hosts and campaigns that the most records came from."""
+    """One row per channel: records, visits, and the top referring hosts and campaigns."""
     records, visits = (Counter(view.channel for view in each) for each in (views, first_views(views)))
     origins: dict[str, Counter[str]] = defaultdict(Counter)
     for view in views:

@@ -1,8 +1,8 @@
-"""How long do the queries of each page take, cold, warm, and for ten viewers at once?
+"""How long do the queries of each page take: cold, warm, and with ten concurrent viewers?
 
-The questions are those of the pages themselves: each page is run once, and what it asks is written down.
-Tables lie in files as Spark and maintenance leave them. Cold is a process that has opened nothing; warm is
-one that has looked before, with a commit to every table since, and no figure kept.
+The queries are recorded by running each page once. The files of the tables have the layout that Spark and
+maintenance produce. Cold is a new process. Warm is a process that has read the tables before, with one new
+commit to every table and an empty result cache.
 """
 
 import argparse
@@ -25,7 +25,7 @@ MOST_WARM, MOST_COLD, MOST_BYTES = 0.150, 1.0, 2**30
 
 
 def main() -> None:
-    """Write the tables, ask, and say what it took; exit code 1 if a limit is broken."""
+    """Write the tables, run the queries, print times. Exit code 1 if a limit is exceeded."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=1_000_000, help="of gold.attribution")
     parser.add_argument("--sessions", type=int, default=10_000_000, help="that a year's windows count")
@@ -66,7 +66,7 @@ def _measure(home: Path, folder: Path, seconds: float) -> int:
 
 
 def _asking(*arguments: object) -> Any:
-    """What a process of its own says on its last line."""
+    """Run a separate process. Returns the JSON on its last output line."""
     with _process(*arguments) as process:
         reported, errors = process.communicate()
     if process.returncode:
@@ -108,7 +108,7 @@ def _report(cold_pairs: Pairs, warm_pairs: Pairs, crowd: Times, memory: int) -> 
 
 
 def _apart(pairs: Pairs) -> tuple[Times, Times]:
-    """Seconds, and seconds of processors."""
+    """Split pairs into wall seconds and CPU seconds."""
     return tuple({view: [pair[at] for pair in each] for view, each in pairs.items()} for at in (0, 1))  # type: ignore[return-value]
 
 

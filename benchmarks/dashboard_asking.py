@@ -1,4 +1,4 @@
-"""What each page asks, and how long the answers take: in a process of its own, as a server of the pages is.
+"""Records and times the queries of each page, in a process like the dashboard server.
 
 Run by `benchmarks.dashboard`.
 """
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "dashboards")]
 
 VIEWERS = 10
-REFRESH = 2.5  # seconds, as the pages are drawn anew
+REFRESH = 2.5  # seconds between redraws of a page
 CHANGING = (
     *("ops.ledger", "silver.events", "silver.sessions", "gold.touches", "gold.conversions"),
     *("gold.attribution", "gold.trails", "gold.traffic", "gold.traffic_changes"),
@@ -28,13 +28,13 @@ CHANGING = (
 _PERIODS = ("Last hour", "24 hours", "7 days", "30 days", "All")
 _ROUNDS = 3
 
-Asked = list[tuple[Any, tuple[Any, ...]]]  # what a page works out: function and arguments
-Took = tuple[float, float]  # seconds, and those of processors
-Pages = dict[str, list[Asked]]  # by page, what it asks for each period, and of one channel
+Asked = list[tuple[Any, tuple[Any, ...]]]  # figures of a page: function and arguments
+Took = tuple[float, float]  # wall seconds and CPU seconds
+Pages = dict[str, list[Asked]]  # figures by page, for each period, and for one channel
 
 
 def what_pages_ask(home: Path) -> Pages:
-    """Open each page, and listen."""
+    """Open each page, and record the figures it computes."""
     os.environ["MILLRACE_HOME"] = str(home)
     from streamlit import config
     from streamlit.testing.v1 import AppTest
@@ -74,12 +74,12 @@ def _a_conversion(home: Path) -> str:
 
 
 def cold(home: Path, asked: Asked) -> Took:
-    """What all that a page asks takes a process that has opened nothing yet."""
+    """Time the figures of a page in a process that has not opened any table yet."""
     return _seconds(_lake(home).look(), asked)
 
 
 def warm(home: Path, pages: Pages) -> dict[str, list[Took]]:
-    """The same, by page, for one that has looked before, and for whom every table has changed since."""
+    """Time the figures by page, in a process that has opened the tables, after a new commit to each."""
     from benchmarks.dashboard_layout import commit, latest_row
 
     lake, rows = _lake(home), {name: latest_row(home, name) for name in CHANGING}
@@ -91,13 +91,13 @@ def warm(home: Path, pages: Pages) -> dict[str, list[Took]]:
                     commit(home, name, row)
                 lake.forget()
                 took = _seconds(lake.look(), asked)
-                if again:  # the first time opens the tables
+                if again:  # the first round opens the tables
                     times[view].append(took)
     return times
 
 
 def commits(home: Path, seconds: float) -> None:
-    """Let every table change all the time."""
+    """Commit to every table repeatedly."""
     from benchmarks.dashboard_layout import commit, latest_row
 
     rows = {name: latest_row(home, name) for name in CHANGING}
@@ -109,7 +109,7 @@ def commits(home: Path, seconds: float) -> None:
 
 
 def crowd(home: Path, pages: Pages, seconds: float) -> dict[str, Any]:
-    """Seconds by page for viewers who look while tables change, and the most memory taken."""
+    """Seconds by page for concurrent viewers while tables change, and the peak memory."""
     lake = _lake(home)
     times: dict[str, list[float]] = defaultdict(list)
     until, most = time.monotonic() + seconds, 0
@@ -150,7 +150,7 @@ def _seconds(look: Any, asked: Asked) -> Took:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """`learn|cold|warm|crowd HOME FILE [VIEW NUMBER|SECONDS]`, `commits HOME SECONDS`: figures as JSON."""
+    """`learn|cold|warm|crowd HOME FILE [VIEW NUMBER|SECONDS]`, `commits HOME SECONDS`; prints JSON."""
     what, home, file, *more = arguments
     if what == "learn":
         Path(file).write_bytes(pickle.dumps(what_pages_ask(Path(home))))

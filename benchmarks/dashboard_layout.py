@@ -1,4 +1,4 @@
-"""How the tables of a year lie in files: what maintenance has put together, and what has come since."""
+"""Writes tables with a realistic file layout: compacted files, plus small files since the compaction."""
 
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
@@ -11,23 +11,23 @@ from deltalake import WriterProperties, write_deltalake
 from kit.warehouse_builder import schema_of
 from lakehouse.contracts import TABLES
 
-_FILE_BYTES = 32 * 2**20  # as `lakehouse.maintenance.compaction` has it
-_ONE_ROW_GROUP = WriterProperties(max_row_group_size=10_000_000, compression="SNAPPY")  # as Spark writes them
+_FILE_BYTES = 32 * 2**20  # as in `lakehouse.maintenance.compaction`
+_ONE_ROW_GROUP = WriterProperties(max_row_group_size=10_000_000, compression="SNAPPY")  # like Spark
 _SINCE = timedelta(hours=1)  # since the last maintenance
-_COMMITS = 60  # in this time
+_COMMITS = 60  # in this hour
 
 
 def write_table(home: Path, name: str, pieces: Iterable[pl.DataFrame], ends_at: object = None) -> int:
-    """Write a table: large files in order of time, then small ones of its last hour.
+    """Write a table: large files in order of time, then small files for its last hour.
 
     Args:
-        home: that the warehouse is in.
+        home: the home with the warehouse.
         name: `layer.table`.
-        pieces: of its rows, in order of time; columns that they lack are null.
-        ends_at: when its last hour is over; none, and all of it has been put together.
+        pieces: its rows in order of time. Missing columns become null.
+        ends_at: end of the last hour. None: all rows are in large files.
 
     Returns:
-        How many rows it has.
+        The number of rows.
     """
     path = home.joinpath("warehouse", *name.split("."))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -57,20 +57,20 @@ def write_table(home: Path, name: str, pieces: Iterable[pl.DataFrame], ends_at: 
 
 
 def latest_row(home: Path, name: str) -> pl.DataFrame:
-    """A row of a table that is as late as any."""
+    """A row of a table with the latest time."""
     rows = pl.scan_delta(str(home.joinpath("warehouse", *name.split("."))))
     return rows.filter(pl.col(_time(name)) == pl.col(_time(name)).max()).head(1).collect()
 
 
 def commit(home: Path, name: str, rows: pl.DataFrame) -> None:
-    """Add rows to a table, as a micro-batch does."""
+    """Append rows to a table, like a micro-batch."""
     path = home.joinpath("warehouse", *name.split("."))
     parts = list(TABLES[name].partitioned_by) or None
     write_deltalake(path, _arrow(rows), mode="append", partition_by=parts)
 
 
 def whole(name: str, rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows with all columns of a table; those that are lacking are null."""
+    """Rows with all columns of a table. Missing columns become null."""
     return rows.select(
         pl.col(column).cast(kind) if column in rows.columns else pl.lit(None, kind).alias(column)
         for column, kind in schema_of(name).items()

@@ -1,4 +1,4 @@
-"""A year of a large shop, as the pages read it: made of numbers, with polars alone."""
+"""Generated tables of a large shop for one year, as the pages read them; created with polars."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta, timezone
@@ -12,8 +12,8 @@ MODELS = ("first", "last", "last_non_direct", "linear", "position_based", "time_
 CHANNELS = ("Direct", "Organic Search", "Paid Search", "Organic Social", "Paid Social", "Email", "Display",
             "Affiliates", "Referral")  # fmt: skip
 _START = END - timedelta(days=DAYS)
-_TOUCHES = 2.8  # a conversion, on average
-_PIECES = 73  # that a table of windows is made in, so that it need not fit into memory
+_TOUCHES = 2.8  # touches per conversion, on average
+_PIECES = 73  # pieces of a table of windows, because the table may not fit into memory
 _PIECE = timedelta(days=DAYS) / _PIECES
 _KINDS = (
     ("1 minute", timedelta(minutes=1), timedelta(minutes=1)),
@@ -24,11 +24,11 @@ _KINDS = (
 
 
 def tables_of_a_year(attribution_rows: int, sessions: int) -> Iterator[tuple[str, Iterable[pl.DataFrame]]]:
-    """All tables: name, and its rows in pieces that follow each other in time.
+    """All tables: the name, and the rows in pieces in order of time.
 
     Args:
-        attribution_rows: about as many rows of gold.attribution.
-        sessions: in the year, that windows count; silver.sessions has those of the last 30 days.
+        attribution_rows: approximate number of rows of gold.attribution.
+        sessions: sessions of the year, counted in windows. silver.sessions has the last 30 days.
     """
     yield from _earned(np.random.default_rng(7), int(attribution_rows / _TOUCHES / len(MODELS)))
     pieces = range(_PIECES)
@@ -40,7 +40,7 @@ def tables_of_a_year(attribution_rows: int, sessions: int) -> Iterator[tuple[str
 
 
 def _earned(chance: np.random.Generator, count: int) -> Iterator[tuple[str, list[pl.DataFrame]]]:
-    """Conversions, their touches, trails and credit."""
+    """Conversions with their touches, trails and credit."""
     touches = np.minimum(1 + chance.poisson(_TOUCHES - 1, count), 12)
     conversions = pl.DataFrame(
         {
@@ -70,7 +70,7 @@ def _earned(chance: np.random.Generator, count: int) -> Iterator[tuple[str, list
 
 
 def _touched(chance: np.random.Generator, conversions: pl.DataFrame) -> pl.DataFrame:
-    """A row a conversion and touch."""
+    """One row per conversion and touch."""
     path = conversions.select("number", "conversion_id", "converted_at", "touches", "reporting_value")
     path = path.with_columns(position=pl.int_ranges(1, pl.col("touches") + 1)).explode("position")
     rows = path.height
@@ -124,7 +124,7 @@ def _windows_of(
 
 
 def _changes(windows: pl.DataFrame, piece: int) -> pl.DataFrame:
-    """One change early, one on time; a retraction and its replacement where something came late."""
+    """One early and one on-time change per window; a retraction and a replacement for late events."""
     late = windows.filter(pl.col("pane") == "late")
     kinds = (
         windows.with_columns(pane=pl.lit("early"), change=pl.lit("replace")),
@@ -183,7 +183,7 @@ def _by_day(chance: np.random.Generator) -> Iterator[tuple[str, list[pl.DataFram
 
 
 def _ledger(chance: np.random.Generator) -> pl.DataFrame:
-    """A micro-batch of each of four jobs every twenty minutes, and every five seconds of the last day."""
+    """A micro-batch of four jobs every twenty minutes, and every five seconds on the last day."""
     far = pl.datetime_range(
         _START, END - timedelta(days=1), "20m", time_unit="us", time_zone="UTC", eager=True
     )

@@ -1,4 +1,4 @@
-"""Does the search for copies cost the same with 16 times the history behind it? And is it exact?"""
+"""Does deduplication cost the same with 16 times the history? And is it exact?"""
 
 import argparse
 import itertools
@@ -37,7 +37,7 @@ _EXACT = [_OURS, _EVERY_AGE, "scan of all hashes"]
 
 @dataclass
 class Bench:
-    """One run: seconds by design and size, and what was not exact."""
+    """One run of the benchmark: seconds by design and history size, and errors."""
 
     spark: SparkSession
     settings: Settings
@@ -53,7 +53,7 @@ class Bench:
         self._stamps = 0
 
     def run(self, sizes: tuple[int, ...]) -> None:
-        """Let the history grow, and time each design at each size."""
+        """Extend the history step by step, and time each design at each size."""
         for size in sizes:
             self._grow(size)
             for name in _TABLE_DESIGNS:
@@ -121,7 +121,7 @@ class Bench:
 
 
 def _report(bench: Bench, sizes: tuple[int, ...]) -> float:
-    """Print the figures; the ratio that counts."""
+    """Print the results. Returns the growth ratio of refine."""
     ratios = {name: times[sizes[-1]] / times[sizes[0]] for name, times in bench.seconds.items()}
     print_table(
         f"Seconds per micro-batch of {BATCH:,} records, median of {bench.repetitions}, by UIDs behind it",

@@ -1,4 +1,4 @@
-"""Ways to find copies, each with the write of what is none: refine's own and others."""
+"""Deduplication designs, each including the write of new events: the one of refine, and alternatives."""
 
 import copy
 from collections.abc import Callable
@@ -19,13 +19,13 @@ from lakehouse.rows.driver_or_spark import on_driver
 from silver.dedup.deduplicate import ENTRY, PLACE, find_duplicates
 from silver.dedup.uid_index import UidIndex
 
-Copies = dict[int, int]  # offset of each copy, and of the record that stays
+Copies = dict[int, int]  # offset of each copy, and of the original record
 
 
 class Indexed:
-    """What refine does: the index in memory, then a look at the few events that matter.
+    """The design of refine: an index in memory, then a lookup of the few matching events.
 
-    Each micro-batch takes in the one before it too, as in a job that goes on.
+    Each micro-batch also adds the one before it to the index, as in a long-running job.
     """
 
     def __init__(self, lake: Lakehouse, stamps: int) -> None:
@@ -37,7 +37,7 @@ class Indexed:
         self._seen = UidIndex(lambda wanted: lake.find(EVENTS.name, wanted), by_stamp)
 
     def prepare(self) -> None:
-        """Forget the micro-batch before, which is taken back."""
+        """Restore the index from before the last micro-batch, which is rolled back."""
         self._next = copy.deepcopy(self._seen)
 
     def __call__(self, candidates: DataFrame, batch: Planned) -> Copies:
@@ -49,7 +49,7 @@ class Indexed:
 
 
 class Scanned:
-    """The bare hashes of all events are scanned for the batch's; then a look at the few that matter."""
+    """Scan the hashes of all events for those of the batch, then look up the few matching events."""
 
     def __init__(self, lake: Lakehouse, stamps: int) -> None:
         self._lake = lake
@@ -86,7 +86,7 @@ class Merged:
         """Nothing is kept."""
 
     def __call__(self, candidates: DataFrame, batch: Planned) -> Copies:
-        """Merge; it does not tell which are copies."""
+        """Merge. The result does not show which records are copies."""
         source = candidates.select(*EVENTS.column_names).dropDuplicates(["event_id"])
         table = DeltaTable.forName(self._lake.spark, EVENTS.name).alias("t")
         table.merge(source.alias("s"), "t.event_id = s.event_id").whenNotMatchedInsertAll().execute()
@@ -94,9 +94,9 @@ class Merged:
 
 
 class Stream:
-    """A query of Spark's that drops copies by a state of all UIDs, in RocksDB.
+    """A streaming query that drops duplicates, with the UIDs as state in RocksDB.
 
-    Its rows have two columns, UID and time, which favours it.
+    Its rows have only two columns, UID and time, which is in its favour.
     """
 
     def __init__(self, spark: SparkSession, folder: str, drop: Callable[[DataFrame], DataFrame]) -> None:
@@ -108,7 +108,7 @@ class Stream:
         self._query: StreamingQuery = writer.start(f"{folder}/output")
 
     def feed(self, rows: DataFrame) -> float:
-        """Let rows through; seconds of the micro-batches that took them."""
+        """Process rows. Returns the seconds of their micro-batches."""
         done = self._last_batch()
         self._add(rows.select("event_id", "event_time"))
         self._query.processAllAvailable()
@@ -116,7 +116,7 @@ class Stream:
         return float(sum(p["durationMs"]["triggerExecution"] for p in recent)) / 1000
 
     def stop(self) -> None:
-        """End the query, without its account of how it was interrupted."""
+        """Stop the query, without logging the interruption."""
         context = self._spark.sparkContext
         context.setLogLevel("OFF")
         self._query.stop()
@@ -131,7 +131,7 @@ class Stream:
 
 
 def _nothing(spark: SparkSession) -> DataFrame:
-    """No rows, with the columns that a stream has."""
+    """An empty frame with the columns of the stream."""
     return spark.createDataFrame([], "event_id string, event_time timestamp")
 
 

@@ -1,4 +1,4 @@
-"""History and micro-batches for the benchmark of copies, made inside Spark."""
+"""Generated history and micro-batches for the deduplication benchmark, created inside Spark."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -8,20 +8,20 @@ from pyspark.sql import functions as F
 
 from lakehouse.contracts.silver import EVENTS
 
-BATCH = 200_000  # records of a micro-batch, and of an ingest stamp of the history
-AGES = 8  # at which a usual micro-batch has copies
-_RECENT, _OLD, _WITHIN = 1_800, 192, 8  # copies of the stamp before, of each age, of the batch itself
+BATCH = 200_000  # records per micro-batch, and per ingest stamp of the history
+AGES = 8  # different ages of the old copies in a usual micro-batch
+_RECENT, _OLD, _WITHIN = 1_800, 192, 8  # copies: of the stamp before, of old stamps, of the batch itself
 _START = datetime(2025, 1, 1, tzinfo=timezone.utc)
 _PAUSE = timedelta(minutes=30)
 
 
 def stamp_of(number: int) -> datetime:
-    """The ingest stamp of the records from `number * BATCH` on."""
+    """The ingest stamp of the records that start at `number * BATCH`."""
     return _START + number * _PAUSE
 
 
 def history(spark: SparkSession, first: int, end: int) -> DataFrame:
-    """Events of the stamps from first to end, a file each. Columns that no look-up reads are null."""
+    """Events of the stamps from `first` to `end`, one file per stamp. Columns without lookups are null."""
     rows = spark.range(first * BATCH, end * BATCH, 1, end - first)
     known = rows.select(
         _uid(F.col("id")).alias("event_id"),
@@ -33,12 +33,12 @@ def history(spark: SparkSession, first: int, end: int) -> DataFrame:
 
 @dataclass(frozen=True)
 class Planned:
-    """A micro-batch that follows the history, and the copies planted in it.
+    """A micro-batch after the history, with planted copies.
 
     Args:
-        stamps: how many stamps the history has.
-        number: tells it from all other batches.
-        sources: for each copy, the record that it is one of; a record's number is its offset.
+        stamps: number of stamps in the history.
+        number: unique number of the batch.
+        sources: offsets of the records that are copied, one per copy.
     """
 
     stamps: int
@@ -47,12 +47,12 @@ class Planned:
 
     @property
     def base(self) -> int:
-        """Offset of its first record; no two batches share one."""
+        """Offset of its first record. Batches have disjoint offsets."""
         return (10**6 + self.number) * BATCH
 
     @property
     def planted(self) -> dict[int, int]:
-        """Offset of each copy, and of the record that stays."""
+        """Offset of each copy, and of the original record."""
         step = BATCH // (len(self.sources) + 1)
         return {self.base + (i + 1) * step: source for i, source in enumerate(self.sources)}
 
@@ -62,7 +62,7 @@ class Planned:
         return stamp_of(self.stamps)
 
     def candidates(self, spark: SparkSession) -> DataFrame:
-        """Its records as refine has parsed them. Copies have the UID in common with their source, no more."""
+        """Its records as parsed by refine. A copy shares only the UID with its source."""
         copies = spark.createDataFrame(list(self.planted.items()), "offset bigint, source bigint")
         rows = spark.range(self.base, self.base + BATCH, 1, spark.sparkContext.defaultParallelism)
         rows = rows.join(F.broadcast(copies), F.col("id") == F.col("offset"), "left")
@@ -73,7 +73,7 @@ class Planned:
 
 
 def usual_batch(stamps: int, number: int) -> Planned:
-    """One copy in a hundred: most of the stamp before, some of the batch itself, some of each of 8 ages."""
+    """A batch with 1 % copies: most of the stamp before, some of the batch itself, some of eight ages."""
     first = (stamps - 1) * BATCH
     recent = [first + (i * 111 + number) % BATCH for i in range(_RECENT)]
     ages = [age * (stamps - 1) // (AGES - 1) for age in range(AGES)]
@@ -84,7 +84,7 @@ def usual_batch(stamps: int, number: int) -> Planned:
 
 
 def every_age(stamps: int, number: int) -> Planned:
-    """Copies of the first, the last and three more records of every stamp of the history."""
+    """A batch with copies of five records, including first and last, of every stamp of the history."""
     sources = [s * BATCH + i for s in range(stamps) for i in (0, 17, BATCH // 2, BATCH - 17, BATCH - 1)]
     return Planned(stamps, number, tuple(sources))
 
@@ -108,7 +108,7 @@ def _place(number: Column, stamp: Column) -> list[Column]:
 
 
 def _content(number: Column, stamp: datetime) -> list[Column]:
-    """About 350 bytes, as a shop's page view has them."""
+    """The content of a page view in a shop, about 350 bytes."""
     visitor, page = F.xxhash64(number % 50_000), (number % 5_000).cast("string")
     time = F.lit(stamp) + F.make_dt_interval(secs=(number % 1_800).cast("decimal(18,6)"))
     url = F.concat(F.lit("https://shop.example/category/garden/product/"), page, F.lit("?utm_source=news"))

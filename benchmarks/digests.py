@@ -1,4 +1,4 @@
-"""What do digests cost: a round of 5,000 events while files are recorded, and without?"""
+"""What do file digests cost: a round of 5,000 events with and without digests being recorded?"""
 
 import argparse
 import threading
@@ -22,10 +22,10 @@ _ROUNDS_OF_A_MINUTE = 12
 
 
 def run_rounds(rounds: int) -> tuple[list[float], list[float], list[tuple[int, float]], str]:
-    """Run rounds, by turns alone and with what a minute has added being recorded at the same time.
+    """Run rounds. Every twelfth runs while the files of the last minute are recorded.
 
     Returns:
-        Seconds of rounds alone, and with it; files and seconds of each recording; the audit of bytes.
+        Seconds of rounds without and with recording; files and seconds of each recording; the audit result.
     """
     with application() as (spark, settings):
         lake = Lakehouse(spark.newSession(), settings, "ingest")

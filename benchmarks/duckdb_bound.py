@@ -1,6 +1,6 @@
-"""Sessions, last-touch credit and traffic windows in one go by DuckDB: the bound of one machine.
+"""Sessions, last-touch credit and traffic windows by DuckDB, as a lower bound for one machine.
 
-It starts from events that are parsed and free of copies, as Parquet, and computes everything once.
+It reads parsed, deduplicated events from Parquet, and computes everything once as a batch.
 """
 
 import time
@@ -48,7 +48,7 @@ FROM windows GROUP BY GROUPING SETS ((kind, start, channel), (kind, start))
 
 
 def time_duckdb(home: Path) -> float:
-    """Seconds over the events that are in a home's silver.events; making Parquet of them does not count."""
+    """Seconds for the events in silver.events of a home, without their conversion to Parquet."""
     connection = duckdb.connect()
     connection.register("silver", DeltaTable(home / "warehouse" / "silver" / "events").to_pyarrow_dataset())
     file = home / "events.parquet"

@@ -1,6 +1,6 @@
-"""How long after it was sent is a conversion in gold.attribution?
+"""How long does a conversion take from Kafka to gold.attribution?
 
-Through Kafka and all jobs, as `millrace up` runs them.
+Measured through all jobs, as `millrace up` runs them.
 """
 
 import argparse
@@ -23,15 +23,15 @@ from lakehouse.settings import Settings, load_settings
 from millrace.local.process.ports import free_port
 from millrace.tables import table_reader
 
-WANTED = 10.0  # seconds, for 95 of 100 conversions
-_OURS = {os.getpid()}  # measuring does not count
-_LOOK = 0.2  # seconds between two looks at the table's log
-_GRACE = 100.0  # seconds that are waited for the last conversions that count; traffic goes on meanwhile
+WANTED = 10.0  # seconds; limit for the 95th percentile
+_OURS = {os.getpid()}  # processes that are not measured
+_LOOK = 0.2  # seconds between polls of the table's log
+_GRACE = 100.0  # seconds to wait for the last measured conversions, with traffic continuing
 
 
 @contextmanager
 def workspace(folder: str) -> Iterator[Settings]:
-    """A workspace in a home of its own, on ports of its own."""
+    """Start a workspace in its own home, on free ports."""
     ports = {f"MILLRACE_{name}_PORT": str(free_port()) for name in ("BROKER", "DASHBOARD")}
     os.environ.update({"MILLRACE_HOME": folder, **ports})
     try:
@@ -46,12 +46,12 @@ def _millrace(*arguments: str) -> None:
 
 
 class Processors:
-    """Processor time of a home's processes in the part of a run that counts.
+    """CPU time of a home's processes during the measured part of a run.
 
     Args:
-        home: whose.
-        since: Unix time (s) from which it counts.
-        upto: and to which.
+        home: the home.
+        since: start of the measured part, Unix time (s).
+        upto: end of the measured part, Unix time (s).
     """
 
     def __init__(self, home: Path, since: float, upto: float) -> None:
@@ -60,14 +60,14 @@ class Processors:
         self._used: list[tuple[float, dict[tuple[int, float], float]]] = []
 
     def measure(self) -> None:
-        """Take the time at both ends; to be called again and again."""
+        """Record CPU times at the start and the end. Has to be called repeatedly."""
         if self._times and time.time() >= self._times[0]:
             self._times.pop(0)
             self._used.append((time.monotonic(), self._by_process()))
 
     @property
     def seconds_a_minute(self) -> float:
-        """Of all processes that ran at the end; nan before that."""
+        """CPU seconds per minute of all processes alive at the end; nan before the end."""
         if len(self._used) < 2:
             return math.nan
         (began, before), (ended, after) = self._used
@@ -85,7 +85,7 @@ class Processors:
 
 
 def watch(settings: Settings, seconds: float, processors: Processors) -> dict[str, float]:
-    """By conversion, when (Unix time, s) it was first seen in gold.attribution, for so long."""
+    """Poll gold.attribution. Returns the time (Unix, s) when each conversion first appeared."""
     seen: dict[str, float] = {}
     version, until = -1, time.monotonic() + seconds
     while time.monotonic() < until:
@@ -104,7 +104,7 @@ def conversions_sent(settings: Settings, seen: dict[str, float], since: float, u
     """Conversions sent between two times (Unix time, s).
 
     Returns:
-        `sent`, by Kafka's stamp of the record; `stamp`, of the ingest micro-batch; `seen`, in gold: all in s.
+        `sent` (Kafka timestamp), `stamp` (ingest stamp), `seen` (first seen in gold); all Unix time in s.
     """
     conversions, events, records = (
         table_reader.scan(settings, name)
@@ -126,7 +126,7 @@ def conversions_sent(settings: Settings, seen: dict[str, float], since: float, u
 
 
 def stages(settings: Settings, conversions: pl.DataFrame) -> dict[str, float]:
-    """Mean seconds that conversions spend in each stage, by the ledger."""
+    """Mean seconds of conversions in each stage, from the ledger."""
     ledger = table_reader.scan(settings, "ops.ledger")
     assert ledger is not None
     start, position = _seconds("started_at"), _seconds("position")
@@ -149,7 +149,7 @@ def _seconds(column: str) -> pl.Expr:
 
 
 def main() -> int:
-    """Run, print, and fail if it takes longer than is wanted."""
+    """Run, print, and fail if the limit is exceeded."""
     parser = argparse.ArgumentParser(prog="make bench-freshness", description=__doc__)
     parser.add_argument("--rate", type=float, default=1000, help="events a second")
     parser.add_argument("--warm-up", type=float, default=180, help="seconds before anything counts")

@@ -1,7 +1,7 @@
-"""Last-touch attribution and traffic by minute as Spark's programming guide writes them, one stream each.
+"""Last-touch attribution and traffic by minute in the style of Spark's programming guide, one stream each.
 
-They go behind those of `silver_guide`, and are no equal of gold either: a touch is a session that the
-watermark has closed, persons are visitors, there is one model, and what is late is lost.
+They read the output of `silver_guide`, and do less than gold: a touch is a session closed by the watermark,
+visitors are not merged to persons, there is one model, and late events are dropped.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _DELAY = "10 minutes"
 
 
 def write_attribution(spark: SparkSession, home: Path) -> None:
-    """Join goals with the sessions of 30 days, and keep the last of each goal."""
+    """Join goals with sessions of the last 30 days, and keep the last session of each goal."""
     goals = stream(spark, home, "guide/events").where("name = 'Order Completed'")
     goals = goals.select("event_id", "visitor_id", F.col("event_time").alias("converted_at"), "value")
     touches = stream(spark, home, "guide/sessions").select(

@@ -1,6 +1,6 @@
-"""Bronze of the harder kind: a tenth of all events goals, 5 % late by up to 20 days, over 60 days.
+"""Harder traffic in bronze: 60 days, 10 % of events are goals, 5 % are late by up to 20 days.
 
-There are 40,000 visitors for 841,000 events, with two visits of ten events each; fewer for fewer events.
+841,000 events have 40,000 visitors with two visits of ten events each. Fewer events have fewer visitors.
 """
 
 from datetime import datetime, timedelta, timezone
@@ -17,19 +17,19 @@ EVENTS = 841_000
 _VISITORS = 40_000
 _START = datetime(2026, 8, 1, tzinfo=timezone.utc)
 _SPAN, _LATEST = timedelta(days=60), timedelta(days=20)
-_SENT = datetime(2026, 11, 1, tzinfo=timezone.utc)  # Kafka's stamp: after everything that the traffic says
-_OF_A_VISIT = 10  # events; the last is an order
-_LATE = 20  # one event in so many
+_SENT = datetime(2026, 11, 1, tzinfo=timezone.utc)  # Kafka timestamp: later than all times in the traffic
+_OF_A_VISIT = 10  # events per visit; the last is an order
+_LATE = 20  # one event in 20 is late
 _TIME = "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'"
 
 
 def fill_harder(lake: Lakehouse, events: int, batch: int) -> None:
-    """Write bronze.kafka_records and the ledger of ingest, in the order of arrival.
+    """Write bronze.kafka_records and ingest's ledger rows, in order of arrival.
 
     Args:
-        lake: as ingest sees it; empty.
-        events: records in all.
-        batch: records of an ingest stamp.
+        lake: the empty lakehouse, opened as the job ingest.
+        events: total number of records.
+        batch: records per ingest stamp.
     """
     records = checkpoint(_records(lake.spark, events))
     for number, first in enumerate(range(0, events, batch)):
@@ -94,7 +94,7 @@ def _message() -> Column:
 
 
 def _address() -> Column:
-    """Of a visit's first page: through a campaign in two of three."""
+    """The URL of a page. The first page of a visit has a campaign in two of three cases."""
     visit = F.col("visit")
     query = F.element_at(
         F.array(

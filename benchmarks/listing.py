@@ -1,4 +1,4 @@
-"""What it takes Delta to find a query's files: in a version nobody has asked about yet, and once more."""
+"""What does Delta's file listing cost: for the first query of a table version, and for the second?"""
 
 import argparse
 import sys
@@ -20,7 +20,7 @@ _STEPS = ("a commit of one row", "files of a query, first time", "once more")
 
 
 class _Clock:
-    """Milliseconds since it was last asked: by the wall, and of Java's processors."""
+    """Wall milliseconds and Java's CPU milliseconds since the last call."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._java = psutil.Process(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())  # noqa: SLF001
@@ -35,7 +35,7 @@ class _Clock:
 
 
 def main() -> int:
-    """Print milliseconds, the median of some commits, once Java is warm."""
+    """Print median milliseconds over 30 commits, after a warm-up."""
     argparse.ArgumentParser(prog="python -m benchmarks.listing", description=__doc__).parse_args()
     laps = []
     with application() as (spark, settings):
@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def _plan(lake: Lakehouse, since: datetime) -> None:
-    """Plan a query of the newest rows, and do no more; Delta finds the files that it reads meanwhile."""
+    """Plan a query of the newest rows without running it. Delta lists its files during planning."""
     rows = lake.read(NAME).where(F.col("started_at") >= F.lit(since))
     rows._jdf.queryExecution().optimizedPlan()  # noqa: SLF001
 

@@ -1,4 +1,4 @@
-"""What parsing costs: the pure function alone, and by Spark's Python workers, for few records and many."""
+"""What does parsing cost: the pure function, and Spark's Python workers, for few and many records?"""
 
 import argparse
 import sys
@@ -27,7 +27,7 @@ _WARM_UP, _MEASURED = 2, 3
 
 
 def main() -> int:
-    """Print processor and wall seconds: of the first round, and the median once all is warm."""
+    """Print CPU and wall seconds: of the first round, and the median of warm rounds."""
     argparse.ArgumentParser(prog="python -m benchmarks.parsing", description=__doc__).parse_args()
     with application() as (spark, settings):
         lake = Lakehouse(spark, settings, "refine")
@@ -61,7 +61,7 @@ def _rounds(spark: SparkSession, read: Callable[[int], object]) -> list[str]:
 
 
 def _measure(run: Callable[[int], object], process: psutil.Process) -> list[str]:
-    """Seconds of a process with those that it has started."""
+    """CPU and wall seconds; CPU includes child processes."""
     took = []
     for number in range(_WARM_UP + _MEASURED):
         before, start = _processor_seconds(process), time.perf_counter()

@@ -1,6 +1,6 @@
-"""What does the gate before gold cost, as a share of publish's micro-batch? And does a clean day close it?
+"""What share of publish's micro-batch does the gate cost? And does the gate stay open on a normal day?
 
-The day is a shop's traffic, with the copies, late events and broken records that it has anyway.
+The day is sample traffic with its usual copies, late events and broken records.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from millrace.sample_shop.traffic_stream import generate
 from silver.refine_job import refine
 from silver.repair_job import repair
 
-WANTED = 0.2  # of the micro-batch's time
+WANTED = 0.2  # maximum share of the micro-batch's time
 SIZES = (10_000, 100_000, 500_000)
 _STAMP = datetime(2026, 6, 2, tzinfo=timezone.utc)
 _SCHEMA = pa.schema(
@@ -50,7 +50,7 @@ _NOTHING = (
 
 
 def fill_bronze(spark: SparkSession, settings: Settings, sizes: Sequence[int]) -> None:
-    """Bronze as ingest would have left it: a commit for each size, one after the other in one traffic."""
+    """Fill bronze as ingest would: one commit per size, with consecutive records of one traffic."""
     lake = Lakehouse(spark.newSession(), settings, "ingest")
     records, offset = generate(7, sum(sizes)), 0
     for number, size in enumerate(sizes):
@@ -67,7 +67,7 @@ def fill_bronze(spark: SparkSession, settings: Settings, sizes: Sequence[int]) -
 
 
 def _at(value: bytes) -> datetime:
-    """When the record reached Kafka: what it says of when the server took it, else a time before all."""
+    """The Kafka timestamp of a record: its `receivedAt`, else a time before all others."""
     reported = value.partition(b'"receivedAt":"')[2][:23].decode(errors="replace")
     try:
         return datetime.fromisoformat(reported).replace(tzinfo=timezone.utc)
@@ -76,19 +76,19 @@ def _at(value: bytes) -> datetime:
 
 
 class Timed:
-    """Seconds that the gate took of a micro-batch: its look, and finding what is to be seen of silver."""
+    """Seconds of the gate in a micro-batch: evaluating expectations, and looking up pinned versions."""
 
     def __init__(self) -> None:
         self.looked = 0.0
         self.found = 0.0
 
     def watch(self) -> None:
-        """Time what comes from now on."""
+        """Start timing."""
         gate.Gate.admit = self._timed(gate.Gate.admit, "looked")  # type: ignore[method-assign]
         PinnedTables.__call__ = self._timed(PinnedTables.__call__, "found")  # type: ignore[method-assign]
 
     def begin(self) -> None:
-        """Forget what was before."""
+        """Reset the times."""
         self.looked = self.found = 0.0
 
     def _timed(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -103,7 +103,7 @@ class Timed:
 
 
 def main() -> int:
-    """Run, print, and fail if the gate costs more than is wanted, or closes."""
+    """Run, print, and fail if the gate costs too much or closes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, nargs="*", default=list(SIZES))
     sizes = parser.parse_args().rows
@@ -138,7 +138,7 @@ def main() -> int:
 
 
 def _through(spark: SparkSession, settings: Settings, number: int) -> None:
-    """One commit of bronze through silver."""
+    """Run refine and repair on one commit of bronze."""
     upto = _STAMP + timedelta(seconds=number)
     for job, body in (("refine", refine), ("repair", repair)):
         run = JobContext(job, spark.newSession(), settings, once=True)
@@ -148,7 +148,7 @@ def _through(spark: SparkSession, settings: Settings, number: int) -> None:
 
 
 def _publish(run: JobContext, process: Publish, before_gold: gate.Gate) -> None:
-    """What has come to silver, by a publish that goes on."""
+    """Run one micro-batch of publish on the new rows of silver."""
 
     def one_batch(run: JobContext) -> None:
         run_microbatches(run, "refine", process, side_input="repair", gate=before_gold.admit)

@@ -1,4 +1,4 @@
-"""What the rules of channels make of every host that conf/ names, by kind of site, as a table in Markdown."""
+"""Channels that the rules assign to all hosts in conf/, by kind of site, as a Markdown table."""
 
 import argparse
 from collections import Counter
@@ -23,7 +23,7 @@ _KINDS = {
 
 
 def tabulate() -> list[str]:
-    """One row a kind: hosts of the list, hosts of ours, and the channels of visits that come from them."""
+    """One row per kind: hosts in the list, hosts added by us, and the channels of visits from them."""
     conf = load_settings().conf
     rules = load_channel_rules(conf)
     document = yaml.safe_load((conf / "channels.yml").read_text(encoding="utf-8"))
@@ -49,7 +49,7 @@ def tabulate() -> list[str]:
 
 
 def channel_of(entry: str, rules: ChannelRules) -> str:
-    """The channel of a visit from where an entry says; `{}` is taken for Germany, `*` for a subdomain."""
+    """The channel of a visit from a host entry. `{}` is replaced by `de`, `*` by a subdomain."""
     host = entry.replace("*.", "sub.").replace("{}", _COUNTRY)
     return rules.classify(Visit(url=_PAGE, referrer=f"https://{host}"))[0]
 

@@ -1,4 +1,4 @@
-"""How long does a micro-batch of refine take: one of many rows, and small ones with many rows open?"""
+"""How long does a micro-batch of refine take: a large one, and small ones with many open rows?"""
 
 import argparse
 import json
@@ -23,7 +23,7 @@ from silver.refine_job import refine
 
 
 class _Batches(JobListener):
-    """Remembers rows and seconds of each micro-batch."""
+    """Collects the seconds of each micro-batch."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
@@ -33,14 +33,14 @@ class _Batches(JobListener):
 
 
 def _processor() -> float:
-    """Processor seconds of this process and all that it has started: Java, and Python's workers."""
+    """CPU seconds of this process and its child processes: Java and Python workers."""
     me = psutil.Process()
     times = [each.cpu_times() for each in (me, *me.children(recursive=True))]
     return sum(each.user + each.system for each in times)
 
 
 def measure(home: Path, events: int, small: int, batches: int) -> dict[str, object]:
-    """Seconds and processor seconds of one large micro-batch, then of each of some small ones."""
+    """Seconds and CPU seconds of one large micro-batch, then of small ones."""
     settings = load_settings(home=home, max_batch_rows=events)
     spark = build_session(settings, spark_jars(), long_running=True)
     stamps = trickle_in(Lakehouse(spark, settings, "ingest"), events, small)

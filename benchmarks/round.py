@@ -1,4 +1,4 @@
-"""What does a round of 5,000 events take: Spark jobs, shuffles, commits, look-ups of tables, seconds?"""
+"""What does a round of 5,000 events cost: Spark jobs, shuffles, commits, table reads, seconds?"""
 
 import argparse
 import sys
@@ -19,10 +19,10 @@ _JOBS: dict[str, Callable[[JobContext], None]] = {"refine": refine, "repair": re
 
 
 def run_rounds(events: int, history: int, rounds: int) -> list[list[Entry]]:
-    """Bring the history in, then round after round.
+    """Process the history, then the rounds one by one.
 
     Returns:
-        By round, the ledger's rows of the jobs.
+        The ledger rows of the jobs, by round.
     """
     with application() as (spark, settings):
         lake = Lakehouse(spark.newSession(), settings, "ingest")

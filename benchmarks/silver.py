@@ -1,4 +1,4 @@
-"""How many events a second does silver take, beside queries as Spark's guide writes them?"""
+"""How many events per second does silver process, compared with queries in the style of Spark's guide?"""
 
 import argparse
 import json
@@ -28,12 +28,12 @@ from silver.repair_job import repair
 WANTED = 2.5
 EVENTS = 2_000_000
 _OURS, _GUIDE = "silver", "guide"
-# For long catching up, as docs/decisions/0002 has it: both compilers, the second for the hottest code alone.
+# JVM options for long catch-up runs (docs/decisions/0002): C1 and C2, with C2 only for the hottest code.
 JAVA = (
     "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=80000 -XX:Tier4MinInvocationThreshold=9600 "
     "-XX:Tier4CompileThreshold=240000 -XX:Tier4BackEdgeThreshold=640000"
 )
-_BATCH = 900_000  # the guide's queries take all there is at once
+_BATCH = 900_000  # the guide's queries process everything in one batch
 _DEFAULT = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -47,7 +47,7 @@ _DEFAULT = {
 
 
 class _Spoken(JobListener):
-    """Says on standard error how far a job is."""
+    """Prints the progress of a job to standard error."""
 
     def __init__(self) -> None:
         self._done = 0
@@ -58,7 +58,7 @@ class _Spoken(JobListener):
 
 
 def default_session(settings: Settings) -> SparkSession:
-    """Spark with its own defaults, but for what Delta and this machine need."""
+    """A Spark session with default settings, except those that Delta and this machine need."""
     builder = SparkSession.builder.master("local[*]")
     needed = {
         "spark.jars": ",".join(map(str, spark_jars())),
@@ -92,7 +92,7 @@ def _run_guide(settings: Settings) -> dict[str, tuple[float, float]]:
 
 
 def time_steps(spark: SparkSession, steps: dict[str, Callable[[], None]]) -> dict[str, tuple[float, float]]:
-    """Seconds and processor seconds of each step, Java's and Python's."""
+    """Seconds and CPU seconds (Java and Python) of each step."""
     java = psutil.Process(spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid())  # noqa: SLF001
     figures = {}
     for name, step in steps.items():
@@ -144,7 +144,7 @@ def _report(events: int, figures: dict[str, dict[str, tuple[float, float]]]) -> 
 
 
 def main() -> int:
-    """Run both, print, and fail if silver isn't as much faster as is wanted."""
+    """Run both, print, and fail if silver is not fast enough."""
     parser = argparse.ArgumentParser(prog="make bench-silver", description=__doc__)
     parser.add_argument("--events", type=int, default=EVENTS, help="records in bronze")
     parser.add_argument("--role", choices=("fill", *_ROLES), help=argparse.SUPPRESS)

@@ -1,9 +1,8 @@
-"""The tables of silver by queries as Spark's programming guide writes them, one stream each.
+"""The tables of silver as queries in the style of Spark's programming guide, one stream each.
 
-They are no equal of silver: events later than the watermark are lost, a copy that comes after it is an event
-again, a click goes with every impression before it, windows of a minute are looked at every ten seconds only.
-Copies themselves are kept nowhere, and there are no exchange rates in the sample. It is what is there to
-start from, and it has less to do.
+They do less than silver: events behind the watermark are dropped, copies behind the watermark count as new
+events, a click matches every impression before it, and bot windows slide by ten seconds. Copies are not
+stored, and the sample has no exchange rates. The queries are the baseline, with less work to do.
 """
 
 from collections.abc import Callable
@@ -27,7 +26,7 @@ _DELAY = "10 minutes"
 
 
 def write_events(spark: SparkSession, home: Path) -> None:
-    """Parse bronze, correct clocks, and drop copies."""
+    """Parse bronze, correct device clocks, and drop copies."""
     value = F.from_json(F.col("value").cast("string"), _MESSAGE)
     properties = F.from_json("m.properties", ", ".join(f"{name} string" for name in _PROPERTIES))
     records = stream(spark, home, "bronze/kafka_records").withColumn("m", value)
@@ -60,7 +59,7 @@ def write_events(spark: SparkSession, home: Path) -> None:
 
 
 def write_rejected(spark: SparkSession, home: Path) -> None:
-    """Keep what is no event, and why."""
+    """Write rejected records with their reason."""
     read = stream(spark, home, "bronze/kafka_records").withColumn(
         "m", F.from_json(F.col("value").cast("string"), _MESSAGE)
     )
@@ -100,7 +99,7 @@ def write_sessions(spark: SparkSession, home: Path) -> None:
 
 
 def write_impressions(spark: SparkSession, home: Path) -> None:
-    """Join impressions with the clicks of 30 minutes."""
+    """Join impressions with clicks in the following 30 minutes."""
     same = F.expr("i.promotion_id = c.c_promotion_id")
     _join(
         spark,
@@ -114,13 +113,13 @@ def write_impressions(spark: SparkSession, home: Path) -> None:
 
 
 def write_searches(spark: SparkSession, home: Path) -> None:
-    """Join searches with the result clicks of 10 minutes."""
+    """Join searches with result clicks in the following 10 minutes."""
     names = ("Products Searched", "Product Clicked")
     _join(spark, home, "searches", names, "product_id", F.lit(True), "10 minutes")
 
 
 def write_identities(spark: SparkSession, home: Path) -> None:
-    """Keep each visitor's latest user."""
+    """Write the latest user of each visitor."""
     said = stream(spark, home, "guide/events").where(F.col("user_id").isNotNull())
     latest = said.groupBy("visitor_id").agg(
         F.max_by("user_id", "event_time").alias("user_id"), F.max("event_time").alias("identified_at")
@@ -129,7 +128,7 @@ def write_identities(spark: SparkSession, home: Path) -> None:
 
 
 def write_named_bots(spark: SparkSession, home: Path) -> None:
-    """Keep each visitor whose user agent is on the list."""
+    """Write visitors with a user agent on the bot list."""
     pattern = load_bot_rules(load_settings().conf).pattern
     named = stream(spark, home, "guide/events").where(F.col("user_agent").rlike(pattern))
     since = named.groupBy("visitor_id").agg(F.min("event_time").alias("since"))
@@ -137,7 +136,7 @@ def write_named_bots(spark: SparkSession, home: Path) -> None:
 
 
 def write_quick_bots(spark: SparkSession, home: Path) -> None:
-    """Keep each visitor with more than 100 events in a minute."""
+    """Write visitors with more than 100 events in a minute."""
     events = stream(spark, home, "guide/events").withWatermark("event_time", _DELAY)
     minutes = events.groupBy("visitor_id", F.window("event_time", "60 seconds", "10 seconds")).count()
     write(
@@ -185,13 +184,13 @@ def _join(
 
 
 def stream(spark: SparkSession, home: Path, table: str) -> DataFrame:
-    """A table of the home, or of the guide's own, as a stream."""
+    """A bronze table of the home, or an output of the guide's queries, as a stream."""
     folder = home / ("warehouse" if table.startswith("bronze") else "") / table
     return spark.readStream.format("delta").load(str(folder))
 
 
 def write(rows: DataFrame, home: Path, name: str, mode: str = "append") -> None:
-    """Write what there is, then stop."""
+    """Write all available rows, then stop."""
     writer = rows.writeStream.format("delta").outputMode(mode).trigger(availableNow=True)
     checkpoint = str(home / "guide" / "checkpoints" / name)
     query = writer.option("checkpointLocation", checkpoint).start(str(home / "guide" / name))

@@ -1,4 +1,4 @@
-"""What sketches cost: bytes, time and error by number of visitors and of order values."""
+"""What do sketches cost: bytes, time and error, by number of visitors and of order values?"""
 
 import random
 import sys
@@ -57,7 +57,7 @@ def _values(size: int) -> list[str]:
 
 
 def main() -> int:
-    """Print a row for each size."""
+    """Print one row per size."""
     rows = [_visitors(size) for size in (20, 2_000, 200_000)] + [
         _values(size) for size in (10, 1_000, 20_000)
     ]

@@ -1,4 +1,4 @@
-"""What do a look-up, an appended commit and a merge of few rows take: through Spark, and without a job?"""
+"""What do a lookup, an append and a merge of few rows cost: through Spark, and without a Spark job?"""
 
 import argparse
 import statistics
@@ -26,7 +26,7 @@ _MINUTE = timedelta(minutes=1)
 
 
 def touches(first: int, count: int) -> pa.Table:
-    """Touches of as many visitors, a second apart; times in microseconds."""
+    """Touches one second apart, each of another visitor; times in microseconds."""
     start, numbers = to_micros(NOON), range(first, first + count)
     rows = [
         {
@@ -45,7 +45,7 @@ def touches(first: int, count: int) -> pa.Table:
 
 
 def measure(lake: Lakehouse, history: int, rows: int, times: int) -> list[tuple[str, float, float]]:
-    """Median seconds by what is done, through Spark and without a job."""
+    """Median seconds by operation, through Spark and without a Spark job."""
     name, spark = TOUCHES.name, lake.spark
     for part in range(10):
         lake.append(name, touches(part * history // 10, history // 10), NOON)

@@ -1,6 +1,6 @@
-"""What it takes to swap a few rows, and to read the table then.
+"""What does a merge of few rows cost, and reading the table afterwards?
 
-In one file that is written anew, in files laid out by time, and with deletion vectors.
+Compares one file that is rewritten, files clustered by time, and deletion vectors.
 """
 
 import argparse
@@ -25,12 +25,12 @@ from lakehouse.settings import Settings
 
 _NAME = ATTRIBUTION.name
 _BEGAN = datetime(2026, 1, 1, tzinfo=timezone.utc)
-_NEW, _GOING = 1_500, 20  # rows that each swap puts in, and takes out
+_NEW, _GOING = 1_500, 20  # rows that each merge inserts and deletes
 _ANEW, _BY_TIME, _VECTORS = "one file, written anew", "files by time, written anew", "vectors"
 
 
 def main() -> int:
-    """Print milliseconds, the median."""
+    """Print median milliseconds."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.swapping", description=__doc__)
     parser.add_argument("--rows", type=int, default=90_000, help="in the table before the first swap")
     parser.add_argument("--among", type=int, help="how many of the last rows may go; all if not given")
@@ -39,7 +39,7 @@ def main() -> int:
     rows, among, swaps = options.rows, options.among or options.rows, options.swaps
     shown = []
     with application() as (spark, settings):
-        for way in 2 * (_ANEW, _BY_TIME, _VECTORS):  # once more, since Java is warm by then
+        for way in 2 * (_ANEW, _BY_TIME, _VECTORS):  # twice: Java is warm in the second round
             laps = _swap(spark, settings, rows, among, swaps, way)[swaps // 2 :]
             medians = [f"{1000 * median(lap[of] for lap in laps):.0f}" for of in (0, 1)]
             shown.append([way, *medians])
@@ -50,7 +50,7 @@ def main() -> int:
 def _swap(
     spark: SparkSession, settings: Settings, rows: int, among: int, swaps: int, way: str
 ) -> list[tuple[float, float]]:
-    """Seconds of each swap, and of reading the table after it."""
+    """Seconds of each merge, and of reading the table afterwards."""
     spark.sql(f"DROP TABLE IF EXISTS {_NAME}")
     shutil.rmtree(settings.warehouse / _NAME.replace(".", "/"), ignore_errors=True)
     vectors = str(way == _VECTORS).lower()
@@ -78,7 +78,7 @@ def _swap(
 
 
 def _rows(spark: SparkSession, first: int, after: int) -> DataFrame:
-    """Rows of gold.attribution, one a second, with some hundred values to a column."""
+    """Rows of gold.attribution, one per second, with at most 1,000 distinct values per column."""
     number = F.col("id") % 1000
     by_type = {
         "string": F.concat(F.lit("value-"), number),

@@ -1,4 +1,4 @@
-"""Do files stay few and micro-batches quick over a day of small commits, with maintenance as scheduled?"""
+"""Do tables keep few files and micro-batches stay fast over a day of small commits with maintenance?"""
 
 import argparse
 import sys
@@ -30,20 +30,20 @@ from silver.refine_job import refine
 from silver.repair_job import repair
 
 MOST_FILES, MOST_GROWTH = 100, 1.2
-EVENTS = 50  # of a commit
-WARM_UP = 0.05  # of the commits
-_PACE = timedelta(minutes=5)  # of repair and of summaries: the day goes by some fifteen times as fast
+EVENTS = 50  # per commit
+WARM_UP = 0.05  # share of the commits
+_PACE = timedelta(minutes=5)  # interval of repair and of summaries: the day runs about fifteen times as fast
 _JOBS: dict[str, Body] = {"refine": refine, "repair": repair, "publish": publish}
 _ROUND = "until it is in gold"
 
 
 @dataclass
 class Pipeline:
-    """The jobs behind ingest, each going on in a thread of its own and taking turns, as under `millrace up`.
+    """The jobs after ingest, each long-running in its own thread, with one slot as under `millrace up`.
 
     Args:
-        spark: the application's session.
-        settings: of the home.
+        spark: the Spark session.
+        settings: settings of the home.
     """
 
     spark: SparkSession
@@ -53,13 +53,13 @@ class Pipeline:
     failed: list[BaseException] = field(default_factory=list)
 
     def run_of(self, job: str) -> JobContext:
-        """What a job is given to run with."""
+        """The context of a job."""
         spark = self.spark.newSession()
         return JobContext(job, spark, self.settings, once=False, stop=self.stop, slot=self.turns)
 
     @contextmanager
     def going_on(self) -> Iterator[Ledger]:
-        """Keep the jobs running meanwhile; gives their ledger."""
+        """Run the jobs in the background. Yields their ledger."""
         threads = [threading.Thread(target=self._keep, args=job) for job in _JOBS.items()]
         for thread in threads:
             thread.start()
@@ -78,7 +78,7 @@ class Pipeline:
             raise
 
     def wait_for(self, ledger: Ledger, stamp: datetime) -> None:
-        """Wait until publish has come so far.
+        """Wait until publish has processed an ingest stamp.
 
         Raises:
             RuntimeError: if a job has failed.
@@ -94,11 +94,11 @@ class Pipeline:
 
 @dataclass
 class Day:
-    """What a day came to.
+    """The results of a day.
 
     Args:
-        seconds: of each commit's micro-batches by job, and until it was in gold.
-        files: the most live files that each table ever had before maintenance.
+        seconds: seconds of the micro-batches by job, and from each commit until it was in gold.
+        files: maximum number of live files of each table before a maintenance.
         tidying: seconds of each maintenance.
     """
 
@@ -108,7 +108,7 @@ class Day:
 
 
 def run(commits: int, tidied: int) -> Day:
-    """A day of so many commits, one after the other, with maintenance so often."""
+    """Run a day of commits one after the other, with maintenance at regular intervals."""
     with application() as (spark, settings), exclusive_ledger(settings):
         paced = settings.model_copy(update={"repair_interval": _PACE, "summary_interval": _PACE})
         day, pipeline = Day(), Pipeline(spark, paced)

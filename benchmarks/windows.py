@@ -1,4 +1,4 @@
-"""What it takes to sum visitors' minutes up by window: on the driver, and in Spark's Python workers."""
+"""What does the aggregation of visitor minutes by window cost: on the driver, and in Python workers?"""
 
 import argparse
 import sys
@@ -16,14 +16,14 @@ from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.driver_or_spark import KEY
 from lakehouse.rows.grouped import Groups
 
-_EACH, _NEW = 5, 3  # minutes of a visitor, and how many of these are new
-_SPAN = 40  # minutes that all lie in
+_EACH, _NEW = 5, 3  # minutes per visitor, and new ones among them
+_SPAN = 40  # range of all minutes
 _START, _MINUTE = 1_767_268_800_000_000, 60_000_000
-_TIMES = 4  # each way; the first is not counted
+_TIMES = 4  # runs of each variant; the first is not counted
 
 
 def main() -> int:
-    """Print seconds, the median."""
+    """Print median seconds."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.windows", description=__doc__)
     parser.add_argument("--visitors", type=int, default=20_000)
     visitors = parser.parse_args().visitors
@@ -52,7 +52,7 @@ def _seconds(work: Callable[[], object], way: str) -> float:
 
 
 def _minutes(visitors: int) -> pa.Table:
-    """Rows of gold.visitor_minutes as visits of some minutes leave them, by visitor."""
+    """Rows of gold.visitor_minutes for short visits, ordered by visitor."""
     rows = [(visitor, number) for visitor in range(visitors) for number in range(_EACH)]
     minutes = [_START + (visitor * 7 + number) % _SPAN * _MINUTE for visitor, number in rows]
     columns = {

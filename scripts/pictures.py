@@ -1,6 +1,6 @@
-"""Take the pictures of `docs/tour.md`: every page, light and dark, over a made-up shop's tables.
+"""Takes the screenshots of `docs/tour.md`: every page, light and dark, with the tables of a fictional shop.
 
-Run by `make pictures`. What they were taken of is written beside them: a test tells when they are old.
+Run by `make pictures`. A digest of the pages is stored with them, so that a test detects old screenshots.
 """
 
 import argparse
@@ -28,11 +28,11 @@ _WIDTH = 1440  # pixels
 _EVENING = 20  # o'clock, UTC
 _QUERIES = {"overview": "?period=24+hours", "pipeline": "?over=Week", "conversion": "?conversion={longest}"}
 _ASKED = "?period=All"
-_SETTLE = 1100  # milliseconds that a page takes to draw itself
+_SETTLE = 1100  # milliseconds until a page is drawn
 
 
 def main() -> None:
-    """Build the tables, start the pages, take the pictures."""
+    """Build the tables, start the dashboard, take the screenshots."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pages", nargs="*", default=VIEWS, help="all of them, if none is named")
     parser.add_argument("--home", type=Path, help="keep the tables here, and use them if they are there")
@@ -78,7 +78,7 @@ def _take_all(browser: Browser, home: Path, address: str, theme: str, views: Seq
 
 
 def _longest_journey(home: Path) -> str:
-    """The order whose trail has the most kinds of steps; of these, the one with the most touches."""
+    """The order with the most kinds of trail steps; of these, the one with the most touches."""
     orders = pl.scan_delta(str(home / "warehouse/gold/conversions")).filter(goal="Order Completed")
     trails = pl.scan_delta(str(home / "warehouse/gold/trails"))
     kinds = trails.group_by("conversion_id").agg(kinds=pl.col("kind").n_unique())
@@ -88,7 +88,7 @@ def _longest_journey(home: Path) -> str:
 
 
 def _append_a_batch(home: Path) -> None:
-    """A micro-batch of each job just now, so that the figures are fresh."""
+    """Add a current micro-batch of each job, so that the page shows fresh figures."""
     now = datetime.now(timezone.utc)
     ledger = pl.scan_delta(str(home / "warehouse/ops/ledger")).sort("batch_id", "started_at").tail(4)
     rows = ledger.with_columns(pl.lit(now).alias("started_at"), pl.lit(now).alias("position"))
@@ -96,7 +96,7 @@ def _append_a_batch(home: Path) -> None:
 
 
 def _last_evening() -> datetime:
-    """The shop's busiest hour."""
+    """The last busy evening hour of the shop."""
     now = datetime.now(timezone.utc)
     return now.replace(hour=19, minute=40) - timedelta(days=now.hour < _EVENING)
 

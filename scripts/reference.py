@@ -34,7 +34,7 @@ _LAYERS = {
 
 
 def command_group() -> TyperGroup:
-    """All commands, as `millrace --help` has them."""
+    """All commands of `millrace --help`."""
     app = typer.Typer()
     for module in pkgutil.iter_modules(commands.__path__):
         importlib.import_module(f"{commands.__name__}.{module.name}").register(app)
@@ -155,7 +155,7 @@ def _setting(name: str, field: FieldInfo) -> str:
 
 
 def written(default: object) -> str:
-    """A default value as it is set; durations as in ISO 8601."""
+    """A default value in the format of the setting; durations in ISO 8601."""
     if default is None:
         return "none"
     if isinstance(default, timedelta):

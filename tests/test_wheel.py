@@ -80,6 +80,7 @@ def parameters(home: Home, name: str) -> list[str]:
     return [f"--{key}={value}" for key, value in {**theirs, **ours}.items()]
 
 
+@pytest.mark.long
 def test_each_job_runs_as_a_runner_calls_it(installed: Path, new_home: Callable[..., Home]) -> None:
     home = new_home()
     home.must("produce", "--events", "2000", "--seed", "3")

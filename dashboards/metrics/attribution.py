@@ -23,12 +23,7 @@ BY = {
 _WORDS = {column: name.lower() for name, column in BY.items()}
 _MOST = 50  # conversions listed
 _ROWS = 2000  # rows of gold.attribution that are read for them
-_BACK = (
-    timedelta(days=1),
-    timedelta(days=8),
-    timedelta(days=64),
-    timedelta.max,
-)  # periods searched, in this order
+_BACK = (timedelta(days=1), timedelta(days=8), timedelta(days=64), timedelta.max)  # searched in this order
 
 
 def credited(ask: Ask, scope: Scope, by: str) -> pl.DataFrame:

@@ -15,9 +15,7 @@ EARLY = "may still change"
 _COUNTED = ("events", "page_views", "sessions", "conversions", "reporting_value")
 _FIVE = timedelta(minutes=5)
 _INSTANT = pl.Datetime("us", "UTC")
-_AROUND = timedelta(
-    days=2
-)  # search range for the first and last minute with data: the longest window is a day
+_AROUND = timedelta(days=2)  # search range for the first and last minute: the longest window is a day
 
 
 @dataclass(frozen=True)

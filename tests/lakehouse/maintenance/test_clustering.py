@@ -134,6 +134,7 @@ def test_files_do_not_grow_past_what_they_should_hold_and_are_not_put_together_p
 
 
 @pytest.mark.usefixtures("tiny_files")
+@pytest.mark.long
 def test_stories_come_out_as_the_oracle_says_though_files_are_laid_out_between(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ from millrace.operations import entry_points as operations
 from silver.entry_points import silver
 
 CATALOG = "spark_catalog"
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +87,6 @@ def test_commands_read_the_catalog_through_the_session_at_hand(
     assert json.loads(shown.output)["gate"]["state"] in ("closed", "released"), shown.exception
 
 
-@pytest.mark.long
 def test_a_closed_gate_is_explained_replayed_in_vain_and_released(
     world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
