@@ -55,7 +55,7 @@ class Scanned:
         self._lake = lake
 
     def prepare(self) -> None:
-        """Nothing is kept."""
+        """There is no state."""
 
     def __call__(self, candidates: DataFrame, batch: Planned) -> Copies:
         """Find the copies and append the rest."""
@@ -83,7 +83,7 @@ class Merged:
         self._lake = lake
 
     def prepare(self) -> None:
-        """Nothing is kept."""
+        """There is no state."""
 
     def __call__(self, candidates: DataFrame, batch: Planned) -> Copies:
         """Merge. The result does not show which records are copies."""

@@ -12,7 +12,7 @@ _TIGHT = 6  # pixels between the plot and its axes, title and legend
 _LABEL_WIDTH = 190  # pixels
 _TICKS = 5  # numbers on an axis, approximately
 _ROOM = 1.5  # axis length relative to the longest bar, if text follows the bars
-_DAYS = 8  # day labels that fit on an axis
+_DAYS = 8  # day labels on an axis, approximately
 
 
 def clock() -> alt.Axis:
@@ -31,7 +31,7 @@ def amounts(format_: str = PLAIN) -> alt.Axis:
 
 
 def days(count: int) -> alt.Axis:
-    """An axis of days, with at most about eight labels."""
+    """An axis of days. Many days have fewer labels."""
     step: dict[str, object] = {"interval": "day", "step": max(1, count // _DAYS)}
     return alt.Axis(format="%-d %b", grid=False, tickCount=step, titlePadding=_TIGHT)
 

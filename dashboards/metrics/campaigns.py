@@ -43,7 +43,7 @@ def campaigns(ask: Ask, scope: Scope, model: str) -> Campaigns:
 
 
 def campaign_names(ask: Ask) -> list[str]:
-    """Names of campaigns, by visits and clicks, most first."""
+    """Names of campaigns and promotions, most visits and clicks first."""
     found = ask(
         Query(
             "gold.campaign_performance",

@@ -1,4 +1,4 @@
-"""SQL over tables that a test wrote: an engine and a dialect that the pages don't use."""
+"""Runs SQL on the tables of a test with DuckDB, an engine that the pages do not use."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,7 @@ Sql = Callable[[str], list[tuple[Any, ...]]]
 
 
 def sql_over(home: Path) -> Sql:
-    """Asks the tables of a home, as they are now; times are UTC, without a zone."""
+    """A function that runs SQL on the current tables of a home. Times are UTC without a time zone."""
     connection = duckdb.connect()
     for log in sorted((home / "warehouse").glob("*/*/_delta_log")):
         name = ".".join(log.parent.parts[-2:])

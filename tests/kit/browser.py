@@ -19,7 +19,7 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 
 def chromium() -> str:
-    """Path of the system's Chromium; without one the test is skipped, except in CI, which installs it."""
+    """Path of the system's Chromium. Without one the test is skipped, except in CI, where it fails."""
     found = next((path for path in map(shutil.which, _NAMES) if path), None)
     if found is None and not os.environ.get("CI"):
         pytest.skip(f"no browser on this machine: install one of {', '.join(_NAMES)}")

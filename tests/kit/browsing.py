@@ -1,4 +1,4 @@
-"""A browser on the pages, as a person uses it."""
+"""Drives a browser on the dashboard, like a user."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,12 +14,12 @@ _DEADLINE = 30_000  # milliseconds
 
 @dataclass
 class Browsing:
-    """One tab.
+    """One browser tab.
 
     Args:
-        address: where the pages are.
+        address: URL of the dashboard.
         page: the tab.
-        elsewhere: addresses on other hosts that the pages asked for.
+        elsewhere: URLs on other hosts that the pages requested.
     """
 
     address: str
@@ -27,26 +27,26 @@ class Browsing:
     elsewhere: list[str] = field(default_factory=list)
 
     def open(self, view: str, **query: str) -> Page:
-        """Go to a page, and wait until it is there."""
-        place = "" if view == "overview" else view  # which is where one comes in
+        """Go to a page, and wait until it is drawn."""
+        place = "" if view == "overview" else view  # the default page has no path
         self.page.goto(f"{self.address}{place}?{urlencode(query)}")
         expect(self.page.get_by_text("All times are UTC.")).to_be_visible()
-        app = self.page.get_by_test_id("stApp")  # else what has the focus may be drawn anew
+        app = self.page.get_by_test_id("stApp")  # else Streamlit may redraw the focused element
         expect(app).to_have_attribute("data-test-script-state", "notRunning")
         return self.page
 
     def go_to(self, title: str) -> None:
-        """Follow the link in the sidebar."""
+        """Click the link in the sidebar."""
         self.page.get_by_test_id("stSidebarNav").get_by_text(title, exact=True).click()
         expect(self.page.get_by_role("heading", name=title, exact=True)).to_be_visible()
 
     def metric(self, label: str) -> Locator:
-        """The figure with a label."""
+        """The value of the metric with a label."""
         box = self.page.locator("[data-testid=stMetric]").filter(has=self.page.get_by_text(label, exact=True))
         return box.locator("[data-testid=stMetricValue]")
 
     def choose_first_row(self, heading: str) -> None:
-        """Tick the first row of the table under a heading; its cells are drawn, so by place."""
+        """Select the first row of the table under a heading. The table is a canvas: click by position."""
         above = self.page.get_by_text(heading).first
         above.scroll_into_view_if_needed()
         top = above.bounding_box()
@@ -60,7 +60,7 @@ class Browsing:
 
 @contextmanager
 def browsing(address: str) -> Iterator[Browsing]:
-    """Chromium on the pages at an address, until the block ends."""
+    """Open Chromium on the dashboard at a URL until the block ends."""
     executable = chromium()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)

@@ -1,4 +1,4 @@
-"""What must be right with a bundle before it is deployed; each check is given the folder that it is in."""
+"""Checks of a bundle before deployment. Each check gets the bundle's folder."""
 
 import ast
 import json
@@ -23,7 +23,7 @@ SCHEMA = ROOT.parent / "shared" / "data" / "bundle.schema.json"
 TARGETS = ("dev", "prod", "local")
 WORKSPACES = TARGETS[:2]
 _CHOICES = ("serverless", "clusters")
-"""Variables that the kind of compute refers to, one at a time."""
+"""Variables for the kind of compute, of which one is used at a time."""
 
 OPERATIONS = {
     "audit": set[str](),
@@ -34,7 +34,7 @@ OPERATIONS = {
     "release": {"by", "reason"},
     "replay": {"by", "reason"},
 }
-"""Jobs that a person starts on a workspace, and their parameters."""
+"""Jobs that are started manually on a workspace, with their parameters."""
 
 REQUIRED = {"catalog": "main", "kafka_bootstrap": "host:9092"}
 """Variables without a default, on every workspace target."""
@@ -48,19 +48,19 @@ _GIVEN: dict[str, dict[str, object]] = {
 
 
 def files_of(root: Path) -> list[Path]:
-    """bundle.yml and what it includes."""
+    """bundle.yml and the files it includes."""
     included = [file for pattern in read_yaml(root / BUNDLE_FILE)["include"] for file in root.glob(pattern)]
     return [root / BUNDLE_FILE, *sorted(included)]
 
 
 def tree_of(root: Path, target: str, user: str = "ann", **variables: object) -> Tree:
-    """The bundle as a target has it, every reference resolved.
+    """The bundle of a target with all references resolved.
 
     Args:
         root: folder of bundle.yml.
         target: one of its targets.
-        user: who deploys it.
-        variables: values given with the deployment.
+        user: the deploying user.
+        variables: variable values of the deployment.
     """
     return resolve(read_tree(root, target), {**_GIVEN[target], **variables}, user)
 
@@ -71,12 +71,12 @@ def jobs_of(root: Path, target: str, **variables: object) -> dict[str, BundleJob
 
 
 def check_schema(root: Path) -> None:
-    """Each file, and the resources of each target, are as the published schema of bundles has them."""
+    """Each file, and the resources of each target, match the published bundle schema."""
     text = SCHEMA.read_text(encoding="utf-8")
     text = text.replace(r"[\\p{L}\\p{N}]", r"[^\\W_]").replace(r"\\p{L}", r"[^\\W\\d_]")  # Python has no \p
     validator = jsonschema.Draft202012Validator(json.loads(text))
     parts = {file.name: _without_overrides(read_yaml(file)) for file in files_of(root)}
-    for target in TARGETS:  # an override alone lacks what the schema requires
+    for target in TARGETS:  # a single override lacks required fields of the schema
         parts[target] = {"resources": read_tree(root, target)["resources"]}
     for name, part in parts.items():
         for error in validator.iter_errors(part):
@@ -92,7 +92,7 @@ def _without_overrides(tree: Tree) -> Tree:
 
 
 def check_entry_points(root: Path, scripts: dict[str, str]) -> None:
-    """Each task of each target runs a script of the wheel, which takes the task's parameters."""
+    """Each task runs an entry point of the wheel that accepts the task's parameters."""
     for target in TARGETS:
         for name, job in jobs_of(root, target).items():
             assert job.tasks, f"{target}: {name} has no task"
@@ -107,7 +107,7 @@ def check_entry_points(root: Path, scripts: dict[str, str]) -> None:
 
 
 def check_references(root: Path) -> None:
-    """Every reference resolves in every target, and every variable has a meaning and a use."""
+    """Every reference resolves in every target. Every variable has a description and is used."""
     for target in TARGETS:
         tree_of(root, target)
     variables = read_yaml(root / BUNDLE_FILE)["variables"]
@@ -121,7 +121,7 @@ def check_references(root: Path) -> None:
 
 
 def check_paths(root: Path) -> None:
-    """Every path, read from the file that names it, is there or is what the artifact leaves."""
+    """Every path, relative to its file, exists or is built by the artifact."""
     built = [
         root / reported.get("path", ".") / "dist"
         for reported in read_yaml(root / BUNDLE_FILE)["artifacts"].values()
@@ -138,7 +138,7 @@ def check_paths(root: Path) -> None:
 
 
 def check_schedules(root: Path) -> None:
-    """Every job goes on, has a schedule that can be read, or is one that a person starts."""
+    """Every job is continuous, has a valid schedule, or is started manually."""
     for target in TARGETS:
         for name, job in jobs_of(root, target).items():
             started_by_hand = target in WORKSPACES and name in OPERATIONS
@@ -148,7 +148,7 @@ def check_schedules(root: Path) -> None:
 
 
 def check_app(root: Path) -> None:
-    """What the page imports is pinned as in the lock; its command starts a file; it asks what it is told."""
+    """The app pins its imports as in the lock file, starts an existing file, and uses its variables."""
     lock = (root / "requirements.lock").read_text(encoding="utf-8")
     pinned = (root / "dashboards" / "requirements.txt").read_text(encoding="utf-8")
     assert pinned == app_requirements(lock), "dashboards/requirements.txt: run make app-requirements"
@@ -165,13 +165,13 @@ def check_app(root: Path) -> None:
 
 
 def _asked_for(folder: Path) -> set[str]:
-    """The variables of the environment that files of a folder name."""
+    """Environment variables named in the files of a folder."""
     texts = (file.read_text(encoding="utf-8") for file in folder.rglob("*.py"))
     return set(re.findall(r'"([A-Z]+(?:_[A-Z]+)+)"', "\n".join(texts)))
 
 
 def _imported(folder: Path) -> set[str]:
-    """The distributions that files of a folder import, other than Python's and the folder's own."""
+    """Distributions imported by the files of a folder, without the standard library and own modules."""
     found = set[str]()
     for file in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -181,7 +181,7 @@ def _imported(folder: Path) -> set[str]:
     own = {path.stem for path in folder.iterdir()}
     distributions = packages_distributions() | {
         "databricks": ["databricks-sql-connector"]
-    }  # shared with others
+    }  # a namespace package of several distributions
     return {distributions.get(name, [name])[0] for name in found - own - set(sys.stdlib_module_names)}
 
 

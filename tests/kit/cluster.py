@@ -1,4 +1,4 @@
-"""A Spark standalone cluster on this machine: a master and workers, each in a process group of its own."""
+"""A local Spark standalone cluster: a master and workers, each in its own process group."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ class Cluster:
     """A running cluster.
 
     Args:
-        folder: where its processes work and write their logs.
+        folder: working folder and log folder of its processes.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -34,7 +34,7 @@ class Cluster:
         self.workers: list[subprocess.Popen[bytes]] = []
 
     def add_worker(self) -> None:
-        """Start a worker of one core and wait until the master knows it."""
+        """Start a worker with one core, and wait until it is registered."""
         name = f"worker-{len(self.workers) + 1}"
         work = f"--work-dir={self._folder / name}"
         worker = self._start(name, f"{_DEPLOY}.worker.Worker", "--cores=1", "--memory=2g", work, self.url)
@@ -43,7 +43,7 @@ class Cluster:
         eventually(lambda: "Successfully registered" in log.read_text(), 60, f"{name} is registered")
 
     def executors(self, worker: int) -> list[Path]:
-        """Folders of the executors that a worker has started."""
+        """Folders of the executors of a worker."""
         return list((self._folder / f"worker-{worker + 1}").glob("app-*/*"))
 
     def kill_worker(self, worker: int) -> None:
@@ -51,7 +51,7 @@ class Cluster:
         _kill(self.workers[worker])
 
     def end(self) -> None:
-        """Kill everything."""
+        """Kill all processes."""
         for process in (*self.workers, self._master):
             _kill(process)
 
@@ -77,7 +77,7 @@ class Cluster:
 
 @contextmanager
 def running_cluster(folder: Path, workers: int) -> Iterator[Cluster]:
-    """A cluster for the length of a block."""
+    """Run a cluster until the block ends."""
     cluster = Cluster(folder)
     try:
         for _ in range(workers):

@@ -1,4 +1,4 @@
-"""Where the pages are, for tests that import or start them, and what their pictures were taken of."""
+"""The folder of the dashboard, its pages, and the digest that its screenshots were taken with."""
 
 import hashlib
 from pathlib import Path
@@ -22,7 +22,7 @@ _SEEN = ("*.py", "*.svg", "views/*.py", "figures/*.py", ".streamlit/config.toml"
 
 
 def digest_of_pages() -> str:
-    """A digest of all that decides how the pages look."""
+    """A digest of the files that affect how the pages look."""
     files = sorted(file for pattern in _SEEN for file in DASHBOARDS.glob(pattern))
     reported = hashlib.sha256()
     for file in files:

@@ -1,4 +1,4 @@
-"""Visits as they reach the server: by wrong clocks, seconds or months late, doubled, in batches."""
+"""Visits as they arrive at the server: with wrong clocks, late, duplicated, in batches."""
 
 import random
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ _CLOCKS = st.sampled_from(["right", "right", "right", "corrected", "corrected up
 
 @dataclass(frozen=True)
 class Delivery:
-    """A record, when it reaches the server, and the number of the story that it is of."""
+    """A record, its arrival time at the server, and the number of its story."""
 
     story: int
     arrives: datetime
@@ -44,7 +44,7 @@ class Delivery:
 
 @st.composite
 def _delivered(draw: st.DrawFn) -> list[tuple[dict[str, Any], datetime]]:
-    """The messages of one story, each with the time when it reaches the server; copies by themselves."""
+    """The messages of one story with their arrival times. Copies have their own."""
     begins = draw(_BEGINNINGS)
     return [_send(draw, body, begins) for body, _ in draw(visits())]
 
@@ -62,7 +62,7 @@ def _send(draw: st.DrawFn, body: dict[str, Any], begins: timedelta) -> tuple[dic
 
 
 def deliver(stories: int, number: int = 0) -> list[Delivery]:
-    """So many stories, none of which shares a name with another. See `draw_examples` for the number."""
+    """Deliveries of stories with disjoint names. See `draw_examples` for `number`."""
     reported = draw_examples(_delivered(), stories, number)
     return [
         Delivery(story, arrives, record(of_story(body, f"s{story}-"), timestamp=arrives))
@@ -72,7 +72,7 @@ def deliver(stories: int, number: int = 0) -> list[Delivery]:
 
 
 def cut(deliveries: list[Delivery], batches: int, number: int = 0) -> list[list[Record]]:
-    """The records as they arrive, in batches of unequal size, each shuffled over three partitions."""
+    """The records in order of arrival, in batches of random size, each shuffled over three partitions."""
     chance = random.Random(number)
     in_order = sorted(deliveries, key=lambda each: (each.arrives, chance.random()))
     cuts = sorted(chance.sample(range(1, len(in_order)), batches - 1))
@@ -89,7 +89,7 @@ def _placed(each: Record, partition: int) -> Record:
 
 
 def describe_deliveries(deliveries: list[Delivery], difference: str) -> str:
-    """The shortest of the stories that a difference names, record by record."""
+    """The shortest story named in a difference, one record per line."""
     named = [each for each in deliveries if f"s{each.story}-" in difference]
     by_story = [[each for each in named if each.story == story] for story in {each.story for each in named}]
     shortest = min(by_story, key=len, default=[])

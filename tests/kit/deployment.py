@@ -1,4 +1,4 @@
-"""What must hold of a bundle on a workspace beyond its schema; each check takes the bundle's folder."""
+"""Checks of a bundle on a workspace, beyond its schema. Each check gets the bundle's folder."""
 
 import re
 from collections import Counter
@@ -11,7 +11,7 @@ from lakehouse.bundle_file import BUNDLE_FILE, LOCAL_TARGET, read_yaml, variable
 from millrace.local.bundle.bundle_resolver import Tree, read_tree
 
 KEPT = ("schemas", "volumes", "registered_models", "secret_scopes")
-"""Kinds of resources that hold what a deployment can't make again."""
+"""Kinds of resources with data that a deployment can't restore."""
 
 _DUPLICATE_KEYS = "spark.sql.variant.allowDuplicateKeys"
 
@@ -22,11 +22,11 @@ _NAMES = {
     "experiments": "name",
     "alerts": "display_name",
 }
-"""Kinds of resources that a whole workspace shares, and what they are called by."""
+"""Kinds of resources with names that are unique in a workspace, and the field of the name."""
 
 
 def check_keys(root: Path) -> None:
-    """A resource key stands for one resource of any kind, in every target."""
+    """Resource keys are unique across all kinds, in every target."""
     for target in (*WORKSPACES, LOCAL_TARGET):
         keys = Counter(key for found in read_tree(root, target)["resources"].values() for key in found)
         twice = [key for key, times in keys.items() if times > 1]
@@ -34,7 +34,7 @@ def check_keys(root: Path) -> None:
 
 
 def check_required(root: Path) -> None:
-    """Where data is and comes from has no default on a workspace, so that leaving it out is an error."""
+    """Locations of data have no default on a workspace, so that a missing one is an error."""
     bundle = read_yaml(root / BUNDLE_FILE)
     expected = {"dev": set(REQUIRED), "prod": {*REQUIRED, "run_as_service_principal"}}
     for target in WORKSPACES:
@@ -44,7 +44,7 @@ def check_required(root: Path) -> None:
 
 
 def check_kept(root: Path) -> None:
-    """In production neither `destroy` nor another catalog takes what holds data."""
+    """In production, resources with data are protected from `destroy` and from a changed catalog."""
     resources = tree_of(root, "prod")["resources"]
     for kind in KEPT:
         for name, resource in resources[kind].items():
@@ -52,14 +52,14 @@ def check_kept(root: Path) -> None:
 
 
 def check_continuous(root: Path) -> None:
-    """A continuous job has one task: its tasks can't depend on each other."""
+    """Tasks of a continuous job do not depend on each other."""
     for target, name, job in _jobs(root):
         if "continuous" in job:
             assert not any(task.get("depends_on") for task in job["tasks"]), f"{target}: {name}"
 
 
 def check_identities(root: Path) -> None:
-    """Whoever deploys, jobs run as the principal or the user that a variable names."""
+    """Jobs run as the principal or user of a variable, not as the deploying user."""
     for given in ({}, {"run_as_service_principal": "", "run_as_user": "ann@example.com"}):
         wanted = given.get("run_as_user") or "11111111-2222-4333-8444-555555555555"
         tree = tree_of(root, "prod", **given)
@@ -78,16 +78,16 @@ def check_identities(root: Path) -> None:
 
 
 def check_root_path(root: Path) -> None:
-    """Production is in the folder of the principal who deploys it, which others can't write to."""
+    """Production lies in the folder of the deploying principal, where others can't write."""
     tree = tree_of(root, "prod", "robot")
     assert tree["workspace"]["root_path"].startswith("/Workspace/Users/robot/")
     assert not any("group_name" in entry for entry in tree["permissions"]), "a group gets at the secrets, too"
 
 
 def check_whole_variables(root: Path) -> None:
-    """Where a variable's default refers to another variable, it is to the whole of it.
+    """A variable's default refers to other variables only as a whole.
 
-    The command line resolves no path into a variable there.
+    The Databricks CLI does not resolve paths into a variable there.
     """
     for name, variable in read_yaml(root / BUNDLE_FILE)["variables"].items():
         found = re.findall(r"\$\{var\.([^}]*)\}", str(variable.get("default", "")))
@@ -95,7 +95,7 @@ def check_whole_variables(root: Path) -> None:
 
 
 def check_copies(root: Path) -> None:
-    """Two people's copies in dev share no name."""
+    """Copies of two users in dev have disjoint names."""
     ann, bob = (
         _shared_names(tree_of(root, "dev", user)) for user in ("ann@example.com", "bob.o@example.com")
     )
@@ -107,7 +107,7 @@ def check_copies(root: Path) -> None:
 
 
 def check_one_production(root: Path) -> None:
-    """One production target, and so one state; what jobs run on is a variable."""
+    """There is one production target, so one deployment state. The compute is a variable."""
     targets = read_yaml(root / BUNDLE_FILE)["targets"]
     assert [name for name, target in targets.items() if target.get("mode") == "production"] == ["prod"]
     for kind, key in (("serverless", "environment"), ("clusters", "job_cluster")):
@@ -122,7 +122,7 @@ def check_one_production(root: Path) -> None:
 
 
 def check_operations(root: Path) -> None:
-    """What opens a gate and checks the tables is a job that a person starts with parameters."""
+    """Operations on gates and tables are jobs that are started manually with parameters."""
     for target in WORKSPACES:
         jobs = tree_of(root, target)["resources"]["jobs"]
         for name, wanted in OPERATIONS.items():
@@ -134,7 +134,7 @@ def check_operations(root: Path) -> None:
 
 
 def check_operators(root: Path) -> None:
-    """In production those who are named may open a closed gate; the others may look."""
+    """In production, only the named groups may open a closed gate. Others may view."""
     team = [{"level": "CAN_MANAGE_RUN", "group_name": "data-team"}]
     for given, wanted in (({}, {"CAN_VIEW"}), ({"operation_permissions": team}, {"CAN_MANAGE_RUN"})):
         jobs = tree_of(root, "prod", **given)["resources"]["jobs"]
@@ -145,7 +145,7 @@ def check_operators(root: Path) -> None:
 
 
 def check_clusters(root: Path) -> None:
-    """A cluster reads JSON as this machine does."""
+    """A cluster parses JSON like the local Spark."""
     for target, name, job in _jobs(root):
         for cluster in job["job_clusters"]:
             conf = cluster["new_cluster"].get("spark_conf") or {}
@@ -153,7 +153,7 @@ def check_clusters(root: Path) -> None:
 
 
 def check_watched(root: Path) -> None:
-    """A job that fails, hangs or falls behind is noticed, and so are old and held gold."""
+    """There are alerts for jobs that fail, hang or lag, and for stale or held gold."""
     for target, name, job in _jobs(root):
         assert "timeout_seconds" in job, f"{target}: {name} may run for ever"
         assert job["email_notifications"].keys() >= {"on_failure"}, f"{target}: {name} fails in silence"
@@ -166,7 +166,7 @@ def check_watched(root: Path) -> None:
 
 
 def check_app_access(root: Path) -> None:
-    """The app gets its warehouse by reference, and may read every layer."""
+    """The app gets its SQL warehouse by reference, and may read every layer."""
     for target in WORKSPACES:
         resources = tree_of(root, target)["resources"]
         app = resources["apps"]["dashboard"]
@@ -180,7 +180,7 @@ def check_app_access(root: Path) -> None:
 
 
 def check_paid_for(root: Path) -> None:
-    """Jobs and the app go by the budget policy that is named; the app of production is started."""
+    """Jobs and the app use the given budget policy. The app of production is started."""
     for target in WORKSPACES:
         resources = tree_of(root, target, budget_policy_id="policy")["resources"]
         for name, resource in {**resources["jobs"], **resources["apps"]}.items():
@@ -190,7 +190,7 @@ def check_paid_for(root: Path) -> None:
 
 
 def check_upload(root: Path) -> None:
-    """Only what a workspace runs goes there; the command line is one that knows all of it."""
+    """Only files needed on the workspace are uploaded. The CLI version is pinned."""
     tree = tree_of(root, "prod")
     assert tree["sync"] == {"paths": ["dashboards"]}
     assert tree["bundle"]["databricks_cli_version"]
@@ -198,7 +198,7 @@ def check_upload(root: Path) -> None:
 
 
 def check_default_target(root: Path) -> None:
-    """Bare commands of the vendor take a workspace; `local` is one that no workspace accepts."""
+    """The CLI's default target is a workspace. The target `local` can't be deployed."""
     bundle = read_yaml(root / BUNDLE_FILE)
     marked = [name for name, target in bundle["targets"].items() if target.get("default")]
     assert marked == ["dev"]

@@ -1,4 +1,4 @@
-"""Examples of a strategy as values, for tests that need many at once."""
+"""Draws examples of a hypothesis strategy as values, for tests that need many at once."""
 
 from typing import TypeVar
 
@@ -9,10 +9,10 @@ Example = TypeVar("Example")
 
 
 def draw_examples(strategy: SearchStrategy[Example], examples: int, number: int) -> list[Example]:
-    """So many examples, at most.
+    """At most `examples` examples.
 
-    The same number gives the same ones in the same run of tests: hypothesis also draws constants from the
-    modules that are loaded.
+    `number` is the seed. The examples are the same within a test run only, because hypothesis also draws
+    constants from the loaded modules.
     """
     drawn: list[Example] = []
 

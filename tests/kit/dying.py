@@ -1,4 +1,4 @@
-"""A process that dies where it is about to commit."""
+"""Simulates a crash before a commit."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,12 +12,12 @@ _WRITES = ("append", "replace_where", "apply", "overwrite")
 
 
 class DiedError(Exception):
-    """The process has died."""
+    """The simulated crash."""
 
 
 @contextmanager
 def dying_at(*tables: str) -> Iterator[None]:
-    """Let the process die where it is about to commit to one of some tables; other commits go through."""
+    """Crash before a commit to one of the tables. Commits to other tables succeed."""
 
     def dying(write: Any) -> Any:
         def commit(lake: Lakehouse, name: str, *args: Any, **more: Any) -> None:

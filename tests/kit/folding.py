@@ -1,4 +1,4 @@
-"""gold.traffic_changes, folded from the beginning, against gold.traffic at every version."""
+"""Compares gold.traffic at every version with gold.traffic_changes folded up to it."""
 
 import json
 from pathlib import Path
@@ -14,10 +14,10 @@ State = dict[tuple[Any, ...], dict[str, Any]]
 
 
 def assert_changes_fold(settings: Settings) -> int:
-    """Fold change by change, and compare each version of traffic with what has been folded by then.
+    """Apply the changes one by one, and compare each version of gold.traffic with the result so far.
 
     Returns:
-        Versions compared.
+        Number of versions compared.
     """
     changes = read_rows(settings, TRAFFIC_CHANGES.name, TRAFFIC_CHANGES.column_names)
     state: State = {}
@@ -32,7 +32,7 @@ def assert_changes_fold(settings: Settings) -> int:
 
 
 def _apply(state: State, changes: list[dict[str, Any]]) -> None:
-    """What is retracted must stand just so."""
+    """Apply changes. A retraction must match the current row exactly."""
     for change in (row for row in changes if row["change"] == "retract"):
         assert state.pop(_key(change)) == _row(change)
     for change in (row for row in changes if row["change"] == "replace"):
@@ -49,7 +49,7 @@ def _row(change: dict[str, Any]) -> dict[str, Any]:
 
 
 def _versions(settings: Settings) -> list[tuple[int, int]]:
-    """The versions of gold.traffic that changed rows, and the sequence that each was folded from."""
+    """The versions of gold.traffic that changed rows, with the sequence of their changes."""
     found = []
     for commit in DeltaTable(_folder(settings)).history():
         reported = json.loads(commit.get("userMetadata") or "{}")

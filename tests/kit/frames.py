@@ -1,4 +1,4 @@
-"""Frames of rows that a test has thought of."""
+"""DataFrames from the rows of a test."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,5 +9,5 @@ from lakehouse.contracts import TABLES
 
 
 def frame_of(spark: SparkSession, name: str, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
-    """Rows as a table has them; columns that a row lacks are null."""
+    """Rows with the schema of a table. Missing columns become null."""
     return spark.createDataFrame([dict(row) for row in rows], TABLES[name].ddl)

@@ -1,8 +1,8 @@
-"""Runs jobs of an installed wheel in a Spark application that is there: `given_spark.py HOME CALLS CONF`.
+"""Runs jobs of an installed wheel in an existing Spark application: `given_spark.py HOME CALLS CONF`.
 
-`CALLS` is a JSON list of lists: an entry point and its parameters; `CONF` is a JSON object: settings of
-Spark. The application is made as Delta's own documentation says, and has databases of the layers' names, as a
-workspace has, with the tables that the home has. Prints how many rows some of them have.
+`CALLS` is a JSON list of lists: an entry point and its parameters. `CONF` is a JSON object with Spark
+settings. The session is built as in Delta's documentation. It has a database per layer, like a workspace,
+with the tables of the home. Prints the row counts of some tables.
 """
 
 import json
@@ -44,7 +44,7 @@ def main() -> None:
     for layer in ("bronze", "silver", "gold", "ops"):
         folder = home / "warehouse" / layer
         spark.sql(f"CREATE DATABASE {layer} LOCATION '{folder}'")
-        for table in filter(Path.is_dir, folder.glob("*")):  # what a command has made
+        for table in filter(Path.is_dir, folder.glob("*")):  # created by an earlier command
             spark.sql(f"CREATE TABLE {layer}.{table.name} USING delta LOCATION '{table}'")
     for name, *parameters in calls:
         (entry,) = [each for each in distribution("millrace").entry_points if each.name == name]

@@ -1,4 +1,4 @@
-"""A visitor's rows by all of the visitor's events at once."""
+"""Folds all events of a visitor at once."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""A home as a user has one: the real command line, in processes of its own, on a topic of its own."""
+"""A home for end-to-end tests: real commands in separate processes, on its own topic."""
 
 import csv
 import os
@@ -19,14 +19,14 @@ JOBS = ("ingest", "refine", "repair", "publish")
 
 @dataclass(frozen=True)
 class Home:
-    """A MILLRACE_HOME, and the Kafka topic that belongs to it.
+    """A MILLRACE_HOME with its Kafka topic.
 
     Args:
         path: the folder.
         bootstrap: the broker, as host:port.
-        topic: its name.
+        topic: name of the topic.
         more: other settings, as MILLRACE_* variables.
-        place: the folder that commands are given in; its bundle is the one that counts.
+        place: working directory of the commands; its bundle is used.
     """
 
     path: Path
@@ -37,12 +37,12 @@ class Home:
 
     @property
     def rates_topic(self) -> str:
-        """The topic of exchange rates that goes with it."""
+        """The topic of its exchange rates."""
         return f"{self.topic}-rates"
 
     @property
     def env(self) -> dict[str, str]:
-        """The environment its commands run in."""
+        """The environment of its commands."""
         ours = {
             "MILLRACE_HOME": str(self.path),
             "MILLRACE_KAFKA_BOOTSTRAP": self.bootstrap,
@@ -55,7 +55,7 @@ class Home:
 
     @property
     def settings(self) -> Settings:
-        """The same for what runs in this process."""
+        """The same settings for code in this process."""
         return load_settings(
             home=self.path,
             kafka_bootstrap=self.bootstrap,
@@ -64,7 +64,7 @@ class Home:
         )
 
     def run(self, *arguments: str, seconds: float = 1500, **env: str) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end, whatever its exit code."""
+        """Run a command until it ends, with any exit code."""
         return subprocess.run(
             command(*arguments),
             env={**self.env, **env},
@@ -76,27 +76,27 @@ class Home:
         )
 
     def must(self, *arguments: str, **env: str) -> str:
-        """Run a command that has to succeed; its standard output."""
+        """Run a command that must succeed. Returns its standard output."""
         done = self.run(*arguments, **env)
         assert done.returncode == 0, f"millrace {' '.join(arguments)}: {done.stdout}{done.stderr}"
         return done.stdout
 
     def sql(self, query: str) -> list[list[str]]:
-        """The rows that `millrace sql --csv` prints, without its heading."""
+        """The rows of `millrace sql --csv`, without header."""
         return list(csv.reader(self.must("sql", query, "--csv").splitlines()))[1:]
 
     def copy(self, path: Path) -> "Home":
-        """The same state in another folder."""
+        """A copy of the home in another folder."""
         shutil.copytree(self.path, path)
         return Home(path, self.bootstrap, self.topic, self.more)
 
     def twin(self, path: Path, **more: str) -> "Home":
-        """A new home that reads the same topic, and knows what was sent there."""
+        """A new home with the same topic and the manifests of the clients."""
         path.mkdir()
         shutil.copytree(self.path / "manifests", path / "manifests")
         return Home(path, self.bootstrap, self.topic, {**self.more, **more})
 
 
 def command(*arguments: str) -> tuple[str, ...]:
-    """The command line of this Python."""
+    """The command line for this Python interpreter."""
     return (sys.executable, "-m", "millrace", *arguments)

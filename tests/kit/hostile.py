@@ -1,4 +1,4 @@
-"""Kafka records as an enemy or a broken client writes them: nearly valid, wrong throughout, or no JSON."""
+"""Kafka records of an attacker or a broken client: nearly valid, invalid, or no JSON."""
 
 import json
 from datetime import timedelta
@@ -13,7 +13,7 @@ from kit.records import NOON, SENT, Record, instant
 
 @st.composite
 def _part(draw: st.DrawFn, fields: dict[str, st.SearchStrategy[Any]], spoilt: int = 20) -> Pairs:
-    """An object whose fields are right but for 5 in `spoilt`: missing, wrong or there twice."""
+    """An object where 5 in `spoilt` fields are missing, wrong or duplicated."""
     pairs = []
     for name, right in fields.items():
         fate = draw(st.integers(0, spoilt - 1))
@@ -94,7 +94,7 @@ _EVENTS = _part(
 
 @st.composite
 def _written(draw: st.DrawFn, what: st.SearchStrategy[Any]) -> bytes:
-    """JSON text with or without escapes, and with any white space that JSON allows."""
+    """JSON text, with or without escapes, with random valid white space."""
     space, escape = draw(st.sampled_from(["", "", " ", "\r\n\t"])), draw(st.booleans())
 
     def write(value: Any) -> str:
@@ -119,7 +119,7 @@ def _written(draw: st.DrawFn, what: st.SearchStrategy[Any]) -> bytes:
 
 @st.composite
 def _spoilt(draw: st.DrawFn) -> bytes:
-    """A message with a few bytes gone, changed, added or doubled."""
+    """A message with some bytes removed, changed, added or repeated."""
     value = draw(_written(MESSAGES))
     at = draw(st.integers(0, len(value)))
     junk = draw(
@@ -161,6 +161,6 @@ RECORDS = st.builds(
 
 
 def make_up(records: int, number: int = 0) -> list[Record]:
-    """So many records of a series, in sittings of 50. See `draw_examples` for what the number does."""
+    """Draw records in groups of 50. See `draw_examples` for `number`."""
     sittings = range(records // 50)
     return [made for sitting in sittings for made in draw_examples(RECORDS, 50, 1000 * number + sitting)]

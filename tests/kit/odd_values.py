@@ -1,4 +1,4 @@
-"""What hostile records hold: texts, numbers, times, addresses and amounts, odd ones among them."""
+"""Values for hostile records: usual and unusual texts, numbers, times, URLs and amounts."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,14 +10,14 @@ from kit.records import NOON, SENT, instant
 
 
 class Raw(str):
-    """JSON as it stands: a number."""
+    """A JSON number, written as is."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """An object; a key may be there twice."""
+    """A JSON object that may have duplicate keys."""
 
     pairs: tuple[tuple[str, Any], ...]
 

@@ -1,4 +1,4 @@
-"""What the tables must hold, computed naively from bronze: one pass in order, then plain loops.
+"""The test oracle: expected tables, computed naively from bronze in one pass and with plain loops.
 
 Shares no code with `src/`.
 """
@@ -37,7 +37,7 @@ _ENTRY = (
 
 @dataclass
 class Oracle:
-    """The tables, and the watermark reached; None before the first event."""
+    """The expected tables, and the watermark; None before the first event."""
 
     events: list[Fields] = field(default_factory=list)
     rejected: list[Fields] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Oracle:
 
     @classmethod
     def over(cls, stored: Iterable[Stored]) -> "Oracle":
-        """What comes of these records."""
+        """The oracle after these records."""
         oracle = cls()
         first: dict[str, Fields] = {}
         for each in sorted(stored, key=_place):
@@ -158,7 +158,7 @@ class Oracle:
 
     @cached_property
     def gold(self) -> Gold:
-        """What gold must hold: nothing of bots."""
+        """Expected rows of gold, without bots."""
         bots = {bot["visitor_id"] for bot in self.bots}
         events, sessions = (
             [row for row in rows if row["visitor_id"] not in bots] for rows in (self.events, self.sessions)
@@ -168,7 +168,7 @@ class Oracle:
 
     @cached_property
     def windows(self) -> Windows:
-        """What gold must hold of all visitors together."""
+        """Expected aggregates in gold over all visitors, without bots."""
         bots = {bot["visitor_id"] for bot in self.bots}
         of_people = (
             [row for row in rows if row["visitor_id"] not in bots]
@@ -178,13 +178,13 @@ class Oracle:
 
 
 def session_id(visitor: str, started_at: int) -> str:
-    """The id a session has for good."""
+    """The stable id of a session."""
     return hashlib.sha256(f"{started_at}|{visitor}".encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True)
 class Read:
-    """A record by itself: the time of a heartbeat, or the fields of an event and why it is refused."""
+    """One parsed record: the time of a heartbeat, or the fields of an event and its rejection reason."""
 
     heartbeat: int | None = None
     reason: str | None = None
@@ -192,7 +192,7 @@ class Read:
 
 
 def read_record(stored: Stored) -> Read:
-    """What a record says."""
+    """Parse one record."""
     beat = _heartbeat(stored)
     if beat is not None:
         return Read(heartbeat=beat)

@@ -1,6 +1,6 @@
-"""Windows by order of arrival, naively: after each micro-batch, every window is counted from scratch.
+"""Test oracle for windows by order of arrival: recounts every window after each micro-batch.
 
-Nothing is carried from batch to batch but what was published: rows, panes, revisions.
+The only state between batches is the published output: rows, panes, revisions.
 """
 
 from collections import defaultdict
@@ -14,7 +14,7 @@ MINUTE = 60_000_000
 
 
 class Arrived(NamedTuple):
-    """What a visitor did in a minute, by a session's channel."""
+    """The activity of a visitor in one minute, with the session's channel."""
 
     visitor: str
     minute: int
@@ -27,9 +27,9 @@ class Batch(NamedTuple):
     """A micro-batch of publish.
 
     Args:
-        arrived: what events add.
-        bots: visitors that turn out to be bots: all that they did leaves.
-        watermark: after it.
+        arrived: activity from new events.
+        bots: newly detected bots. All their activity is removed.
+        watermark: the watermark after the batch.
     """
 
     arrived: Sequence[Arrived]
@@ -38,7 +38,7 @@ class Batch(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line of conf/windows.yml, spans in minutes; of windows by number of events there is no size."""
+    """A line of conf/windows.yml, with spans in minutes. Windows by event count have no size."""
 
     size: int
     slide: int
@@ -49,7 +49,7 @@ class Line(NamedTuple):
 
 
 class Published(NamedTuple):
-    """What is published of a window of a channel."""
+    """The published row of a window and channel."""
 
     events: int
     visitors: int
@@ -68,7 +68,7 @@ class ArrivalOracle:
     """Publishes windows batch by batch.
 
     Args:
-        lines: by kind.
+        lines: the window definitions, by kind.
     """
 
     lines: dict[str, Line]
@@ -79,7 +79,7 @@ class ArrivalOracle:
     _bounds: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
 
     def take(self, batch: Batch) -> None:
-        """Process a micro-batch; `published` is as it is after it."""
+        """Process a micro-batch, and update `published`."""
         before, self._watermark = self._watermark, batch.watermark
         self._there = [*self._there, *batch.arrived]
         everywhere = {key for row in self._there for key in self._keys(row)}
@@ -96,7 +96,7 @@ class ArrivalOracle:
                 self._publish(key, bool(arrived))
 
     def _keys(self, row: Arrived) -> set[Key]:
-        """The windows that a row lies in, overall and of its channel."""
+        """The windows that contain a row, overall and for its channel."""
         found: set[Key] = set()
         for kind, line in self.lines.items():
             if line.events is not None:
@@ -111,7 +111,7 @@ class ArrivalOracle:
         return found
 
     def _close(self) -> None:
-        """Draw the windows by number of events that the watermark allows."""
+        """Close windows by event count, up to the watermark."""
         for kind, line in self.lines.items():
             bounds, events = self._bounds[kind], 0
             rows = [row for row in self._there if not bounds or row.minute >= bounds[-1]]

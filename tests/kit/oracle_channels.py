@@ -1,4 +1,4 @@
-"""Channels once more, naively: one condition after the other."""
+"""Test oracle for channels: a naive list of conditions."""
 
 import re
 from functools import lru_cache
@@ -15,7 +15,7 @@ CLICK_IDS = (*_SEARCH_IDS, *_SOCIAL_IDS, "fbclid")
 
 
 def parameter_of(url: str | None, name: str) -> str | None:
-    """A parameter of an address, decoded; None if it is missing or empty."""
+    """A decoded query parameter of a URL; None if it is missing or empty."""
     query = (url or "").partition("#")[0].partition("?")[2]
     for pair in query.split("&"):
         key, _, value = pair.partition("=")
@@ -25,7 +25,7 @@ def parameter_of(url: str | None, name: str) -> str | None:
 
 
 def click_id_of(url: str | None) -> tuple[str | None, str | None]:
-    """The click id that counts, and its parameter."""
+    """The click id with the highest precedence, and its parameter name."""
     for name in CLICK_IDS:
         value = parameter_of(url, name)
         if value and value.strip(" \t\r\n"):
@@ -34,7 +34,7 @@ def click_id_of(url: str | None) -> tuple[str | None, str | None]:
 
 
 def host_of(address: str | None) -> str | None:
-    """The host, in lower case, without port and `www.`."""
+    """The host of a URL, in lower case, without port and `www.`."""
     scheme, there, rest = (address or "").partition("://")
     if not re.fullmatch("[a-zA-Z][a-zA-Z0-9+.-]*", scheme):
         return None
@@ -44,7 +44,7 @@ def host_of(address: str | None) -> str | None:
 
 @lru_cache(maxsize=10_000)
 def _come_from(referrer: str | None) -> tuple[str | None, str | None]:
-    """Host and kind of site of a referrer; None twice for one that doesn't count."""
+    """Host and kind of site of a referrer; None for both if it is excluded."""
     host = host_of(referrer)
     if host is None:
         return None, None
@@ -55,7 +55,7 @@ def _come_from(referrer: str | None) -> tuple[str | None, str | None]:
 
 @lru_cache(maxsize=10_000)
 def _named(source: str) -> str | None:
-    """The kind of site that a source names."""
+    """The kind of site of a source name."""
     if (kind := kind_of_name(source)) is not None:
         return kind
     host, _, path = source.removeprefix("www.").partition("/")
@@ -63,12 +63,12 @@ def _named(source: str) -> str | None:
 
 
 def channel_of(campaign: dict[str, str | None], url: str | None, referrer: str | None) -> str:
-    """The first rule of GA4's default channel group that holds, and of ours.
+    """The channel of the first matching rule: GA4's default channel group, with our additions.
 
     Args:
         campaign: source, medium, name and id.
-        url: of the page.
-        referrer: the page before.
+        url: URL of the page.
+        referrer: URL of the previous page.
     """
     source, medium = ((campaign[field] or "").strip(" \t\r\n").lower() for field in ("source", "medium"))
     site, is_paid = _named(source), bool(_PAID.fullmatch(medium))

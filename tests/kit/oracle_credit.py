@@ -1,4 +1,4 @@
-"""How one conversion's credit and value are shared, once more, naively."""
+"""Test oracle for the credit and value of one conversion's touches, computed naively."""
 
 from decimal import ROUND_HALF_UP, Decimal
 
@@ -9,7 +9,7 @@ _ZERO = Decimal("0.0000")
 
 
 def credit(model: str, journey: list[Fields]) -> list[float]:
-    """Each touch's credit."""
+    """The credit of each touch."""
     touches = len(journey)
     if model == "linear" or (model == "position_based" and touches <= 2):
         return [1.0 / touches] * touches
@@ -26,7 +26,7 @@ def credit(model: str, journey: list[Fields]) -> list[float]:
 
 
 def allocate(value: Decimal | None, shares: list[float]) -> list[Decimal | None]:
-    """A value by shares, to four decimals; what rounding leaves goes to the largest, the latest of equals."""
+    """Split a value by shares, to four decimals. The rounding rest goes to the largest, latest share."""
     if value is None:
         return [None for _ in shares]
     parts = [(value * Decimal(repr(share))).quantize(_ZERO, ROUND_HALF_UP) + 0 for share in shares]

@@ -1,4 +1,4 @@
-"""Touches, conversions, attribution and trails once more, naively."""
+"""Test oracle for touches, conversions, attribution and trails, computed naively."""
 
 import hashlib
 import json
@@ -23,19 +23,19 @@ SESSION = ("page", "screen", "track")
 
 @dataclass
 class Gold:
-    """What follows from the events and sessions of silver that are people's, its watermark, and its rates."""
+    """Expected gold tables from silver without bots: events, sessions, watermark and exchange rates."""
 
     events: list[Fields]
     sessions: list[Fields]
     watermark: int
     rates: list[Fields]
     of_bots: list[Fields] = field(default_factory=list)
-    """Events of silver that are bots'."""
+    """Events of bots in silver."""
     choices: Choices = DEFAULTS
 
     @cached_property
     def persons(self) -> dict[str, str]:
-        """The person behind each visitor."""
+        """The person of each visitor."""
         persons = {event["visitor_id"]: event["visitor_id"] for event in self.events}
         for event in sorted(self.events, key=when):
             if event["user_id"]:
@@ -44,7 +44,7 @@ class Gold:
 
     @cached_property
     def counted_clicks(self) -> list[Fields]:
-        """The clicks that count."""
+        """The counted clicks: repeats within ten seconds are left out."""
         last: dict[tuple[str, str], int] = {}
         counted = []
         for event in sorted(self.events, key=when):
@@ -97,7 +97,7 @@ class Gold:
         return view_of(session, seen, clicked, channels)
 
     def _standing_of(self, click: Fields) -> Fields:
-        """A counted click's channel, and whether it is a touch."""
+        """The channel of a counted click, and whether it earns credit."""
         session = self.session_of(click)
         if is_on_site(click, session, self.choices):
             starts = session["first_event_id"] == click["event_id"]
@@ -105,7 +105,7 @@ class Gold:
         return {"channel": _own_channel(click), "earns_credit": True}
 
     def _impression_of(self, click: Fields) -> Fields | None:
-        """The last time that the visitor saw the promotion, if less than 30 minutes before."""
+        """The visitor's last impression of the promotion in the 30 minutes before the click."""
         seen = [
             event
             for event in self.events
@@ -130,7 +130,7 @@ class Gold:
 
     @property
     def _goal_events(self) -> list[tuple[Fields, str]]:
-        """Goal events with whom they count for; of bots those that refund or cancel somebody's order."""
+        """Goal events with their person. Includes bot events that refund or cancel a person's order."""
         found = [(event, self.persons[event["visitor_id"]]) for event in self.events if event["goal"]]
         whose: dict[str, str] = {}
         for event, person in sorted(found, key=lambda each: when(each[0])):
@@ -160,7 +160,7 @@ class Gold:
 
     def _visit(self, event: Fields) -> Fields | None:
         if event["visitor_id"] not in self._sessions_of:
-            return None  # a bot's
+            return None  # a bot
         session = self.session_of(event)
         return {
             "session_id": session["session_id"],
@@ -172,14 +172,14 @@ class Gold:
         }
 
     def _anchor(self, conversion: Fields) -> Fields:
-        """The conversion whose touches count: for a refund or cancellation, its order."""
+        """The conversion that got the touches: itself, or for a refund or cancellation, the order."""
         if conversion["goal"] in REVERSALS and conversion["order_id"]:
             order = conversion_id({**conversion, "goal": ORDER})
             return self._conversions.get(order, conversion)
         return conversion
 
     def _journey(self, conversion: Fields) -> list[Fields]:
-        """The touches that a conversion's credit goes to."""
+        """The touches that get a conversion's credit."""
         touches = [step for step in self._steps(conversion) if step["earns_credit"]]
         if self.choices.view_through:
             at = self._anchor(conversion)["converted_at"]
@@ -188,7 +188,7 @@ class Gold:
         return sorted(touches, key=lambda touch: (touch["touched_at"], touch["touch_id"]))
 
     def _steps(self, conversion: Fields) -> list[Fields]:
-        """The same, and clicks that are steps of trails alone."""
+        """All touches of the look-back window, including clicks that earn no credit."""
         anchor = self._anchor(conversion)
         at = anchor["converted_at"]
         touches = [
@@ -247,7 +247,7 @@ class Gold:
         ]
 
     def _visited(self, conversion: Fields) -> list[Fields]:
-        """The events of a conversion's session, in order."""
+        """The events of a conversion's session, in order of time."""
         start = conversion["visit"]["at"]
         of = {"event_time": conversion["converted_at"], "visitor_id": conversion["visitor_id"]}
         end = self.session_of(of)["ended_at"]
@@ -271,7 +271,7 @@ class Gold:
 
 
 def _own_channel(event: Fields) -> str:
-    """Of a click or impression: its own campaign's, never Direct."""
+    """The channel of a click or impression by its own campaign; Display instead of Direct."""
     of_campaign = event["channel"] if any(event[name] for name in _OWN_CAMPAIGN) else "Direct"
     return "Display" if of_campaign == "Direct" else of_campaign
 
@@ -281,7 +281,7 @@ def when(event: Fields) -> tuple[int, str]:
 
 
 def conversion_id(event: Fields) -> str:
-    """The id a conversion has for good."""
+    """The stable id of a conversion."""
     order, refund = event["order_id"], event["refund_id"]
     parts = [event["goal"], "order" if order else "event", order or event["event_id"]]
     if event["goal"] == REFUND:

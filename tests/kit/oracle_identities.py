@@ -1,4 +1,4 @@
-"""Who is who, who is no person, and what money is worth, once more, naively."""
+"""Test oracle for identities, bots and exchange rates, computed naively."""
 
 import re
 from collections import defaultdict
@@ -60,7 +60,7 @@ def bots_of(events: list[Fields]) -> list[Fields]:
 
 
 def _listed(agents: set[str]) -> set[str]:
-    """Those of some user agents that the list knows."""
+    """The user agents that match the bot list."""
     names = [
         re.compile(each, re.IGNORECASE | re.ASCII)
         for each in yaml.safe_load(_BOTS.read_text())["user_agents"]
@@ -69,7 +69,7 @@ def _listed(agents: set[str]) -> set[str]:
 
 
 def rate_of(stored: Stored) -> Fields | str:
-    """What a record of the rates' topic says, or why it says nothing."""
+    """The exchange rate in a record, or its rejection reason."""
     if not stored.record.value:
         return "empty"
     body = parse_object(stored.record.value)
@@ -83,7 +83,7 @@ def rate_of(stored: Stored) -> Fields | str:
 
 
 def rates_of(reported: list[Fields]) -> list[Fields]:
-    """silver.exchange_rates, of what records have told in the order of bronze."""
+    """silver.exchange_rates, from the parsed rates in the order of bronze."""
     by_start: dict[tuple[str, int], Fields] = {}
     for rate in reported:
         key = rate["currency"], rate["valid_from"]
@@ -95,7 +95,7 @@ def rates_of(reported: list[Fields]) -> list[Fields]:
 
 
 def worth(value: Decimal | None, currency: str | None, at: int, rates: list[Fields]) -> Decimal | None:
-    """A value in euros, at the rate of that time."""
+    """A value in euros, at the rate valid at a time; None without a rate."""
     code = (currency or "").upper()
     if value is None or code == "EUR":
         return value if code == "EUR" else None
@@ -107,7 +107,7 @@ def worth(value: Decimal | None, currency: str | None, at: int, rates: list[Fiel
 
 
 def _number(written: str | None) -> Decimal | None:
-    """A number above 0, of nine digits before the point at most, rounded to ten after it; else None."""
+    """A positive number with at most nine integer digits, rounded to ten decimals; else None."""
     try:
         exact = Decimal((written or "").strip())
     except InvalidOperation:

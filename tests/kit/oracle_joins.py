@@ -1,4 +1,4 @@
-"""Impressions and searches once more, naively: each click looks through all offers of its visitor."""
+"""Test oracle for impressions and searches: each click is compared with all exposures of its visitor."""
 
 from collections import defaultdict
 

@@ -1,4 +1,4 @@
-"""Paths and what the data-driven models make of them once more, naively.
+"""Test oracle for channel paths and data-driven attribution models, computed naively.
 
 Shares no code with `src/`.
 """
@@ -18,7 +18,7 @@ Span = tuple[datetime, datetime]
 
 
 class Touch(NamedTuple):
-    """A row of gold.touches, as far as it counts here."""
+    """A row of gold.touches with the columns needed here."""
 
     touched_at: datetime
     touch_id: str
@@ -27,7 +27,7 @@ class Touch(NamedTuple):
 
 
 class Conversion(NamedTuple):
-    """A row of gold.conversions that is no refund, as far as it counts here."""
+    """A row of gold.conversions, not a refund, with the columns needed here."""
 
     converted_at: datetime
     conversion_id: str
@@ -37,7 +37,7 @@ class Conversion(NamedTuple):
 
 @dataclass
 class Ends:
-    """How often a way ended in a conversion, what these were worth, and how often in none."""
+    """Outcomes of a path: number of conversions, their value, and number of paths without conversion."""
 
     conversions: int = 0
     value: Decimal = Decimal(0)
@@ -46,14 +46,14 @@ class Ends:
 
 @dataclass
 class World:
-    """Who was touched, who converted, and who is who."""
+    """Touches, conversions, and the user of each visitor."""
 
     touches: list[Touch] = field(default_factory=list)
     conversions: list[Conversion] = field(default_factory=list)
     users: dict[str, str] = field(default_factory=dict)
 
     def paths(self, zone: str, watermark: datetime) -> dict[Span, dict[Way, Ends]]:
-        """By period: its ways and how they ended; periods with nothing in them are not there."""
+        """Paths and their outcomes, by period. Periods without paths are left out."""
         times = [touch.touched_at for touch in self.touches] + [
             each.converted_at for each in self.conversions
         ]
@@ -101,7 +101,7 @@ def led_to(conversion: Conversion, before: Conversion | None, touches: Iterable[
 
 
 def gaps(touches: Iterable[Touch], marks: Iterable[datetime]) -> list[Way]:
-    """Touches, in order, parted at some times; a touch at one lies before it."""
+    """Split ordered touches at some times. A touch exactly at a time belongs to the part before it."""
     parts: dict[int, list[str]] = defaultdict(list)
     for touch in touches:
         parts[sum(mark < touch.touched_at for mark in marks)].append(touch.channel)
@@ -109,7 +109,7 @@ def gaps(touches: Iterable[Touch], marks: Iterable[datetime]) -> list[Way]:
 
 
 def month_around(at: datetime, zone: str) -> Span:
-    """The calendar month that a time lies in."""
+    """The calendar month that contains a time."""
     local = at.astimezone(ZoneInfo(zone))
     start = datetime(local.year, local.month, 1, tzinfo=ZoneInfo(zone))
     following = (local.year + local.month // 12, local.month % 12 + 1)
@@ -118,7 +118,7 @@ def month_around(at: datetime, zone: str) -> Span:
 
 
 def shapley(ways: Mapping[Way, Ends]) -> dict[str, tuple[float, float]]:
-    """Conversions and value by channel: each way's shared equally among its channels."""
+    """Shapley credit by channel: conversions and value of each path, split equally among its channels."""
     sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for way, ends in ways.items():
         for channel in set(way):
@@ -128,7 +128,7 @@ def shapley(ways: Mapping[Way, Ends]) -> dict[str, tuple[float, float]]:
 
 
 def markov(ways: Mapping[Way, Ends]) -> dict[str, tuple[float, float]]:
-    """Conversions and value by channel: in proportion to what walks lose without it."""
+    """Markov credit by channel: conversions and value, in proportion to the removal effect."""
     walks = [(way, ends.conversions, ends.nulls) for way, ends in ways.items()]
     every = walk(walks, without=None)
     lost = {channel: every - walk(walks, without=channel) for way in ways for channel in way}
@@ -140,7 +140,7 @@ def markov(ways: Mapping[Way, Ends]) -> dict[str, tuple[float, float]]:
 
 
 def walk(walks: Iterable[tuple[Way, float, float]], without: str | None) -> float:
-    """How much of a unit sent into the start converts, step by step; what comes to one channel is lost."""
+    """The conversion probability of the Markov chain, by iteration; `without` is a removed channel."""
     steps: dict[str, dict[str, float]] = {}
     for way, conversions, nulls in walks:
         for before, after in pairwise(("start", *way)):

@@ -1,4 +1,4 @@
-"""Which counted clicks are on the site's own promotions, once more, naively."""
+"""Test oracle for on-site promotion clicks, computed naively."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,12 @@ _UTM = ("source", "medium", "campaign", "term", "content", "id")
 
 @dataclass(frozen=True)
 class Choices:
-    """What conf/ leaves to a shop.
+    """Settings of conf/ that a shop may choose.
 
     Args:
-        own_hosts: of the site, next to the one that a session landed on.
-        on_site_credit: clicks on on-site promotions are touches.
-        view_through: impressions that led to a visit without a click are touches.
+        own_hosts: further hosts of the site, in addition to the landing host of the session.
+        on_site_credit: whether clicks on on-site promotions are touches.
+        view_through: whether impressions that led to a visit without a click are touches.
     """
 
     own_hosts: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ DEFAULTS = Choices()
 
 
 def is_on_site(click: Fields, session: Fields, choices: Choices) -> bool:
-    """Whether a click leads from the site to the site, by no campaign of its own."""
+    """Whether a click leads to the site itself, without a campaign of its own."""
     if click["has_context_campaign"]:
         return False
     for name in _UTM:

@@ -1,4 +1,4 @@
-"""What refunds and cancellations are worth once more, naively: in fractions, each by all the others."""
+"""Test oracle for the value of refunds and cancellations, computed naively with fractions."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -13,11 +13,11 @@ _NOTHING = Decimal("0.0000")
 
 
 class OrderMoney:
-    """One order's money.
+    """The money of one order and its refunds.
 
     Args:
-        order: the conversion that it is; None if there is none.
-        refunds: the conversions that are refunds of it, with the value and currency of the event.
+        order: the order's conversion; None if there is none.
+        refunds: conversions that refund it, with value and currency from the event.
         rates: silver.exchange_rates.
     """
 
@@ -27,7 +27,7 @@ class OrderMoney:
         self.rates = rates
 
     def money_of(self, refund: Fields) -> Fields:
-        """Value, currency and reporting value of a refund, and whether it is one too many."""
+        """Value, currency and reporting value of a refund, and whether it exceeds the order's value."""
         money = self._amount(refund)
         so_far = [each for each in self.refunds if when(each) <= when(refund)]
         amounts = [self._compared(self._amount(each)) for each in so_far]
@@ -51,7 +51,7 @@ class OrderMoney:
         return self._remainder([each for each in self.refunds if when(each) < when(refund)], at)
 
     def _remainder(self, refunds: list[Fields], at: int) -> Fields:
-        """Less what some refunds gave back, at the rate of a time."""
+        """The order's value minus some refunds, at the exchange rate of a time."""
         currency = self.order["currency"]
         left = self._left([self._compared(self._amount(each)) for each in refunds])
         value = None if left is None else -left + 0
@@ -81,7 +81,7 @@ class OrderMoney:
         return None if self.order[name] is None else Fraction(self.order[name])
 
     def _compared(self, money: Fields) -> Fraction | None:
-        """How much an amount takes away."""
+        """An amount as a positive deduction, in the currency used for comparison."""
         if self.order is None:
             return None
         amount = money["value" if self._is_one_currency else "reporting_value"]
@@ -96,12 +96,12 @@ class OrderMoney:
 
 
 def when(conversion: Fields) -> tuple[int, str]:
-    """Order of conversions."""
+    """Sort key of conversions."""
     return conversion["converted_at"], conversion["event_id"]
 
 
 def with_money(conversions: list[Fields], rates: list[Fields]) -> list[Fields]:
-    """Conversions with what refunds and cancellations are worth in place of what their events have."""
+    """Conversions with the computed values of refunds and cancellations."""
     found = []
     for each in conversions:
         plain = {"over_refunded": False, "is_of_order": False, "is_counted": each["goal"] not in REVERSALS}

@@ -1,4 +1,4 @@
-"""Shown results once more, naively: each search looks through all that its visitor searched and clicked."""
+"""Test oracle for search results: each search is compared with all events of its visitor."""
 
 from collections import defaultdict
 
@@ -68,14 +68,14 @@ def _is_click_of(search: Fields, click: Fields, own: list[Fields]) -> bool:
 
 
 def _is_same(search: Fields, results: Fields) -> bool:
-    """By the ids if both have one, else by the words."""
+    """Whether a result list belongs to a search: by search id if both have one, else by query."""
     if search["search_id"] is not None and results["search_id"] is not None:
         return bool(search["search_id"] == results["search_id"])
     return search["query"] is not None and search["query"] == results["query"]
 
 
 def _latest(own: list[Fields], after: Fields) -> Fields | None:
-    """Of the searches among some events the latest that something comes after, within the span."""
+    """The latest search before an event, within ten minutes."""
     before = [
         each
         for each in own

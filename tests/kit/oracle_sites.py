@@ -1,6 +1,6 @@
-"""Kinds of sites once more, naively: every entry of conf/ is held against a host, and the longest counts.
+"""Test oracle for kinds of sites: compares a host with every entry of conf/, the longest match wins.
 
-Reads the same data as `src/`, and shares no code with it.
+Reads the same data as `src/`, but shares no code with it.
 """
 
 import re
@@ -17,7 +17,7 @@ _NOT_OWNED = re.compile(r"[^.]*|(com?|net|org|edu|gov?|gob|ac|ne|or)\.[a-z][a-z]
 
 
 class Entry(NamedTuple):
-    """A host of conf/, with one of the endings of a country where it has any."""
+    """A host entry of conf/, expanded for one country ending."""
 
     kind: str
     host: str
@@ -37,12 +37,12 @@ def _entries(hosts: dict[str, list[str]], *, is_own: bool) -> Iterator[Entry]:
 
 
 def is_excluded(host: str, path: str) -> bool:
-    """Whether a host counts as no referrer."""
+    """Whether a host is excluded as a referrer."""
     return any(_matching(_EXCLUDED, host, path))
 
 
 def kind_of_name(name: str) -> str | None:
-    """The kind of site that is called so."""
+    """The kind of site with a name."""
     return next((kind for kind, site in _TOLD["sites"].items() if name in site.get("names", ())), None)
 
 
@@ -54,7 +54,7 @@ _EXCLUDED = list(_entries({"": [*_TOLD["excluded_referrers"], *_TOLD["own_hosts"
 
 
 def site_of(host: str, path: str) -> str | None:
-    """The kind of site that a host and path are: the longest entry's, and before a label's of that length."""
+    """The kind of site of a host and path: the longest match, entries before labels of equal length."""
     found = [
         (entry.host.count("."), len(entry.below), entry.alone, 1, entry.is_exact, entry.is_own, entry.kind)
         for entry in _matching(_SITES, host, path)

@@ -1,4 +1,4 @@
-"""gold.sketches without sketches: the exact sets that they are of."""
+"""Test oracle for gold.sketches: exact values in place of sketches."""
 
 from collections import defaultdict
 from datetime import date
@@ -14,7 +14,7 @@ _CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
 
 
 def exact_sketches(gold: Gold) -> list[Fields]:
-    """Rows of gold.sketches: numbers of visitors, and least and greatest values, in the place of sketches."""
+    """Rows of gold.sketches with visitor counts, and minimum and maximum values, in place of sketches."""
     sessions: dict[tuple[Any, ...], list[Fields]] = defaultdict(list)
     for session in gold.sessions:
         sessions[_group(day_of(session["started_at"]), session)].append(session)
@@ -41,7 +41,7 @@ def _group(day: date, row: Fields) -> tuple[Any, ...]:
 
 
 def read_sketches(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of gold.sketches as `exact_sketches` has it: of few visitors and values sketches are exact."""
+    """A row of gold.sketches in the format of `exact_sketches`. Sketches of few values are exact."""
     values = row["order_values"]
     found = quantiles([bytes(values)], (0.0, 1.0)) if values is not None else None
     return {

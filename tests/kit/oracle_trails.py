@@ -1,4 +1,4 @@
-"""The trail of one conversion once more, naively: a walk through every event of its visit."""
+"""Test oracle for the trail of one conversion: walks through all events of its visit."""
 
 from kit.oracle_wire import Fields
 
@@ -7,9 +7,9 @@ def trail_of(conversion: Fields, anchor: Fields, clicks: list[Fields], visited: 
     """Rows of gold.trails.
 
     Args:
-        conversion: whose trail it is.
-        anchor: the one whose touches count.
-        clicks: touches and other clicks of the look-back, in order.
+        conversion: the conversion of the trail.
+        anchor: the conversion that got the touches: the order of a refund, else itself.
+        clicks: touches and other clicks of the look-back window, in order.
         visited: events of the anchor's session, in order.
     """
     before, within = _walk(anchor, clicks, visited)
@@ -24,7 +24,7 @@ def trail_of(conversion: Fields, anchor: Fields, clicks: list[Fields], visited: 
 
 
 def _led(anchor: Fields, clicks: list[Fields]) -> list[Fields]:
-    """The last click that led to the visit; those on on-site promotions in the visit are walked by."""
+    """The last click that led to the visit. On-site clicks in the visit are handled by `_walk`."""
     for click in reversed(clicks):
         tie = _tie(click, anchor) if click["kind"] == "click" else None
         if tie and (tie != "session" or click["channel"] != "On-site"):
@@ -33,7 +33,7 @@ def _led(anchor: Fields, clicks: list[Fields]) -> list[Fields]:
 
 
 def _viewed(anchor: Fields, touches: list[Fields]) -> list[Fields]:
-    """The impression that the visit came by without a click."""
+    """The impression that led to the visit without a click."""
     for touch in touches:
         if touch["touch_id"] == anchor["visit"]["session_id"] and touch["view"]:
             view = touch["view"]
@@ -43,7 +43,7 @@ def _viewed(anchor: Fields, touches: list[Fields]) -> list[Fields]:
 
 
 def _walk(anchor: Fields, clicks: list[Fields], visited: list[Fields]) -> tuple[list[Fields], list[Fields]]:
-    """What is walked by, before the first page view and from it on."""
+    """Steps within the visit: before the first page view, and from it on."""
     on_site = {click["event_id"]: click for click in clicks if click["channel"] == "On-site"}
     before: list[Fields] = []
     within: list[Fields] = []
@@ -69,7 +69,7 @@ def _of_click(click: Fields, tie: str) -> list[Fields]:
 
 
 def _sorted(steps: list[Fields]) -> list[Fields]:
-    """In order of time, then UID, an impression first; each once."""
+    """Distinct steps, by time, impressions first, then by UID."""
     once = [step for number, step in enumerate(steps) if step not in steps[:number]]
     return sorted(
         once, key=lambda step: (step["at"], step["kind"] not in ("impression", "view"), step["event_id"])
@@ -77,7 +77,7 @@ def _sorted(steps: list[Fields]) -> list[Fields]:
 
 
 def _tie(click: Fields, anchor: Fields) -> str | None:
-    """What ties a click to the visit that a conversion came in."""
+    """The key that matches a click with the visit of a conversion."""
     visit = anchor["visit"]
     if click["visitor_id"] == anchor["visitor_id"] and click["touched_at"] >= visit["at"]:
         return "session"
@@ -93,6 +93,6 @@ def _tie(click: Fields, anchor: Fields) -> str | None:
 
 
 def step_event(event: Fields, at: int | None = None) -> Fields:
-    """What a step says of its event."""
+    """The fields of a step that come from its event."""
     reported = {name: event[name] for name in ("event_id", "url", "referrer")}
     return {**reported, "at": event["event_time"] if at is None else at}

@@ -1,4 +1,4 @@
-"""View-through once more, naively: each visit looks at every impression of its visitor."""
+"""Test oracle for view-through: compares each visit with all impressions of its visitor."""
 
 from kit.oracle_wire import DAY, Fields
 
@@ -9,13 +9,13 @@ _MORE = ("campaign_term", "campaign_content", "campaign_id", "click_id", "click_
 def view_of(
     session: Fields, seen: list[Fields], clicked: list[Fields], channels: dict[str, str]
 ) -> Fields | None:
-    """The impression that a visit came by, though it was not clicked.
+    """The impression that led to a visit without a click.
 
     Args:
-        session: of silver.sessions.
+        session: a row of silver.sessions.
         seen: impressions of its visitor.
         clicked: counted clicks of its visitor.
-        channels: by UID, that of an impression as a touch.
+        channels: channel of each impression as a touch, by UID.
     """
     best: Fields | None = None
     for event in seen:
@@ -49,7 +49,7 @@ def _when(event: Fields) -> tuple[int, str]:
 
 
 def view_touches(journey: list[Fields], earliest: int) -> list[Fields]:
-    """The impressions behind some visits as touches, from a time on."""
+    """The impressions that led to visits, as touches, not before a time."""
     touches: dict[str, Fields] = {}
     for visit in journey:
         view = visit["view"]

@@ -1,4 +1,4 @@
-"""Traffic, campaigns, searches and the funnel once more, naively; days go by UTC."""
+"""Test oracle for traffic, campaigns, searches and the funnel, computed naively; days are UTC."""
 
 from collections import Counter, defaultdict
 from datetime import date, timedelta
@@ -16,12 +16,12 @@ _STEPS = ("impression", "click", "visit", "search", "order")
 
 
 class Windows:
-    """What all visitors together did, of what gold says of each.
+    """Expected aggregates over all visitors.
 
     Args:
-        gold: the conversions and touches.
-        searches: silver.searches of people.
-        results: silver.search_results of people.
+        gold: the oracle of conversions and touches.
+        searches: silver.searches without bots.
+        results: silver.search_results without bots.
     """
 
     def __init__(self, gold: Gold, searches: list[Fields], results: list[Fields]) -> None:
@@ -31,7 +31,7 @@ class Windows:
 
     @property
     def traffic(self) -> list[Fields]:
-        """gold.traffic: every window that holds anything, overall and by channel."""
+        """gold.traffic: every non-empty window, overall and by channel."""
         cells: dict[tuple[str, int, int, str | None], list[Fields]] = defaultdict(list)
         for fact in self._facts:
             for window in windows_of(fact["at"]):
@@ -215,7 +215,7 @@ class Windows:
 
 
 def windows_of(at: int) -> list[tuple[str, int, int]]:
-    """The windows that a time is in."""
+    """The windows that contain a time."""
     tumbling = (("1 minute", MINUTE), ("1 hour", _HOUR), ("1 day", DAY))
     found = [(kind, at // long * long, at // long * long + long) for kind, long in tumbling]
     last = at // (5 * MINUTE) * 5 * MINUTE
@@ -239,5 +239,5 @@ def _fits(money: Decimal) -> Decimal | None:
 
 
 def _counted(row: Fields) -> int:
-    """In whole numbers of 1e-15, as docs/rules.md has it, so that a sum is the same in whatever order."""
+    """Credit in units of 1e-15 (docs/rules.md), so that sums do not depend on the order."""
     return int(row["credit"] * 1e15 + 0.5) if row["is_counted"] else 0

@@ -1,6 +1,6 @@
-"""The wire format's rules once more, naively: bytes to the fields of an event, times in microseconds.
+"""Test oracle for parsing: from bytes to the fields of an event, with times in microseconds.
 
-Shares no code with `src/`. Where `src/` says how with columns, this says it with loops and ifs.
+Shares no code with `src/`.
 """
 
 import json
@@ -30,7 +30,7 @@ _UTM = {field: field for field in ("source", "medium", "term", "content", "id")}
 
 
 class Number(str):
-    """A JSON number, as it was written."""
+    """A JSON number, as written."""
 
     __slots__ = ()
 
@@ -42,7 +42,7 @@ def micros(at: datetime) -> int:
 
 
 def parse_time(text: str | None) -> int | None:
-    """RFC 3339 as microseconds since 1970, if it is that and lies in 1970 to 9999."""
+    """An RFC 3339 time in microseconds since 1970; None if invalid or outside 1970 to 9999."""
     found = _TIME.fullmatch(text or "")
     if not found:
         return None
@@ -61,7 +61,7 @@ def parse_time(text: str | None) -> int | None:
 
 
 def parse_object(value: bytes) -> Fields | None:
-    """The one JSON object that the value is; None if it isn't."""
+    """The value as a JSON object; None if it is not one."""
 
     def refuse(name: str) -> None:
         raise ValueError(name)
@@ -74,9 +74,9 @@ def parse_object(value: bytes) -> Fields | None:
 
 
 def text(value: object) -> str | None:
-    """A value where text is expected: itself, else its JSON text; None for null.
+    """A value as text: strings as they are, others as JSON text; None for null.
 
-    An unpaired surrogate is a question mark.
+    Unpaired surrogates become question marks.
     """
     if type(value) is str:
         return _UNPAIRED.sub("?", value)
@@ -95,17 +95,17 @@ def _json(value: object) -> str:
 
 
 def some(value: object) -> str | None:
-    """Text that isn't empty, else None."""
+    """Non-empty text, else None."""
     return text(value) or None
 
 
 def written(value: str | None) -> str | None:
-    """Text that is more than blanks, else None."""
+    """Text that is not blank, else None."""
     return value if (value or "").strip(" \t\r\n") else None
 
 
 def money(value: object) -> Decimal | None:
-    """A number, rounded half up to four decimals; None if it is none, or too large for 18 digits."""
+    """A number, rounded half up to four decimals; None if invalid or too large for 18 digits."""
     figures = (text(value) or "").strip(_BLANKS)
     if not _MONEY.fullmatch(figures):
         return None
@@ -119,7 +119,7 @@ def money(value: object) -> Decimal | None:
 
 
 def read_fields(body: Fields) -> Fields:
-    """What silver.events holds of a message, but for times."""
+    """The fields of silver.events from a message, without times."""
 
     def part(of: Fields, name: str) -> Fields:
         found = of.get(name)
@@ -196,7 +196,7 @@ def _read_role(kind: str | None, name: str | None, properties: Fields) -> Fields
 
 
 def _products(products: object) -> list[str | None] | None:
-    """Of each entry the product, if it is an object that names one; None for what lists nothing."""
+    """The product id of each entry, None for entries without one; None for an empty or invalid list."""
     if not isinstance(products, list):
         return None
     return [some(each.get("product_id")) if isinstance(each, dict) else None for each in products] or None

@@ -1,4 +1,4 @@
-"""Records through the pure parser, without Spark and without tables."""
+"""Parses records with the pure parser, without Spark and tables."""
 
 from pathlib import Path
 from typing import Any
@@ -27,12 +27,12 @@ _EVERY = (*FIELDS, "reason", "heartbeat_at", "rate", "valid_from")
 
 
 def parse(records: list[Record]) -> list[dict[str, Any]]:
-    """One row a record, in order; times in microseconds, None for what a record has not."""
+    """One row per record, in order. Times are in microseconds; missing fields are None."""
     return [dict.fromkeys(_EVERY) | msgspec.structs.asdict(outcome_of(record)) for record in records]
 
 
 def outcome_of(record: Record) -> outcomes.Outcome:
-    """What becomes of one record."""
+    """The outcome of parsing one record."""
     is_rate = record.topic == RATES_TOPIC
     sent = outcomes.Record(record.value, micros(record.timestamp), record.headers, is_rate)
     return parse_record(sent, RULES)

@@ -1,4 +1,4 @@
-"""Events of a few visitors on the boundaries of attribution, and what the fold over persons takes of them."""
+"""Generated events on the boundaries of attribution rules, and the input of the fold over persons."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -85,7 +85,7 @@ _RATES = st.dictionaries(
 
 @dataclass(frozen=True)
 class PersonStory:
-    """What the oracle has computed of some events, and the same as input of the fold."""
+    """The oracle's gold for some events, and the same events as input of the fold."""
 
     gold: Gold
     goals: list[Goal]
@@ -96,7 +96,7 @@ class PersonStory:
 
 @st.composite
 def person_stories(draw: st.DrawFn) -> PersonStory:
-    """Stories of up to 14 events, UIDs of which do not follow time."""
+    """Stories of up to 14 events. The order of UIDs differs from the order of time."""
     at, events = START, []
     drawn = draw(_EVENTS)
     uids = draw(st.permutations(range(len(drawn))))
@@ -152,7 +152,7 @@ def _event(
 
 
 def story_of(oracle: Oracle) -> PersonStory:
-    """The input of the fold that these tables are computed from."""
+    """The input of the fold for the events of an oracle."""
     gold = oracle.gold
     touches = defaultdict(list)
     for touch in gold.touches:

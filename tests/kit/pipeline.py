@@ -1,4 +1,4 @@
-"""The real jobs over a bronze that a test has filled, and their tables against the oracle's."""
+"""Runs the real jobs on a test's bronze, and compares their tables with the oracle."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from silver.repair_job import repair
 
 JOBS: dict[str, Callable[[JobContext], None]] = {"refine": refine, "repair": repair, "publish": publish}
 _PLACE = ("topic", "partition", "offset")
-_MORE = {  # provenance that a test knows, since it knows the order of arrival
+_MORE = {  # provenance columns that are known, since the test sets the order of arrival
     "silver.events": (*_PLACE, "arrival_time"),
     "silver.rejected_events": _PLACE,
     "silver.duplicate_events": (*_PLACE, "first_topic", "first_partition", "first_offset"),
@@ -32,13 +32,13 @@ _READ_AS = {"gold.sketches": read_sketches}
 
 
 def run_jobs(spark: SparkSession, settings: Settings, *jobs: str) -> None:
-    """Let jobs catch up, one after the other; all of them if none is named."""
+    """Run jobs one after the other until they have caught up; all jobs by default."""
     for job in jobs or JOBS:
         JOBS[job](JobContext(job, spark.newSession(), settings, once=True))
 
 
 def read_rows(settings: Settings, table: str, columns: Sequence[str]) -> list[dict[str, Any]]:
-    """A table as another program reads it; times in microseconds. Empty if nobody has made it."""
+    """Rows of a table, read without Spark, with times in microseconds. Empty if it does not exist."""
     folder = Path(settings.warehouse, *table.split("."))
     if not any((folder / "_delta_log").glob("*.json")):
         return []
@@ -47,7 +47,7 @@ def read_rows(settings: Settings, table: str, columns: Sequence[str]) -> list[di
 
 
 def expected_rows(oracle: Oracle) -> dict[str, Callable[[], list[dict[str, Any]]]]:
-    """By table, what gives the rows that the oracle wants of it."""
+    """Functions that return the oracle's expected rows, by table."""
     return {
         "silver.events": lambda: oracle.events,
         "silver.rejected_events": lambda: oracle.rejected,
@@ -74,10 +74,10 @@ def expected_rows(oracle: Oracle) -> dict[str, Callable[[], list[dict[str, Any]]
 
 
 def assert_as_the_oracle(settings: Settings, oracle: Oracle, *layers: str) -> None:
-    """Each table, or each of some layers, row by row.
+    """Compare all tables, or those of some layers, with the oracle.
 
     Raises:
-        AssertionError: with the first few rows that are missing and that are too many.
+        AssertionError: with the first missing and unexpected rows.
     """
     assert_same(oracle, lambda table, columns: read_rows(settings, table, columns), *layers)
 
@@ -85,7 +85,7 @@ def assert_as_the_oracle(settings: Settings, oracle: Oracle, *layers: str) -> No
 def assert_same(
     oracle: Oracle, read: Callable[[str, Sequence[str]], list[dict[str, Any]]], *layers: str
 ) -> None:
-    """The same for tables that are read, or computed, in any way."""
+    """Compare tables with the oracle; `read` returns the rows of a table."""
     reported = []
     for table, rows in expected_rows(oracle).items():
         if layers and TABLES[table].layer not in layers:
@@ -114,12 +114,12 @@ def _line(columns: Sequence[str], row: dict[str, Any]) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value as text; of a float as many digits as all engines agree on after a power."""
+    """A value as text. Floats have 12 digits: `pow` differs between engines beyond that."""
     return f"{value:.12g}" if isinstance(value, float) else repr(value)
 
 
 def plain(row: dict[str, Any]) -> dict[str, Any]:
-    """A row with its times in microseconds, and bytes that can be compared."""
+    """A row with times in microseconds and comparable values."""
     return {name: _plain(value) for name, value in row.items()}
 
 

@@ -1,4 +1,4 @@
-"""A shop's traffic without fault, by a seed, and the same with one fault planted in it."""
+"""Generated shop traffic without errors, and functions that plant one kind of error."""
 
 import json
 import random
@@ -14,12 +14,12 @@ Change = Callable[[dict[str, Any], random.Random], dict[str, Any] | None]
 
 
 def rates() -> list[Record]:
-    """What other currencies are worth."""
+    """Records of exchange rates."""
     return [rate(code, worth, NOON - timedelta(days=9)) for code, worth in (("USD", "0.9"), ("GBP", "1.2"))]
 
 
 def shop(seed: int, begin: datetime = NOON, visitors: int = VISITORS, orders: int = 2) -> list[Record]:
-    """Visitors who come, see a promotion, click it and buy; each event arrives as it happens."""
+    """Records of visitors who see a promotion, click it and buy. No event is late."""
     chance = random.Random(seed)
     reported = [
         body for number in range(visitors) for body in _visit(chance, begin, f"{seed}-{number}", orders)
@@ -56,7 +56,7 @@ def _arriving(body: dict[str, Any]) -> Record:
 
 
 def plant(records: list[Record], share: float, change: Change, seed: int = 1) -> list[Record]:
-    """The records, a share of them changed; None stands for a change that leaves the record out."""
+    """The records, with a change applied to a share of them. A change that returns None drops the record."""
     chance = random.Random(seed)
     found = []
     for each in records:
@@ -68,7 +68,7 @@ def plant(records: list[Record], share: float, change: Change, seed: int = 1) ->
 
 
 def of_orders(**properties: Callable[[Any], Any]) -> Change:
-    """Changes properties of orders; None takes one out."""
+    """A change of order properties. A function that returns None removes the property."""
 
     def change(body: dict[str, Any], chance: random.Random) -> dict[str, Any]:
         if body.get("event") != "Order Completed":
@@ -81,19 +81,19 @@ def of_orders(**properties: Callable[[Any], Any]) -> Change:
 
 
 def without_identity(body: dict[str, Any], chance: random.Random) -> dict[str, Any]:
-    """Who it was is not said."""
+    """A change that removes the visitor id."""
     return {name: value for name, value in body.items() if name != "anonymousId"}
 
 
 def an_hour_off(body: dict[str, Any], chance: random.Random) -> dict[str, Any]:
-    """The device's clock is an hour slow, and it doesn't say when it sent."""
+    """A change that sets the device clock one hour back, without `sentAt`."""
     at = datetime.fromisoformat(body["originalTimestamp"].replace("Z", "+00:00")) - timedelta(hours=1)
     kept = {name: value for name, value in body.items() if name != "sentAt"}
     return {**kept, "originalTimestamp": instant(at)}
 
 
 def on_something_else(body: dict[str, Any], chance: random.Random) -> dict[str, Any]:
-    """A click names a promotion that nobody has seen."""
+    """A change of clicks to a promotion without impressions."""
     if body.get("event") != "Promotion Clicked":
         return body
     return {**body, "properties": {"promotion_id": f"gone-{chance.randrange(9)}"}}

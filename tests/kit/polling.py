@@ -1,4 +1,4 @@
-"""Waiting for what another process does, with a deadline instead of a sleep."""
+"""Polls a condition until a deadline."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ def eventually(look: Callable[[], Value], seconds: float = 20.0, what: str = "")
     """The first true value that `look` returns.
 
     Raises:
-        AssertionError: if there is none within the time.
+        AssertionError: if there is none before the deadline.
     """
     until = time.monotonic() + seconds
     while True:

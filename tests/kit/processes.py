@@ -1,4 +1,4 @@
-"""The pipeline as a process group that can be killed, and what is left of a home's processes."""
+"""Runs the pipeline as a process group that can be killed, and finds leftover processes of a home."""
 
 import os
 import signal
@@ -13,16 +13,16 @@ import psutil
 from kit.home import JOBS, ROOT, Home, command
 from kit.polling import eventually
 
-START_SECONDS = 900.0  # small micro-batches, on a machine that may have other work
-"""For the moment that is waited for: a busy machine may take its time."""
+START_SECONDS = 900.0  # for small micro-batches on a busy machine
+"""Timeout for reaching the moment to kill."""
 
 
 class Pipeline:
-    """`millrace run … --once` in a session of its own; use it as a context manager.
+    """`millrace run … --once` in its own process group; use it as a context manager.
 
     Args:
-        home: where it runs.
-        jobs: what it runs.
+        home: the home.
+        jobs: the jobs; all by default.
     """
 
     def __init__(self, home: Home, *jobs: str) -> None:
@@ -46,12 +46,12 @@ class Pipeline:
 
     @property
     def reported(self) -> list[str]:
-        """The lines on standard error so far, those of the progress left out."""
+        """Lines on standard error so far, without progress lines."""
         lines = self._reported.read_text().splitlines()
         return [line for line in lines if not line.startswith(tuple(f"{job}: " for job in JOBS))]
 
     def reaches(self, moment: Callable[[], bool]) -> None:
-        """Wait until it has come to a moment; it must not have ended before."""
+        """Wait until a condition is true. The process must not end before."""
         eventually(lambda: moment() or self.process.poll() is not None, START_SECONDS, "the moment to kill")
         assert self.process.poll() is None, f"it ended before it could be killed: {self.reported}"
 
@@ -60,7 +60,7 @@ class Pipeline:
         return next(child for child in self.children() if child.name() == "java")
 
     def children(self) -> list[psutil.Process]:
-        """What it has started itself."""
+        """Its direct child processes."""
         return psutil.Process(self.process.pid).children()
 
     def kill_group(self) -> None:
@@ -70,12 +70,12 @@ class Pipeline:
         self.process.wait()
 
     def ends(self, seconds: float) -> int:
-        """Wait for its end; the exit code."""
+        """Wait for its end. Returns the exit code."""
         return self.process.wait(seconds)
 
 
 def processes_of(home: Path) -> list[psutil.Process]:
-    """Every process that was started for this home and still runs."""
+    """All running processes that were started for this home."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
@@ -86,12 +86,12 @@ def processes_of(home: Path) -> list[psutil.Process]:
 
 
 def assert_nothing_runs(home: Path, seconds: float = 10.0) -> None:
-    """Nothing that was started for this home outlives it for long."""
+    """Assert that all processes of a home end within some seconds."""
     eventually(lambda: not processes_of(home), seconds, f"nothing runs in {home}")
 
 
 def seconds_of(action: Callable[[], object]) -> float:
-    """How long something takes."""
+    """The duration of an action in seconds."""
     started = time.monotonic()
     action()
     return time.monotonic() - started

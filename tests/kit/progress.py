@@ -1,4 +1,4 @@
-"""What Spark itself tells of its streaming queries."""
+"""Collects Spark's progress reports of streaming queries."""
 
 from typing import Any
 
@@ -16,9 +16,9 @@ from kit.polling import eventually
 
 
 class Listener(StreamingQueryListener):
-    """Hears every query of the sessions that it listens in.
+    """Listens to all streaming queries of its sessions.
 
-    A query is heard of in the session that starts it, so each job's session has to be made here.
+    Spark notifies only listeners of the session that starts a query, so each job's session is created here.
     """
 
     def __init__(self) -> None:
@@ -27,32 +27,32 @@ class Listener(StreamingQueryListener):
         self._reported: list[StreamingQueryProgress] = []
 
     def new_session(self, spark: SparkSession) -> SparkSession:
-        """A session of the same application whose queries are heard."""
+        """A new session of the same application, with this listener."""
         session = spark.newSession()
         session.streams.addListener(self)
         return session
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
-        """Note that there is one more."""
+        """Record the started query."""
         self._names[event.runId] = event.name
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
-        """Keep the report of a micro-batch."""
+        """Record the progress of a micro-batch."""
         self._reported.append(event.progress)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
-        """Nothing was done."""
+        """Ignore idle triggers."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
-        """Note that no more will come of it."""
+        """Record the end of the query."""
         self._ended.add(event.runId)
 
     def rows_taken(self) -> int:
-        """Rows that the queries have taken in so far, by their reports."""
+        """Number of input rows so far, from the progress reports."""
         return sum(reported.numInputRows for reported in list(self._reported))
 
     def reports(self) -> dict[str | None, list[StreamingQueryProgress]]:
-        """By name of the query, one for each micro-batch that had rows. Waits until all have ended."""
+        """Progress of micro-batches with rows, by query name. Waits until all queries have ended."""
         eventually(lambda: self._names.keys() <= self._ended, 60, "all queries have ended")
         found: dict[str | None, list[StreamingQueryProgress]] = {each: [] for each in self._names.values()}
         for reported in self._reported:
@@ -62,5 +62,5 @@ class Listener(StreamingQueryListener):
 
 
 def rows_dropped(reports: list[StreamingQueryProgress]) -> int:
-    """How many rows Spark's operators have thrown away because they came behind their watermark."""
+    """Number of rows that Spark dropped because they were behind the watermark."""
     return sum(operator.numRowsDroppedByWatermark for each in reports for operator in each.stateOperators)

@@ -1,4 +1,4 @@
-"""Conversions as publish keeps them: a batch folds its goals with the published rows of their orders."""
+"""Simulates publish: each batch folds its goals with the published conversions of their orders."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -10,11 +10,11 @@ from folds.persons.records import ConversionRow, Goal
 def publish_batches(
     batches: Iterable[Sequence[Goal]], fold: Callable[[list[Goal]], PersonRows]
 ) -> list[ConversionRow]:
-    """The conversions that are published in the end.
+    """The published conversions after all batches.
 
     Args:
-        batches: goals; those without a person are bots', which are kept beside the published rows.
-        fold: over persons.
+        batches: goals. Goals without a person belong to bots, and are kept for later batches.
+        fold: the fold over persons.
     """
     there: dict[str, ConversionRow] = {}
     of_bots: list[Goal] = []

@@ -1,4 +1,4 @@
-"""A small home with files of all kinds that digests are kept of, made without Spark."""
+"""A small home with all kinds of files that have digests, created without Spark."""
 
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -16,7 +16,7 @@ CHECKPOINTED = ("silver.events", "gold.conversions", "ops.digests")
 
 
 def recorded_home(home: Path) -> Settings:
-    """Tables of all layers, with several commits and some checkpoints, and two manifests; all recorded."""
+    """A home with tables of all layers, several commits, some checkpoints, and manifests; all recorded."""
     settings = load_settings(home=home)
     recorder = DigestRecorder(settings)
     sample = sample_warehouse(UNTIL, hours=24, visits=60)
@@ -35,7 +35,7 @@ def recorded_home(home: Path) -> Settings:
 
 
 def send(home: Path) -> Path:
-    """Leave a manifest of a client that has ended."""
+    """Write the manifest of a finished client."""
     manifest = new_manifest(home, "produce", "sample", "events")
     manifest.confirm(7, 0, 0)
     manifest.close(whole=True)
@@ -43,5 +43,5 @@ def send(home: Path) -> Path:
 
 
 def table_of(home: Path, name: str) -> DeltaTable:
-    """A table under a home."""
+    """A table of a home."""
     return DeltaTable(home / "warehouse" / name.replace(".", "/"))

@@ -1,4 +1,4 @@
-"""Kafka records as tests write them, and bronze filled with them."""
+"""Kafka records for tests, and a bronze table filled with them."""
 
 import json
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from lakehouse.run.ledger import Entry, Ledger
 from lakehouse.settings import Settings
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
-SENT = datetime(2026, 6, 1, tzinfo=timezone.utc)  # by Kafka's clock, unless a test says otherwise
+SENT = datetime(2026, 6, 1, tzinfo=timezone.utc)  # default Kafka timestamp
 BRONZE = "bronze.kafka_records"
 _STAMPS = datetime(2026, 6, 2, tzinfo=timezone.utc)
 
@@ -32,7 +32,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Stored:
-    """A record as bronze holds it."""
+    """A record in bronze."""
 
     record: Record
     offset: int
@@ -40,12 +40,12 @@ class Stored:
 
 
 def instant(at: datetime) -> str:
-    """RFC 3339 with all six decimals."""
+    """A time in RFC 3339 with six decimals."""
     return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def message(uid: str, visitor: str, kind: str = "page", at: datetime = NOON, **more: Any) -> dict[str, Any]:
-    """A message of any type; `kind` is the type, or else the name of a track."""
+    """A message. `kind` is its type, or the event name of a track."""
     plain = kind in ("page", "screen", "identify", "group", "alias")
     body: dict[str, Any] = {"messageId": uid, "type": kind if plain else "track", "anonymousId": visitor}
     if not plain:
@@ -54,20 +54,20 @@ def message(uid: str, visitor: str, kind: str = "page", at: datetime = NOON, **m
 
 
 def record(body: object, **more: Any) -> Record:
-    """A record of a message, or of bytes or text as they stand."""
+    """A record of a message, or of raw bytes or text."""
     if isinstance(body, str):
         body = body.encode()
     return Record(body if isinstance(body, bytes) else json.dumps(body).encode(), **more)
 
 
 def rate(currency: object, worth: object, valid_from: datetime | str) -> Record:
-    """A record of the topic of exchange rates."""
+    """A record of an exchange rate."""
     start = valid_from if isinstance(valid_from, str) else instant(valid_from)
     return record({"currency": currency, "rate": worth, "valid_from": start}, topic="exchange_rates")
 
 
 def heartbeat(text: str, value: bytes | None = None) -> Record:
-    """A record that says what time it is."""
+    """A heartbeat record."""
     return Record(value, headers=(("other", b"1"), ("heartbeat", text.encode())))
 
 
@@ -91,10 +91,10 @@ def in_bronze(spark: SparkSession, stored: Sequence[Stored]) -> DataFrame:
 
 @dataclass
 class Bronze:
-    """Bronze of one home as the ingest job would have left it, and what it holds.
+    """Writes bronze of one home like the job ingest, and keeps the records.
 
     Args:
-        spark: a session.
+        spark: a Spark session.
         settings: the home's settings.
     """
 
@@ -104,7 +104,7 @@ class Bronze:
     commits: int = 0
 
     def commit(self, records: Sequence[Record]) -> None:
-        """Add records as one micro-batch of the ingest job."""
+        """Append records as one micro-batch of ingest."""
         stamp = _STAMPS + timedelta(seconds=self.commits)
         new = [Stored(each, len(self.stored) + number, stamp) for number, each in enumerate(records)]
         lake = Lakehouse(self.spark.newSession(), self.settings, "ingest")

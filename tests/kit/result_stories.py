@@ -1,4 +1,4 @@
-"""Stories of searches, lists of results and clicks on these: in batches, late by minutes or years."""
+"""Generated searches, result lists and clicks: in batches, late by minutes or years."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -60,5 +60,5 @@ RESULT_STORIES = st.builds(_build, _EVENTS, _AHEAD)
 
 
 def to_search_events(fields: Iterable[Fields]) -> list[SearchEvent]:
-    """The same events as the fold takes them."""
+    """The events as input of the fold."""
     return [SearchEvent(**{name: each[name] for name in SearchEvent._fields}) for each in fields]

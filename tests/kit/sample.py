@@ -1,7 +1,7 @@
-"""The project's own sample traffic as Kafka holds it: bytes, and the time that Kafka gives each record.
+"""The sample traffic as Kafka records: bytes, and Kafka timestamps.
 
-To what goes wrong in it anyway, some messages lack the device's time of sending, so that a wrong clock is not
-corrected, and some the server's clock, so that Kafka's counts.
+In addition to its usual errors, some messages lack `sentAt`, so that a wrong clock is not corrected, and some
+lack `receivedAt`, so that the Kafka timestamp is used.
 """
 
 from collections.abc import Iterator
@@ -23,15 +23,14 @@ from millrace.sample_shop.traffic_stream import (
 
 _PARTITIONS = 3
 _EVERY = 20
-_LACKING = {7: "sentAt", 13: "receivedAt"}  # by the number of the record, modulo `_EVERY`
+_LACKING = {7: "sentAt", 13: "receivedAt"}  # by number of the record modulo `_EVERY`
 
 
 def sample(events: int, seed: int = 7) -> list[Record]:
-    """So many records of the topic of events, and the exchange rates around them, as they arrive.
+    """Event records with exchange rates before and after them, in order of arrival.
 
-    Copies are byte for byte what they are copies of, and have the same arrival: else which one stays, which
-    follows from the order, would show in the tables. For the same reason no two rates differ that are valid
-    from the same time.
+    Copies are identical to the original, including the arrival time. Otherwise the tables would depend on
+    which copy comes first. For the same reason, rates with the same start have the same value.
     """
     sent = list(_events(events, seed))
     last = sent[-1].timestamp
@@ -50,12 +49,12 @@ def _events(events: int, seed: int) -> Iterator[Record]:
 
 
 def _write(arrival: Arrival, number: int, rng: Random) -> bytes:
-    """The bytes of what arrives for the first time; `step.value` is what copies are made of, if any."""
+    """The bytes of a first arrival. Copies reuse `step.value`."""
     value, step = arrival.record(arrival.at, rng).value, arrival.step
     lacking = _LACKING.get(number % _EVERY)
     if step.value and lacking:
         value = encode({name: reported for name, reported in step.message.items() if name != lacking})
-        step.value = value if lacking == "sentAt" else b""  # by Kafka's clock, a copy arrives later
+        step.value = value if lacking == "sentAt" else b""  # by Kafka timestamp, copies arrive later
     return value
 
 

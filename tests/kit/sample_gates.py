@@ -1,4 +1,4 @@
-"""Made-up looks of expectations at tables, and what a gate says of them."""
+"""Generated rows of ops.expectations and ops.gates."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,7 +19,7 @@ _EXPECTED = (
 
 
 def expectation_rows(until: datetime, days: float, closed: bool = False) -> list[Row]:
-    """A look every few hours; some warnings are not met, and with `closed` the last look stops."""
+    """Runs of expectations every few hours. Some warnings fail. `closed`: the last run closes the gate."""
     rows = []
     every = timedelta(days=days) / 24
     for number in range(24):
@@ -44,7 +44,7 @@ def expectation_rows(until: datetime, days: float, closed: bool = False) -> list
 
 
 def gate_rows(at: datetime, *states: str) -> list[Row]:
-    """Changes of the gate, the last of which is how it is."""
+    """State changes of the gate; the last is the current state."""
     return [
         {"sequence": number, "state": state, "reasons": ["events have a known role"], "at": at}
         for number, state in enumerate(states)

@@ -1,4 +1,4 @@
-"""A shop's day or two as silver and gold show it: made up, seeded, and consistent in itself."""
+"""Generated silver and gold tables of a shop for a day or two: seeded and consistent."""
 
 import math
 import random
@@ -14,7 +14,7 @@ _CENTS = Decimal("0.0001")
 _GAP = timedelta(minutes=30)
 _WATERMARK_DELAY = timedelta(minutes=10)
 _PAGES = ("/", "/new", "/sale", "/shoes/trail-runner", "/shoes/city-walker", "/bags/weekender", "/about")
-# channel, source, medium, campaign, weight, chance that a visit ends in an order
+# channel, source, medium, campaign, weight, probability of an order per visit
 _SOURCES = (
     ("Direct", None, None, None, 26, 0.05),
     ("Organic Search", None, None, None, 24, 0.04),
@@ -31,20 +31,20 @@ _SOURCES = (
 
 @dataclass
 class Sample:
-    """Rows by table, and the watermark they were made with."""
+    """Rows by table, and their watermark."""
 
     watermark: datetime
     tables: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
 
 
 def sample_warehouse(until: datetime, hours: int, visits: int, seed: int = 7) -> Sample:
-    """Make up silver and gold.
+    """Generate silver and gold.
 
     Args:
-        until: no event is later; UTC.
-        hours: no visit starts earlier than so long before.
-        visits: about as many sessions.
-        seed: the same gives the same.
+        until: upper limit of event times (UTC).
+        hours: visits start at most so many hours before `until`.
+        visits: approximate number of sessions.
+        seed: the random seed.
     """
     chance = random.Random(seed)
     sample = Sample(until - _WATERMARK_DELAY)
@@ -66,7 +66,7 @@ def sample_warehouse(until: datetime, hours: int, visits: int, seed: int = 7) ->
 def ledger_rows(
     at: datetime, watermark: datetime | None, batch_id: int = 0, position: datetime | None = None
 ) -> list[Row]:
-    """A micro-batch of each job that ended at a time; `position` is where publish has got to, if not up."""
+    """Ledger rows of one micro-batch per job that ended at a time; `position` is publish's, if it lags."""
     return [
         {
             "job": job,
@@ -83,7 +83,7 @@ def ledger_rows(
 
 
 def traffic_of(sample: Sample) -> list[Row]:
-    """gold.traffic by minute, overall, counted row by row."""
+    """gold.traffic by minute over all channels, counted row by row."""
     windows: dict[datetime, Row] = defaultdict(lambda: defaultdict(int))
     visitors: dict[datetime, set[str]] = defaultdict(set)
     for event in sample.tables["silver.events"]:
@@ -104,7 +104,7 @@ def traffic_of(sample: Sample) -> list[Row]:
 
 
 def traffic_row(minute: datetime, watermark: datetime, **counts: Any) -> Row:
-    """One window of a minute."""
+    """One row of gold.traffic for a minute."""
     end = minute + timedelta(minutes=1)
     nothing = dict.fromkeys(("page_views", "sessions", "impressions", "clicks", "searches", "conversions"), 0)
     return {
@@ -121,7 +121,7 @@ def traffic_row(minute: datetime, watermark: datetime, **counts: Any) -> Row:
 
 
 def _arrivals(chance: random.Random, until: datetime, hours: int, visits: int) -> list[datetime]:
-    """Starts of visits, in order: many in the evening, few at night."""
+    """Start times of visits in order: many in the evening, few at night."""
     starts: list[datetime] = []
     while len(starts) < visits:
         start = until - timedelta(hours=hours) * chance.random()
@@ -142,7 +142,7 @@ def _visitor(chance: random.Random, start: datetime, last_seen: dict[str, dateti
 def _visit(
     chance: random.Random, sample: Sample, visitor: str, start: datetime, until: datetime, number: int
 ) -> Row:
-    """Add a visit's events and its session."""
+    """Add the events and the session of a visit."""
     channel, source, medium, campaign, _, rate = chance.choices(_SOURCES, [s[4] for s in _SOURCES])[0]
     at, views, events = start, 0, []
     for step in range(1 + min(int(chance.expovariate(0.35)), 20)):
@@ -192,7 +192,7 @@ def _event(event_id: str, visitor: str, at: datetime, url: str | None) -> Row:
 
 
 def _convert(sample: Sample, event: Row, touches: list[Row]) -> None:
-    """Add a conversion, credited to the sessions that led to it by three models."""
+    """Add a conversion, and its credit to earlier sessions by three models."""
     rates = {"EUR": Decimal(1), "USD": Decimal("0.92"), "GBP": Decimal("1.17")}
     rate = rates.get(event["currency"])
     value = None if rate is None else (event["value"] * rate).quantize(_CENTS, ROUND_HALF_UP)
@@ -234,7 +234,7 @@ def _credit(conversion: Row, model: str, touch: Row) -> Row:
 
 
 def _shares(value: Decimal | None, parts: int) -> list[Decimal | None]:
-    """Equal parts to four decimals; what rounding leaves goes to the last."""
+    """Split a value into equal parts with four decimals. The last part gets the rounding rest."""
     if value is None:
         return [None] * parts
     share = (value / parts).quantize(_CENTS, ROUND_HALF_UP)

@@ -1,4 +1,4 @@
-"""Visits as a generator thinks them up: short, tangled and on the boundaries of every rule."""
+"""Generated visits: short, interleaved, and on the boundaries of every rule."""
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -66,7 +66,7 @@ _VALUES = st.sampled_from(["0.0001", "10", "99.99", "-3", "x", 7, None])
 
 @dataclass(frozen=True)
 class Sent:
-    """A record, and which bronze commit it comes with."""
+    """A record, and the number of its bronze commit."""
 
     record: Record
     commit: int
@@ -74,13 +74,13 @@ class Sent:
 
 @st.composite
 def visits(draw: st.DrawFn) -> list[tuple[dict[str, Any], int]]:
-    """Messages of a few visitors of one story, each with its commit; copies come in any commit."""
+    """Messages of one story with a few visitors, each with its commit. Copies may be in any commit."""
     at = NOON
     sent = []
     for number in range(draw(st.integers(1, 9))):
         at += draw(_STEPS)
         visitor, kind = draw(st.sampled_from("ab")), draw(st.sampled_from(_KINDS))
-        uid = f"{draw(st.integers(0, 9))}{number}"  # so that UIDs do not follow time
+        uid = f"{draw(st.integers(0, 9))}{number}"  # UIDs are not in order of time
         body = message(uid, visitor, kind, at, properties=_properties(draw, kind))
         if kind == "identify" or draw(st.integers(0, 3)) == 0:
             body["userId"] = draw(st.sampled_from(["u", "w", "b"]))
@@ -112,7 +112,7 @@ def _properties(draw: st.DrawFn, kind: str) -> dict[str, Any]:
 
 
 def story_events(stories: int) -> list[Sent]:
-    """So many stories, none of which shares a visitor, UID, user or order with another; always the same."""
+    """Stories with disjoint visitors, UIDs, users and orders. Deterministic."""
     reported: list[list[tuple[dict[str, Any], int]]] = []
 
     @settings(
@@ -136,7 +136,7 @@ def story_events(stories: int) -> list[Sent]:
 
 
 def of_story(body: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """The message with every name in it made this story's own."""
+    """The message with a prefix for all its ids."""
     own = {name: prefix + body[name] for name in ("messageId", "anonymousId", "userId") if name in body}
     order = body["properties"].get("order_id")
     properties = {**body["properties"], **({"order_id": prefix + order} if order else {})}
@@ -144,23 +144,23 @@ def of_story(body: dict[str, Any], prefix: str) -> dict[str, Any]:
 
 
 def rate_records() -> list[Sent]:
-    """Rates for the stories' orders: some in time, some late, some corrected; none for the yen."""
+    """Exchange rates for the stories' orders: on time, late, or corrected; none for JPY."""
     hour, day = timedelta(hours=1), timedelta(days=1)
     return [
         Sent(rate("USD", 0.9, NOON - day), 0),
         Sent(rate("usd", "0.91234567891", NOON + timedelta(minutes=5)), 2),
         Sent(rate("USD", 0.5, NOON + 3 * hour), 1),
-        Sent(rate("USD", 0.95, NOON + 3 * hour), 3),  # the later counts
+        Sent(rate("USD", 0.95, NOON + 3 * hour), 3),  # the later record wins
         Sent(rate("USD", 1.1, NOON + 20 * day), 3),
         Sent(rate("GBP", 1.15, NOON + 10 * timedelta(seconds=1)), 3),
-        Sent(rate("EUR", 7, NOON - day), 1),  # a euro is a euro
+        Sent(rate("EUR", 7, NOON - day), 1),  # ignored: EUR is the reporting currency
         Sent(rate("JPY", 0, NOON - day), 2),
         Sent(record("not json", topic="exchange_rates"), 2),
     ]
 
 
 def rush_events() -> list[Sent]:
-    """Visitors who are as quick as a person may be, and too quick, told in pieces and out of order."""
+    """Visitors just below and above the bot rate, spread over commits out of order."""
     minute, tick = timedelta(minutes=1), timedelta(microseconds=1)
     reported = []
     for name, events, span in (
@@ -180,7 +180,7 @@ def rush_events() -> list[Sent]:
 
 
 def cut(reported: list[Sent]) -> list[list[Record]]:
-    """The records by bronze commit, spread over partitions."""
+    """The records by bronze commit, spread over three partitions."""
     commits: list[list[Record]] = [[] for _ in range(COMMITS)]
     for number, each in enumerate(reported):
         commits[each.commit].append(replace(each.record, partition=number % 3))

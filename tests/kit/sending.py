@@ -1,4 +1,4 @@
-"""What tests that send to a real broker share."""
+"""Shared by tests that send to a real broker."""
 
 import json
 from pathlib import Path

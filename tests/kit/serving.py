@@ -1,4 +1,4 @@
-"""The application served by a real Streamlit process, as `streamlit run` does."""
+"""Serves the dashboard with a real `streamlit run` process."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ _DEADLINE = 40  # seconds
 def served(
     home: Path, folder: Path = DASHBOARDS, python: str = sys.executable, port: int | None = None, **env: str
 ) -> Iterator[str]:
-    """Where the pages of a folder are served, over the tables of a home; ends with the block."""
+    """Serve a dashboard folder with the tables of a home until the block ends. Yields the URL."""
     port = port or stable_port()
     options = {"server.headless": "true", "server.port": str(port)}
     flags = (part for name, value in options.items() for part in (f"--{name}", value))
@@ -47,7 +47,7 @@ def served(
 
 
 def answers(url: str) -> bool:
-    """Whether a server answers at an address."""
+    """Whether a server answers at a URL."""
     try:
         with urllib.request.urlopen(url, timeout=1) as response:
             return bool(response.status == 200)

@@ -1,7 +1,7 @@
-"""A warehouse with every table that the pages read: the sample shop's traffic over some weeks, without a JVM.
+"""A warehouse with all tables that the pages read: sample traffic over some weeks, without a JVM.
 
-The tables are what the oracle says of the records; panes and the ledger follow from their order of arrival.
-What expectations found, and what data-driven models credit, is made up: it means nothing.
+The tables come from the oracle; panes and the ledger follow from the order of arrival. Results of
+expectations and of data-driven models are invented.
 """
 
 import random
@@ -26,9 +26,9 @@ from millrace.sample_shop.traffic_stream import EVENTS_PER_VISIT, simulate
 
 Row = dict[str, Any]
 
-_BATCH = timedelta(minutes=20)  # of arrival: what a micro-batch takes
+_BATCH = timedelta(minutes=20)  # of arrival time per micro-batch
 _SUMS = ("page_views", "sessions", "impressions", "clicks", "searches", "conversions")
-_DELAY = 600_000_000  # of the watermark, in microseconds
+_DELAY = 600_000_000  # watermark delay in microseconds
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -37,10 +37,10 @@ class Shop:
     """The shop's tables.
 
     Args:
-        until: no record arrives later (UTC).
-        days: over which the records arrive.
-        events: about how many records.
-        seed: the same gives the same.
+        until: upper limit of arrival times (UTC).
+        days: length of the traffic in days.
+        events: approximate number of records.
+        seed: the random seed.
     """
 
     until: datetime
@@ -50,7 +50,7 @@ class Shop:
 
     @cached_property
     def stored(self) -> list[Stored]:
-        """The records, as bronze holds them: a stamp a batch."""
+        """The records in bronze, with one ingest stamp per batch."""
         return [
             Stored(record, offset, _stamp(record.timestamp)) for offset, record in enumerate(self._records())
         ]
@@ -71,12 +71,12 @@ class Shop:
 
     @cached_property
     def oracle(self) -> Oracle:
-        """What the tables must hold."""
+        """The oracle of the tables."""
         return Oracle.over(self.stored)
 
     @property
     def watermark(self) -> datetime:
-        """The watermark reached."""
+        """The final watermark."""
         return _time(self.oracle.watermark or 0)
 
     @cached_property
@@ -116,7 +116,7 @@ class Shop:
         return {name: [_typed(name, row) for row in found] for name, found in rows.items()}
 
     def _ledger(self) -> tuple[list[Row], set[str]]:
-        """A row a job and batch, and the UIDs of late events."""
+        """One ledger row per job and batch, and the UIDs of late events."""
         chance, reached, late = random.Random(self.seed), 0, set()
         stamps = {each.offset: each.ingested_at for each in self.stored}
         batches: dict[datetime, dict[str, list[Row]]] = {
@@ -147,9 +147,9 @@ class Shop:
         return rows, late
 
     def _panes(self, traffic: list[Row], late: set[str]) -> tuple[list[Row], list[Row]]:
-        """Windows with their panes, and how they came to be so: on time, then with what was late."""
+        """Rows of gold.traffic with panes, and gold.traffic_changes: on time, then corrections."""
         uids = [event["event_id"] for event in self.oracle.gold.events]
-        facts = dict(zip(uids, self.oracle.windows._facts, strict=False))  # refunds of bots come behind
+        facts = dict(zip(uids, self.oracle.windows._facts, strict=False))  # drops facts of bot refunds
         brought: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
         for uid in late & facts.keys():
             for window in windows_of(facts[uid]["at"]):
@@ -168,7 +168,7 @@ class Shop:
         return rows, changes
 
     def _channel_credit(self) -> list[Row]:
-        """Made up: the credit of `linear`, bent a little, over the last 30 days."""
+        """Invented credit of data-driven models: `linear` credit, slightly changed, for the last 30 days."""
         credit: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
         for row in self.oracle.gold.attribution:
             if row["model"] == "linear":
@@ -194,7 +194,7 @@ class Shop:
 
 
 def _changes(row: Row, came: list[Row], sequence: int) -> list[Row]:
-    """How a window came to its row: what it said on time, and what events that came late made of it."""
+    """Changes of a window: its on-time row, and a retraction and replacement for late events."""
     less = {name: row[name] - sum(fact[name] for fact in came) for name in _SUMS}
     less |= {"events": row["events"] - len(came)}
     then = {**row, **less, "pane": "on_time", "revision": 1}
@@ -203,7 +203,7 @@ def _changes(row: Row, came: list[Row], sequence: int) -> list[Row]:
 
 
 def _stamp(at: datetime) -> datetime:
-    """When the batch of a record is taken."""
+    """The ingest stamp of a record's batch."""
     return _EPOCH + -(-(at - _EPOCH) // _BATCH) * _BATCH
 
 
@@ -212,7 +212,7 @@ def _time(micros: int) -> datetime:
 
 
 def _typed(table: str, row: Row) -> Row:
-    """A row with times as instants; nested ones too."""
+    """A row with times as datetimes, also in structs."""
     if table not in TABLES:
         return row
     times = {column.name for column in TABLES[table].columns if column.type == "timestamp"}

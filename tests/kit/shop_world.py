@@ -1,4 +1,4 @@
-"""A home with a shop's day published, a receiver of alerts, and what somebody does who finds gold held."""
+"""A home with a published day of traffic, an alert receiver, and actions of an operator on a held gate."""
 
 import hashlib
 import json
@@ -33,7 +33,7 @@ Told = dict[str, Any]
 
 @dataclass
 class World:
-    """A home with a day's traffic published, and whoever hears of alerts."""
+    """A home with a published day of traffic, and an alert receiver."""
 
     spark: SparkSession
     settings: Settings
@@ -42,12 +42,12 @@ class World:
     conf: Path
 
     def send(self, records: list[Record]) -> None:
-        """More comes in, as far as silver."""
+        """Add records to bronze, and run the jobs of silver."""
         self.bronze.commit(records)
         run_jobs(self.spark, self.settings, "refine", "repair")
 
     def publish_is_held(self) -> str:
-        """Publish says that it holds gold, and leaves each byte of it as it is; what it said."""
+        """Assert that publish fails with `gold is held` and changes no file of gold. Returns the message."""
         before = self.gold()
         with pytest.raises(MillraceError, match="gold is held") as held:
             run_jobs(self.spark, self.settings, "publish")
@@ -64,17 +64,17 @@ class World:
         self.order(replay_job("Ada", "rules mended"))
 
     def gold(self) -> dict[str, str]:
-        """Every file of gold, by its bytes."""
+        """SHA-256 of every file of gold."""
         files = sorted((self.settings.warehouse / "gold").rglob("*"))
         return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()}
 
     def ends_as_the_oracle(self, mended: Callable[[Told], Told] = lambda body: body) -> None:
-        """Publish goes on, and all is as it should be, with records read as rules were meant to."""
+        """Run publish, and compare all tables with the oracle over the corrected records."""
         run_jobs(self.spark, self.settings, "publish")
         assert_as_the_oracle(self.settings, Oracle.over(_mend(each, mended) for each in self.bronze.stored))
 
     def change_role(self, track: str, **parts: Any) -> None:
-        """Change what is taken from a track."""
+        """Change the role rule of a track event."""
         file = self.conf / "roles.yml"
         rules = yaml.safe_load(file.read_text())
         rules["tracks"][track] |= parts
@@ -93,7 +93,7 @@ class World:
         }
 
     def alert(self) -> Told:
-        """The one alert there was, signed as it should be."""
+        """The only alert received, after checking its signature."""
         (body,), (headers,) = self.receiver.bodies, self.receiver.headers
         assert headers[SIGNATURE] == sign(SECRET, body)
         return json.loads(body)
@@ -107,7 +107,7 @@ def _mend(stored: Stored, mended: Callable[[Told], Told]) -> Stored:
 
 
 def publish_a_day(spark: SparkSession, folder: Path) -> Bronze:
-    """A home in which a day's traffic has gone through all jobs; a copy is kept, since tests replace it."""
+    """A home where all jobs have processed a day of traffic. Tests start from a copy of it."""
     settings = empty_home(spark, folder / "home")
     bronze = Bronze(spark, settings)
     bronze.commit(rates() + shop(1, visitors=20))
@@ -119,7 +119,7 @@ def publish_a_day(spark: SparkSession, folder: Path) -> Bronze:
 
 @contextmanager
 def world_of(spark: SparkSession, published: Bronze, folder: Path) -> Iterator[World]:
-    """A world of its own, over a copy of the home, with rules and expectations of its own."""
+    """A world with a copy of the home, and its own copy of rules and expectations."""
     root = bundle_root()
     assert root is not None
     shutil.copytree(published.settings.home.parent / "kept", folder / "home")

@@ -1,4 +1,4 @@
-"""One Spark application for all tests, and a home of its own for each that asks."""
+"""One Spark application for all tests, and empty homes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ _LAYERS = ("bronze", "silver", "gold", "ops")
 
 @contextmanager
 def spark_application(home: Path) -> Iterator[SparkSession]:
-    """Start the application; at the end stop it and its Java process."""
+    """Start the application. At the end, stop it and its Java process."""
     session = build_session(load_settings(home=home), spark_jars())
     try:
         yield session
@@ -31,7 +31,7 @@ def spark_application(home: Path) -> Iterator[SparkSession]:
 
 
 def empty_home(spark: SparkSession, home: Path, **flags: Any) -> Settings:
-    """The settings of a new home. Table names, which the application shares, come to mean its tables."""
+    """Settings of a new home. Drops the databases of earlier homes from the shared catalog."""
     for layer in _LAYERS:
         spark.sql(f"DROP DATABASE IF EXISTS {layer} CASCADE")
     return load_settings(home=home, **flags)

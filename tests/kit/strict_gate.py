@@ -1,4 +1,4 @@
-"""A home whose gate before gold closes over a single order without a number, and what gold then holds."""
+"""A home where a single order without order id closes the gate, and comparisons of its gold."""
 
 import shutil
 from collections.abc import Iterable, Iterator
@@ -38,7 +38,7 @@ Facts = dict[str, set[tuple[Any, ...]]]
 
 @contextmanager
 def strict_home(spark: SparkSession, folder: Path) -> Iterator[Settings]:
-    """A home, and a bundle in which each order has to have a number."""
+    """A home, and a bundle with the expectation that each order has an order id."""
     root = bundle_root()
     assert root is not None
     shutil.copytree(root / "conf", folder / "bundle" / "conf")
@@ -51,7 +51,7 @@ def strict_home(spark: SparkSession, folder: Path) -> Iterator[Settings]:
 
 
 def without_number(records: list[Record]) -> list[Record]:
-    """The same, no order having a number."""
+    """The records with all order ids removed."""
     return plant(records, 1, of_orders(order_id=lambda _: None))
 
 
@@ -66,12 +66,12 @@ def release(spark: SparkSession, settings: Settings) -> None:
 
 
 def facts_of_gold(settings: Settings) -> Facts:
-    """What gold says of whom: conversions, touches, credit and trails."""
+    """Key columns of conversions, touches, credit and trails in gold."""
     return {table: _facts(read_rows(settings, table, names), names) for table, names in _FACTS.items()}
 
 
 def facts_wanted(stored: Iterable[Stored]) -> Facts:
-    """The same by the oracle, of these records."""
+    """The same columns, expected by the oracle for these records."""
     rows = expected_rows(Oracle.over(stored))
     return {table: _facts(map(plain, rows[table]()), names) for table, names in _FACTS.items()}
 

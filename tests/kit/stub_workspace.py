@@ -1,6 +1,6 @@
-"""A workspace of small stub programs under a real supervisor: `stub_workspace.py HOME PROGRAM…`.
+"""Runs stub programs under a real supervisor: `stub_workspace.py HOME PROGRAM…`.
 
-The first program is what the others need. Each is one of the names of `PROGRAMS`.
+Programs are names of `PROGRAMS`. The others depend on the first.
 """
 
 import logging

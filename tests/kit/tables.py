@@ -1,4 +1,4 @@
-"""Tables on disk, as another program finds them: their rows, their versions, how far they have come."""
+"""Reads tables from disk without Spark: rows, versions, commits."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ OF_EVENTS = tuple(name for name in TABLES if not name.startswith("ops."))
 
 
 def deterministic_columns(home: Home, name: str) -> list[tuple[Any, ...]]:
-    """A table's rows, in order, without the columns that follow from the order of arrival; [] without one."""
+    """Sorted rows of a table, without provenance columns; [] if it does not exist."""
     if not commits(home, name):
         return []
     frame = pl.scan_delta(folder(home, name)).select(TABLES[name].deterministic_columns)
@@ -20,21 +20,21 @@ def deterministic_columns(home: Home, name: str) -> list[tuple[Any, ...]]:
 
 
 def _sum_minutes(changes: pl.LazyFrame) -> pl.LazyFrame:
-    """What visitors' minutes come to: in how many steps hangs on the batches."""
+    """Sums of visitor minutes. The number of changes depends on the batches."""
     cell = ("visitor_id", "minute", "channel")
     sums = changes.filter(pl.col("visitor_id").is_not_null()).group_by(cell).sum()
     return sums.filter(pl.any_horizontal(pl.exclude(*cell) != 0))
 
 
 def _stand(changes: pl.LazyFrame) -> pl.LazyFrame:
-    """What windows come to: rows that were put in and not taken out."""
+    """Current windows: replaced rows that were not retracted."""
     put = pl.when(pl.col("change") == "replace").then(1).otherwise(-1).alias("_put")
     window = pl.exclude("change", "_put")
     return changes.with_columns(put).group_by(window).agg(pl.col("_put").sum()).filter(pl.col("_put") != 0)
 
 
 def _without_values(sketches: pl.LazyFrame) -> pl.LazyFrame:
-    """Sketches but for those of many values, which compact by chance."""
+    """Sketches without order values: large ones are compacted at random."""
     return sketches.drop("order_values")
 
 
@@ -43,11 +43,11 @@ _FOLDED = {
     "gold.traffic_changes": _stand,
     "gold.sketches": _without_values,
 }
-"""Journals: how many changes it took depends on the batches, what they come to does not."""
+"""Tables that are reduced before a comparison, since their rows depend on the batches."""
 
 
 def differences(home: Home, other: Home, *names: str) -> dict[str, tuple[int, int]]:
-    """By table, of these or of all but ops, that is not the same in both: how many rows each has alone."""
+    """Differing tables (all but ops by default), with the number of rows that only one home has."""
     found = {}
     for name in names or OF_EVENTS:
         ours, theirs = (deterministic_columns(each, name) for each in (home, other))
@@ -57,17 +57,17 @@ def differences(home: Home, other: Home, *names: str) -> dict[str, tuple[int, in
 
 
 def versions(home: Home) -> dict[str, tuple[int, int]]:
-    """Version and rows of each table that is there."""
+    """Version and row count of each existing table."""
     tables = {name: DeltaTable(folder(home, name)) for name in TABLES if commits(home, name)}
     return {name: (table.version(), table.count()) for name, table in tables.items()}
 
 
 def commits(home: Home, name: str) -> int:
-    """Commits of a table so far, that of its making included; 0 where there is none yet."""
+    """Number of commits of a table, including its creation; 0 if it does not exist."""
     log = home.path / "warehouse" / name.replace(".", "/") / "_delta_log"
     return sum(1 for _ in log.glob("*.json"))
 
 
 def folder(home: Home, name: str) -> str:
-    """Where a table lies."""
+    """The folder of a table."""
     return str(home.path / "warehouse" / name.replace(".", "/"))

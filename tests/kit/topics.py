@@ -1,4 +1,4 @@
-"""Topics of a test's own: made, written to with Kafka's times as the test says, and read back from bronze."""
+"""Kafka topics for tests: created, written with given timestamps, and read back from bronze."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -18,14 +18,14 @@ _CONFIG = {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2**62)}
 
 
 class Topic:
-    """A topic that a test writes to."""
+    """A topic for writing."""
 
     def __init__(self, name: str, producer: KafkaProducer) -> None:
         self._name = name
         self._producer = producer
 
     def send(self, records: Iterable[Record]) -> None:
-        """Write records in their order within each partition, and wait until they are there."""
+        """Write records in order within each partition, and wait for the acknowledgements."""
         for each in records:
             at = micros(each.timestamp) // 1000
             self._producer.send(self._name, each.value, partition=each.partition, timestamp_ms=at)
@@ -34,7 +34,7 @@ class Topic:
 
 @contextmanager
 def open_topic(home: Home, partitions: int = 3) -> Iterator[Topic]:
-    """Make a home's topic of events."""
+    """Create the events topic of a home."""
     admin = KafkaAdminClient(bootstrap_servers=home.bootstrap)
     admin.create_topics([NewTopic(home.topic, partitions, 1, topic_configs=_CONFIG)])
     admin.close()
@@ -46,7 +46,7 @@ def open_topic(home: Home, partitions: int = 3) -> Iterator[Topic]:
 
 
 def stored_in(spark: SparkSession, settings: Settings) -> list[Stored]:
-    """What bronze holds, as the oracle reads it."""
+    """The records in bronze, as input of the oracle."""
     rows = Lakehouse(spark.newSession(), settings, "test").read(BRONZE).collect()
     return [
         Stored(

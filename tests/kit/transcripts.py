@@ -1,4 +1,4 @@
-"""Cases as people write them down (see tests/silver/late.yml), carried out and compared."""
+"""Test cases written as YAML (see tests/silver/late.yml)."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ Rows = list[dict[str, str]]
 
 @dataclass(frozen=True)
 class Case:
-    """A case; what it names has a prefix, so that many can share their tables."""
+    """A test case. Its ids have a prefix, so that many cases can share tables."""
 
     name: str
     prefix: str
@@ -28,10 +28,10 @@ class Case:
     must_fail: bool = False
 
     def records(self, batch: int) -> list[Record]:
-        """What arrives with one batch.
+        """The records of one batch.
 
         Raises:
-            AssertionError: if an event would take the watermark further than the batch says.
+            AssertionError: if an event would move the watermark beyond that of the batch.
         """
         for line in self.batches[batch]:
             ahead = at(line.split()[0]) - DELAY > at(self.watermarks[batch])
@@ -46,7 +46,7 @@ class Case:
         )
 
     def difference(self, table: str, rows: list[dict[str, Any]]) -> str:
-        """What a table has too much or too little of, in words; empty if nothing."""
+        """A description of missing and unexpected rows of a table; empty if there are none."""
         ours = [row for row in rows if any(str(row.get(key)).startswith(self.prefix) for key in KEYS)]
         wanted = self.expect[table]
         columns = list(wanted[0]) if wanted else list(KEYS)
@@ -67,12 +67,12 @@ KEYS = ("visitor_id", "event_id")
 
 
 def at(time: str) -> datetime:
-    """`hh:mm:ss` of the day, or with a date before it."""
+    """A time from `hh:mm:ss` on the default day, or with a date."""
     return datetime.fromisoformat(time if "T" in time else _TODAY + time).replace(tzinfo=timezone.utc)
 
 
 def clock(watermark: str) -> Record:
-    """A heartbeat that takes the watermark there."""
+    """A heartbeat that moves the watermark to a time."""
     return heartbeat(instant(at(watermark) + DELAY))
 
 
@@ -92,7 +92,7 @@ def read_cases(path: Path) -> list[Case]:
 
 
 def by_clock(cases: list[Case]) -> dict[tuple[str, ...], list[Case]]:
-    """Cases that have their watermarks in common, and so can share a run."""
+    """Cases grouped by their watermarks. Cases of a group can share a run."""
     groups: dict[tuple[str, ...], list[Case]] = defaultdict(list)
     for case in cases:
         groups[case.watermarks].append(case)

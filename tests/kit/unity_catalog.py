@@ -1,6 +1,6 @@
-"""A model registry of Unity Catalog on loopback: the REST calls that MLflow's own client makes.
+"""A fake Unity Catalog model registry on loopback, with the REST calls of MLflow's client.
 
-Models are in memory. Files are uploaded to presigned addresses, which are of this server too.
+Models are in memory. Files are uploaded to presigned URLs of the same server.
 """
 
 import json
@@ -17,7 +17,7 @@ _PREFIX = "/api/2.0/mlflow/unity-catalog/"
 
 
 class ModelRegistry:
-    """Registered models and their versions; `searched_tags` is what a search says of tags: nothing."""
+    """Registered models and their versions. Search results have no tags."""
 
     def __init__(self) -> None:
         self.models: dict[str, list[dict[str, Any]]] = {}
@@ -70,7 +70,7 @@ class ModelRegistry:
         return self.models[given["name"]][int(given["version"]) - 1]
 
     def _upload(self, method: str, path: str, given: dict[str, Any]) -> Answer:
-        """Files of a model: where they may be put, and putting them there."""
+        """Handle upload URLs and uploads of model files."""
         if path.endswith("create-upload-url"):
             return 200, {"url": f"{self.address}/put{given['path']}", "headers": []}
         if method == "PUT" and path.startswith("/put/"):
@@ -81,7 +81,7 @@ class ModelRegistry:
 
 @contextmanager
 def model_registry() -> Iterator[ModelRegistry]:
-    """A registry that is served while this lasts."""
+    """Serve a registry until the block ends."""
     registry = ModelRegistry()
 
     class Handler(BaseHTTPRequestHandler):

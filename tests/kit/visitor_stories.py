@@ -1,4 +1,4 @@
-"""Stories for the pure visitor fold: events in batches, late by seconds or years."""
+"""Generated stories for the pure visitor fold: events in batches, late by seconds or years."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -65,14 +65,14 @@ _NOTHING: Fields = dict.fromkeys(
 
 @dataclass(frozen=True)
 class Story:
-    """Events of one or two visitors by the batch that they come with, and how far a heartbeat is ahead."""
+    """Events of one or two visitors by batch, and how far the heartbeat of each batch is ahead."""
 
     batches: tuple[tuple[Fields, ...], ...]
     ahead: tuple[int, ...]
 
     @property
     def events(self) -> list[Fields]:
-        """Those of all batches."""
+        """The events of all batches."""
         return [event for batch in self.batches for event in batch]
 
 
@@ -107,7 +107,7 @@ CHOICES = (Choices(), Choices(("shop.example",), on_site_credit=True), Choices((
 
 
 def event(at: int, visitor: str = "a", uid: str = "", **fields: Any) -> Fields:
-    """An event with the fields that are given; its UID follows from its time unless it is given."""
+    """An event with the given fields. The default UID is derived from its time."""
     said = {"type": "page", "role": "page_view", "channel": "Direct", **fields}
     return {
         **_NOTHING,
@@ -120,11 +120,11 @@ def event(at: int, visitor: str = "a", uid: str = "", **fields: Any) -> Fields:
 
 
 def rules_of(choices: Choices) -> VisitorRules:
-    """The fold's rules by these choices."""
+    """The rules of the fold for some choices."""
     numbers = RuleNumbers(on_site_promotions="credit" if choices.on_site_credit else "none")
     return VisitorRules.of(numbers, ["Order Refunded"], Sites(dict.fromkeys(choices.own_hosts, "own")))
 
 
 def to_events(fields: Iterable[Fields]) -> list[Event]:
-    """The same events as the fold takes them."""
+    """The events as input of the fold."""
     return [Event(**{name: each[name] for name in Event._fields if name in each}) for each in fields]

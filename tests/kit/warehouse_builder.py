@@ -1,4 +1,4 @@
-"""Delta tables made from the contracts, without Spark, for whatever reads them."""
+"""Writes Delta tables with the schema of the contracts, without Spark."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ _SIMPLE: dict[str, Any] = {
 
 
 def polars_type(sql: str) -> Any:
-    """The polars type of a Spark SQL type, nested ones included."""
+    """The polars type of a Spark SQL type; may be nested."""
     kind, _, inside = sql.partition("<")
     if kind == "array":
         return pl.List(polars_type(inside.removesuffix(">")))
@@ -39,22 +39,22 @@ def polars_type(sql: str) -> Any:
 
 
 def schema_of(name: str) -> dict[str, Any]:
-    """A table's columns with their polars types, in the order of its contract."""
+    """Columns of a table with polars types, in the order of the contract."""
     return {column.name: polars_type(column.type) for column in TABLES[name].columns}
 
 
 def append_rows(home: Path, name: str, rows: Iterable[Row]) -> None:
-    """Add rows to a table under a home, in one commit. Columns that a row lacks are null."""
+    """Append rows to a table of a home in one commit. Missing columns become null."""
     _write(home, name, rows, "append")
 
 
 def replace_rows(home: Path, name: str, rows: Iterable[Row]) -> None:
-    """Make these the table's rows, in one commit."""
+    """Overwrite all rows of a table in one commit."""
     _write(home, name, rows, "overwrite")
 
 
 def build_warehouse(home: Path, tables: Mapping[str, Iterable[Row]]) -> None:
-    """Add rows to several tables."""
+    """Append rows to several tables."""
     for name, rows in tables.items():
         append_rows(home, name, rows)
 
@@ -66,5 +66,5 @@ def _write(home: Path, name: str, rows: Iterable[Row], mode: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     frame = pl.DataFrame(reported, schema=schema).to_arrow(
         compat_level=pl.CompatLevel.oldest()
-    )  # text as Spark's files have it
+    )  # string types as in Spark's files
     write_deltalake(path, frame, mode=mode, partition_by=list(TABLES[name].partitioned_by) or None)

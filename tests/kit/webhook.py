@@ -1,4 +1,4 @@
-"""A receiver of alerts on this machine, which can be told to fail first."""
+"""A local alert receiver that can reject the first requests."""
 
 import json
 import threading
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass
 class Receiver:
-    """What has arrived: bodies and headers, and how many are still to be refused, with which code."""
+    """Received bodies and headers, and how many requests to reject, with which status code."""
 
     port: int = 0
     bodies: list[bytes] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Receiver:
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:
-    """Listen on a free port for as long as it is wanted."""
+    """Listen on a free port until the block ends."""
     receiver = Receiver()
 
     class Handler(BaseHTTPRequestHandler):
@@ -43,7 +43,7 @@ def receiving() -> Iterator[Receiver]:
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     receiver.port = server.server_port

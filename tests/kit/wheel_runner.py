@@ -1,7 +1,7 @@
-"""Calls entry points of an installed wheel as a workspace's runner does: `wheel_runner.py HOME CALLS`.
+"""Calls entry points of an installed wheel like a Databricks task: `wheel_runner.py HOME CALLS`.
 
-`CALLS` is a JSON list of lists: an entry point and its parameters. All are called in one process, in which a
-Spark session is active, the arguments being those of the process. Prints where each was found.
+`CALLS` is a JSON list of lists: an entry point and its parameters. All are called in one process with an
+active Spark session; parameters are passed in `sys.argv`. Prints the file of each entry point.
 """
 
 import json

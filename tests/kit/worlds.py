@@ -1,4 +1,4 @@
-"""Made-up touches and conversions, on the moments where a rule changes its mind, as tables hold them."""
+"""Generated touches and conversions at boundary times of the rules, as tables."""
 
 import random
 from datetime import datetime, timedelta, timezone
@@ -29,7 +29,7 @@ _MOMENTS = [
 
 
 def make_world(number: int, persons: int = 60) -> World:
-    """Persons, some with two devices, who come and convert at moments 30 days and whole months apart."""
+    """Persons, some with two visitors, with touches and conversions 30 days or whole months apart."""
     chance = random.Random(number)
     world = World()
     for person in range(persons):
@@ -52,7 +52,7 @@ def make_world(number: int, persons: int = 60) -> World:
 
 
 def frames_of(spark: SparkSession, world: World) -> dict[str, DataFrame]:
-    """The tables of a world, refunds of its conversions among them."""
+    """The tables of a world, including refunds of some conversions."""
     identities = [{"visitor_id": visitor, "user_id": user} for visitor, user in world.users.items()]
     counted = {"goal": "Order Completed", "is_counted": True}
     reached = [{**each._asdict(), **counted} for each in world.conversions]
@@ -67,7 +67,7 @@ def frames_of(spark: SparkSession, world: World) -> dict[str, DataFrame]:
 
 
 def fill(spark: SparkSession, settings: Settings, world: World, watermark: datetime = WATERMARK) -> None:
-    """Write the tables of a world, and that publish has come as far as a watermark."""
+    """Write the tables of a world, and a ledger row of publish with a watermark."""
     lake = Lakehouse(spark, settings, "publish")
     for name, rows in frames_of(spark, world).items():
         lake.append(name, rows)
