@@ -16,8 +16,9 @@ from benchmarks.attribution_traffic import BATCH, END, LATEST, History, sessions
 from benchmarks.bench import application, print_table, progress
 from gold.publish import Publish, PublishRules
 from gold.rebuild_definitions import DEFINITIONS
-from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS, VISITOR_MINUTES
+from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS
 from lakehouse.contracts.silver import EVENTS, SESSIONS
+from lakehouse.contracts.traffic import VISITOR_MINUTES
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger
 from lakehouse.run.microbatch import Batch

@@ -27,14 +27,8 @@ from gold.credit.minute_input import minute_input
 from gold.credit.visit_fold import GOAL, MINUTE, goals_of, touch_changes, visit_changes
 from gold.daily.summary_schedule import SummarySchedule
 from lakehouse.contracts import TABLES
-from lakehouse.contracts.gold import (
-    ATTRIBUTION,
-    BOT_REFUNDS,
-    CONVERSIONS,
-    TOUCHES,
-    TRAILS,
-    VISITOR_MINUTES,
-)
+from lakehouse.contracts.gold import ATTRIBUTION, BOT_REFUNDS, CONVERSIONS, TOUCHES, TRAILS
+from lakehouse.contracts.traffic import VISITOR_MINUTES
 from lakehouse.delta.write_changes import write_changes
 from lakehouse.rows.driver_or_spark import Source, is_empty, union, with_number
 from lakehouse.rows.grouped import Computed, Groups

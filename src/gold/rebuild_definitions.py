@@ -22,17 +22,9 @@ from gold.daily.update import QUERIES, Daily
 from gold.gate.gate_view import check_backlog, pin_to_gate
 from gold.traffic.windows import Traffic
 from lakehouse.contracts import Table
-from lakehouse.contracts.gold import (
-    ATTRIBUTION,
-    BOT_REFUNDS,
-    CONVERSIONS,
-    LOCK,
-    TOUCHES,
-    TRAFFIC,
-    TRAILS,
-    VISITOR_MINUTES,
-)
+from lakehouse.contracts.gold import ATTRIBUTION, BOT_REFUNDS, CONVERSIONS, LOCK, TOUCHES, TRAILS
 from lakehouse.contracts.silver import EVENTS, IDENTITIES, SESSIONS
+from lakehouse.contracts.traffic import TRAFFIC, VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.grouped import Computed, Groups

@@ -12,7 +12,7 @@ from kit.pipeline import assert_as_the_oracle, run_jobs
 from kit.records import Bronze
 from kit.scenarios import cut, rate_records, rush_events, story_events
 from kit.spark import empty_home
-from lakehouse.contracts.gold import TRAFFIC, VISITOR_MINUTES
+from lakehouse.contracts.traffic import TRAFFIC, VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job

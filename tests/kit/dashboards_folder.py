@@ -18,7 +18,7 @@ VIEWS = (
     "pipeline",
 )
 
-_SEEN = ("*.py", "*.svg", "views/*.py", "figures/*.py", ".streamlit/config.toml")
+_SEEN = ("*.py", "*.svg", "views/*.py", "charts/*.py", "widgets/*.py", ".streamlit/config.toml")
 
 
 def digest_of_pages() -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from deltalake import DeltaTable
 
 from kit.pipeline import plain, read_rows
-from lakehouse.contracts.gold import TRAFFIC, TRAFFIC_CHANGES
+from lakehouse.contracts.traffic import TRAFFIC, TRAFFIC_CHANGES
 from lakehouse.settings import Settings
 
 State = dict[tuple[Any, ...], dict[str, Any]]

@@ -5,7 +5,8 @@ from pathlib import Path
 from kit.home import JOBS, Home
 from kit.tables import versions
 from lakehouse.contracts import TABLES
-from lakehouse.contracts.gold import BOT_REFUNDS, CHANNEL_CREDIT
+from lakehouse.contracts.channel_credit import CHANNEL_CREDIT
+from lakehouse.contracts.gold import BOT_REFUNDS
 from lakehouse.contracts.ops import GATES
 
 

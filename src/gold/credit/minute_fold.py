@@ -15,7 +15,7 @@ from folds.visitors.minutes import VisitorMinute
 from folds.visitors.spans import is_within, minute_of
 from gold.credit.minute_input import MinuteInput
 from lakehouse.contracts.arrow import arrow_schema
-from lakehouse.contracts.gold import VISITOR_MINUTES
+from lakehouse.contracts.traffic import VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.lookup import Lookup
 from lakehouse.rows.arrow_frames import transpose

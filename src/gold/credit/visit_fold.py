@@ -19,9 +19,10 @@ from folds.visitors.spans import Span, is_within
 from gold.credit.area import Area, span_rows
 from gold.credit.dimensions import Dimensions
 from lakehouse.contracts.arrow import arrow_schema
-from lakehouse.contracts.gold import CONVERSIONS, TOUCHES, VISITOR_MINUTES
+from lakehouse.contracts.gold import CONVERSIONS, TOUCHES
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.contracts.table import DELETED
+from lakehouse.contracts.traffic import VISITOR_MINUTES
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.write_changes import as_tuples, change_type
 from lakehouse.rows.arrow_times import in_micros

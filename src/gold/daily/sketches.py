@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from folds.sketches.value_sketch import sketch_values
 from folds.sketches.visitor_sketch import sketch_visitors
 from lakehouse.contracts.arrow import arrow_schema
-from lakehouse.contracts.gold import SKETCHES
+from lakehouse.contracts.daily import SKETCHES
 from lakehouse.rows.arrow_frames import transpose
 from lakehouse.rows.driver_or_spark import Rows, with_key
 from lakehouse.rows.grouped import Computed, GroupedRows, Groups

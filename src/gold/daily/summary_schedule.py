@@ -17,8 +17,9 @@ from gold.credit.minute_input import quarter_of
 from gold.daily.business_days import day_of
 from gold.daily.update import Daily
 from gold.traffic.windows import Traffic
-from lakehouse.contracts.gold import CONVERSIONS, VISITOR_MINUTES
+from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.contracts.table import DELETED
+from lakehouse.contracts.traffic import VISITOR_MINUTES
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.write_changes import OLD_TIME, write_changes
 from lakehouse.rows.driver_or_spark import Source, on_driver

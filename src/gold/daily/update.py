@@ -15,7 +15,7 @@ from gold.daily.results import result_performance
 from gold.daily.searches import search_performance
 from gold.daily.sketches import build_sketches, sketch_rows
 from lakehouse.contracts import TABLES
-from lakehouse.contracts.gold import (
+from lakehouse.contracts.daily import (
     CAMPAIGN_PERFORMANCE,
     FUNNEL,
     PROMOTION_PERFORMANCE,

@@ -14,7 +14,8 @@ from gold.models.mlflow_models import record_run
 from gold.rules.model_run import ModelRun
 from gold.rules.paths import Path
 from gold.rules.period_paths import MODELS, PeriodPaths, gather
-from lakehouse.contracts.gold import CHANNEL_CREDIT, CONVERSIONS, TOUCHES
+from lakehouse.contracts.channel_credit import CHANNEL_CREDIT
+from lakehouse.contracts.gold import CONVERSIONS, TOUCHES
 from lakehouse.contracts.silver import IDENTITIES
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger

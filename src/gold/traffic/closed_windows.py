@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from folds.windows.count_windows import CountWindows, close_windows
-from lakehouse.contracts.gold import TRAFFIC, VISITOR_MINUTES
+from lakehouse.contracts.traffic import TRAFFIC, VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.lookup import Lookup
 from lakehouse.rows.driver_or_spark import Rows, Source, on_driver

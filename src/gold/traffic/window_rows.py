@@ -10,7 +10,7 @@ from folds.windows.revisions import Progress, Sums, WindowKey, WindowRow, revise
 from folds.windows.time_windows import Windows
 from folds.windows.window_rules import WindowRules
 from lakehouse.contracts.arrow import arrow_schema
-from lakehouse.contracts.gold import TRAFFIC, TRAFFIC_CHANGES
+from lakehouse.contracts.traffic import TRAFFIC, TRAFFIC_CHANGES
 from lakehouse.delta.write_changes import as_tuples, change_type
 from lakehouse.rows.arrow_frames import transpose
 from lakehouse.rows.grouped import GroupedRows

@@ -36,7 +36,7 @@ from gold.traffic.window_rows import (
     fold_table_changes,
 )
 from lakehouse.contracts.arrow import arrow_schema
-from lakehouse.contracts.gold import TRAFFIC, TRAFFIC_CHANGES, VISITOR_MINUTES
+from lakehouse.contracts.traffic import TRAFFIC, TRAFFIC_CHANGES, VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.write_changes import write_changes

@@ -25,3 +25,5 @@ CHANNEL_CREDIT = Table(
     ),
     event_time="period_start",
 )
+
+TABLES = (CHANNEL_CREDIT,)

@@ -1,38 +1,7 @@
 """Gold: touches, conversions and credit."""
 
-from lakehouse.contracts.channel_credit import CHANNEL_CREDIT
-from lakehouse.contracts.sums import (
-    CAMPAIGN_PERFORMANCE,
-    FUNNEL,
-    PROMOTION_PERFORMANCE,
-    RESULT_PERFORMANCE,
-    SEARCH_PERFORMANCE,
-    SKETCHES,
-    TRAFFIC,
-    TRAFFIC_CHANGES,
-    VISITOR_MINUTES,
-)
+from lakehouse.contracts import channel_credit, daily, traffic
 from lakehouse.contracts.table import Column, Table
-
-__all__ = [
-    "ATTRIBUTION",
-    "BOT_REFUNDS",
-    "CAMPAIGN_PERFORMANCE",
-    "CHANNEL_CREDIT",
-    "CONVERSIONS",
-    "FUNNEL",
-    "LOCK",
-    "PROMOTION_PERFORMANCE",
-    "RESULT_PERFORMANCE",
-    "SEARCH_PERFORMANCE",
-    "SKETCHES",
-    "TABLES",
-    "TOUCHES",
-    "TRAFFIC",
-    "TRAFFIC_CHANGES",
-    "TRAILS",
-    "VISITOR_MINUTES",
-]
 
 _CAMPAIGN = tuple(
     Column(f"campaign_{part}", "string", f"campaign's {part}")
@@ -221,14 +190,7 @@ TABLES = (
     BOT_REFUNDS,
     ATTRIBUTION,
     TRAILS,
-    VISITOR_MINUTES,
-    TRAFFIC,
-    TRAFFIC_CHANGES,
-    CAMPAIGN_PERFORMANCE,
-    SEARCH_PERFORMANCE,
-    RESULT_PERFORMANCE,
-    PROMOTION_PERFORMANCE,
-    FUNNEL,
-    SKETCHES,
-    CHANNEL_CREDIT,
+    *traffic.TABLES,
+    *daily.TABLES,
+    *channel_credit.TABLES,
 )

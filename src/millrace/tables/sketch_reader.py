@@ -9,7 +9,7 @@ import polars as pl
 
 from folds.sketches.value_sketch import quantiles
 from folds.sketches.visitor_sketch import estimate_visitors
-from lakehouse.contracts.gold import SKETCHES
+from lakehouse.contracts.daily import SKETCHES
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.tables.duckdb_views import run_query

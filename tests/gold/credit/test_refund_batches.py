@@ -12,7 +12,7 @@ from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.records import NOON, Bronze, Record, message, rate, record
 from kit.spark import empty_home
-from lakehouse.contracts.gold import TRAFFIC, VISITOR_MINUTES
+from lakehouse.contracts.traffic import TRAFFIC, VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job

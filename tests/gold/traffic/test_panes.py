@@ -18,7 +18,7 @@ from kit.pipeline import read_rows, run_jobs
 from kit.records import NOON, Bronze, Record, message, record
 from kit.spark import empty_home
 from lakehouse.bundle_file import BUNDLE_FILE
-from lakehouse.contracts.gold import TRAFFIC
+from lakehouse.contracts.traffic import TRAFFIC
 from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings

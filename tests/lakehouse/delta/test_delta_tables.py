@@ -98,13 +98,13 @@ def test_a_table_of_today_is_left_as_it_is(spark: SparkSession, tmp_path: Path) 
     assert commits == dict.fromkeys(TABLES, 0)
 
 
-@pytest.mark.parametrize(("in_one_file", "files"), [(True, 1), (False, 3)])
+@pytest.mark.parametrize(("coalesce_writes", "files"), [(True, 1), (False, 3)])
 def test_few_rows_are_one_file_and_nothing_beside_it(
-    spark: SparkSession, tmp_path: Path, in_one_file: bool, files: int
+    spark: SparkSession, tmp_path: Path, coalesce_writes: bool, files: int
 ) -> None:
     settings = empty_home(spark, tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "test")
-    lake.coalesce_writes = in_one_file
+    lake.coalesce_writes = coalesce_writes
     rows = [{"conversion_id": str(number)} for number in range(30)]
     lake.append(NAME, frame_of(lake.spark, NAME, rows).repartition(3))
     folder = settings.warehouse / NAME.replace(".", "/")

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from folds.sketches.value_sketch import sketch_values
 from folds.sketches.visitor_sketch import sketch_visitors
 from lakehouse.contracts.arrow import arrow_schema
-from lakehouse.contracts.gold import SKETCHES
+from lakehouse.contracts.daily import SKETCHES
 from lakehouse.errors import MillraceError
 from millrace.cli import app, register_commands
 
