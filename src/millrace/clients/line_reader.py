@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from lakehouse.errors import MillraceError
-from millrace.clients.graceful_stop import Stop
+from millrace.shutdown_signal import ShutdownSignal
 
 LONGEST_LINE = 8 << 20
 """Bytes; what is longer is cut here and set aside, so that a file without line ends fits in memory."""
@@ -47,7 +47,7 @@ class Source:
         MillraceError: if it can't be read, or is empty or compressed.
     """
 
-    def __init__(self, name: str, stop: Stop) -> None:
+    def __init__(self, name: str, stop: ShutdownSignal) -> None:
         self.name = "standard input" if name == "-" else name
         self.bytes_read = 0
         self.size: int | None = None

@@ -7,13 +7,13 @@ from bronze.kafka_auth import client_options
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.clients.formats import Reader, find_format
-from millrace.clients.graceful_stop import Stop, StoppedError
 from millrace.clients.line_reader import Source
 from millrace.clients.manifest import Manifest, new_manifest
 from millrace.clients.progress import progress_bar
 from millrace.clients.record import Record
 from millrace.clients.rejected import Rejected
 from millrace.clients.send import deliver
+from millrace.shutdown_signal import ShutdownSignal, StoppedError
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def load_file(settings: Settings, file: str, format_name: str, site: str | None)
         MillraceError: if the file, the format or the broker is not as it should be.
     """
     form = find_format(format_name)
-    with Stop().on_signals() as stop:
+    with ShutdownSignal().on_signals() as stop:
         try:
             source = Source(file, stop)
         except StoppedError:
@@ -51,7 +51,7 @@ def load_file(settings: Settings, file: str, format_name: str, site: str | None)
             source.close()
 
 
-def _load(settings: Settings, source: Source, reader: Reader, stop: Stop) -> Loaded:
+def _load(settings: Settings, source: Source, reader: Reader, stop: ShutdownSignal) -> Loaded:
     manifest = new_manifest(settings.home, "load", source.name, settings.events_topic)
     rejected = Rejected(settings.home, manifest.id)
     started = monotonic()

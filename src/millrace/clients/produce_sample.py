@@ -8,7 +8,6 @@ from time import monotonic
 from bronze.kafka_auth import client_options
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
-from millrace.clients.graceful_stop import Stop
 from millrace.clients.manifest import Manifest, new_manifest
 from millrace.clients.progress import progress_bar
 from millrace.clients.record import Record
@@ -16,6 +15,7 @@ from millrace.clients.send import deliver
 from millrace.sample_shop.realtime import live_records
 from millrace.sample_shop.sample_rates import late_rates, monthly_rates
 from millrace.sample_shop.traffic_stream import DEFAULT_SEED, DEFAULT_START, EVENTS_PER_DAY, generate
+from millrace.shutdown_signal import ShutdownSignal
 
 DEFAULT_EVENTS = 200_000
 _MONTH = timedelta(days=31)
@@ -56,7 +56,7 @@ class Wanted:
             return f"live traffic, seed {self.seed}, {self.rate:g} records/s"
         return f"simulated traffic, seed {self.seed}, from {(self.start or DEFAULT_START).isoformat()}"
 
-    def records(self, stop: Stop) -> Iterator[Record]:
+    def records(self, stop: ShutdownSignal) -> Iterator[Record]:
         """The records."""
         if self.rate is not None:
             return live_records(self.seed, self.rate, self.events, stop)
@@ -90,7 +90,7 @@ def produce(settings: Settings, wanted: Wanted) -> tuple[Manifest, float]:
         MillraceError: if the wish can't be met, there is no broker, or it went away.
     """
     wanted.check()
-    with Stop().on_signals() as stop:
+    with ShutdownSignal().on_signals() as stop:
         _send_rates(settings, wanted, "exchange rates", wanted.rates(settings.reporting_currency), stop)
         manifest, seconds = _send_events(settings, wanted, stop)
         late = wanted.late_rates(settings.reporting_currency)
@@ -98,7 +98,7 @@ def produce(settings: Settings, wanted: Wanted) -> tuple[Manifest, float]:
     return manifest, seconds
 
 
-def _send_events(settings: Settings, wanted: Wanted, stop: Stop) -> tuple[Manifest, float]:
+def _send_events(settings: Settings, wanted: Wanted, stop: ShutdownSignal) -> tuple[Manifest, float]:
     total = wanted.events if wanted.rate is not None else wanted.events or DEFAULT_EVENTS
     manifest = new_manifest(settings.home, "produce", wanted.describe(), settings.events_topic)
     started = monotonic()
@@ -115,7 +115,9 @@ def _send_events(settings: Settings, wanted: Wanted, stop: Stop) -> tuple[Manife
     return manifest, monotonic() - started
 
 
-def _send_rates(settings: Settings, wanted: Wanted, what: str, rates: Iterable[Record], stop: Stop) -> None:
+def _send_rates(
+    settings: Settings, wanted: Wanted, what: str, rates: Iterable[Record], stop: ShutdownSignal
+) -> None:
     records = list(rates)
     if records and not stop.requested:
         source = f"{what} for {wanted.describe()}"

@@ -8,11 +8,11 @@ from kafka.errors import KafkaError, KafkaTimeoutError
 
 from bronze.kafka_auth import PLAINTEXT, Login
 from lakehouse.errors import MillraceError
-from millrace.clients.graceful_stop import Stop, StoppedError
 from millrace.clients.manifest import Manifest
 from millrace.clients.record import Record
 from millrace.clients.sender import ACK_TIMEOUT, Sender
 from millrace.clients.topic import NEXT_STEP
+from millrace.shutdown_signal import ShutdownSignal, StoppedError
 
 MANIFEST_SECONDS = 5.0
 """How often a running client brings its manifest up to date."""
@@ -24,7 +24,7 @@ def deliver(
     records: Iterable[Record],
     manifest: Manifest,
     bootstrap: str,
-    stop: Stop,
+    stop: ShutdownSignal,
     *,
     endless: bool = False,
     on_tick: Callable[[], None] = lambda: None,
@@ -61,7 +61,11 @@ def deliver(
 
 
 def _send_all(
-    records: Iterable[Record], sender: Sender, manifest: Manifest, stop: Stop, on_tick: Callable[[], None]
+    records: Iterable[Record],
+    sender: Sender,
+    manifest: Manifest,
+    stop: ShutdownSignal,
+    on_tick: Callable[[], None],
 ) -> bool:
     """Send until the source ends (True) or the user stops (False)."""
     next_tick = next_write = monotonic()

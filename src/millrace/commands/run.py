@@ -101,7 +101,7 @@ def _run_on(settings: Settings, names: list[str]) -> None:
     from millrace.local.bundle.jobs import select_jobs
     from millrace.local.engine.main import Engine
     from millrace.local.engine.spark_application import spark_application
-    from millrace.local.process.graceful_shutdown import GracefulShutdown
+    from millrace.shutdown_signal import GracefulShutdown
 
     jobs = select_jobs(names)
     _require_broker(settings, names)
@@ -109,6 +109,6 @@ def _run_on(settings: Settings, names: list[str]) -> None:
         GracefulShutdown().on_signals() as ending,
         spark_application(settings, long_running=True) as application,
     ):
-        ending.cut_off_by(application.kill)
+        ending.interrupt_by(application.kill)
         Console(stderr=True).print(f"Running {', '.join(names)}. Ctrl-C stops them.")
-        Engine(settings, jobs, ending.asked).run(application)
+        Engine(settings, jobs, ending.requested).run(application)

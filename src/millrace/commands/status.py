@@ -19,15 +19,15 @@ def status(
     """Show processes, jobs and their lag, topic lag, rows by table, watermark and last errors."""
     from rich.console import Console
 
-    from millrace.clients.graceful_stop import Stop
     from millrace.local.process.state_files import one_line
     from millrace.local.status import poll
     from millrace.local.status.render import render
     from millrace.local.status.snapshot import take_snapshot
+    from millrace.shutdown_signal import ShutdownSignal
 
     settings = load_settings()
     if watch and not as_json:
-        with Stop().on_signals() as stop:
+        with ShutdownSignal().on_signals() as stop:
             poll.watch(settings, is_running=lambda: not stop.requested)
         return
     snapshot = take_snapshot(settings)

@@ -8,11 +8,11 @@ from typing import Any
 import typer
 
 from lakehouse.settings import Settings
-from millrace.clients.graceful_stop import Stop, StoppedError
 from millrace.local.launch import STOP_SECONDS, Report, end, launch, wait_until_running, workspace_state
 from millrace.local.plan import Plan
 from millrace.local.process import process_registry
 from millrace.local.process.child_process import Child
+from millrace.shutdown_signal import ShutdownSignal, StoppedError
 
 _TICK_SECONDS = 0.25
 
@@ -27,7 +27,7 @@ def start_detached(settings: Settings, plan: Plan) -> None:
         MillraceError: if it can't be started, or a part is not ready in time.
     """
     supervisor = launch(settings, plan, tied=False)
-    with Stop().on_signals() as stop:
+    with ShutdownSignal().on_signals() as stop:
         try:
             with stop.interruptible():
                 wait_until_running(supervisor, settings, _reporter())
@@ -54,7 +54,7 @@ def run_in_foreground(settings: Settings, plan: Plan, show: Show | None = None) 
         MillraceError: if it can't be started.
     """
     supervisor = launch(settings, plan, tied=True)
-    with Stop().on_signals() as stop:
+    with ShutdownSignal().on_signals() as stop:
         try:
             with stop.interruptible():
                 # Without a deadline: the user sees what is being tried, and has Ctrl-C.

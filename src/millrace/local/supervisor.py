@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse.errors import MillraceError
-from millrace.clients.graceful_stop import Stop, StoppedError
 from millrace.local.process import process_registry
 from millrace.local.process.child_process import Child
 from millrace.local.process.home_lock import SUPERVISOR, workspace_lock
 from millrace.local.process.service_runner import BackOff, ServiceRunner
 from millrace.local.process.state_files import now, write_state
 from millrace.local.services import Service
+from millrace.shutdown_signal import ShutdownSignal, StoppedError
 
 _TICK_SECONDS = 0.2
 _DEPENDENTS_SECONDS = 7.0
@@ -40,7 +40,7 @@ class Supervisor:
         back_off: BackOff | None = None,
     ) -> None:
         self.home = home
-        self._stop = Stop()
+        self._stop = ShutdownSignal()
         self._facts = facts or {}
         self._started_at = now()
         self._written: dict[str, Any] = {}

@@ -5,12 +5,12 @@ from itertools import islice
 from random import Random
 from time import monotonic, time
 
-from millrace.clients.graceful_stop import Stop
 from millrace.clients.record import Record
 from millrace.sample_shop.traffic_stream import EVENTS_PER_VISIT, simulate
+from millrace.shutdown_signal import ShutdownSignal
 
 
-def live_records(seed: int, rate: float, events: int | None, stop: Stop) -> Iterator[Record]:
+def live_records(seed: int, rate: float, events: int | None, stop: ShutdownSignal) -> Iterator[Record]:
     """Records at a rate, arriving now, until the user stops or so many have gone.
 
     Visits are as frequent as the rate needs, at any hour; within a visit, time passes as it would.

@@ -7,16 +7,16 @@ import pytest
 from lakehouse.errors import MillraceError
 from millrace.clients import line_reader
 from millrace.clients.formats import FORMATS, find_format
-from millrace.clients.graceful_stop import Stop
 from millrace.clients.line_reader import Line, Source
 from millrace.clients.rejected import Rejected
 from millrace.clients.segment import segment_records
+from millrace.shutdown_signal import ShutdownSignal
 
 
 def source_of(path, content: bytes) -> Source:
     file = path / "file"
     file.write_bytes(content)
-    return Source(str(file), Stop())
+    return Source(str(file), ShutdownSignal())
 
 
 @pytest.mark.parametrize(
@@ -62,9 +62,9 @@ def test_what_is_no_text_file_is_refused(tmp_path, content, problem, next_step):
 
 def test_a_file_that_is_not_there_or_a_folder_is_refused(tmp_path):
     with pytest.raises(MillraceError, match="no such file"):
-        Source(str(tmp_path / "none"), Stop())
+        Source(str(tmp_path / "none"), ShutdownSignal())
     with pytest.raises(MillraceError, match="is a folder"):
-        Source(str(tmp_path), Stop())
+        Source(str(tmp_path), ShutdownSignal())
 
 
 @pytest.mark.parametrize("name", FORMATS)

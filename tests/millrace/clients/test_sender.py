@@ -10,13 +10,13 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kit.sending import in_topic, numbered, told_by
 from millrace.clients import topic as topic_module
 from millrace.clients.checksum import as_hex, value_digest
-from millrace.clients.graceful_stop import Stop
 from millrace.clients.load_file import load_file
 from millrace.clients.manifest import new_manifest
 from millrace.clients.produce_sample import Wanted, produce
 from millrace.clients.record import Record
 from millrace.clients.send import deliver
 from millrace.clients.topic import ensure_topic
+from millrace.shutdown_signal import ShutdownSignal
 
 SAMPLE = Path(__file__).resolve().parents[4] / "shared" / "data" / "apache_logs.log"
 
@@ -24,7 +24,7 @@ SAMPLE = Path(__file__).resolve().parents[4] / "shared" / "data" / "apache_logs.
 def test_everything_arrives_once_under_its_key_with_the_manifest_in_a_header(settings):
     given = [*numbered(5000), Record(None, b"no key"), Record(b"empty", b""), Record(b"twice", b"x")]
     manifest = new_manifest(settings.home, "load", "here", settings.events_topic)
-    deliver(given, manifest, settings.bootstrap, Stop())
+    deliver(given, manifest, settings.bootstrap, ShutdownSignal())
     arrived = in_topic(settings)
     assert sorted((r.key or b"-", r.value) for r in arrived) == sorted(
         (r.key or b"-", r.value) for r in given
@@ -87,7 +87,7 @@ def test_a_topic_of_small_records_takes_the_small_ones(settings):
     given = [*numbered(3000), Record(None, os.urandom(19_000)), Record(b"k", b"last")]
     refused: list[Record] = []
     manifest = new_manifest(settings.home, "load", "here", settings.events_topic)
-    deliver(given, manifest, settings.bootstrap, Stop(), on_refused=refused.append)
+    deliver(given, manifest, settings.bootstrap, ShutdownSignal(), on_refused=refused.append)
     assert refused == [given[-2]]
     assert manifest.records == len(in_topic(settings)) == len(given) - 1
 

@@ -9,12 +9,12 @@ from random import Random
 
 import pytest
 
-from millrace.clients.graceful_stop import Stop
 from millrace.clients.record import key_of
 from millrace.sample_shop.catalogue import Popular
 from millrace.sample_shop.daily_rhythm import weight_at
 from millrace.sample_shop.realtime import live_records
 from millrace.sample_shop.traffic_stream import DEFAULT_START, generate
+from millrace.shutdown_signal import ShutdownSignal
 
 EVENTS = 60_000
 
@@ -224,7 +224,7 @@ def test_nights_are_quiet_and_the_first_is_the_favourite():
 
 def test_live_traffic_arrives_now():
     before = datetime.now(timezone.utc).timestamp()
-    records = list(islice(live_records(1, 2000.0, None, Stop()), 1000))
+    records = list(islice(live_records(1, 2000.0, None, ShutdownSignal()), 1000))
     after = datetime.now(timezone.utc).timestamp()
     arrivals = [seconds(m["receivedAt"]) for m in map(parsed, [r.value for r in records]) if m]
     assert after - before >= 0.45
@@ -235,7 +235,7 @@ def test_a_second_live_run_makes_other_events():
     first, second = (
         {
             m["messageId"]
-            for m in (parsed(r.value) for r in live_records(1, 5000.0, 50, Stop()))
+            for m in (parsed(r.value) for r in live_records(1, 5000.0, 50, ShutdownSignal()))
             if m and "messageId" in m
         }
         for _ in range(2)
@@ -244,7 +244,7 @@ def test_a_second_live_run_makes_other_events():
 
 
 def test_live_traffic_ends_when_asked():
-    stop = Stop()
+    stop = ShutdownSignal()
     records = live_records(1, 0.001, None, stop)
     next(records)
     stop.requested = True

@@ -11,7 +11,7 @@ from millrace.local.engine.job_progress import console_watcher
 from millrace.local.engine.run_history import mark_interrupted
 from millrace.local.engine.spark_application import Application, spark_application
 from millrace.local.engine.task_runner import TaskRunner
-from millrace.local.process.graceful_shutdown import GracefulShutdown
+from millrace.shutdown_signal import GracefulShutdown
 
 
 def run_once(settings: Settings, jobs: Sequence[BundleJob]) -> dict[str, float]:
@@ -26,9 +26,9 @@ def run_once(settings: Settings, jobs: Sequence[BundleJob]) -> dict[str, float]:
     """
     clock = time.monotonic()
     with GracefulShutdown().on_signals() as ending, spark_application(settings) as application:
-        ending.cut_off_by(application.kill)
+        ending.interrupt_by(application.kill)
         seconds = {"spark": round(time.monotonic() - clock, 3)}
-        worker = TaskRunner(application, settings, ending.asked)
+        worker = TaskRunner(application, settings, ending.requested)
         for job in jobs:
             clock = time.monotonic()
             with console_watcher(job.name) as listener:

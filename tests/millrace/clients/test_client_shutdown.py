@@ -14,18 +14,18 @@ from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.clients import sender as sender_module
 from millrace.clients import topic as topic_module
-from millrace.clients.graceful_stop import Stop
 from millrace.clients.manifest import new_manifest
 from millrace.clients.produce_sample import Wanted, produce
 from millrace.clients.send import deliver
 from millrace.local.kafka.broker import running_broker
 from millrace.local.process import process_registry
 from millrace.local.process.ports import free_port
+from millrace.shutdown_signal import ShutdownSignal
 
 
 @pytest.mark.parametrize(("endless", "status"), [(False, "incomplete"), (True, "complete")])
 def test_a_stop_ends_after_the_record_in_hand(settings, endless, status):
-    stop = Stop()
+    stop = ShutdownSignal()
 
     def source():
         for number, record in enumerate(numbered(1000)):
@@ -46,7 +46,7 @@ def test_a_source_that_fails_leaves_a_manifest_of_what_went(settings):
 
     manifest = new_manifest(settings.home, "load", "here", settings.events_topic)
     with pytest.raises(OSError, match="disk"):
-        deliver(source(), manifest, settings.bootstrap, Stop())
+        deliver(source(), manifest, settings.bootstrap, ShutdownSignal())
     reported = told_by(manifest.path)
     assert reported["status"] == "incomplete"
     assert reported["records"] + reported["unconfirmed"] == 10
@@ -78,7 +78,7 @@ def test_a_broker_that_goes_away_ends_the_load_with_exact_figures(tmp_path, monk
         settings = settings_for(bootstrap, tmp_path)
         manifest = new_manifest(settings.home, "load", "here", settings.events_topic)
         with pytest.raises(MillraceError, match="went away") as reported:
-            deliver(source(), manifest, bootstrap, Stop(), ack_timeout=timedelta(seconds=3))
+            deliver(source(), manifest, bootstrap, ShutdownSignal(), ack_timeout=timedelta(seconds=3))
     assert (
         f"{manifest.records:,} records are confirmed, {manifest.unconfirmed:,} are not"
         in reported.value.problem

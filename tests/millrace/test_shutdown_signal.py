@@ -8,8 +8,8 @@ import pytest
 
 from kit.polling import eventually
 from lakehouse.errors import MillraceError
-from millrace.local.process import graceful_shutdown as ending_module
-from millrace.local.process.graceful_shutdown import GracefulShutdown
+from millrace import shutdown_signal
+from millrace.shutdown_signal import GracefulShutdown
 
 
 def test_before_there_is_anything_to_cut_off_the_start_ends() -> None:
@@ -24,19 +24,19 @@ def test_before_there_is_anything_to_cut_off_the_start_ends() -> None:
 def test_the_first_signal_asks_and_the_second_cuts_off(number: signal.Signals) -> None:
     cuts: list[float] = []
     with GracefulShutdown().on_signals() as ending:
-        ending.cut_off_by(lambda: cuts.append(1))
+        ending.interrupt_by(lambda: cuts.append(1))
         os.kill(os.getpid(), number)
-        assert ending.asked.is_set()
+        assert ending.requested.is_set()
         assert cuts == []
         os.kill(os.getpid(), number)
         assert cuts == [1]
 
 
 def test_the_grace_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ending_module, "GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(shutdown_signal, "GRACE_SECONDS", 0.1)
     cut = threading.Event()
     with GracefulShutdown().on_signals() as ending:
-        ending.cut_off_by(cut.set)
+        ending.interrupt_by(cut.set)
         os.kill(os.getpid(), signal.SIGTERM)
         eventually(cut.is_set, 10)
 
