@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import folds
+import gold
 from folds.persons.models import ModelNumbers
 from folds.rule_numbers import load_rule_numbers
 from gold.models.credit_chart import draw_credits
@@ -13,7 +14,7 @@ from gold.rules.model_run import ModelRun
 from lakehouse.package_versions import requirements
 from lakehouse.settings import Settings
 
-_CODE = Path(__file__).parent
+_PYTHON_MODEL = Path(__file__).with_name("mlflow_path_model.py")
 _REFUSED = re.compile(r"[^/\w.\- :]")  # in names of metrics
 _NEEDED = ("mlflow-skinny", "numpy", "pandas")
 
@@ -70,8 +71,8 @@ def _register(mlflow: Any, name: str, hashes: dict[str, str], numbers: ModelNumb
     """Log the model with its code, and register it through the client, which prints nothing."""
     model = mlflow.pyfunc.log_model(
         name="model",
-        python_model=str(_CODE / "path_model.py"),
-        code_paths=[str(_CODE), *folds.__path__],
+        python_model=str(_PYTHON_MODEL),
+        code_paths=[*gold.__path__, *folds.__path__],
         model_config=numbers._asdict(),
         signature=_signature(),
         pip_requirements=[*requirements(_NEEDED)],
@@ -86,7 +87,7 @@ def _register(mlflow: Any, name: str, hashes: dict[str, str], numbers: ModelNumb
 
 
 def _signature() -> Any:
-    """Columns of `path_model.PathModel.predict`; Unity Catalog requires input and output."""
+    """Columns of `mlflow_path_model.PathModel.predict`; Unity Catalog requires input and output."""
     from mlflow.models import ModelSignature
     from mlflow.types.schema import ColSpec, DataType, ParamSchema, ParamSpec, Schema
 

@@ -46,7 +46,7 @@ def test_a_model_is_registered_with_its_files_and_tags(mlflow: Any, registry: Mo
     (version,) = registry.models[NAME]
     assert version["status"] == "READY"
     assert {tag["key"]: tag["value"] for tag in version["tags"]} == HASHES
-    assert {Path(path).name for path in registry.uploaded} >= {"MLmodel", "path_model.py", "markov.py"}
+    assert {Path(path).name for path in registry.uploaded} >= {"MLmodel", "mlflow_path_model.py", "markov.py"}
 
 
 def test_the_last_version_is_found_by_its_own_tags(mlflow: Any) -> None:
