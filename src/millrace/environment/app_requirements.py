@@ -1,4 +1,4 @@
-"""The page's requirements, taken from the lock: a workspace gives an app its own folder and no more."""
+"""Requirements of the dashboard, from the lock: a Databricks app installs only these."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ _NEEDED_BY = re.compile(r"^\s*#(?: via)?\s+([\w.-]+)$")
 
 
 def app_requirements(lock: str) -> str:
-    """The part of a lock that the page needs: its packages, and what those need, with their hashes."""
+    """The part of a lock that the dashboard needs: its packages and their dependencies, with hashes."""
     blocks = list(_blocks(lock))
     wanted = set(ROOTS)
     while more := {name for name, _, parents in blocks if parents & wanted} - wanted:
@@ -22,7 +22,7 @@ def app_requirements(lock: str) -> str:
 
 
 def _blocks(lock: str) -> Iterator[tuple[str, str, set[str]]]:
-    """Each package: its name, its lines without the remarks, and who needs it."""
+    """By package: its name, its lines without comments, and the packages that need it."""
     for text in re.split(r"^(?=[\w.-]+==)", lock, flags=re.MULTILINE):
         if pin := _PIN.match(text):
             lines = text.splitlines(keepends=True)

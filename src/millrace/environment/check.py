@@ -1,11 +1,11 @@
-"""What one look at the machine came to."""
+"""Results of checks of this machine."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 
 class CheckResult(Enum):
-    """How bad it is."""
+    """Severity of a result."""
 
     OK = "ok"
     WARN = "warn"
@@ -14,7 +14,7 @@ class CheckResult(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at.
+    """The result of one check.
 
     Attributes:
         subject: what was looked at, a word or two.
@@ -30,15 +30,15 @@ class Finding:
 
 
 def ok(subject: str, seen: str) -> Finding:
-    """All is well."""
+    """A passed check."""
     return Finding(subject, CheckResult.OK, seen)
 
 
 def warn(subject: str, seen: str, to_do: str) -> Finding:
-    """Millrace runs, but something will be missing or slow."""
+    """Millrace runs, but something is missing or slow."""
     return Finding(subject, CheckResult.WARN, seen, to_do)
 
 
 def fail(subject: str, seen: str, to_do: str) -> Finding:
-    """Millrace can't run like this."""
+    """Millrace cannot run."""
     return Finding(subject, CheckResult.FAIL, seen, to_do)

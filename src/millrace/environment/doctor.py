@@ -1,4 +1,4 @@
-"""Everything that is looked at before anyone wonders why it doesn't run."""
+"""All checks of this machine."""
 
 from collections.abc import Callable
 
@@ -20,5 +20,5 @@ CHECKS: tuple[Callable[[Settings], Finding], ...] = (
 
 
 def examine(settings: Settings) -> list[Finding]:
-    """Look at everything, in the order in which one would put it right."""
+    """Run all checks, in the order in which one would fix problems."""
     return [check(settings) for check in CHECKS]

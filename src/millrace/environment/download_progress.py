@@ -1,4 +1,4 @@
-"""Fetching the jars in sight of a user: a bar on a terminal, lines elsewhere."""
+"""Downloads the jars with progress: a bar on a terminal, lines elsewhere."""
 
 import sys
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _LINES = 10
 
 
 def fetch_jars() -> None:
-    """Bring the jars of the lock into the cache, showing how far it is.
+    """Download the jars of the lock into the cache, with progress.
 
     Raises:
         MillraceError: if one can't be had, or is another than the lock says.

@@ -1,4 +1,4 @@
-"""Is this computer up to it: Python, Java, memory, disk, a browser."""
+"""Checks of the computer: Python, Java, memory, disk, browser."""
 
 import shutil
 import subprocess
@@ -29,7 +29,7 @@ def check_python(_settings: Settings) -> Finding:
 
 
 def check_java(_settings: Settings) -> Finding:
-    """A Java of a version that Spark and Kafka run on, with the module that Spark asks for."""
+    """A Java version that Spark and Kafka support, with the module that Spark needs."""
     try:
         java = java_executable()
     except MillraceError as error:
@@ -45,7 +45,7 @@ def check_java(_settings: Settings) -> Finding:
 
 
 def check_memory(_settings: Settings) -> Finding:
-    """Memory that is free, or would be made free."""
+    """Free memory, caches included."""
     available, total = psutil.virtual_memory().available, psutil.virtual_memory().total
     seen = f"{available / _GIGABYTE:.1f} of {total / _GIGABYTE:.1f} GB available"
     if available < _MEMORY_NEEDED:
@@ -56,7 +56,7 @@ def check_memory(_settings: Settings) -> Finding:
 
 
 def check_disk(settings: Settings) -> Finding:
-    """Room where the tables and the jars are."""
+    """Free space for tables and jars."""
     places = [_existing(settings.home), _existing(cache_folder())]
     place = min(places, key=lambda folder: shutil.disk_usage(folder).free)
     free = shutil.disk_usage(place).free

@@ -1,4 +1,4 @@
-"""Is the installation whole: packages, jars, ports, the Kafka it is pointed at."""
+"""Checks of the installation: packages, jars, ports, Kafka."""
 
 import socket
 from importlib import metadata
@@ -21,7 +21,7 @@ _ANSWER_SECONDS = 3
 
 
 def check_packages(_settings: Settings) -> Finding:
-    """Every Python package at the version of the lock; without a checkout, in the range asked for."""
+    """Every Python package at the version of the lock; without a checkout, in the declared range."""
     own = _declared_requirements()
     wanted = locked_requirements() or own
     wrong = {pin.name: text for pin in wanted if (text := _misfit(pin))}
@@ -43,14 +43,14 @@ def check_jars(_settings: Settings) -> Finding:
 
 
 def check_broker_port(settings: Settings) -> Finding:
-    """The local broker's port is free, or its own; or the Kafka that is used instead answers."""
+    """The local broker's port is free or its own; or the Kafka that is used instead answers."""
     if settings.kafka_bootstrap:
         return _check_bootstrap(settings.kafka_bootstrap)
     return _check_port(settings, "broker", settings.broker_port, "MILLRACE_BROKER_PORT")
 
 
 def check_dashboard_port(settings: Settings) -> Finding:
-    """The page's port is free, or its own."""
+    """The dashboard's port is free or its own."""
     return _check_port(settings, "dashboard", settings.dashboard_port, "MILLRACE_DASHBOARD_PORT")
 
 
@@ -69,7 +69,7 @@ def locked_requirements(lock: Path | None = None) -> list[Requirement]:
 
 
 def _declared_requirements() -> list[Requirement]:
-    """What Millrace itself asks for; nothing when it runs from its sources without being installed."""
+    """Declared requirements of Millrace; none if it runs from sources without being installed."""
     try:
         return [Requirement(text) for text in metadata.requires("millrace") or []]
     except metadata.PackageNotFoundError:

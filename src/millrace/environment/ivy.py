@@ -1,4 +1,4 @@
-"""Fetching jars with Ivy, which PySpark brings along: no other resolver is needed."""
+"""Downloads jars with Ivy, which is part of PySpark."""
 
 import importlib.util
 import os
@@ -27,7 +27,7 @@ _PLAIN_SETTINGS = """\
 
 
 def write_request(jars: Iterable[LockedJar], folder: Path) -> tuple[Path, Path]:
-    """Write what asks Ivy for exactly these jars and nothing they would pull in.
+    """Write an Ivy file for exactly these jars, without their dependencies.
 
     Returns:
         The module file and the settings file. MILLRACE_IVY_SETTINGS, when set, names other settings: of a
@@ -52,7 +52,7 @@ def write_request(jars: Iterable[LockedJar], folder: Path) -> tuple[Path, Path]:
 
 
 def retrieve(module: Path, settings: Path | None, pattern: str, downloads: Path) -> Iterator[str]:
-    """Run Ivy, giving its lines as they come.
+    """Run Ivy, yielding its output.
 
     Args:
         module: the module file.
@@ -99,7 +99,7 @@ def _ivy_jar() -> Path:
 
 
 def _reason(lines: list[str]) -> str:
-    """The first line of Ivy's that says what could not be had."""
+    """The first line of Ivy's output that names what could not be downloaded."""
     messages = (line.strip(" \t\n:") for line in lines)
     for line in messages:
         if line.endswith("not found") or "FAILED" in line or "UnknownHost" in line or "Host " in line:

@@ -1,4 +1,4 @@
-"""Each jar is checked against the lock before it is used; a check done once is remembered."""
+"""Verifies jars against the lock before they are used; results are cached."""
 
 import json
 import os
@@ -10,12 +10,12 @@ from millrace.environment.jar_lock import LockedJar, cache_folder, sha256_of
 
 
 def missing(jars: Iterable[LockedJar]) -> list[LockedJar]:
-    """Those that are not in the cache."""
+    """Jars that are not in the cache."""
     return [jar for jar in jars if not jar.path.is_file()]
 
 
 def check(jars: Iterable[LockedJar]) -> None:
-    """Make sure that jars of the cache are the locked ones.
+    """Verify jars of the cache.
 
     A file is read again only when its size or times differ from when it was last found right.
 

@@ -1,4 +1,4 @@
-"""Which jars belong here: the committed lock, and where the cache keeps each."""
+"""The lock of jars, and their paths in the cache."""
 
 import hashlib
 import os
@@ -12,7 +12,7 @@ _HEADER = "# role sha256 size coordinates; written by `make lock-jars` from ivy.
 
 @dataclass(frozen=True)
 class LockedJar:
-    """One jar as the lock wants it.
+    """A jar of the lock.
 
     Attributes:
         role: who runs on it, `spark` or `broker`.
@@ -32,17 +32,17 @@ class LockedJar:
 
     @property
     def file_name(self) -> str:
-        """What the file is called."""
+        """The jar's file name."""
         return f"{self.name}-{self.revision}.jar"
 
     @property
     def path(self) -> Path:
-        """Where the cache keeps it."""
+        """Its path in the cache."""
         return cache_folder() / self.role / self.file_name
 
 
 def cache_folder() -> Path:
-    """Where jars are kept between runs: MILLRACE_CACHE, else ~/.cache/millrace/jars."""
+    """The cache of jars: MILLRACE_CACHE, else ~/.cache/millrace/jars."""
     named = os.environ.get("MILLRACE_CACHE")
     return Path(named).expanduser().resolve() if named else Path.home() / ".cache" / "millrace" / "jars"
 

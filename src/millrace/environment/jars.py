@@ -1,4 +1,4 @@
-"""The jars that Spark and the broker run on: fetched once, checked always."""
+"""The jars of Spark and the broker: downloaded once, verified always."""
 
 import shutil
 import tempfile
@@ -26,7 +26,7 @@ def spark_jars() -> list[Path]:
 
 
 def broker_jars() -> list[Path]:
-    """The classpath of the broker, each jar checked.
+    """The classpath of the broker; each jar is verified.
 
     Raises:
         MillraceError: if one is missing or is another than the lock says.
@@ -35,7 +35,7 @@ def broker_jars() -> list[Path]:
 
 
 def ensure_jars(progress: Progress | None = None) -> None:
-    """Bring every jar of the lock into the cache.
+    """Download every jar of the lock that is not in the cache.
 
     Two processes at once do the work once. Broken off, it goes on where it stopped.
 
@@ -77,7 +77,7 @@ def _fetch(jars: list[LockedJar], progress: Progress) -> None:
 
 
 def _take_in(jar: LockedJar, arrived: Path) -> None:
-    """Move a jar that has arrived to its place, if it is the one that the lock says."""
+    """Move a downloaded jar to its place, if it matches the lock."""
     if not arrived.is_file() or sha256_of(arrived) != jar.sha256:
         # What came is wrong: the next try must not find it among what is already there.
         shutil.rmtree(cache_folder() / "downloads", ignore_errors=True)
@@ -90,7 +90,7 @@ def _take_in(jar: LockedJar, arrived: Path) -> None:
 
 
 def _follow(lines: Iterator[str], jars: list[LockedJar], done: int, progress: Progress) -> None:
-    """Turn Ivy's lines into progress: first it looks each jar up, then it fetches those not there yet."""
+    """Turn Ivy's output into progress: it looks up all jars first, then downloads missing ones."""
     total = sum(jar.size for jar in jars)
     sizes = {f"{jar.organisation}#{jar.name};{jar.revision}": jar.size for jar in jars}
     found = 0

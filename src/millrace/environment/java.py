@@ -1,4 +1,4 @@
-"""Which Java runs here: Spark and Kafka need 17 or 21.
+"""Finds Java: Spark and Kafka need version 17 or 21.
 
 Standard library only: `scripts/setup` runs this before there is an environment.
 """
@@ -37,7 +37,7 @@ def java_executable() -> Path:
 
 
 def find_java() -> Path:
-    """Where the Java is that would be run, whatever its version.
+    """Path of the Java that would be run, whatever its version.
 
     Raises:
         MillraceError: if there is none, or JAVA_HOME points at nothing.
@@ -77,7 +77,7 @@ def java_version(executable: Path) -> int | None:
 
 
 def main() -> None:
-    """Say in one line what is wrong with the Java here, if anything is."""
+    """Report in one line what is wrong with Java here, if anything is."""
     try:
         java_executable()
     except MillraceError as error:

@@ -10,7 +10,7 @@ _PATTERN = "[conf]/[organisation]/[module]/[revision]/[artifact]-[revision].[ext
 
 
 def relock(lock: Path = LOCK_FILE) -> int:
-    """Resolve ivy.xml with all it pulls in and write down what came.
+    """Resolve ivy.xml with dependencies, and write the lock.
 
     Returns:
         How many jars the lock has now.

@@ -1,4 +1,4 @@
-"""Why a visit counts as come through a channel: the rule that decides, and what of the visit meets it."""
+"""Explains the channel of a visit: the rule that applies, and what it matches."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from folds.records.channels import ChannelRules, Visit, host_of, load_channel_ru
 
 @dataclass(frozen=True)
 class Reason:
-    """A channel and why.
+    """A channel and the rule behind it.
 
     Args:
         channel: of the visit.
@@ -31,7 +31,7 @@ class Reason:
     visit: Visit
 
     def as_dict(self) -> dict[str, Any]:
-        """For a machine: None where there is nothing."""
+        """As a dictionary; None for missing values."""
         looked_at = {
             "source": self.visit.source or None,
             "medium": self.visit.medium or None,
@@ -44,7 +44,7 @@ class Reason:
 
 
 def explain_channel(conf: Path, visit: Visit) -> Reason:
-    """Find the first rule of conf/channels.yml that a visit meets."""
+    """Find the first rule of conf/channels.yml that matches a visit."""
     rules = load_channel_rules(conf)
     channel, held = rules.classify(visit)
     visit = visit.normalized()
@@ -58,7 +58,7 @@ def explain_channel(conf: Path, visit: Visit) -> Reason:
 
 
 class _Written:
-    """The rules as they stand in their file, line by line."""
+    """The rules with their lines in the file."""
 
     def __init__(self, file: Path) -> None:
         text = file.read_text(encoding="utf-8")
@@ -68,7 +68,7 @@ class _Written:
         self._nodes = {key.value: (key, value) for key, value in document.value}
 
     def conditions(self, number: int) -> Mapping[str, Any]:
-        """What a rule asks for, by the name of the condition."""
+        """Conditions of a rule, by name."""
         return {name: meant for name, meant in self._rules[number].items() if name != "channel"}
 
     def rule(self, number: int) -> tuple[int, str]:
@@ -76,7 +76,7 @@ class _Written:
         return self._line(self._nodes["rules"][1].value[number])
 
     def otherwise(self) -> tuple[int, str]:
-        """Line and text of what counts where no rule holds."""
+        """Line and text of the default channel."""
         return self._line(self._nodes["otherwise"][0])
 
     def _line(self, node: yaml.Node) -> tuple[int, str]:

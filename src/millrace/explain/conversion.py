@@ -1,4 +1,4 @@
-"""What led to a conversion, and how its credit was computed: read from the tables of a home or a catalog."""
+"""Explains a conversion: its steps, touches and credit, from the tables of a home or a catalog."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,7 +15,7 @@ from millrace.tables.table_scan import Row, rows_of, scan
 
 @dataclass(frozen=True)
 class ConversionExplanation:
-    """A conversion, and what gold says of it.
+    """A conversion with its rows of gold.
 
     Args:
         conversion: its row of gold.conversions.
@@ -37,7 +37,7 @@ class ConversionExplanation:
 
 
 def explain_conversion(settings: Settings, wanted: str) -> ConversionExplanation:
-    """Find a conversion and all that explains it.
+    """Find a conversion, and what explains it.
 
     Args:
         settings: the settings in force.

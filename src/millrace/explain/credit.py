@@ -1,4 +1,4 @@
-"""The arithmetic of a credit, in words and figures."""
+"""The arithmetic of credit as text."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -13,7 +13,7 @@ _DAY = timedelta(days=1)
 
 
 def work_out(model: str, touches: Sequence[Touch], numbers: RuleNumbers) -> list[str]:
-    """How each touch comes to its credit.
+    """How each touch gets its credit.
 
     Args:
         model: a name of `folds.persons.models.MODELS`.
@@ -35,7 +35,7 @@ def work_out(model: str, touches: Sequence[Touch], numbers: RuleNumbers) -> list
 def explain_value_split(
     value: Decimal | None, credits_: Sequence[float], given: Sequence[Decimal | None]
 ) -> list[str]:
-    """How each touch comes to its part of a value: credit × value, and what rounding leaves.
+    """How each touch gets its share of the value: credit × value, and the remainder of rounding.
 
     Args:
         value: of the conversion.

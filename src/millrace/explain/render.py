@@ -1,4 +1,4 @@
-"""A conversion's story, for people: what led to it, who earned it, and the arithmetic."""
+"""Renders the explanation of a conversion for a terminal."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ from millrace.tables.table_scan import Row
 
 
 def render(story: ConversionExplanation, currency: str) -> RenderableType:
-    """All of it.
+    """The whole explanation.
 
     Args:
         story: what is known.
@@ -27,7 +27,7 @@ def render(story: ConversionExplanation, currency: str) -> RenderableType:
 
 
 def as_dict(story: ConversionExplanation) -> dict[str, Any]:
-    """The same for a machine: rows of the tables, times as ISO 8601."""
+    """The explanation as JSON: rows of the tables, times as ISO 8601."""
     parts = {
         "conversion": story.conversion,
         "rate": story.rate,

@@ -1,4 +1,4 @@
-"""Steps of a trail in plain words; the pages say the same."""
+"""Steps of a trail as text; the dashboard has the same."""
 
 WORDS = {
     ("impression", "promotion"): "promotion seen, then clicked",
@@ -15,5 +15,5 @@ WORDS = {
 
 
 def in_words(kind: str, matched_on: str | None) -> str:
-    """What a step is, and what it was matched on."""
+    """A step, and the field that it was matched on."""
     return WORDS.get((kind, matched_on), f"{kind}, by {matched_on}" if matched_on else kind)

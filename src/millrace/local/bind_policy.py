@@ -1,4 +1,4 @@
-"""Who could reach the dashboard, and whether that is wanted."""
+"""Which addresses the dashboard may listen on."""
 
 import ipaddress
 import re
@@ -31,7 +31,7 @@ def require_protection(settings: Settings, folder: Path) -> None:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only this machine reaches an address."""
+    """Whether only this machine can reach an address."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
@@ -39,12 +39,12 @@ def is_loopback(address: str) -> bool:
 
 
 def host_of(address: str) -> str:
-    """Where this machine itself finds what listens on an address."""
+    """The host under which this machine reaches a listening address."""
     return HOST if address in ("", "0.0.0.0", "::") else address
 
 
 def _has_login(folder: Path) -> bool:
-    """Whether a file of secrets that Streamlit reads has a section `auth`."""
+    """Whether a secrets file that Streamlit reads has a section `auth`."""
     places = (Path.home(), Path.cwd(), folder)
     files = [place / ".streamlit" / "secrets.toml" for place in places]
     return any(_LOGIN.search(file.read_text(encoding="utf-8")) for file in files if file.is_file())

@@ -1,4 +1,4 @@
-"""`millrace demo --once`: sample traffic, all jobs, once, and what came of it."""
+"""`millrace demo --once`: sends sample traffic and runs all jobs once."""
 
 import time
 from collections.abc import Iterator
@@ -17,14 +17,14 @@ JOBS = ("ingest", "refine", "repair", "publish")
 
 
 class Stopwatch:
-    """Seconds by what they were spent on."""
+    """Measures durations by name."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
     @contextmanager
     def measure(self, name: str) -> Iterator[None]:
-        """Add the time the block takes."""
+        """Measure the time of the block."""
         started = time.monotonic()
         try:
             yield
@@ -33,7 +33,7 @@ class Stopwatch:
 
 
 def catch_up(settings: Settings, events: int) -> dict[str, Any]:
-    """Send so many sample events, unless they have been sent before, and run all jobs once.
+    """Send so many sample events, unless they were sent before, and run all jobs once.
 
     Returns:
         rows by table and by topic, conversions without a rate, the ledger's sums by job, seconds by step,

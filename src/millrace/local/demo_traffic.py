@@ -1,4 +1,4 @@
-"""The sample traffic of `millrace demo`: some history once, then visitors as they come."""
+"""Sample traffic of `millrace demo`: some history once, then live visitors."""
 
 import sys
 from datetime import datetime, timedelta, timezone
@@ -16,7 +16,7 @@ LIVE = "traffic"
 
 
 def history_service(settings: Settings, events: int, needs: tuple[str, ...]) -> Service:
-    """So many events of the hours before the first demo, sent once and for all."""
+    """Events of the hours before the first demo, sent once."""
     wanted = _wanted_history(settings.home, events)
     arguments = ["--events", str(wanted.events), "--seed", str(wanted.seed)]
     if wanted.start:
@@ -35,7 +35,7 @@ def history_service(settings: Settings, events: int, needs: tuple[str, ...]) -> 
 
 
 def live_service(settings: Settings, rate: float, needs: tuple[str, ...]) -> Service:
-    """Visitors of now, at so many events a second."""
+    """Live visitors, at so many events per second."""
     program = _produce(LIVE, settings, "--rate", f"{rate:g}")
     return Service(
         LIVE,
@@ -48,13 +48,13 @@ def live_service(settings: Settings, rate: float, needs: tuple[str, ...]) -> Ser
 
 
 def history_is_sent(home: Path) -> bool:
-    """Whether an earlier demo has sent its history to the end."""
+    """Whether an earlier demo has sent its whole history."""
     known = read_state(_state(home))
     return bool(known) and was_sent(home, Wanted(None, known["events"], known["seed"], _start(known)))
 
 
 def was_sent(home: Path, wanted: Wanted) -> bool:
-    """Whether a manifest tells that this traffic has been sent, all of it."""
+    """Whether a manifest shows that this traffic was sent completely."""
     states = (read_state(file) for file in (home / "manifests").glob("*.json"))
     return any(
         manifest.get("status") == "complete"
@@ -65,7 +65,7 @@ def was_sent(home: Path, wanted: Wanted) -> bool:
 
 
 def _wanted_history(home: Path, events: int) -> Wanted:
-    """What the first demo here decided on: sent again after an interruption, it must be the same bytes."""
+    """Parameters of the first demo's history: after an interruption the bytes have to be the same."""
     known = read_state(_state(home))
     if not known:
         # Well before now, also if it is a slow night in the simulation: live traffic is not to be late.

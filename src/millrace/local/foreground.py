@@ -1,4 +1,4 @@
-"""A workspace in sight of a user: started and left, or stayed with until Ctrl-C."""
+"""Starts a workspace, and leaves it running or stays in the foreground."""
 
 import math
 import time

@@ -1,4 +1,4 @@
-"""Starting a workspace's supervisor, waiting for it, and ending it."""
+"""Starts and stops the supervisor of a workspace."""
 
 import sys
 import time
@@ -47,7 +47,7 @@ def launch(settings: Settings, plan: Plan, tied: bool) -> Child:
 
 
 def workspace_state(settings: Settings) -> dict[str, Any]:
-    """What the supervisor last wrote, empty if none ever did."""
+    """The supervisor's state file; empty if there is none."""
     return read_state(settings.home / "run" / "workspace.json")
 
 
@@ -78,7 +78,7 @@ def wait_until_running(
 
 
 def end(settings: Settings) -> list[str]:
-    """Stop the supervisor and everything that this home started and that still runs.
+    """Stop the supervisor and every process that this home started.
 
     Returns:
         The names of what was running.

@@ -39,7 +39,7 @@ class Plan:
         return (*alone, f"--history={self.history}", f"--rate={self.rate}")
 
     def services(self, settings: Settings) -> list[Service]:
-        """The services of the plan; without a broker where an existing Kafka is named."""
+        """The services of the plan; without a broker if an existing Kafka is configured."""
         local = [] if settings.kafka_bootstrap else [broker_service(settings)]
         if self.broker_only:
             return local
@@ -53,13 +53,13 @@ class Plan:
         return parts
 
     def environment(self, settings: Settings) -> dict[str, str]:
-        """Addresses, for the workspace's state file."""
+        """Addresses for the workspace's state file."""
         page = {} if self.broker_only else {"dashboard": url(settings)}
         return {"kafka": settings.bootstrap, **page}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Be the supervisor of a plan until a signal ends it."""
+    """Run the supervisor of a plan until a signal."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--broker-only", action="store_true")
     parser.add_argument("--history", type=int, default=0)

@@ -1,4 +1,4 @@
-"""Removing local state: what Millrace made, and nothing else."""
+"""Deletes local state: what Millrace created, and nothing else."""
 
 import shutil
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ _NOT_A_HOME = (".git", BUNDLE_FILE, "pyproject.toml")
 
 
 def removable(home: Path) -> list[Path]:
-    """The folders under a home that Millrace made.
+    """Folders of a home that Millrace created.
 
     Raises:
         MillraceError: if the home does not look like one: removing from it could take what is not ours.
@@ -55,7 +55,7 @@ def removable(home: Path) -> list[Path]:
 
 
 def remove(home: Path) -> Iterator[Path]:
-    """Remove what `removable` tells, yielding each folder once it is gone; the home too, if then empty.
+    """Delete the folders of `removable`, yielding each; then the home, if it is empty.
 
     Raises:
         MillraceError: if something is running in it.

@@ -1,4 +1,4 @@
-"""What a workspace consists of: how each part is started, and when it counts as ready."""
+"""Services of a workspace: how each is started, and when it is ready."""
 
 import http.client
 import sys
@@ -74,7 +74,7 @@ def engine_service(settings: Settings, needs: tuple[str, ...]) -> Service:
 
 
 def dashboard_service(settings: Settings, needs: tuple[str, ...]) -> Service:
-    """The Streamlit page."""
+    """The Streamlit app."""
     port = settings.dashboard_port
     options = {
         "server.headless": "true",
@@ -98,12 +98,12 @@ def dashboard_service(settings: Settings, needs: tuple[str, ...]) -> Service:
 
 
 def url(settings: Settings) -> str:
-    """Where the dashboard is."""
+    """URL of the dashboard."""
     return f"http://{host_of(settings.dashboard_address)}:{settings.dashboard_port}"
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """The settings in force as MILLRACE_* variables, so that a child has the same, flags included."""
+    """The settings in force as MILLRACE_* variables for child processes, flags included."""
     values: dict[str, Any] = settings.model_dump(mode="json", exclude_none=True)
     if settings.alert_secret is not None:
         values["alert_secret"] = settings.alert_secret.get_secret_value()

@@ -1,4 +1,4 @@
-"""The process that starts a home's broker, engine and dashboard, and keeps them running."""
+"""The supervisor: starts a home's broker, engine and dashboard, and keeps them running."""
 
 import os
 import time
@@ -49,7 +49,7 @@ class Supervisor:
         ]
 
     def run(self) -> None:
-        """Start everything and keep it running; return when a signal has ended it all.
+        """Start everything and keep it running until a signal.
 
         Raises:
             MillraceError: if a service can't be started at all, or the home is in use. What was
@@ -81,7 +81,7 @@ class Supervisor:
             self._stop.pause(_TICK_SECONDS)
 
     def _end(self, error: dict[str, str] | None) -> None:
-        """Stop what runs, in the reverse order of need, within the time, whatever hangs."""
+        """Stop all services within the time, dependents first."""
         if self._written.get("state") in ("stopped", "failed"):
             return
         self._report_state("stopping")

@@ -1,4 +1,4 @@
-"""The bundle as one tree: what it includes, a target's overrides, references put in their place."""
+"""Resolves the bundle: includes, a target's overrides, and references."""
 
 import getpass
 import re
@@ -27,7 +27,7 @@ _GIVEN = {
 
 
 def read_tree(root: Path, target: str | None) -> Tree:
-    """bundle.yml and what it includes, as a target has it; references are as they were written.
+    """bundle.yml with its includes, for a target; references are not resolved.
 
     Raises:
         MillraceError: if a file can't be read, a pattern includes none, or there is no such target.
@@ -48,7 +48,7 @@ def read_tree(root: Path, target: str | None) -> Tree:
 
 
 def merge(below: Any, above: Any, name: str = "") -> Any:
-    """What two parts of a bundle come to: what is above wins, or is added."""
+    """Merge two parts of a bundle: the second overrides the first, or is added to it."""
     if isinstance(below, dict) and isinstance(above, dict):
         both = {key: merge(node, above[key], key) if key in above else node for key, node in below.items()}
         return both | {key: node for key, node in above.items() if key not in below}
@@ -63,7 +63,7 @@ def merge(below: Any, above: Any, name: str = "") -> Any:
 
 
 def resolve(tree: Tree, known: Mapping[str, object] | None = None, user: str | None = None) -> Tree:
-    """The tree with its references replaced.
+    """Replace the references of a tree.
 
     Args:
         tree: as `read_tree` gives it.
@@ -124,7 +124,7 @@ def _only(tree: Tree, key: str) -> Tree:
 
 
 def _workspace_of(tree: Tree, user: str) -> Tree:
-    """What stands for a workspace where there is none."""
+    """Values for references to a workspace, where there is none."""
     path = f"/Workspace/Users/{user}/.bundle/{tree['bundle'].get('name')}/{tree['bundle']['target']}"
     short = re.sub(r"\W", "_", user.split("@", maxsplit=1)[0])
     names = {"userName": user, "short_name": short, "domain_friendly_name": short.replace("_", "-")}

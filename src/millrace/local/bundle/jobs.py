@@ -1,4 +1,4 @@
-"""The jobs that bundle.yml and what it includes define."""
+"""The jobs of bundle.yml and its includes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Task:
 
     @cached_property
     def job(self) -> Job:
-        """What the entry point runs.
+        """The job of the entry point.
 
         Raises:
             MillraceError: if the installed wheel has no such entry point.
@@ -49,7 +49,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Schedule:
-    """When a job begins: a Quartz expression, and the time zone it is read in."""
+    """When a job starts: a Quartz expression and its time zone."""
 
     expression: str
     time_zone: str
@@ -75,7 +75,7 @@ class BundleJob:
 
     @classmethod
     def of(cls, job: Job) -> "BundleJob":
-        """A job that the bundle doesn't have, of one task."""
+        """A job of one task that is not in the bundle."""
         return cls(job.name, (Task(job.name, job.name, known=job),))
 
     @property
@@ -90,7 +90,7 @@ class BundleJob:
 
 
 def bundle_tree(settings: Settings) -> Tree:
-    """The bundle as these settings' target has it, references resolved; variables are the settings in force.
+    """The bundle for these settings' target, resolved; variables are the settings in force.
 
     Raises:
         MillraceError: if there is no bundle from here upward, or it can't be read.
@@ -105,7 +105,7 @@ def bundle_tree(settings: Settings) -> Tree:
 
 
 def bundle_jobs(settings: Settings | None = None) -> dict[str, BundleJob]:
-    """The jobs by name, in the bundle's order.
+    """The jobs by name, in bundle order.
 
     Raises:
         MillraceError: if there is no bundle from here upward, or a file of it can't be read.
@@ -116,7 +116,7 @@ def bundle_jobs(settings: Settings | None = None) -> dict[str, BundleJob]:
 
 
 def select_jobs(names: list[str]) -> list[BundleJob]:
-    """The jobs of these names.
+    """Jobs by name.
 
     Raises:
         MillraceError: for a name that the bundle doesn't have.
@@ -131,7 +131,7 @@ def select_jobs(names: list[str]) -> list[BundleJob]:
 
 
 def read_job(name: str, job: Tree) -> BundleJob:
-    """A job from its resource, references resolved.
+    """A job from its resource.
 
     Raises:
         MillraceError: if its tasks depend on each other in a circle, or on one that isn't there.
@@ -150,7 +150,7 @@ def read_job(name: str, job: Tree) -> BundleJob:
 
 
 def _ordered(name: str, tasks: list[Tree]) -> Iterator[Task]:
-    """The tasks that run a wheel, each after those that it depends on, else as they are written."""
+    """Tasks that run a wheel, in dependency order."""
     by_key = {task["task_key"]: task for task in tasks}
     graph = {key: [other["task_key"] for other in task.get("depends_on", ())] for key, task in by_key.items()}
     try:

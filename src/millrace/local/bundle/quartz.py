@@ -1,4 +1,4 @@
-"""Quartz expressions, as schedules of a bundle are written, read for APScheduler."""
+"""Converts Quartz expressions to triggers of APScheduler."""
 
 import re
 
@@ -13,7 +13,7 @@ _WHICH = ("1st", "2nd", "3rd", "4th", "5th")
 
 
 def quartz_trigger(expression: str, time_zone: str) -> CronTrigger:
-    """When an expression says that something begins.
+    """The trigger of an expression.
 
     Seconds, minutes, hours, days of the month, months, days of the week (1 is Sunday) and, if need be, years;
     one of the two kinds of days is `?`. Lists, spans, steps, `L` and `#` are understood, `W` is not.
@@ -44,7 +44,7 @@ def _times(field: str, field_text: str) -> str:
 
 
 def _span(field: str, part: str) -> str:
-    """One part of a list: a value, a span or steps from a value on."""
+    """An element of a list: a value, a range or steps."""
     span, _, step = part.partition("/")
     if span == "*":
         return f"*/{step}" if step and field != "day_of_week" else _days(step) if step else "*"
@@ -59,7 +59,7 @@ def _span(field: str, part: str) -> str:
 
 
 def _days(step: str, first: str = "1", last: str = "7") -> str:
-    """Days of the week by their names: their numbers, and where a week begins, differ between the two."""
+    """Days of the week by name: numbers and the start of the week differ between the two."""
     begin, end = _day(first), _day(last)
     length = (end - begin) % 7 + 1
     return ",".join(_DAYS[(begin + day) % 7] for day in range(0, length, int(step or 1)))

@@ -1,4 +1,4 @@
-"""What a bundle asks for and this machine does not do."""
+"""Parts of a bundle that a local workspace does not support."""
 
 from collections.abc import Iterator
 
@@ -20,7 +20,7 @@ _ONE = (None, 1)
 
 
 def unsupported(tree: Tree) -> Iterator[str]:
-    """A line for each resource, and each part of a job, that is left out here.
+    """A line for each resource, and each part of a job, that is ignored.
 
     Args:
         tree: the bundle as a target has it.

@@ -1,4 +1,4 @@
-"""FairSemaphore: jobs that share few cores work one after the other, first come, first served."""
+"""A fair semaphore for jobs that share few cores: first come, first served."""
 
 import threading
 from collections import deque

@@ -1,4 +1,4 @@
-"""The data quality report, made each time the gate before gold closes."""
+"""Builds the data quality report each time the gate closes."""
 
 from contextlib import suppress
 
@@ -18,7 +18,7 @@ class _Log(JobListener):
 
 
 def report_failures(tasks: TaskRunner) -> None:
-    """Run the job `quality` when the gate has closed, until asked to stop.
+    """Run the job `quality` when the gate has closed, until stopped.
 
     Args:
         tasks: runs jobs in the application that writes this home's tables.

@@ -1,4 +1,4 @@
-"""How a job that catches up shows where it is: rows, rate and time left."""
+"""Progress of a job that catches up: rows, rate and time left."""
 
 import sys
 import time
@@ -14,7 +14,7 @@ _UNKNOWN = "?"
 
 
 class _Pace:
-    """Rows done and to do, and what follows from them."""
+    """Rows done and total, with rate and time left."""
 
     def __init__(self) -> None:
         self.done = 0
@@ -30,7 +30,7 @@ class _Pace:
 
 
 class _Lines(JobListener):
-    """One line a micro-batch, for a log."""
+    """One line per micro-batch, for a log."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -48,7 +48,7 @@ class _Lines(JobListener):
 
 
 class _Bar(JobListener):
-    """A bar that moves, for a terminal."""
+    """A progress bar, for a terminal."""
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
         self._progress = progress
@@ -69,7 +69,7 @@ class _Bar(JobListener):
 
 @contextmanager
 def console_watcher(job: str) -> Iterator[JobListener]:
-    """A watcher that shows a job's progress on standard error."""
+    """A listener that shows a job's progress on standard error."""
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     if not sys.stderr.isatty():
         yield _Lines(console)

@@ -19,7 +19,7 @@ _TRIES = 3
 
 @dataclass
 class JobState:
-    """How one job gets on."""
+    """State of one job."""
 
     state: str = "starting"
     kind: str = "continuous"
@@ -32,7 +32,7 @@ class JobState:
 
 
 class JobRunner(JobListener):
-    """Keeps jobs running, or runs them on time, and knows how each gets on.
+    """Runs jobs continuously or on schedule, and keeps their states.
 
     Args:
         jobs: continuous jobs to keep running and others to run once; paused ones are not started.
@@ -55,7 +55,7 @@ class JobRunner(JobListener):
         state.last_batch_at = datetime.now(timezone.utc).isoformat()
 
     def begin(self, worker: TaskRunner) -> tuple[list[threading.Thread], Schedules]:
-        """Begin all of them; the threads of those that go on, and the clock of the others."""
+        """Start threads of continuous jobs, and the clock of scheduled ones."""
         schedules = Schedules(self.scheduled, lambda job: self._run_on_time(job, worker, schedules))
         for job in (*self.jobs, *self.scheduled):
             if run_history.mark_interrupted(worker.settings.home, job.name):
@@ -73,13 +73,13 @@ class JobRunner(JobListener):
         return threads, schedules
 
     def update_next_runs(self, schedules: Schedules) -> None:
-        """Note when each job on a schedule begins next."""
+        """Note when each scheduled job starts next."""
         for job in self.scheduled:
             at = schedules.next_time(job.name)
             self.states[job.name].next_run = at.astimezone(timezone.utc).isoformat() if at else None
 
     def _keep_running(self, job: BundleJob, worker: TaskRunner) -> None:
-        """Run a job; when it fails, run it again after a pause that doubles each time in a row."""
+        """Run a job; after a failure, run it again with back-off."""
         state, pause = self.states[job.name], 1.0
         worker.application.use_scheduler_pool(job.name)
         while not worker.stop.is_set():
@@ -100,7 +100,7 @@ class JobRunner(JobListener):
                 worker.stop.wait(pause)
 
     def _run_on_time(self, job: BundleJob, worker: TaskRunner, schedules: Schedules) -> None:
-        """Run a job whose time has come; when it fails, a few times again after pauses that double."""
+        """Run a scheduled job; after a failure, retry it a few times with back-off."""
         state = self.states[job.name]
         worker.application.use_scheduler_pool(job.name)
         for attempt in range(_TRIES):

@@ -25,7 +25,7 @@ from millrace.shutdown_signal import GRACE_SECONDS
 
 
 class Engine:
-    """Runs jobs side by side, each on a thread and in a session of its own.
+    """Runs jobs concurrently, each on a thread and in a session of its own.
 
     Args:
         settings: the settings in force.
@@ -47,7 +47,7 @@ class Engine:
         self._turns = FairSemaphore(max(1, (os.cpu_count() or 2) // 2))
 
     def run(self, application: Application) -> None:
-        """Run until asked to stop.
+        """Run until stopped.
 
         Raises:
             MillraceError: if the Java process ends.
@@ -74,7 +74,7 @@ class Engine:
             thread.join(max(deadline - time.monotonic(), 0))
 
     def report_state(self, state: str) -> None:
-        """Write the state file: how the engine and each job get on."""
+        """Write the state file: states of the engine and of each job."""
         contents: dict[str, Any] = {
             **process_identity(),
             "state": state,

@@ -1,4 +1,4 @@
-"""Run records: for each run of a job, what became of it, and a log of its own.
+"""The history of runs: a record and a log for each run of a job.
 
 They lie under `runs/JOB` in the home: `ID.json` says how it stands, `ID.log` what it said.
 """
@@ -45,7 +45,7 @@ class RunLog(JobListener):
         self._write()
 
     def report_backlog(self, job: str, rows: int) -> None:
-        """Pass it on."""
+        """Forward to the other listener."""
         self._above.report_backlog(self.job, rows)
 
     def report_batch(self, job: str, rows: int, seconds: float) -> None:
@@ -61,13 +61,13 @@ class RunLog(JobListener):
         self._above.log(self.job, line)
 
     def begin_task(self, key: str) -> None:
-        """Note which task is at work."""
+        """Note which task is running."""
         self._record["task"] = key
         self._line(f"task {key} begins")
         self._write()
 
     def end(self, state: str, error: BaseException | None = None) -> None:
-        """Note how it ended."""
+        """Note the end of the run."""
         what = None if error is None else " ".join(str(error).split())[:300] or type(error).__name__
         self._record |= {"state": state, "ended_at": now(), "error": what}
         self._line(f"{state}: {error}" if error else state)
@@ -85,17 +85,17 @@ class RunLog(JobListener):
 
 
 def folder(home: Path, job: str) -> Path:
-    """Where a job's runs are recorded."""
+    """Folder of a job's runs."""
     return home / "runs" / job
 
 
 def recorded(home: Path, job: str) -> list[dict[str, Any]]:
-    """The records of a job, the earliest first."""
+    """Records of a job, the earliest first."""
     return [record for file in _files(home, job) if (record := read_state(file))]
 
 
 def mark_interrupted(home: Path, job: str) -> bool:
-    """Note that runs which nobody ended were broken off; whether the last one was.
+    """Mark runs without an end as interrupted; return whether the last one was.
 
     Only who has the home's one Spark application may ask: no run of others goes on then.
     """
@@ -109,7 +109,7 @@ def mark_interrupted(home: Path, job: str) -> bool:
 
 
 def delete_old(home: Path, job: str, kept: int = MAX_RUNS) -> int:
-    """Remove all but a job's last records; how many went."""
+    """Delete all but a job's last records; return how many."""
     old = _files(home, job)[:-kept]
     for file in old:
         file.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Jobs that run to their end in a Spark application of this process's own."""
+"""Runs jobs once, in a Spark application of this process."""
 
 import time
 from collections.abc import Sequence

@@ -15,7 +15,7 @@ _LATE_SECONDS = 3600
 
 
 class Schedules:
-    """Begins jobs on time; one run of a job at a time, and one job at a time.
+    """Starts scheduled jobs; one at a time.
 
     Args:
         jobs: those on a schedule; paused ones are left alone.
@@ -41,7 +41,7 @@ class Schedules:
                 self._scheduler.add_job(begin, trigger, (job,), id=job.name)
 
     def start(self) -> None:
-        """Begin to look at the clock."""
+        """Start the clock."""
         self._scheduler.start()
 
     def begin_now(self, job: BundleJob) -> None:
@@ -49,7 +49,7 @@ class Schedules:
         self._scheduler.add_job(self._begin, args=(job,), id=f"{job.name} again", replace_existing=True)
 
     def next_time(self, name: str) -> datetime | None:
-        """When a job begins next; None if it doesn't."""
+        """When a job starts next; None if it has no schedule."""
         known = self._scheduler.get_job(name)
         return getattr(known, "next_run_time", None) if known else None
 

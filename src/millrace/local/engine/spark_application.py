@@ -28,7 +28,7 @@ _STOP_SECONDS = 2.0
 
 
 class Application:
-    """A Spark application, its Java process included.
+    """A Spark application with its Java process.
 
     Args:
         spark: its first session.
@@ -46,18 +46,18 @@ class Application:
         return self._java is None or self._java.poll() is None
 
     def has_ended(self, seconds: float = 2.0) -> bool:
-        """Whether the Java process is gone, now or within the time: its sockets close before it ends."""
+        """Whether the Java process has exited, or exits within the time: its sockets close earlier."""
         try:
             return self._java is not None and self._java.wait(seconds) is not None
         except subprocess.TimeoutExpired:
             return False
 
     def use_scheduler_pool(self, pool: str) -> None:
-        """Give what this thread runs a pool of its own: a long batch then leaves room for short ones."""
+        """Give this thread its own scheduler pool, so that a long batch leaves room for short ones."""
         self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
 
     def end(self) -> None:
-        """Stop Spark and its Java process, whatever state they are in, in a little over two seconds."""
+        """Stop Spark and its Java process in any state, in little more than two seconds."""
         if self.is_alive:  # on a thread, since a Java process that hangs does not answer
             stopping = threading.Thread(target=self._stop, daemon=True)
             stopping.start()
@@ -65,7 +65,7 @@ class Application:
         self.kill()
 
     def kill(self) -> None:
-        """End the Java process at once."""
+        """Kill the Java process."""
         if self._java is not None:
             self._java.kill()
             self._java.wait()
@@ -113,7 +113,7 @@ def spark_application(settings: Settings, long_running: bool = False) -> Iterato
 
 @contextmanager
 def started_session(settings: Settings) -> Iterator["SparkSession"]:
-    """A session of a Spark application that is started for the block, for an entry point without one.
+    """A session of a Spark application that runs during the block, for stand-alone entry points.
 
     Raises:
         MillraceError: if the jars can't be had, another application has the home, or Spark doesn't start.

@@ -1,4 +1,4 @@
-"""A job of the bundle, run: its tasks one after the other, each with its parameters."""
+"""Runs a job of the bundle: its tasks in order, each with its parameters."""
 
 import threading
 from collections import defaultdict
@@ -38,7 +38,7 @@ class TaskRunner:
         self._turn = turn or nullcontext()
 
     def run(self, job: BundleJob, cause: str, listener: JobListener, once: bool = False) -> None:
-        """Run a job to its end, with a record of the run. A job that runs already is waited for.
+        """Run a job to its end, with a record. Waits if the job is running already.
 
         Args:
             job: what to run.
@@ -72,7 +72,7 @@ class TaskRunner:
 
 
 def parameters_of(task: Task) -> Parameters:
-    """What a task is called with.
+    """Parameters of a task.
 
     Raises:
         MillraceError: if its entry point does not take that.

@@ -1,4 +1,4 @@
-"""A real Kafka on this machine: one KRaft node on 127.0.0.1, its data under the home."""
+"""A local Kafka: one KRaft node on 127.0.0.1, with its data in the home."""
 
 import time
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _STOP_SECONDS = 8.0
 
 @contextmanager
 def running_broker(home: Path, port: int) -> Iterator[str]:
-    """A broker for as long as the block runs; its data stays for the next time.
+    """A broker during the block; its data stays.
 
     It is tied to the thread that enters the block: when that ends, so does the broker.
 
@@ -45,7 +45,7 @@ def running_broker(home: Path, port: int) -> Iterator[str]:
 
 
 def is_ready(broker: Child, port: int, seconds: float = 1.0) -> bool:
-    """Whether this broker, and not another program on its port, answers a metadata request."""
+    """Whether this broker, not another program on its port, answers a metadata request."""
     return cluster_id(f"{HOST}:{port}", seconds) == own_id(broker.program.home / "kafka" / "data")
 
 
@@ -63,7 +63,7 @@ def wait_until_ready(broker: Child, port: int, seconds: float = READY_SECONDS) -
 
 
 def not_ready(broker: Child) -> MillraceError:
-    """What to tell of a broker that does not come up."""
+    """The error for a broker that does not start."""
     home = broker.program.home
     problem = f"the broker does not come up: {last_error_line(home)}"
     return MillraceError(problem, f"See {server_log(home)} and {broker.program.log}")

@@ -1,4 +1,4 @@
-"""The files a local Kafka is started with."""
+"""Configuration files of the local Kafka."""
 
 from pathlib import Path
 
@@ -62,7 +62,7 @@ Configuration:
 
 
 def write_server_properties(file: Path, port: int, controller_port: int, data: Path) -> None:
-    """Write what `kafka.Kafka` reads: both listeners on 127.0.0.1, everything kept for good.
+    """Write the server properties: both listeners on 127.0.0.1, unlimited retention.
 
     Args:
         file: where to.
@@ -75,10 +75,10 @@ def write_server_properties(file: Path, port: int, controller_port: int, data: P
 
 
 def write_logging(file: Path, log: Path) -> None:
-    """Write the log4j configuration: warnings and when it started and stopped, 10 MB, twice kept."""
+    """Write the log4j configuration: warnings, start and stop; files of 10 MB, two kept."""
     file.write_text(_LOGGING.format(log=log), encoding="utf-8")
 
 
 def _escaped(path: Path) -> str:
-    """A path as a Java properties file wants it."""
+    """A path in the syntax of Java properties."""
     return str(path).replace("\\", "\\\\")

@@ -1,4 +1,4 @@
-"""What the local Kafka needs before it can start: a free port, its data, its command line."""
+"""Sets up the local Kafka: port, data folder, command line."""
 
 import base64
 import importlib.util
@@ -28,7 +28,7 @@ _JVM = (
 
 
 def check_port(port: int) -> None:
-    """Refuse a port that is taken.
+    """Raise an error if the port is taken.
 
     Raises:
         MillraceError: naming who has it.
@@ -42,7 +42,7 @@ def check_port(port: int) -> None:
 
 
 def prepare_broker(home: Path, port: int) -> Program:
-    """Set up the data of a new broker, or take what an earlier one left; write what it is started with.
+    """Format the data folder of a new broker, or use the existing one; write its configuration.
 
     Raises:
         MillraceError: if Java or a jar is missing, or the data can't be set up.
@@ -62,7 +62,7 @@ def prepare_broker(home: Path, port: int) -> Program:
 
 
 def own_id(data: Path) -> str:
-    """The cluster's id, as it was set up.
+    """The cluster id of the data folder.
 
     Raises:
         MillraceError: if the folder is not what a Kafka left there.
@@ -77,12 +77,12 @@ def own_id(data: Path) -> str:
 
 
 def server_log(home: Path) -> Path:
-    """Kafka's own log; what Java prints by itself is beside it, in `broker.out.log`."""
+    """Kafka's own log; the output of Java is next to it, in `broker.out.log`."""
     return home / "logs" / "broker.log"
 
 
 def _format(folder: Path) -> None:
-    """Make the empty data of a new cluster: beside its place first, so that a half-made one is never used."""
+    """Format the data folder of a new cluster under another name, then rename it."""
     draft, properties = folder / "data.draft", folder / "format.properties"
     shutil.rmtree(draft, ignore_errors=True)
     broker_config.write_server_properties(properties, 1, 2, draft)
@@ -98,7 +98,7 @@ def _format(folder: Path) -> None:
 
 
 def _new_id() -> str:
-    """A cluster id as Kafka makes them; its command line would take one that begins with - for an option."""
+    """A cluster id as Kafka generates them, except with a leading -, which looks like an option."""
     while (drawn := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass
     return drawn

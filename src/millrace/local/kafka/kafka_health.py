@@ -1,4 +1,4 @@
-"""Whether a Kafka answers: a real metadata request, not just an open port."""
+"""Checks whether a Kafka answers metadata requests."""
 
 import logging
 import socket
@@ -44,7 +44,7 @@ def cluster_id(bootstrap: str, seconds: float = 2.0, login: Login = PLAINTEXT) -
 
 
 def require_kafka(settings: Settings, seconds: float = 5.0) -> None:
-    """Refuse to go on when an existing Kafka that was named does not answer.
+    """Raise an error if a configured Kafka does not answer.
 
     Raises:
         MillraceError: if it does not within the time, or the login is not whole.

@@ -1,4 +1,4 @@
-"""Child processes: started, logged, recorded, and ended with all they started themselves."""
+"""Child processes: started with a log, registered, and stopped with their own children."""
 
 import os
 import re
@@ -20,7 +20,7 @@ _NAMES_ERROR = re.compile(r"\b(ERROR|FATAL|Caused by)\b|^[\w.]*(Error|Exception)
 
 @dataclass(frozen=True)
 class Program:
-    """What to run.
+    """A program to run.
 
     Args:
         name: what the workspace calls it.
@@ -42,7 +42,7 @@ class Program:
 
     @property
     def log(self) -> Path:
-        """Where its standard output and error go."""
+        """Log of its standard output and error."""
         return self.home / "logs" / f"{self.log_name or self.name}.log"
 
 
@@ -72,11 +72,11 @@ class Child:
 
     @property
     def uptime(self) -> float:
-        """Seconds since it was started."""
+        """Seconds since its start."""
         return time.monotonic() - self.started
 
     def ask_to_stop(self) -> None:
-        """Send SIGTERM and end its standard input; returns at once."""
+        """Send SIGTERM and close its standard input; return at once."""
         if self.exit_code is None:
             self._process.terminate()
         if self._process.stdin is not None:
@@ -84,7 +84,7 @@ class Child:
                 self._process.stdin.close()
 
     def kill(self) -> None:
-        """End it, and whatever it started that still runs, without asking."""
+        """Kill it with its children."""
         if self.exit_code is None:
             self._process.kill()
         self._record.kill()
@@ -92,7 +92,7 @@ class Child:
         process_registry.unregister(self.program.home, self.program.name)
 
     def stop(self, seconds: float | None = None) -> bool:
-        """End it; True if it ended by itself within the time (default: the program's grace)."""
+        """Stop it; True if it exits within the time (default: the program's grace period)."""
         self.ask_to_stop()
         until = time.monotonic() + (self.program.grace if seconds is None else seconds)
         while self.exit_code is None and time.monotonic() < until:
@@ -120,14 +120,14 @@ def _spawn(program: Program) -> subprocess.Popen[bytes]:
 
 
 def rotate(log: Path, limit: int = _LOG_LIMIT) -> None:
-    """Put a log aside as `….log.1` when it has grown beyond the limit (bytes)."""
+    """Rename a log to `….log.1` when it exceeds the limit in bytes."""
     with suppress(FileNotFoundError):
         if log.stat().st_size > limit:
             log.replace(log.with_name(f"{log.name}.1"))
 
 
 def last_error(log: Path) -> str | None:
-    """The last line of a log that names an error, else its last line; None without one."""
+    """The last line of a log that names an error, else its last line; None if it is empty."""
     with suppress(OSError):
         lines = log.read_bytes()[-100_000:].decode("utf-8", "replace").splitlines()
         messages = [line.strip() for line in lines if line.strip()]

@@ -1,4 +1,4 @@
-"""One workspace a home: who has it."""
+"""The lock of a home: one workspace per home."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ _PROBE_SECONDS = 0.5
 
 @contextmanager
 def workspace_lock(home: Path) -> Iterator[None]:
-    """Have the home's broker, engine and dashboard to oneself while the block runs.
+    """Hold the lock of a home during the block.
 
     The system gives the lock back when its holder dies, however it dies.
 
@@ -42,7 +42,7 @@ def supervisor_pid(home: Path) -> int | None:
 
 
 def already_running(home: Path) -> MillraceError:
-    """What to tell who wants a workspace that is in use."""
+    """The error for a workspace that is in use."""
     pid = supervisor_pid(home)
     who = f" (pid {pid})" if pid else ""
     return MillraceError(

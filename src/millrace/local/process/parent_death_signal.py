@@ -1,4 +1,4 @@
-"""Run a program so that it ends when the process that started it ends, however that happened.
+"""Runs a program that ends when its parent process ends, for whatever reason.
 
 Called as a script, with nothing imported: `parent_death_signal.py PARENT PROGRAM ARGUMENT…`.
 The program takes this process over, so its pid is the one the parent knows.

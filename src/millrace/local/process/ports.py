@@ -1,4 +1,4 @@
-"""Ports on 127.0.0.1: whether one is free, and who has it."""
+"""Ports on 127.0.0.1: free ones, and who listens on others."""
 
 import random
 import socket
@@ -13,14 +13,14 @@ _LASTING = (20_000, 32_000)
 
 
 def free_port() -> int:
-    """A port nobody listens on just now."""
+    """A port that nobody listens on."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
 
 
 def stable_port() -> int:
-    """A port that is free, and that stays free until a slow starter takes it.
+    """A free port that stays free until a slow program listens on it.
 
     It is below those that the system gives to outgoing connections, which take theirs at any moment.
     """
@@ -28,7 +28,7 @@ def stable_port() -> int:
 
 
 def is_free(port: int) -> bool:
-    """Whether a program could listen on the port: nobody answers, and it can be bound."""
+    """Whether a program could listen on the port."""
     with socket.socket() as probe:
         probe.settimeout(1)
         if probe.connect_ex((HOST, port)) == 0:
@@ -55,7 +55,7 @@ def port_owner(port: int) -> str | None:
 
 
 def require_free(port: int, purpose: str, next_step: str) -> None:
-    """Refuse to go on when a port is taken.
+    """Raise an error if a port is taken.
 
     Args:
         port: on 127.0.0.1.

@@ -1,4 +1,4 @@
-"""Which processes this home has started: what a later command needs to find and end leftovers.
+"""The processes that a home has started, so that a later command can find and kill orphans.
 
 A process is taken for one of ours only if its pid, its time of creation, its home and its name, the
 last two read from its environment, are all as registered. Nothing else is ever signalled.
@@ -24,7 +24,7 @@ _HOME, _NAME = "MILLRACE_HOME", "MILLRACE_PROCESS"
 
 @dataclass(frozen=True)
 class RegisteredProcess:
-    """A process as it was when it was started."""
+    """A process with its creation time and environment."""
 
     name: str
     pid: int
@@ -32,7 +32,7 @@ class RegisteredProcess:
     home: str
 
     def process(self) -> psutil.Process | None:
-        """The process, if it still runs and is the one that was registered."""
+        """The process, if it still runs and is the registered one."""
         with suppress(psutil.Error):
             process = psutil.Process(self.pid)
             if _in_group(process, self):
@@ -40,7 +40,7 @@ class RegisteredProcess:
         return None
 
     def group(self) -> list[psutil.Process]:
-        """The process and what it started, as far as that runs: also when the process itself is gone.
+        """The process and its children, as far as they run, even if the process itself has ended.
 
         As long as one member lives, the id of the group is not given to another.
         """
@@ -58,12 +58,12 @@ class RegisteredProcess:
 
 
 def env_marks(home: Path, name: str) -> dict[str, str]:
-    """The environment by which a process is known again."""
+    """Environment variables that identify a process."""
     return {_HOME: str(home), _NAME: name}
 
 
 def register(home: Path, name: str, pid: int | None = None) -> RegisteredProcess:
-    """RegisteredProcess a process that was started with the `env_marks`; this one by default."""
+    """Register a process that was started with the `env_marks`; this one by default."""
     pid = os.getpid() if pid is None else pid
     created = -_CLOCK_TOLERANCE  # of no process: it has ended already, there will be nothing to find
     with suppress(psutil.Error):
@@ -74,7 +74,7 @@ def register(home: Path, name: str, pid: int | None = None) -> RegisteredProcess
 
 
 def unregister(home: Path, name: str) -> None:
-    """Drop the record of a process that has ended."""
+    """Remove a process that has ended."""
     (_folder(home) / f"{name}.json").unlink(missing_ok=True)
 
 
@@ -88,12 +88,12 @@ def registered(home: Path) -> list[RegisteredProcess]:
 
 
 def running(home: Path, name: str) -> psutil.Process | None:
-    """The registered process of that name, if it runs."""
+    """The registered process with that name, if it runs."""
     return next((record.process() for record in registered(home) if record.name == name), None)
 
 
 def kill_orphans(home: Path, seconds: float = 8.0, names: Collection[str] | None = None) -> list[str]:
-    """End every process that this home registered and that still runs, with what it started.
+    """Kill every registered process that still runs, with its children.
 
     Args:
         home: the folder of all local state.
@@ -118,7 +118,7 @@ def kill_orphans(home: Path, seconds: float = 8.0, names: Collection[str] | None
 
 
 def wait_for(processes: Sequence[psutil.Process], seconds: float) -> None:
-    """Wait until all have ended, at most so long. A zombie has ended: who should reap it may never do so."""
+    """Wait until all have ended, at most so long. Zombies count as ended."""
     until = time.monotonic() + seconds
     while any(_lives(process) for process in processes) and time.monotonic() < until:
         time.sleep(0.05)
@@ -143,7 +143,7 @@ def _is_marked(process: psutil.Process, record: RegisteredProcess) -> bool:
 
 
 def _lives(process: psutil.Process) -> bool:
-    """Whether it runs: a zombie has ended, its parent just did not ask yet."""
+    """Whether it runs; a zombie does not."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:

@@ -1,4 +1,4 @@
-"""What PySpark does to the process that starts it, kept within bounds."""
+"""Contains side effects of starting PySpark on this process."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ def stderr_to(path: Path) -> Iterator[None]:
 
 @contextmanager
 def keep_sigint_handler() -> Iterator[None]:
-    """Leave Ctrl-C to who had it: PySpark takes it, to raise an exception wherever the program is."""
+    """Keep the handler of Ctrl-C, which PySpark replaces with one that raises anywhere."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -39,7 +39,7 @@ def keep_sigint_handler() -> Iterator[None]:
 
 @contextmanager
 def clean_up_on_failure() -> Iterator[None]:
-    """If the block fails, end the processes it has started."""
+    """Kill the processes that the block has started, if it fails."""
     this = psutil.Process()
     before = set(this.children())
     try:

@@ -1,4 +1,4 @@
-"""Keeping one service running: start it, watch it, start it again after a pause that grows."""
+"""Keeps one service running: starts it, checks it, and restarts it with back-off."""
 
 import logging
 import time
@@ -18,7 +18,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class BackOff:
-    """How long to wait before starting a service again: twice as long each time, up to a limit.
+    """The pause before a restart: doubled each time, up to a limit.
 
     Args:
         first: after the first failure.
@@ -62,7 +62,7 @@ class ServiceRunner:
         self._next_start = 0.0
 
     def tick(self, ready: set[str]) -> None:
-        """Do what is due.
+        """Start, check or restart the service, whatever is due.
 
         Args:
             ready: names of the services that are, or have been, ready.
@@ -83,7 +83,7 @@ class ServiceRunner:
             self._failures = 0
 
     def describe(self) -> dict[str, Any]:
-        """For the workspace's state file."""
+        """State for the workspace's state file."""
         return {
             "state": self.state,
             "pid": self.child.pid if self.child else None,
@@ -93,7 +93,7 @@ class ServiceRunner:
         }
 
     def enter(self, state: str) -> None:
-        """Note a change of state and when it was."""
+        """Note a change of state with its time."""
         self.state, self.since = state, now()
         pid = f", pid {self.child.pid}" if self.child else ""
         why = f": {self.last_error}" if state == "backing off" else ""

@@ -1,4 +1,4 @@
-"""Small JSON files by which the workspace's processes know of each other."""
+"""Small JSON files that processes of a workspace share."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def write_state(path: Path, content: dict[str, Any]) -> None:
-    """Write a file so that a reader finds the old content or the new, never half of one."""
+    """Write a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     draft.write_text(json.dumps(content, indent=2), encoding="utf-8")
@@ -16,7 +16,7 @@ def write_state(path: Path, content: dict[str, Any]) -> None:
 
 
 def read_state(path: Path) -> dict[str, Any]:
-    """What a state file says; empty when there is none, or it is no JSON object."""
+    """Content of a state file; empty if it is missing or not a JSON object."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -25,7 +25,7 @@ def read_state(path: Path) -> dict[str, Any]:
 
 
 def now() -> str:
-    """This moment, RFC 3339, UTC, to the millisecond."""
+    """The current time, RFC 3339, UTC, to the millisecond."""
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

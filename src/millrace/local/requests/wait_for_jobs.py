@@ -1,4 +1,4 @@
-"""`millrace run … --once` beside a running engine: its own jobs are waited for, others it runs once."""
+"""`millrace run … --once` while an engine runs: waits for its jobs, and runs others once."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +24,7 @@ Log = Callable[[str], None]
 
 
 def wait_until_caught_up(settings: Settings, names: Sequence[str], log: Log) -> None:
-    """Wait until jobs have caught up with what is there now; run those that the engine doesn't run.
+    """Wait until jobs have caught up; run those that the engine does not run.
 
     Args:
         settings: the settings in force.
@@ -63,7 +63,7 @@ def _wait(settings: Settings, name: str, left: Iterator[int], log: Log) -> None:
 
 
 def _records_ahead(settings: Settings) -> Iterator[int]:
-    """Records that are in Kafka now and that ingest hasn't read, until there are none."""
+    """Records in Kafka that ingest has not read, until there are none."""
     ends = {place: end for place, (_, end) in offset_spans(settings).items()}
     checkpoint = Checkpoint.of_ingest(settings)
     while True:
@@ -78,7 +78,7 @@ def _records_ahead(settings: Settings) -> Iterator[int]:
 
 
 def _rows_behind(settings: Settings, name: str) -> Iterator[int]:
-    """Rows that a job lacks of what is in bronze now, until there are none."""
+    """Rows of bronze that a job has not processed, until there are none."""
     target = table_reader.ledger_sums(settings).get("ingest", {}).get("position")
     while target is not None and (
         rows := table_reader.rows_between(settings, _position(settings, name), target)
@@ -94,7 +94,7 @@ def _position(settings: Settings, name: str) -> datetime | None:
 
 
 def _jobs(settings: Settings) -> dict[str, dict[str, Any]]:
-    """The continuous jobs of the engine, as it tells of them; before it first did, those it will run."""
+    """The engine's continuous jobs, from its state file; before that exists, from the bundle."""
     jobs: dict[str, dict[str, Any]] = read_state(settings.home / "run" / "engine.json").get("jobs", {})
     if not jobs:
         return {name: {} for name, job in bundle_jobs(settings).items() if job.is_continuous}

@@ -1,4 +1,4 @@
-"""The calm view of `millrace demo`: how much arrives, and what it has become."""
+"""The view of `millrace demo`: arriving events, and what they have become."""
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -19,7 +19,7 @@ _SHOWN = {
 
 
 def draw(listener: StatusPoller) -> RenderableType:
-    """The view; needs a snapshot to have been taken."""
+    """The view; needs a snapshot."""
     snapshot = listener.latest
     if snapshot is None:
         return Text("…")

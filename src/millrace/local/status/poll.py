@@ -1,4 +1,4 @@
-"""Looking at a workspace again and again without ever standing in the way of Ctrl-C."""
+"""Polls a workspace without blocking Ctrl-C."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ INGESTED = "bronze.kafka_records"
 
 
 class StatusPoller:
-    """Takes snapshots in a thread of its own: reading may be slow, or hang."""
+    """Takes snapshots on a thread: reading may be slow, or hang."""
 
     def __init__(self, settings: Settings, lag: bool) -> None:
         self.latest: Snapshot | None = None
@@ -34,7 +34,7 @@ class StatusPoller:
 
     @property
     def rate(self) -> float:
-        """Records a second that arrived in bronze lately."""
+        """Records per second that arrived in bronze recently."""
         counts = list(self._counts)
         if len(counts) < 2:
             return 0.0
@@ -56,7 +56,7 @@ def watch(
     draw: Callable[[StatusPoller], RenderableType] | None = None,
     lag: bool = True,
 ) -> None:
-    """Show a live view for as long as `is_running` says.
+    """Show a live view while `is_running` is true.
 
     Args:
         settings: the settings in force.

@@ -1,4 +1,4 @@
-"""A snapshot of a workspace as tables on a terminal."""
+"""Renders a snapshot of a workspace as tables for a terminal."""
 
 from collections import Counter
 from datetime import datetime
@@ -22,7 +22,7 @@ _COLOURS = {
 
 
 def render(snapshot: Snapshot) -> RenderableType:
-    """All of it: what runs, what the jobs do, what is in the tables, what went wrong."""
+    """Processes, jobs, tables and errors."""
     parts: list[RenderableType] = [_headline(snapshot)]
     if snapshot.processes:
         parts += [Text(), _processes(snapshot)]
@@ -60,7 +60,7 @@ def _headline(snapshot: Snapshot) -> RenderableType:
 
 
 def readable(time: datetime | None) -> str:
-    """A time as a person reads it, to the second; a dash for none."""
+    """A time, to the second; a dash for none."""
     return f"{time:%Y-%m-%d %H:%M:%S} UTC" if time else "–"
 
 
@@ -97,7 +97,7 @@ def _minute(time: str | None) -> str:
 
 
 def _behind(waiting: dict[str, Any]) -> tuple[str, str]:
-    """Rows that the job before is done with and this one isn't, and for how long the oldest has waited."""
+    """Rows that a job lags behind its upstream job, and how long the oldest has waited."""
     age = f"{waiting['seconds']:,.0f} s" if waiting.get("rows") else ""
     return _number(waiting.get("rows")), age
 

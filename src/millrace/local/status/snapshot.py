@@ -1,4 +1,4 @@
-"""What a workspace is doing just now: processes, jobs, tables, lag."""
+"""The current state of a workspace: processes, jobs, tables, lag."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -47,18 +47,18 @@ class Snapshot:
     notes: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """As JSON."""
         return asdict(self)
 
     @property
     def watermark(self) -> datetime | None:
-        """The watermark that every job which has one has reached (UTC); None before the first."""
+        """The minimum of the jobs' watermarks (UTC); None before the first."""
         reached = [sums["watermark"] for sums in self.ledger.values() if sums.get("watermark")]
         return min(reached, default=None)
 
 
 def take_snapshot(settings: Settings, lag: bool = True) -> Snapshot:
-    """Look at everything once; takes up to a few seconds where there is much to read.
+    """Read everything once; takes up to a few seconds for large homes.
 
     Args:
         settings: the settings in force.
