@@ -6,11 +6,14 @@
 import shutil
 from pathlib import Path
 
+import pytest
+
 from kit.home import Home
 from kit.processes import Pipeline, assert_nothing_runs
 from kit.tables import commits, differences
 
 
+@pytest.mark.long
 def test_a_kill_and_a_lost_checkpoint_leave_no_trace(caught_up_home: Home, tmp_path: Path) -> None:
     home = caught_up_home.twin(tmp_path / "home", MILLRACE_MAX_BATCH_ROWS="6000")
     with Pipeline(home, "ingest") as pipeline:

@@ -94,7 +94,13 @@ def steps(settings: Settings, order: str) -> list[str]:
     return [event.removeprefix(f"{order}-") for event in events][:-1]
 
 
-@pytest.mark.parametrize(("few", "choices"), [(1_000, CHOICES[0]), (0, CHOICES[1])], ids=["few", "many"])
+@pytest.mark.parametrize(
+    ("few", "choices"),
+    [
+        pytest.param(1_000, CHOICES[0], id="few"),
+        pytest.param(0, CHOICES[1], id="many", marks=pytest.mark.long),
+    ],
+)
 def test_late_events_change_trails(
     few: int, choices: Choices, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

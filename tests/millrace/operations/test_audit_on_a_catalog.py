@@ -15,6 +15,7 @@ from millrace.operations.entry_points import audit
 from silver.entry_points import silver
 
 
+@pytest.mark.long
 def test_the_audit_finds_a_record_that_is_gone(
     spark: SparkSession, new_home: Callable[..., Home], capsys: pytest.CaptureFixture[str]
 ) -> None:
