@@ -212,7 +212,7 @@ def test_a_rebuild_that_dies_leaves_the_table_as_it_was(
             "event_hash DIV (CASE WHEN event_id = '49' THEN 0 ELSE 1 END) AS event_hash",
         )
 
-    one = {"silver.events": type(definition)(fails_on_the_way, definition.holding)}
+    one = {"silver.events": type(definition)(fails_on_the_way, definition.lock)}
     with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
         rebuild_job(one, ["silver.events"]).body(JobContext("rebuild", broken, settings, once=True))
     assert whole(settings) == before
