@@ -58,6 +58,33 @@ class World:
         return sorted(map(tuple, self.spark.table(f"{CATALOG}.{table}").select(*columns).collect()))
 
 
+def test_a_closed_gate_is_explained_replayed_in_vain_and_released(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    published = world.count("gold.conversions")
+    world.bronze.commit(without_number(shop(2, NOON, visitors=2)))
+    world.run(silver)
+    with pytest.raises(MillraceError, match="gold is held"):
+        world.publish()
+    assert world.count("gold.conversions") == published > 0
+
+    world.run(operations.gate)
+    shown = capsys.readouterr().out
+    assert "closed" in shown
+    assert "silver.events: orders have a number" in shown
+    assert "Order Completed" in shown, "the rows that are not as expected"
+
+    with pytest.raises(MillraceError, match="still not as expected"):
+        world.run(operations.replay, by="Ada", reason="perhaps a rule was wrong")
+    assert world.count("gold.conversions") == published
+
+    world.run(operations.release, by="Ada", reason="a test")
+    world.publish()
+    assert world.count("gold.conversions") > published
+    states = [state for (_, state) in world.rows("ops.gates", "sequence", "state")]
+    assert states == ["closed", "replayed", "closed", "replayed", "released"]
+
+
 def test_a_rebuilt_table_is_equal(world: World) -> None:
     columns = ("conversion_id", "model", "touch_id", "credit")
     before = world.rows("gold.attribution", *columns)
@@ -85,30 +112,3 @@ def test_commands_read_the_catalog_through_the_session_at_hand(
     assert conversion in explained.output, explained.exception
     shown = CliRunner().invoke(cli.app, ["quality", "--json"])
     assert json.loads(shown.output)["gate"]["state"] in ("closed", "released"), shown.exception
-
-
-def test_a_closed_gate_is_explained_replayed_in_vain_and_released(
-    world: World, capsys: pytest.CaptureFixture[str]
-) -> None:
-    published = world.count("gold.conversions")
-    world.bronze.commit(without_number(shop(2, NOON, visitors=2)))
-    world.run(silver)
-    with pytest.raises(MillraceError, match="gold is held"):
-        world.publish()
-    assert world.count("gold.conversions") == published > 0
-
-    world.run(operations.gate)
-    shown = capsys.readouterr().out
-    assert "closed" in shown
-    assert "silver.events: orders have a number" in shown
-    assert "Order Completed" in shown, "the rows that are not as expected"
-
-    with pytest.raises(MillraceError, match="still not as expected"):
-        world.run(operations.replay, by="Ada", reason="perhaps a rule was wrong")
-    assert world.count("gold.conversions") == published
-
-    world.run(operations.release, by="Ada", reason="a test")
-    world.publish()
-    assert world.count("gold.conversions") > published
-    states = [state for (_, state) in world.rows("ops.gates", "sequence", "state")]
-    assert states == ["closed", "replayed", "closed", "replayed", "released"]
