@@ -26,11 +26,6 @@ def sketch_values(values: Iterable[float]) -> bytes | None:
     return None if sketch.is_empty() else bytes(sketch.serialize())
 
 
-def count_values(sketches: Iterable[bytes]) -> int:
-    """How many values sketches are of, exactly."""
-    return sum(kll_doubles_sketch.deserialize(sketch).n for sketch in sketches)
-
-
 def quantiles(sketches: Iterable[bytes], ranks: Iterable[float]) -> list[Quantile] | None:
     """Values at some ranks, from 0 to 1, of any number of sketches together; None if these have no value."""
     merged = kll_doubles_sketch(K)
