@@ -14,6 +14,7 @@ from lakehouse.errors import MillraceError
 from millrace import commands
 
 app = typer.Typer(
+    rich_markup_mode="markdown",
     name="millrace",
     help="An open lakehouse for behavioural events and attribution.",
     no_args_is_help=True,

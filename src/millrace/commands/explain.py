@@ -20,7 +20,7 @@ _WIDE = 140  # columns, where nobody says how many there are
 
 def register(app: typer.Typer) -> None:
     """Add the group: a command for each kind of thing."""
-    explain = typer.Typer(help="Say why something is as the tables have it.", no_args_is_help=True)
+    explain = typer.Typer(help="Explain a conversion or a channel.", no_args_is_help=True)
     explain.command()(channel)
     explain.command()(conversion)
     app.add_typer(explain, name="explain")

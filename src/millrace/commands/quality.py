@@ -18,7 +18,7 @@ _WIDE = 140  # columns, where nobody says how many there are
 
 def register(app: typer.Typer) -> None:
     """Add the group, which by itself says how the gate is."""
-    quality = typer.Typer(help="The gate before gold: how it is, and why.", invoke_without_command=True)
+    quality = typer.Typer(invoke_without_command=True)
     quality.callback()(show)
     quality.command()(explain)
     quality.command()(report)
