@@ -80,6 +80,16 @@ def parameters(home: Home, name: str) -> list[str]:
     return [f"--{key}={value}" for key, value in {**theirs, **ours}.items()]
 
 
+def test_the_wheel_has_every_file_of_src(installed: Path) -> None:
+    (site,) = (installed.parent / "lib").glob("python*/site-packages")
+    listed = subprocess.run(["git", "ls-files", "src"], cwd=ROOT, capture_output=True, text=True, check=True)
+    files = [Path(name).relative_to("src") for name in listed.stdout.splitlines()]
+    assert files
+    assert [
+        str(file) for file in files if (ROOT / "src" / file).exists() and not (site / file).exists()
+    ] == []
+
+
 @pytest.mark.long
 def test_each_job_runs_as_a_runner_calls_it(installed: Path, new_home: Callable[..., Home]) -> None:
     home = new_home()

@@ -1,1 +1,1 @@
-"""The rules as pure functions: of records, of a visitor's events, of a person's goals and touches."""
+"""Business rules as pure functions of records, of visitors' events, and of persons' goals and touches."""

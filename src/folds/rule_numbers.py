@@ -1,4 +1,4 @@
-"""The numbers that rules go by: conf/rules.yml, read and checked against each other."""
+"""Numeric parameters of the rules: reads and validates conf/rules.yml."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -17,18 +17,20 @@ _Span = Annotated[timedelta, Field(gt=timedelta(0))]
 
 
 class RuleNumbers(BaseModel):
-    """Spans, counts, shares and choices; each with the contract's value as its default.
+    """Durations, counts, shares and options of the rules. The defaults are the contract's values.
 
     Args:
-        session_gap: an event this long or longer after the one before it starts a new session.
+        session_gap: an event this long or longer after the previous one starts a new session.
         impression_span: a click this long or longer after an impression does not belong to it.
         click_pause: a click counts if it comes this long or longer after the last counted one.
-        search_span: a result click or a list of results this long or longer after a search is not of it.
+        search_span: a result click or a list of results this long or longer after a search does not belong to
+            it.
         bot_events: more events than this within `bot_span` make a visitor a bot.
-        bot_span: start included, end not.
-        look_back: a conversion is credited to touches no longer before it than this.
-        half_life: of a touch's weight in `time_decay`.
-        position_ends: share of the first touch, and of the last, in `position_based`, of three or more.
+        bot_span: window of `bot_events`; start included, end excluded.
+        look_back: maximum time between a touch and the conversion that it gets credit for.
+        half_life: half-life of a touch's weight in `time_decay`.
+        position_ends: share of the first touch, and of the last, in `position_based` with three or more
+            touches.
         on_site_promotions: `credit` makes a click on a promotion of the site itself a touch.
         view_span: an impression this long or longer before a visit does not lead to it by view-through.
         view_through: whether an impression that led to a visit by view-through is a touch.
@@ -51,7 +53,7 @@ class RuleNumbers(BaseModel):
 
     @model_validator(mode="after")
     def _fits_into_a_session(self) -> "RuleNumbers":
-        """Exposures and their clicks lie in one session: what folds read of history rests on that."""
+        """Check that an exposure and its clicks fit into one session: folds read history by session."""
         for name in ("impression_span", "click_pause", "search_span"):
             if getattr(self, name) > self.session_gap:
                 raise ValueError(f"{name} is longer than session_gap")
@@ -61,17 +63,17 @@ class RuleNumbers(BaseModel):
 
     @model_validator(mode="after")
     def _weighs_every_touch(self) -> "RuleNumbers":
-        """The oldest touch of the look-back has a weight above 0: 2^-1074 is the smallest double."""
+        """Check that the oldest touch of the look-back has a weight above 0: 2^-1074 is the smallest double."""
         if self.look_back > MAX_HALF_LIVES * self.half_life:
             raise ValueError(f"look_back is longer than {MAX_HALF_LIVES:,} times half_life")
         return self
 
 
 def load_rule_numbers(conf: Path) -> RuleNumbers:
-    """Read conf/rules.yml; without one, all numbers have their defaults.
+    """Read conf/rules.yml; if it is missing, all numbers have their defaults.
 
     Raises:
-        MillraceError: for a name that is unknown, or a value that is out of bounds or breaks another rule.
+        MillraceError: for an unknown name, or a value that is out of bounds or violates another rule.
     """
     file = conf / FILE
     given = read_yaml(file) if file.is_file() else {}
@@ -87,5 +89,5 @@ def load_rule_numbers(conf: Path) -> RuleNumbers:
 
 
 def in_micros(span: timedelta) -> int:
-    """A span in microseconds."""
+    """Convert a duration to microseconds."""
     return span // timedelta(microseconds=1)

@@ -8,7 +8,7 @@ from lakehouse.run.microbatch import run_microbatches
 
 
 def publish(run: JobContext) -> None:
-    """Keep conversions, their credit and what all visitors do in step with silver."""
+    """Run micro-batches that update conversions, attribution, traffic and daily tables from silver."""
     conf = run.settings.conf
     process = Publish(run, lambda: PublishRules.load(conf))
     gate = Gate(run)

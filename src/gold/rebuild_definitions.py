@@ -1,4 +1,4 @@
-"""How to rebuild the tables of gold from silver."""
+"""Definitions that rebuild the tables of gold from silver."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -37,10 +37,10 @@ from lakehouse.timestamps import EPOCH, to_micros
 class RebuildInputs:
     """All rows of gold, computed from approved rows of silver.
 
-    That may be further than publish has come. Publish comes to the same rows when it gets there.
+    They may be ahead of publish. Publish computes the same rows when it reaches this input.
 
     Args:
-        run: the rebuild's run.
+        run: the context of the rebuild.
     """
 
     def __init__(self, run: JobContext) -> None:
@@ -85,15 +85,15 @@ class RebuildInputs:
         return self._compute(all_credit(goals, touches, pages, watermark, self._person_rules))
 
     def touches(self) -> DataFrame:
-        """gold.touches."""
+        """Rows of gold.touches."""
         return self._visits.frame(TOUCHES.short_name).select(*TOUCHES.column_names)
 
     def bot_refunds(self) -> DataFrame:
-        """gold.bot_refunds."""
+        """Rows of gold.bot_refunds."""
         return self._bot_refunds.frame(GOAL).select(*BOT_REFUNDS.column_names)
 
     def credit(self, table: Table) -> DataFrame:
-        """gold.conversions, attribution or trails."""
+        """Rows of gold.conversions, gold.attribution or gold.trails."""
         return self._credit.frame(table.short_name)
 
     def _compute(self, groups: Groups) -> Computed:
@@ -105,7 +105,7 @@ class RebuildInputs:
         return groups.spread(self._lake.spark)
 
     def put_minutes(self, rows: DataFrame) -> None:
-        """Append them, and update traffic."""
+        """Append differences to gold.visitor_minutes, and update traffic."""
         sequence = int(str(self._lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0))) + 1
         stamped = checkpoint(rows.withColumn("sequence", F.lit(sequence).cast("bigint")))
         if not stamped.isEmpty():
@@ -113,7 +113,7 @@ class RebuildInputs:
         self._traffic().update(self._upto, self._watermark)
 
     def windows(self) -> DataFrame:
-        """The windows of gold.traffic, from all minutes."""
+        """All windows of gold.traffic, as differences from an empty table."""
         return self._traffic().differences(self._watermark)
 
     def put_windows(self, windows: DataFrame) -> None:
@@ -121,7 +121,7 @@ class RebuildInputs:
         self._traffic().replace(windows, self._upto, self._watermark)
 
     def daily(self, table: str) -> DataFrame:
-        """A table by day."""
+        """Rows of a daily table."""
         daily = Daily(self._lake, self._settings.business_time_zone)
         return daily.compute(table, self._dimensions, self._orders.orders)
 

@@ -1,4 +1,4 @@
-"""Exchange rates in silver: the value of a currency, from when until when."""
+"""Upserts silver.exchange_rates: the rate of each currency with its validity period."""
 
 from datetime import datetime
 
@@ -23,8 +23,8 @@ def upsert_rates(lake: Lakehouse, accepted: Rows, upto: datetime) -> None:
 
     Args:
         lake: the tables.
-        accepted: records as `silver.parsing.record_parser` gives them, none that the table has counted.
-        upto: ingest stamp that the table's input is processed through with this.
+        accepted: rate records from `silver.parsing.record_parser` that the table does not contain yet.
+        upto: high-water mark (ingest stamp) of the table after this commit.
     """
     new = _rows_of(accepted)
     if new:
@@ -35,12 +35,12 @@ def upsert_rates(lake: Lakehouse, accepted: Rows, upto: datetime) -> None:
 
 
 def all_rates(spark: SparkSession, accepted: Rows) -> DataFrame:
-    """Rows of silver.exchange_rates from all accepted records."""
+    """Compute all rows of silver.exchange_rates from all accepted records."""
     return to_frame(spark, typed(EXCHANGE_RATES, _table(_rows_of(accepted))))
 
 
 def _rows_of(accepted: Rows) -> list[RateRow]:
-    """Records as rates."""
+    """Convert rate records to rows."""
     names = [name for name in _COLUMNS if name not in ("valid_to", "records")]
     found = on_driver(accepted.select(*names) if not isinstance(accepted, pa.Table) else accepted)
     rows = rows_of(found, names)
@@ -48,7 +48,7 @@ def _rows_of(accepted: Rows) -> list[RateRow]:
 
 
 def _table(rows: list[RateRow]) -> pa.Table:
-    """Merged rows, times in microseconds."""
+    """Merge the rows of each rate, with times in microseconds."""
     schema = arrow_schema(EXCHANGE_RATES)
     table = pa.Table.from_arrays(transpose(merge_rates(rows), list(schema)), schema=schema)
     return in_micros(table)

@@ -1,4 +1,4 @@
-"""How to rebuild the tables of silver from bronze."""
+"""Rebuild definitions of the silver tables, computed from bronze."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -52,15 +52,15 @@ def classify_history(run: JobContext, upto: datetime) -> DataFrame:
 
 
 def watermarks_before(ledger: DataFrame) -> DataFrame:
-    """By bronze commit, the watermark of refine before the micro-batch that contains it.
+    """Find, for each bronze commit, refine's watermark before the micro-batch that contains it.
 
-    What was late when it came is late for good: repair goes by it.
+    An event that was late on arrival stays late in a rebuild, because repair handles exactly the late events.
 
     Args:
         ledger: ops.ledger.
 
     Returns:
-        ingested_at and watermark_before, null before the first: a row for each bronze commit.
+        One row per bronze commit: ingested_at and watermark_before, which is null for the first micro-batch.
     """
     in_turn = Window.orderBy("batch_id")
     refined = ledger.where("job = 'refine'").select(
@@ -69,7 +69,7 @@ def watermarks_before(ledger: DataFrame) -> DataFrame:
     final = ledger.where("job = 'refine'").agg(F.max_by("watermark", "batch_id").alias("at"))
     stamps = ledger.where("job = 'ingest'").select("position").distinct()
     either = stamps.withColumn("before", F.lit(None).cast("struct<at: timestamp>")).unionByName(refined)
-    # a commit goes with the first micro-batch that ends at it or after it
+    # a commit belongs to the first micro-batch that ends at or after it
     onward = Window.orderBy("position").rangeBetween(Window.currentRow, Window.unboundedFollowing)
     filled = either.withColumn("batch", F.first("before", ignorenulls=True).over(onward))
     commits = filled.where(F.col("before").isNull()).crossJoin(final)
@@ -88,7 +88,7 @@ def _rows_of(table: Table) -> Callable[[JobContext], DataFrame]:
 
 
 def _folded(run: JobContext, table: Table) -> DataFrame:
-    """Sessions or exposures from all events."""
+    """Compute all rows of a session or exposure table from the events processed so far."""
     rules = VisitorRules.of(load_rule_numbers(run.settings.conf))
     return fold_rows(_known_events(run, table.name), table, rules, _watermark(run))
 
@@ -99,7 +99,7 @@ def _search_results(run: JobContext) -> DataFrame:
 
 
 def _known_events(run: JobContext, table: str) -> DataFrame:
-    """Events as processed so far: on-time events by refine, late ones by repair."""
+    """Events processed so far: on-time events by refine, late events by repair."""
     repaired = F.lit(processed_through(run, "repair", table))
     events = records_of_class(classify_history(run, processed_through(run, "refine", table)), EVENT)
     return events.where(~F.col("is_late") | (F.col("ingested_at") <= repaired))
@@ -111,7 +111,7 @@ def _watermark(run: JobContext) -> datetime:
 
 
 def _known_by(run: JobContext, table: str, compute: Callable[[DataFrame], DataFrame]) -> DataFrame:
-    """Rows computed from what repair has processed; unchanged rows keep their ingest stamp."""
+    """Compute a table from the events that repair has processed; unchanged rows keep their ingest stamp."""
     upto = processed_through(run, "repair", table)
     events = checkpoint(records_of_class(classify_history(run, upto), EVENT).select(*COLUMNS))
     standing = run.lake.read(table)
@@ -151,4 +151,4 @@ DEFINITIONS = {
     BOTS.name: TableDefinition(_bots, LOCK),
     EXCHANGE_RATES.name: TableDefinition(_rates, LOCK),
 }
-"""The tables of silver, each after those that it is computed from."""
+"""Rebuild definitions by table. Each table comes after the tables that it is computed from."""

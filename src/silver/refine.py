@@ -1,4 +1,4 @@
-"""A micro-batch of the refine job: records to events, duplicates, rejections, and changes of rows."""
+"""One micro-batch of the refine job: classifies records and updates the silver tables."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -54,8 +54,8 @@ class Refine:
 
     Args:
         run: the job's run.
-        rules: gives roles and channels; asked for each micro-batch, so that all events after a change
-            follow it.
+        rules: loads roles and channels. It is called for each micro-batch, so that a rule change applies to
+            all later events.
     """
 
     def __init__(self, run: JobContext, rules: Callable[[], ParseRules]) -> None:
@@ -85,14 +85,14 @@ class Refine:
         return outcome
 
     def _ask_rules(self) -> RecordParser:
-        """The parser for the current rules."""
+        """Return the parser for the current rules."""
         rules = self._rules()
         if self._parser is None or rules != self._parser.rules:
             self._parser = RecordParser(rules, self._run.settings.exchange_rates_topic)
         return self._parser
 
     def _ask_tables(self) -> None:
-        """High-water mark of each table; created if it does not exist."""
+        """Read the high-water mark of each table; a missing table is created."""
         folded = (*FOLDED, SEARCH_RESULTS, EXCHANGE_RATES)
         names = (*(name for name, _ in _OUTPUTS), *(table.name for table in folded))
         self._filled = {name: self._run.lake.high_water_mark(name) or EPOCH for name in names}
@@ -135,7 +135,7 @@ class Refine:
         self._run.lake.append(name, rows, upto=batch.upto)
 
     def _change_rows(self, source: Source, classified: Rows, batch: Batch, watermark: datetime) -> None:
-        """Apply on-time events, and the watermark, to open rows."""
+        """Apply on-time events and the watermark to open rows."""
         since = min(self._filled[table.name] for table in (*FOLDED, SEARCH_RESULTS))
         on_time = computed(events_of(stamped_after(on_time_events(classified), since)), _FOLDED_COLUMNS)
         rules = VisitorRules.of(load_rule_numbers(self._run.settings.conf))
@@ -165,7 +165,7 @@ class Refine:
 
 
 def _rows_by_stamp(lake: Lakehouse) -> list[tuple[int, int]]:
-    """Number of events by ingest stamp, in microseconds, in order."""
+    """Count events by ingest stamp (microseconds), in order."""
     if lake.local.is_possible:
         stamps = lake.find(EVENTS.name, Lookup(("ingested_at",)))["ingested_at"].to_numpy()
         found, counts = np.unique(stamps, return_counts=True)

@@ -1,4 +1,4 @@
-"""A micro-batch of the repair job: late events change rows that were written without them."""
+"""One micro-batch of the repair job: applies late events to rows that were written without them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -56,7 +56,7 @@ class Repair:
         return Outcome(output_rows=rows, late=rows, watermark=batch.upstream_watermark)
 
     def _fold(self, source: Source, late: Rows, new: pa.Table, batch: Batch) -> None:
-        refined = Ledger(self._run.lake).last("refine")  # by now further, perhaps, than this batch
+        refined = Ledger(self._run.lake).last("refine")  # may be ahead of this batch
         watermark = (refined.watermark if refined else None) or EPOCH
         numbers = load_rule_numbers(self._run.settings.conf)
         history = affected_rows(source, new, numbers)

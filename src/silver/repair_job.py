@@ -1,4 +1,4 @@
-"""The repair job: late events into silver."""
+"""The repair job: applies late events to silver."""
 
 from lakehouse.contracts.silver import LOCK
 from lakehouse.run.job import JobContext

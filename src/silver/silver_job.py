@@ -1,4 +1,4 @@
-"""Refine and repair in one application, for workspaces: they rewrite the same tables."""
+"""Runs refine and repair in one Spark application, for workspaces: both update the same tables."""
 
 import threading
 from collections.abc import Callable
@@ -14,7 +14,7 @@ _JOBS: dict[str, Callable[[JobContext], None]] = {"refine": refine, "repair": re
 
 
 def refine_and_repair(run: JobContext) -> None:
-    """Run both until they have caught up; or until one fails or `stop` is set."""
+    """Run both jobs until they have caught up, one of them fails, or `stop` is set."""
     runs = {name: replace(run, job=name, spark=isolated_session(run.spark)) for name in _JOBS}
     if run.once:
         for name, job in _JOBS.items():
@@ -29,7 +29,7 @@ def refine_and_repair(run: JobContext) -> None:
 
 
 def _run_until_stopped(job: Callable[[JobContext], None], run: JobContext, stop: threading.Event) -> None:
-    """Run a job; when it ends or fails, stop the other."""
+    """Run a job; when it ends or fails, stop the other job."""
     try:
         job(run)
     finally:

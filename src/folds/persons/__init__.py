@@ -1,1 +1,1 @@
-"""Rules about persons: a person's goals and touches to conversions, credit and trails."""
+"""Person rules: compute conversions, credit and trails from a person's goals and touches."""

@@ -1,4 +1,4 @@
-"""Amounts: what conversions are worth, refunds and cancellations by the order that they reverse."""
+"""Amounts: the values of conversions; refunds and cancellations depend on the order that they reverse."""
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
@@ -11,14 +11,14 @@ _NOTHING = Decimal("0.0000")
 
 
 class Amount(NamedTuple):
-    """What a conversion is worth.
+    """The value of a conversion.
 
     Args:
-        value: money in `currency`; not above 0 for a refund or cancellation. None if it is not known.
-        currency: as sent; that of the order where the value follows from it.
+        value: money in `currency`; 0 or less for a refund or cancellation; None if unknown.
+        currency: as sent; the order's currency if the value is derived from the order.
         reporting_value: the value in the reporting currency; None without a rate.
-        over_refunded: with this refund, or already before, more was refunded than the order is worth.
-        is_of_order: value and currency follow from the order, and are not the event's own.
+        over_refunded: the refunds of the order, up to this one, exceed its value.
+        is_of_order: value and currency are derived from the order, not from the event.
     """
 
     value: Decimal | None
@@ -29,21 +29,21 @@ class Amount(NamedTuple):
 
 
 def own_amount(goal: Goal, rates: ExchangeRates) -> Amount:
-    """What a conversion is worth that reverses no order."""
+    """The value of a conversion that reverses no order."""
     reporting = rates.reporting_value(goal.value, goal.currency, goal.converted_at)
     return Amount(goal.value, goal.currency, reporting)
 
 
 def refund_amounts(order: Goal | None, refunds: Sequence[Goal], rates: ExchangeRates) -> list[Amount]:
-    """What the refunds of an order are worth.
+    """Compute the values of an order's refunds.
 
     Args:
-        order: None if it is not known.
-        refunds: all of them, in order of time, then UID; value None for one without an amount.
+        order: None if unknown.
+        refunds: all refunds of the order, by time, then UID; a refund without an amount has value None.
         rates: of all currencies.
 
     Returns:
-        As many amounts, in the same order.
+        One amount per refund, in the same order.
     """
     if order is None:
         return [_sent_refund(each, rates) for each in refunds]
@@ -52,7 +52,7 @@ def refund_amounts(order: Goal | None, refunds: Sequence[Goal], rates: ExchangeR
 
 
 def cancellation_amount(order: Goal | None, refunds: Sequence[Goal], rates: ExchangeRates) -> Amount:
-    """What a cancellation is worth: what all refunds of the order leave of it, at the order's rate."""
+    """The value of a cancellation: the order's balance after all refunds, at the order's rate."""
     if order is None:
         return Amount(None, None, None, is_of_order=True)
     balance = Balance(order, refunds, rates)
@@ -62,7 +62,7 @@ def cancellation_amount(order: Goal | None, refunds: Sequence[Goal], rates: Exch
 
 
 def _sent_refund(refund: Goal, rates: ExchangeRates) -> Amount:
-    """A refund whose order is not known: its own amount, if it has one."""
+    """The refund's own amount, made 0 or less; without a value, an unknown amount."""
     if refund.value is None:
         return Amount(None, None, None, is_of_order=True)
     value = -abs(refund.value)
@@ -70,13 +70,14 @@ def _sent_refund(refund: Goal, rates: ExchangeRates) -> Amount:
 
 
 class Balance:
-    """What is left of an order after the refunds so far.
+    """The balance of an order after the refunds so far.
 
-    Kept in the order's currency if all refunds are in it, else in the reporting currency, each at its rate.
+    It is in the order's currency if all refunds are in that currency. Otherwise it is in the reporting
+    currency, and each amount is converted at its own rate.
 
     Args:
-        order: which.
-        refunds: all that the order has.
+        order: the order.
+        refunds: all refunds of the order.
         rates: of all currencies.
     """
 
@@ -90,7 +91,7 @@ class Balance:
         self._is_exact = True
 
     def refund(self, refund: Goal) -> Amount:
-        """The amount of the next refund, which is subtracted."""
+        """Subtract the next refund, and return its amount."""
         if refund.value is None:
             amount = self.remainder(refund.converted_at)
         else:
@@ -103,14 +104,14 @@ class Balance:
         return amount._replace(over_refunded=self._total is not None and self._refunded > self._total)
 
     def remainder(self, at: int) -> Amount:
-        """What is left, negated: never above 0, in the order's currency, at the rate of a time."""
+        """The negated balance: 0 or less, in the order's currency, converted at the rate of a time."""
         left, currency = self._left(), self._order.currency
         value = None if left is None else -left
         reporting = self._rates.reporting_value(value, currency, at)
         return Amount(value, currency, reporting, is_of_order=True)
 
     def _left(self) -> Decimal | None:
-        """In the order's currency; None if the order's value is not known, or a rate that it takes."""
+        """The balance in the order's currency; None if the order's value or a required rate is unknown."""
         if self._total is None or self._order.value is None or not self._is_exact:
             return None
         left = self._total - self._refunded

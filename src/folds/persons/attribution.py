@@ -1,4 +1,4 @@
-"""Attribution: each conversion's credit and value shared among the touches that led to it, by every model."""
+"""Attribution: splits each conversion's credit and value among its touches, by every model."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -20,17 +20,17 @@ _NO_TOUCH: tuple[None, ...] = (None,) * len(Touch._fields)
 def credit_touches(
     journey: Journey, reporting_value: Decimal | None, numbers: ModelNumbers, is_counted: bool = True
 ) -> list[AttributionRow]:
-    """Share a conversion's credit and values among its touches.
+    """Split a conversion's credit and values among its touches.
 
     Args:
         journey: the conversion and its touches.
         reporting_value: its value in the reporting currency.
-        numbers: of the rules.
+        numbers: parameters of the models.
         is_counted: whether it counts as a conversion.
 
     Returns:
-        Rows of gold.attribution, by model and position: credits sum to 1, credited values to the
-        conversion's exactly. Without a touch, one row a model: all of it is Direct's, at position 0.
+        Rows of gold.attribution, by model and position. Credits sum to 1; credited values sum exactly to the
+        conversion's value. Without a touch, one row per model gives all credit to Direct, at position 0.
     """
     conversion, anchor, touches, _ = journey
     value, of = conversion.value, repeat(conversion.conversion_id)

@@ -1,4 +1,4 @@
-"""Conversions: goals reached, each counted once, and whose touches earn them."""
+"""Conversions: counts each goal once, and finds the anchor that its touches come from."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,14 +14,14 @@ _Order = tuple[str | None, str | None]
 
 
 def first_goals(goals: Iterable[Goal]) -> list[Goal]:
-    """Keep one goal a conversion: the earliest, by time, then UID.
+    """Keep the earliest goal of each conversion, by time, then UID.
 
     Args:
-        goals: in any order. Of one that is there as an event and as a published row, the one that names its
-            session stays; if both do, the event.
+        goals: in any order. If a goal is present as an event and as a published row, the one with a visit is
+            kept; if both have one, the event.
 
     Returns:
-        One a conversion_id.
+        One goal per conversion_id.
     """
     first: dict[str, Goal] = {}
     for goal in goals:
@@ -36,12 +36,13 @@ def _rank(goal: Goal) -> tuple[int, str, bool, bool]:
 
 
 class Anchored(NamedTuple):
-    """A conversion with its anchor, whose person's touches earn or lose it.
+    """A conversion with its anchor. The touches of the anchor's person gain or lose the credit.
 
     Args:
-        conversion: with the value and currency that count.
-        anchor: itself; for a refund or cancellation its order, if there is one, whenever and whosever it was.
-        amount: what the conversion is worth.
+        conversion: with its effective value and currency.
+        anchor: the conversion itself; for a refund or cancellation its order, if known, of any time and
+            person.
+        amount: its value.
         is_counted: whether it counts as a conversion.
     """
 
@@ -52,12 +53,12 @@ class Anchored(NamedTuple):
 
 
 def anchor_conversions(goals: Iterable[Goal], orders: OrderRules, rates: ExchangeRates) -> list[Anchored]:
-    """Find the conversions that some goals are, what each is worth, and its anchor.
+    """Compute the conversions of goals, each with its value and its anchor.
 
-    A bot's goal is left out, unless it reverses a person's order: then it counts for that person.
+    A bot's goal is dropped, unless it reverses a person's order: then it counts for that person.
 
     Args:
-        goals: in any order, with all those of every order that one of them is of.
+        goals: in any order. If a goal belongs to an order, all goals of that order are included.
         orders: which goals reverse an order.
         rates: of all currencies.
     """
@@ -77,7 +78,7 @@ def anchor_conversions(goals: Iterable[Goal], orders: OrderRules, rates: Exchang
 
 
 def _orders_of(goals: Iterable[Goal], orders: OrderRules) -> dict[_Order, Goal]:
-    """Orders of persons, each once."""
+    """Orders of persons, without repeats."""
     kinds = orders.orders
     theirs = (each for each in goals if each.goal in kinds and each.order_id is not None)
     first = first_goals(each for each in theirs if each.person_id is not None)
@@ -89,7 +90,7 @@ def _order_of(goal: Goal, orders: OrderRules) -> _Order:
 
 
 def _with_persons(goals: Iterable[Goal], known: Mapping[_Order, Goal], orders: OrderRules) -> Iterator[Goal]:
-    """Persons' goals, and those of bots that reverse a known order, as of the order's person."""
+    """Yield persons' goals, and bots' reversals of known orders with the person of the order."""
     for goal in goals:
         if goal.person_id is not None:
             yield goal
@@ -100,7 +101,7 @@ def _with_persons(goals: Iterable[Goal], known: Mapping[_Order, Goal], orders: O
 def _anchor_reversals(
     order: Goal | None, reversals: Sequence[Goal], orders: OrderRules, rates: ExchangeRates
 ) -> list[Anchored]:
-    """Refunds and cancellations of one order, or of none that is known."""
+    """Anchor the refunds and cancellations of one order, or of an unknown order."""
     refunds = sorted((each for each in reversals if each.goal in orders.refunds), key=_when)
     amounts = list(zip(refunds, refund_amounts(order, refunds, rates), strict=True))
     cancelled = (each for each in reversals if each.goal not in orders.refunds)
@@ -116,12 +117,12 @@ def _when(goal: Goal) -> tuple[int, str]:
 
 
 def to_row(anchored: Anchored, touches: int, watermark: int) -> ConversionRow:
-    """Complete a conversion to its row of gold.conversions.
+    """Build the row of gold.conversions.
 
     Args:
-        anchored: the conversion, and what it is worth.
-        touches: how many are in the look-back.
-        watermark: microseconds since 1970; a conversion no later is final.
+        anchored: the conversion and its value.
+        touches: number of touches in the look-back.
+        watermark: microseconds since 1970; a conversion at or before it is final.
     """
     goal, amount = anchored.conversion, anchored.amount
     is_final = goal.converted_at <= watermark
@@ -143,7 +144,7 @@ def to_row(anchored: Anchored, touches: int, watermark: int) -> ConversionRow:
 
 
 def to_goal(row: ConversionRow) -> Goal:
-    """The goal that a published row is of: a value that follows from the order is not the event's own."""
+    """Convert a published row back to its goal, without a value that was derived from the order."""
     fields = {name: getattr(row, name) for name in Goal._fields if name != "is_published"}
     if row.is_of_order:
         fields |= {"value": None, "currency": None}

@@ -1,10 +1,10 @@
-"""Money by credit: a conversion's value split among its touches, exactly, in scaled integers."""
+"""Splits a conversion's value among its touches by credit, exactly, in scaled integers."""
 
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 
-_CREDIT_DIGITS = 18  # of a credit, after the point: decimal(19,18)
+_CREDIT_DIGITS = 18  # decimal places of a credit: decimal(19,18)
 _ONE = int(10**_CREDIT_DIGITS)
 _HALF = _ONE // 2
 _MONEY_DIGITS = 4
@@ -14,14 +14,14 @@ _NOTHING = Decimal("0.0000")
 def split_value(value: Decimal | None, credits_: Sequence[float]) -> list[Decimal | None]:
     """Split a value by credits, each part rounded half up to four decimals.
 
-    What rounding leaves goes whole to the largest credit, the latest of equals.
+    The rounding difference goes to the largest credit; if several are equal, to the latest.
 
     Args:
-        value: with four decimals; None if it is not known.
-        credits_: one at least; they sum to 1.
+        value: with four decimals; None if unknown.
+        credits_: at least one; they sum to 1.
 
     Returns:
-        As many parts, which sum to the value exactly; None for each if it is not known.
+        One part per credit; the parts sum exactly to the value. All parts are None if the value is unknown.
     """
     if value is None:
         return [None] * len(credits_)
@@ -34,20 +34,20 @@ def split_value(value: Decimal | None, credits_: Sequence[float]) -> list[Decima
 
 
 def _give_all(value: Decimal, credits_: Sequence[float]) -> list[Decimal | None]:
-    """What most models come to: one touch has all of it, which is the same as rounding, and quicker."""
+    """Give the whole value to one touch: the same result as rounding, but faster."""
     parts: list[Decimal | None] = [_NOTHING] * len(credits_)
     parts[_largest(credits_)] = value
     return parts
 
 
 def _part(units: int, scaled: int) -> int:
-    """Units × credit, half away from zero."""
+    """Units × credit, rounded half away from zero."""
     part = (abs(units) * scaled + _HALF) // _ONE
     return -part if units < 0 else part
 
 
 def _largest(credits_: Sequence[float]) -> int:
-    """Index of the largest, the latest of equals."""
+    """Index of the largest credit; if several are equal, the latest."""
     largest, index = max(credits_), len(credits_) - 1
     while credits_[index] != largest:
         index -= 1
@@ -56,5 +56,5 @@ def _largest(credits_: Sequence[float]) -> int:
 
 @lru_cache(maxsize=4096)
 def _scaled(credit: float) -> int:
-    """A credit in units of its 18th decimal, half up, from its shortest text as Spark casts a double."""
+    """A credit in units of its 18th decimal, rounded half up, from its shortest text as Spark casts a double."""
     return int(Decimal(repr(credit)).scaleb(_CREDIT_DIGITS).to_integral_value(ROUND_HALF_UP))

@@ -1,4 +1,4 @@
-"""Exchange rates: what a value is worth in the reporting currency, at the rate as of its time."""
+"""Exchange rates: converts values to the reporting currency, at the rate valid at a time."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 _UNITS = 10**4  # of money, four decimals
-_RATE_DIGITS = 10  # after the point: decimal(19,10)
+_RATE_DIGITS = 10  # decimal places: decimal(19,10)
 _RATE_UNITS = 10**_RATE_DIGITS
 _LIMIT = 10**18  # units: decimal(18,4)
 
@@ -17,9 +17,9 @@ class Rate(NamedTuple):
 
     Args:
         currency: its code in capitals.
-        rate: what one unit is worth in the reporting currency.
-        valid_from: microseconds since 1970, included.
-        valid_to: the same, excluded; None for the last.
+        rate: value of one unit in the reporting currency.
+        valid_from: start in microseconds since 1970, included.
+        valid_to: end in microseconds since 1970, excluded; None for the currency's last rate.
     """
 
     currency: str
@@ -32,8 +32,8 @@ class ExchangeRates:
     """Rates by currency and time.
 
     Args:
-        rates: in any order; no two of a currency are valid at one time.
-        reporting_currency: is worth itself, whatever rates say.
+        rates: in any order; rates of one currency do not overlap in time.
+        reporting_currency: its rate is always 1, whatever `rates` contains.
     """
 
     def __init__(self, rates: Iterable[Rate], reporting_currency: str) -> None:
@@ -44,7 +44,7 @@ class ExchangeRates:
         self._starts = {code: [rate.valid_from for rate in rates] for code, rates in self._rates.items()}
 
     def rate_at(self, currency: str | None, at: int) -> Rate | None:
-        """Find the rate of a currency, whose case does not count, as of a time in microseconds."""
+        """Find the rate of a currency, in any case, at a time in microseconds."""
         code = (currency or "").upper()
         number = bisect_right(self._starts.get(code, ()), at)
         if not number:
@@ -53,7 +53,7 @@ class ExchangeRates:
         return rate if rate.valid_to is None or at < rate.valid_to else None
 
     def reporting_value(self, value: Decimal | None, currency: str | None, at: int) -> Decimal | None:
-        """Convert a value, half up to four decimals.
+        """Convert a value to the reporting currency, rounded half up to four decimals.
 
         Args:
             value: with four decimals at most.
@@ -61,7 +61,8 @@ class ExchangeRates:
             at: time of the conversion, microseconds since 1970.
 
         Returns:
-            None without a value, a currency or a rate, and where it has more than 14 digits before the point.
+            None without a value, a currency or a rate, and if the result has more than 14 digits before the
+            decimal point.
         """
         if value is None or currency is None:
             return None
@@ -71,7 +72,7 @@ class ExchangeRates:
         return None if rate is None else _converted(value, rate.rate)
 
     def value_in(self, currency: str | None, reporting_value: Decimal, at: int) -> Decimal:
-        """Convert a reporting value back, half up to four decimals.
+        """Convert a value in the reporting currency back, rounded half up to four decimals.
 
         Args:
             currency: one that has a rate at that time, or the reporting currency.

@@ -1,4 +1,4 @@
-"""The fold over persons: goals and touches to conversions, attribution and trails."""
+"""The person fold: computes conversions, attribution and trails from goals and touches."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,11 +22,11 @@ class PersonRules:
     """Rules and side inputs of the fold, the same for all groups of a batch.
 
     Args:
-        rates: in the reporting currency.
+        rates: to the reporting currency.
         orders: which goals reverse an order.
-        look_back: microseconds before a conversion that its touches lie in.
-        models: rule numbers of the models.
-        views_earn: whether impressions that visits are view-throughs of are touches.
+        look_back: maximum microseconds between a touch and its conversion.
+        models: parameters of the attribution models.
+        views_earn: whether view-through impressions are touches.
     """
 
     rates: ExchangeRates
@@ -43,7 +43,7 @@ class PersonRules:
 
 
 class PersonRows(NamedTuple):
-    """Rows of gold.conversions, gold.attribution and gold.trails, the latter conversion by conversion."""
+    """Rows of gold.conversions, gold.attribution and gold.trails; trails are grouped by conversion."""
 
     conversions: list[ConversionRow]
     attribution: list[AttributionRow]
@@ -57,18 +57,18 @@ def fold_person(
     watermark: int,
     rules: PersonRules,
 ) -> PersonRows:
-    """Compute what gold says of a group of conversions.
+    """Compute the gold rows of a group of conversions.
 
     Args:
-        goals: all goal events of some conversions, in any order, and of every order that one of them is of:
-            orders may be shared between visitors and persons.
-        touches: by person_id, those of the look-back before any of the conversions; more do no harm.
-        pages: by visitor_id, page views of the visits that the conversions came in; more do no harm.
+        goals: all goal events of the conversions and of their orders, in any order. Visitors and persons may
+            share an order.
+        touches: by person_id, at least those in the look-back of the conversions.
+        pages: by visitor_id, at least the page views of the conversions' visits.
         watermark: microseconds since 1970.
         rules: of the batch.
 
     Returns:
-        The same rows for the same goals and touches, however they are grouped and ordered.
+        Rows that depend only on goals and touches, not on their grouping or order.
     """
     anchored = anchor_conversions(goals, rules.orders, rules.rates)
     return credit_anchored(anchored, touches, pages, watermark, rules)
@@ -81,7 +81,7 @@ def credit_anchored(
     watermark: int,
     rules: PersonRules,
 ) -> PersonRows:
-    """Compute what gold says of conversions, given with their anchors; otherwise as `fold_person`."""
+    """Compute the gold rows of conversions with known anchors; see `fold_person`."""
     pairs = (each[:2] for each in anchored)
     journeys = build_journeys(pairs, touches, rules.look_back, rules.views_earn)
     rows = PersonRows([], [], Trails(journeys, PageViews(pages)))

@@ -1,4 +1,4 @@
-"""Groups of goals that are folded together: those that share an order or a person, also through others."""
+"""Groups of goals that are folded together: connected components by shared order or person."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from folds.persons.records import Goal
 
 
 class GoalGroups:
-    """Numbers of groups, by conversion and by person.
+    """Group keys by conversion and by person.
 
     Args:
         goals: in any order.
@@ -23,11 +23,11 @@ class GoalGroups:
                 self._join(conversion, ("order", goal.order_id))
 
     def of_conversion(self, conversion_id: str) -> str | None:
-        """The group that a conversion is in; None if none of its goals is."""
+        """The group of a conversion; None if it has no goal here."""
         return self._group("conversion", conversion_id)
 
     def of_person(self, person_id: str) -> str | None:
-        """The group that a person is in; None if no goal of theirs is."""
+        """The group of a person; None if the person has no goal here."""
         return self._group("person", person_id)
 
     def _group(self, kind: str, value: str) -> str | None:

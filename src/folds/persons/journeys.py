@@ -1,4 +1,4 @@
-"""Journeys: the touches that a conversion's credit is shared among."""
+"""Journeys: the touches that share a conversion's credit."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,13 +12,13 @@ _BY_TIME = attrgetter("touched_at", "touch_id")
 
 
 class Journey(NamedTuple):
-    """A conversion and what led to it.
+    """A conversion and the touches that led to it.
 
     Args:
-        conversion: whose credit is shared.
-        anchor: whose person's touches they are: the conversion, or the order that it reverses.
-        touches: in order of time, then id; position 1 first.
-        steps: the same, and clicks that earn no credit.
+        conversion: the conversion to credit.
+        anchor: the conversion itself, or the order that it reverses. The touches are of the anchor's person.
+        touches: by time, then id; the first has position 1.
+        steps: the touches, without view-through, and clicks that earn no credit.
     """
 
     conversion: Goal
@@ -28,7 +28,7 @@ class Journey(NamedTuple):
 
 
 class PersonTouches:
-    """A person's touches in order, found by time.
+    """A person's touches, sorted and looked up by time.
 
     Args:
         touches: of one person, in any order.
@@ -41,7 +41,7 @@ class PersonTouches:
         self._times = [touch.touched_at for touch in self._touches]
 
     def within(self, low: int, high: int) -> list[Touch]:
-        """Touches from one time to another in microseconds, both included."""
+        """Touches between two times in microseconds, both included."""
         return self._touches[bisect_left(self._times, low) : bisect_right(self._times, high)]
 
 
@@ -51,13 +51,13 @@ def build_journeys(
     look_back: int,
     views_earn: bool,
 ) -> list[Journey]:
-    """Find the touches and steps of the look-back before each conversion.
+    """Find the touches and steps in the look-back before each conversion.
 
     Args:
         anchored: conversions, each with its anchor.
-        touches: by person_id, in any order; none of who has none.
+        touches: by person_id, in any order; persons without touches may be missing.
         look_back: microseconds before the anchor, included.
-        views_earn: whether impressions that visits are view-throughs of are touches.
+        views_earn: whether view-through impressions are touches.
     """
     ordered: dict[str, PersonTouches] = {}
     journeys = []

@@ -1,6 +1,6 @@
 """Rule-based attribution models: the weight of each touch of a conversion.
 
-Imports nothing of other packages: a registered model carries this file with it.
+It imports no other package, because a registered model contains this file.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ DIRECT = "Direct"
 
 
 class ModelNumbers(NamedTuple):
-    """Rule numbers of the models, ready for arithmetic.
+    """Parameters of the models, as plain numbers.
 
     Args:
-        half_life: microseconds before the conversion that halve a touch's weight in `time_decay`.
-        position_ends: share of the first touch, and of the last, in `position_based`, of three or more.
+        half_life: half-life of a touch's weight in `time_decay`, in microseconds before the conversion.
+        position_ends: share of the first touch, and of the last, in `position_based` with three or more
+            touches.
     """
 
     half_life: int
@@ -28,17 +29,17 @@ class ModelNumbers(NamedTuple):
 
     @classmethod
     def of(cls, numbers: RuleNumbers) -> ModelNumbers:
-        """Convert those of conf/rules.yml."""
+        """Convert the rule numbers of conf/rules.yml."""
         return cls(numbers.half_life // timedelta(microseconds=1), numbers.position_ends)
 
 
 class ModelInput(NamedTuple):
-    """What a model may go by.
+    """Input of a model.
 
     Args:
-        channels: of one conversion's touches, earliest first, 1 at least.
-        ages: microseconds from each of them to the conversion; not negative.
-        numbers: of the rules.
+        channels: of one conversion's touches, earliest first; at least one.
+        ages: microseconds from each touch to the conversion; not negative.
+        numbers: parameters of the models.
     """
 
     channels: Sequence[str]
@@ -103,13 +104,13 @@ MODELS: dict[str, Model] = {
 
 
 def credits(model: str, given: ModelInput) -> list[float]:  # noqa: A001 - the field's own word
-    """Share one conversion's credit among its touches.
+    """Split one conversion's credit among its touches.
 
     Args:
         model: a name of `MODELS`.
-        given: the touches and the numbers of the rules.
+        given: the touches and the parameters of the models.
 
     Returns:
-        As many numbers from 0 to 1 as there are touches; they sum to 1 within 1e-9.
+        One number from 0 to 1 per touch; they sum to 1 within 1e-9.
     """
     return MODELS[model](given)

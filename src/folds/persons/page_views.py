@@ -1,4 +1,4 @@
-"""Page views of a visit: those that lie between its first event and a goal."""
+"""Page views of a visit, from its first event to a goal."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,10 +10,10 @@ _BY_TIME = attrgetter("at", "event_id")
 
 
 class PageViews:
-    """Page views by visitor, found by visit.
+    """Page views of visitors, looked up by visit.
 
     Args:
-        by_visitor: in any order; of each visitor all of the visits that are asked for, and any others.
+        by_visitor: page views by visitor, in any order: at least those of all visits that are looked up.
     """
 
     def __init__(self, by_visitor: Mapping[str, Iterable[PageView]]) -> None:
@@ -21,7 +21,7 @@ class PageViews:
         self._keys = {visitor: list(map(_BY_TIME, views)) for visitor, views in self._views.items()}
 
     def before(self, goal: Goal) -> Sequence[PageView]:
-        """Page views of a goal's visit up to the goal, by time, then UID; its first event may be one."""
+        """Page views of a goal's visit up to the goal, by time, then UID; the visit's first event may be one."""
         if goal.visit is None or goal.visitor_id not in self._views:
             return ()
         keys = self._keys[goal.visitor_id]

@@ -1,7 +1,7 @@
-"""Rows that the fold over a person takes and gives, with the columns of the tables in their order.
+"""Input and output rows of the person fold, with the columns of the tables in their order.
 
-Times are microseconds since 1970; money is a `Decimal` with four decimals. A row is a tuple, so that rows
-turned into columns are what Arrow takes, structs among them.
+Times are microseconds since 1970; money is a `Decimal` with four decimals. Rows are tuples, so that they can
+be transposed to Arrow columns, structs included.
 """
 
 from decimal import Decimal
@@ -25,13 +25,14 @@ __all__ = [
 
 
 class Goal(NamedTuple):
-    """A goal event as a conversion of its own, of silver.events or of a published row.
+    """A goal event as one conversion, read from silver.events or from a published row.
 
     Args:
         conversion_id: the same for all goal events of one conversion.
-        person_id: who reached it; None for a bot's, which counts for the person of the order it reverses.
-        value: as sent; None as well where a published value follows from the order.
-        is_published: read from gold.conversions, and not from the event and its session.
+        person_id: the person; None for a bot. A bot's refund or cancellation counts for the person of its
+            order.
+        value: as sent; also None if a published value is derived from the order.
+        is_published: read from gold.conversions, not from the event and its session.
     """
 
     conversion_id: str

@@ -1,4 +1,4 @@
-"""Refunds and cancellations: which goals give an order back, by conf/roles.yml, and of which order."""
+"""Refunds and cancellations: the goals that reverse an order, from conf/roles.yml."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,11 +8,11 @@ import yaml
 
 
 class OrderRules(NamedTuple):
-    """Goals that reverse an order, in part or as a whole: they count in money, never as conversions.
+    """Goals that reverse an order partly or fully. They change money but never count as conversions.
 
     Args:
-        refunds: goal of a refund -> goal of its order. An order may have several, which all count.
-        cancellations: goal of a cancellation -> goal of its order. An order has one, of what is left of it.
+        refunds: goal of a refund -> goal of its order. An order may have several refunds, and all count.
+        cancellations: goal of a cancellation -> goal of its order. An order has one; it reverses the balance.
     """
 
     refunds: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Trails: the way to a conversion as it was walked: impression, click, visit, page views, goal."""
+"""Trails: the steps that led to a conversion: impression, click, visit, page views, goal."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
@@ -13,7 +13,7 @@ _RANKS = {"impression": 0, "view": 0, "click": 1, "page_view": 1}
 
 
 class _Step(NamedTuple):
-    """Columns of gold.trails that hang on the step's event alone."""
+    """Columns of gold.trails that depend only on the step's event."""
 
     kind: str
     event_id: str
@@ -25,14 +25,16 @@ class _Step(NamedTuple):
 
 
 def build_trail(journey: Journey, pages: PageViews) -> list[TrailRow]:
-    """Follow a conversion back as far as its events are tied to each other, and list what was walked through.
+    """Build the trail of a conversion from the events that are linked to it.
 
-    Before the visit comes the click that led to it, after the impression that it is on: the person's last
-    counted one within the look-back that is tied to the visit of the conversion. It is in it (`session`), or
-    the visit began, no earlier, at the address that was clicked (`url`), or came from there (`referrer`).
-    Within the visit come page views and clicks on on-site promotions, in order of time, then UID; such clicks
-    that no page view is before come before the visit. A refund has the trail of its order, and the order's
-    goal before its own. An impression that the visit is a view-through of comes before it.
+    The click that led to the visit comes before the visit, and its impression before the click. It is the
+    person's last counted click in the look-back that is linked to the conversion's visit. `matched_on` names
+    the link. `session`: the click is in the visit. `url`: the visit starts, at or after the click, at the
+    clicked address. `referrer`: the visit's referrer is the clicked address.
+
+    Page views and clicks on on-site promotions within the visit follow, by time, then UID. On-site clicks
+    without an earlier page view come before the visit, as does an impression that the visit is a view-through
+    of. A refund has the trail of its order, with the order's goal before its own.
 
     Args:
         journey: the conversion and its touches.
@@ -54,10 +56,10 @@ def build_trail(journey: Journey, pages: PageViews) -> list[TrailRow]:
 
 
 class Trails:
-    """The trails of some journeys, built as they are iterated over: with many page views they are long.
+    """Trails of journeys, built lazily during iteration: with many page views they are long.
 
     Args:
-        journeys: in the order in which their trails come.
+        journeys: in the order of the trails.
         pages: of their visits.
     """
 
@@ -75,7 +77,7 @@ def _goal_step(goal: Goal, matched_on: str | None) -> _Step:
 
 
 def _visit_steps(anchor: Goal, visit: Visit, touches: Sequence[Touch], pages: PageViews) -> list[_Step]:
-    """What led to the visit, its start, and what was walked through in it."""
+    """The steps before the visit, the start of the visit, and the steps within it."""
     viewed = pages.before(anchor)
     leading, on_site = _tied_clicks(anchor.visitor_id, visit, touches)
     first = _when(viewed[0]) if viewed else None
@@ -91,7 +93,7 @@ def _visit_steps(anchor: Goal, visit: Visit, touches: Sequence[Touch], pages: Pa
 
 
 def _tied_clicks(visitor: str, visit: Visit, touches: Sequence[Touch]) -> tuple[list[_Step], list[Touch]]:
-    """Steps of the last click that led to a visit, and the clicks on on-site promotions in it."""
+    """Find the steps of the last click that led to a visit, and the on-site promotion clicks in the visit."""
     leading: list[_Step] = []
     on_site = []
     for touch in reversed(touches):
@@ -104,7 +106,7 @@ def _tied_clicks(visitor: str, visit: Visit, touches: Sequence[Touch]) -> tuple[
 
 
 def _view_steps(visit: Visit, touches: Sequence[Touch]) -> list[_Step]:
-    """The impression that a visit is a view-through of."""
+    """The impression that a visit is a view-through of, as a list of steps."""
     views = [touch.view for touch in touches if touch.touch_id == visit.session_id and touch.view]
     return [_Step("view", *view[:4], view.promotion_id, view.matched_on) for view in views]
 
@@ -113,12 +115,12 @@ _when = attrgetter("at", "event_id")
 
 
 def _in_order(steps: Iterable[_Step]) -> list[_Step]:
-    """By time, then UID; an impression before the clicks of its time."""
+    """Sort by time, then UID; at the same time, impressions come before clicks."""
     return sorted(steps, key=lambda step: (step.at, _RANKS[step.kind], step.event_id))
 
 
 def _without_repeats(steps: Iterable[_Step]) -> list[_Step]:
-    """The same without an impression, after its first place, that several clicks are on."""
+    """Keep each step once, at its first position: several clicks may share an impression."""
     return list({(step.kind, step.event_id): step for step in steps}.values())
 
 
@@ -127,7 +129,7 @@ def _page_step(view: PageView) -> _Step:
 
 
 def _click_steps(touch: Touch, tie: str) -> list[_Step]:
-    """A click, and the impression that it is on."""
+    """A click, after its impression if it has one."""
     promotion, seen = touch.promotion_id, touch.impression
     at_click = touch.event_id, touch.touched_at, touch.url, touch.referrer
     click = _Step("click", *at_click, promotion, tie)
@@ -135,7 +137,7 @@ def _click_steps(touch: Touch, tie: str) -> list[_Step]:
 
 
 def _tie(click: Touch, visitor: str, visit: Visit) -> str | None:
-    """What ties a click to the visit of a visitor; None if nothing does."""
+    """The link between a click and a visitor's visit; None if they are not linked."""
     if click.visitor_id == visitor and click.touched_at >= visit.at:
         return "session"
     if click.touched_at > visit.at or click.url is None:
@@ -147,5 +149,5 @@ def _tie(click: Touch, visitor: str, visit: Visit) -> str | None:
 
 
 def _page(address: str | None) -> str | None:
-    """An address without the place on the page."""
+    """An address without its fragment."""
     return None if address is None else address.partition("#")[0]

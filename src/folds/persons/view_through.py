@@ -1,4 +1,4 @@
-"""View-through: touches of impressions that were not clicked, where conf/rules.yml lets them earn credit."""
+"""View-through: turns impressions without a click into touches, if conf/rules.yml lets them earn credit."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ VIEW = "view"
 
 
 def view_touches(visits: Iterable[Touch], since: int) -> list[Touch]:
-    """The impressions that visits are view-throughs of, as touches; one that leads to several visits once.
+    """Build touches of the view-through impressions of visits, one per impression.
 
     Args:
         visits: touches in order of time; those with a `view` count.

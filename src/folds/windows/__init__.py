@@ -1,1 +1,1 @@
-"""Rules about windows: what visitors did, minute by minute, to sums over all visitors."""
+"""Window rules: aggregate visitors' minutes to sums over all visitors."""

@@ -1,7 +1,7 @@
-"""Windows by number of events: consecutive whole minutes that hold so many together.
+"""Count windows: consecutive whole minutes that together contain a given number of events.
 
-A window ends with the minute that its last event lies in, once the watermark has passed that minute. Late
-events change what is in a window, as in any other, and not where it ends.
+A window ends with the minute of its last event, once the watermark has passed that minute. Late events change
+the sums of a window, but not where it ends.
 """
 
 from bisect import bisect_right
@@ -21,7 +21,7 @@ class CountWindows:
     Args:
         kind: its name in gold.traffic.
         bounds: the start of the first window, then the end of each, which is the start of the next.
-        has_earlier: minutes before the first window lie in one that begins in 1970.
+        has_earlier: minutes before the first window belong to a window that starts in 1970.
     """
 
     kind: str
@@ -30,14 +30,14 @@ class CountWindows:
     count: int = 1
 
     def bucket_of(self, minute: int) -> int:
-        """Start of the window that a minute lies in."""
+        """Start of the window that contains a minute."""
         place = bisect_right(self.bounds, minute)
         if place == len(self.bounds) or (place == 0 and not self.has_earlier):
             return _NO_WINDOW
         return self.bounds[place - 1] if place else 0
 
     def spans_of(self, bucket: int) -> tuple[Span, ...]:
-        """The window itself; none for minutes that are in no closed window."""
+        """The window itself; empty for minutes outside all closed windows."""
         if bucket == _NO_WINDOW:
             return ()
         return ((bucket, self.bounds[bisect_right(self.bounds, bucket)]),)
@@ -46,12 +46,13 @@ class CountWindows:
 def close_windows(
     events_by_minute: Iterable[tuple[int, int]], size: int, last_end: int | None, watermark: int
 ) -> tuple[int, ...]:
-    """The bounds of the windows that close.
+    """Compute the bounds of the windows that close.
 
     Args:
-        events_by_minute: minutes, from the last end on, and their events.
-        size: events of a window, at least.
-        last_end: of the windows closed before; None: there is none, so the first begins with an event.
+        events_by_minute: minutes from the last end on, with their numbers of events.
+        size: minimum number of events in a window.
+        last_end: end of the last closed window; None if there is none: then the first window starts with an
+            event.
         watermark: how far results are complete, in microseconds.
 
     Returns:

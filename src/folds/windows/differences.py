@@ -1,4 +1,4 @@
-"""Differences: what visitors' new minutes change in the windows that they lie in."""
+"""Differences: how visitors' new minutes change the sums of their windows."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from folds.windows.time_windows import Span, Windows
 
 ADDED = ("events", "page_views", "sessions", "impressions", "clicks", "searches", "conversions", "value")
-"""What adds up over minutes; distinct visitors do not."""
+"""Measures that are additive over minutes; distinct visitors are not."""
 _NONE = Decimal(0)
 _EVENTS = 0  # index in ADDED
 Channel = str | None
@@ -19,10 +19,10 @@ class Minute(NamedTuple):
 
     Args:
         minute: its start, in microseconds.
-        channel: of the session; None for events of no session.
-        is_new: not in the windows yet.
-        by_events: events changed it, and not a bot that left or a rate.
-        added: of `ADDED`, in that order.
+        channel: of the session; None for events outside sessions.
+        is_new: not included in the windows yet.
+        by_events: changed by events, not by a removed bot or an exchange rate.
+        added: the measures of `ADDED`, in that order.
     """
 
     minute: int
@@ -33,7 +33,7 @@ class Minute(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One window of one channel; channel None is all of them."""
+    """One window of one channel; channel None means all channels."""
 
     kind: str
     span: Span
@@ -41,20 +41,20 @@ class Cell(NamedTuple):
 
 
 Sums = list[int | Decimal]
-"""Distinct visitors, what `ADDED` names, how many minutes events changed, and how many events these add."""
+"""Distinct visitors, the measures of `ADDED`, minutes that events changed, and events added by these minutes."""
 
 Differences = dict[Cell, Sums]
-"""Sums by cell, as differences; several of one cell add up."""
+"""Differences of the sums by cell; several differences of one cell add up."""
 
 
 def window_differences(by_visitor: Mapping[str, Sequence[Minute]], windows: Iterable[Windows]) -> Differences:
-    """What new minutes change.
+    """Compute the differences caused by new minutes.
 
-    A visitor is one more in a cell where the new minutes are the first with events, and one less where they
-    take the last events away. So each visitor is counted once, however minutes are put together.
+    A cell gains a visitor if the new minutes bring the visitor's first events in it. It loses the visitor if
+    they remove the last ones. So each visitor is counted once per cell, however minutes are batched.
 
     Args:
-        by_visitor: of visitors with new minutes, all that share a window with a new one.
+        by_visitor: for visitors with new minutes, all minutes that share a window with a new one.
         windows: of all kinds.
     """
     found: Differences = defaultdict(_nothing)
@@ -89,7 +89,7 @@ def _sum_new(minutes: Iterable[Minute]) -> dict[Channel, dict[int, Sums]]:
 
 
 def _sum_by_window(by_minute: Mapping[int, Sums], kind: Windows) -> Mapping[Span, Sums]:
-    """Sums by window; of windows that overlap, each is the one before it, moved on by a slide."""
+    """Sum minutes by window; overlapping windows are computed as a rolling sum."""
     buckets: dict[int, Sums] = defaultdict(_nothing)
     for minute, added in by_minute.items():
         _add(buckets[kind.bucket_of(minute)], added)
@@ -119,7 +119,7 @@ def _subtract(sums: Sums, taken: Iterable[int | Decimal]) -> None:
 
 
 def _visitor_changes(minutes: Sequence[Minute], kind: Windows) -> Iterable[tuple[Cell, int]]:
-    """Where one visitor is in a cell for the first time, or no longer: 1 or -1."""
+    """Yield 1 for each cell that a visitor enters, and -1 for each cell that the visitor leaves."""
     events: dict[tuple[Span, Channel], list[int]] = defaultdict(lambda: [0, 0, 0])  # before, after, is new
     for (bucket, channel), counted in _by_bucket(minutes, kind).items():
         for span in kind.spans_of(bucket):

@@ -1,4 +1,4 @@
-"""Revisions: rows of gold.traffic as differences and the watermark change them."""
+"""Revisions: applies differences and the watermark to rows of gold.traffic."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -12,10 +12,11 @@ _TOO_MUCH = Decimal(10) ** 14  # more than decimal(18,4) holds
 
 
 class Sums(NamedTuple):
-    """What is counted in a window, or by how much that changes.
+    """Sums of a window, or a change of these sums.
 
-    Of a change, `by_events` is how many of the minutes that make it events have changed, and `new_events` how
-    many events these add; the others are of bots that leave, and of rates.
+    In a change, `by_events` is the number of minutes that were changed by events, and `new_events` is the
+    number of events that these minutes add. The other minutes were changed by removed bots or by exchange
+    rates.
     """
 
     events: int
@@ -35,9 +36,10 @@ class WindowRow(NamedTuple):
     """Row of gold.traffic.
 
     Args:
-        pane: None until something of the window is published.
-        late_events: events after the end that only this counts; None where they change the window.
-        held: what a trigger holds back.
+        pane: None until the window is published for the first time.
+        late_events: number of events after the window's end that its sums exclude; None if late events change
+            the sums.
+        held: changes that a trigger holds back.
     """
 
     window_kind: str
@@ -62,7 +64,7 @@ class WindowRow(NamedTuple):
 
 
 class WindowKey(NamedTuple):
-    """Which window of which channel."""
+    """Key of a row: the window and the channel."""
 
     window_kind: str
     window_start: int
@@ -71,14 +73,14 @@ class WindowKey(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far results are complete: the watermark, before and now, in microseconds."""
+    """How far results are complete: the watermark before and after the batch, in microseconds."""
 
     before: int
     now: int
 
 
 NOTHING = Sums(0, 0, 0, 0, 0, 0, 0, 0, Decimal(0))
-_COUNTED = 9  # fields of Sums that count what is in a window
+_COUNTED = 9  # leading fields of Sums that are sums of a window
 _NO_COUNTS = (0, 0, 0, 0, 0, 0, 0, 0)
 Change = tuple[WindowRow | None, WindowRow | None]
 
@@ -90,20 +92,23 @@ def revise(
     rules: WindowRules,
     is_total: bool = False,
 ) -> list[Change]:
-    """The rows that change, each as it was and as it is; None: there was none, or nothing is left in it.
+    """Compute the rows that change, as pairs of the old and the new row.
 
     The pane is `early` before the watermark has passed the window's end, `on_time` at the first emission
-    after, `late` for each later revision that events make. A revision for another reason (a bot that leaves,
-    a rate, a rule) leaves the pane as it is. A trigger holds changes back before the end. A window whose
-    lateness is `count` stays as published at its end.
+    after that, and `late` at each later revision caused by events. A revision for another reason (a removed
+    bot, a rate, a rule) keeps the pane. A trigger holds changes back before the window's end. A window with
+    lateness `count` stays as published at its end.
 
     Args:
-        rows: those that differences concern, that the watermark has passed, and, where the watermark may
-            fire a trigger, those before their end; more do no harm.
+        rows: at least the rows that have a difference, that the watermark has passed, or that have a trigger
+            which the watermark may fire.
         differences: of any windows.
         watermark: how far results are complete.
         rules: of all windows.
-        is_total: the differences are from nothing, and not from the rows: rows without one go.
+        is_total: the differences are totals, which replace the rows; a row without one is deleted.
+
+    Returns:
+        Old and new row of each change; the old row is None for an insert, the new row for a delete.
     """
     known = {WindowKey(*row[:4]): row for row in rows}
     found = []
@@ -125,7 +130,7 @@ def revise(
 def _follow(
     key: WindowKey, change: Sums, before: WindowRow | None, watermark: Progress, rule: WindowRule
 ) -> WindowRow | None:
-    """The row after a change: counted beside, held back, or published."""
+    """Apply a change to a row: only count its late events, hold it back, or publish it."""
     if before is None:
         pending, published = change, NOTHING
     else:
@@ -138,7 +143,7 @@ def _follow(
 
 
 def _fires(rule: WindowRule, pending: Sums, watermark: Progress) -> bool:
-    """Whether what is pending is published before the window's end."""
+    """Whether pending changes are published before the window's end."""
     trigger = rule.trigger
     if trigger is None:
         return True
@@ -166,7 +171,7 @@ def _publish(
     rule: WindowRule,
 ) -> WindowRow | None:
     sums = _plus(published, pending)
-    if not any(sums[:_COUNTED]):  # a refund that a bot sent is money without an event
+    if not any(sums[:_COUNTED]):  # a refund sent by a bot has a value, but no event
         return None
     last = before if before is not None and before.pane is not None else None
     is_complete = key.window_end <= watermark
@@ -196,7 +201,7 @@ def _pane(is_complete: bool, is_late: bool, last: WindowRow | None) -> str:
 
 
 def sum_differences(parts: Iterable[tuple[WindowKey, Sequence[int | Decimal]]]) -> dict[WindowKey, Sums]:
-    """Differences by window, of several that may be of one."""
+    """Add up differences by window."""
     found: dict[WindowKey, Sums] = {}
     for key, sums in parts:
         found[key] = _plus(found.get(key, NOTHING), Sums._make(sums))

@@ -1,4 +1,4 @@
-"""Time windows: which of them a minute lies in. All times are microseconds since 1970."""
+"""Time windows: finds the windows that contain a minute. All times are microseconds since 1970."""
 
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta, timezone
@@ -21,8 +21,8 @@ class TimeWindows:
 
     Args:
         kind: its name in gold.traffic.
-        size: length of a window; a whole number of slides.
-        slide: from one start to the next; a whole number of minutes.
+        size: length of a window; a multiple of the slide.
+        slide: time between window starts; a whole number of minutes.
     """
 
     kind: str
@@ -31,15 +31,15 @@ class TimeWindows:
 
     @property
     def count(self) -> int:
-        """How many windows a slide lies in."""
+        """Number of windows that contain a slide."""
         return self.size // self.slide
 
     def bucket_of(self, minute: int) -> int:
-        """Start of the slide that a minute lies in: all its minutes lie in the same windows."""
+        """Start of the slide that contains a minute; all minutes of a slide are in the same windows."""
         return minute - minute % self.slide
 
     def spans_of(self, bucket: int) -> tuple[Span, ...]:
-        """The windows that a slide lies in, the latest first."""
+        """The windows that contain a slide, latest first."""
         starts = range(bucket, bucket - self.size, -self.slide)
         return tuple((start, start + self.size) for start in starts)
 
@@ -49,7 +49,7 @@ class DayWindows:
     """Days of a time zone.
 
     Args:
-        zone: its name.
+        zone: name of the time zone.
         kind: their name in gold.traffic.
     """
 
@@ -58,7 +58,7 @@ class DayWindows:
     count: int = 1
 
     def bucket_of(self, minute: int) -> int:
-        """Start of the day that a minute lies in."""
+        """Start of the day that contains a minute."""
         return _day(minute - minute % _QUARTER, self.zone)[0]
 
     def spans_of(self, bucket: int) -> tuple[Span, ...]:
@@ -67,7 +67,7 @@ class DayWindows:
 
 
 class Windows(Protocol):
-    """All windows of one kind, as folds go through them."""
+    """All windows of one kind, as the folds use them."""
 
     @property
     def kind(self) -> str:
@@ -76,21 +76,21 @@ class Windows(Protocol):
 
     @property
     def count(self) -> int:
-        """How many windows a bucket lies in, at most."""
+        """Maximum number of windows that contain a bucket."""
         ...
 
     def bucket_of(self, minute: int) -> int:
-        """Start of the bucket that a minute lies in: all its minutes lie in the same windows."""
+        """Start of the bucket that contains a minute; all minutes of a bucket are in the same windows."""
         ...
 
     def spans_of(self, bucket: int) -> tuple[Span, ...]:
-        """The windows that a bucket lies in, the latest first."""
+        """The windows that contain a bucket, latest first."""
         ...
 
 
 @lru_cache(maxsize=8192)
 def _day(quarter: int, zone: str) -> Span:
-    """The day that a quarter of an hour lies in: days begin at one in every zone of today."""
+    """The day that contains a quarter-hour; in all current time zones, days start at a quarter-hour."""
     day = (_EPOCH + quarter * _MICROSECOND).astimezone(ZoneInfo(zone)).date()
     start = _midnight(datetime.combine(day, time(), ZoneInfo(zone)))
     try:

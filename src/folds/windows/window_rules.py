@@ -1,4 +1,4 @@
-"""Windows as data: conf/windows.yml, read and validated."""
+"""Window definitions: reads and validates conf/windows.yml."""
 
 import json
 from collections.abc import Mapping
@@ -20,11 +20,11 @@ _Span = Annotated[timedelta, Field(gt=timedelta(0))]
 
 
 class Trigger(BaseModel):
-    """What holds back changes of a window before its end: one of the two.
+    """Holds back changes of a window before its end; exactly one of the two is set.
 
     Args:
-        events: until so many new events are there.
-        every: until the watermark passes a multiple of it.
+        events: until this number of new events has arrived.
+        every: until the watermark passes a multiple of this duration.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -43,9 +43,9 @@ class WindowRule(BaseModel):
     """A line of conf/windows.yml.
 
     Args:
-        size: how long a window is; or
-        events: how many events it holds, at least.
-        slide: from one start to the next; the size, unless windows overlap.
+        size: length of a time window; or
+        events: minimum number of events in a count window.
+        slide: time between window starts; the size, unless windows overlap.
         trigger: what holds back changes before the end; None publishes them with each batch.
         lateness: `revise` changes a window by late events; `count` leaves it as published at its end.
     """
@@ -80,7 +80,7 @@ class WindowRule(BaseModel):
         return self
 
     def windows(self, kind: str, zone: str) -> Windows | None:
-        """Its windows, where they are by time; days go by a time zone."""
+        """The time windows of this rule, None for count windows; days are in a time zone."""
         if self.size is None:
             return None
         if self.size == _DAY and self.slide is None:
@@ -97,16 +97,16 @@ STANDARD: WindowRules = {
     "1 hour every 5 minutes": WindowRule(size=timedelta(hours=1), slide=timedelta(minutes=5)),
     "1 day": WindowRule(size=_DAY),
 }
-"""The windows that pages read."""
+"""The windows that the dashboard pages read."""
 
 _RULES = TypeAdapter(dict[str, WindowRule])
 
 
 def load_window_rules(conf: Path) -> WindowRules:
-    """Read conf/windows.yml; without one, the rules are `STANDARD`.
+    """Read conf/windows.yml; if it is missing, the rules are `STANDARD`.
 
     Raises:
-        MillraceError: for a line that breaks a rule, or if a standard window is missing or changed.
+        MillraceError: for an invalid line, or if a standard window is missing or changed.
     """
     file = conf / FILE
     if not file.is_file():
@@ -126,26 +126,26 @@ def load_window_rules(conf: Path) -> WindowRules:
 
 
 def windows_of(rules: WindowRules, zone: str) -> tuple[Windows, ...]:
-    """The windows by time of rules; days go by a time zone."""
+    """The time windows of the rules; days are in a time zone."""
     found = (rule.windows(kind, zone) for kind, rule in rules.items())
     return tuple(windows for windows in found if windows)
 
 
 def events_of(rules: WindowRules) -> dict[str, int]:
-    """Of windows by number of events: how many, by kind."""
+    """Minimum number of events in each kind of count window."""
     return {kind: rule.events for kind, rule in rules.items() if rule.events is not None}
 
 
 def as_line(rule: WindowRule) -> str:
-    """A rule as JSON, which is YAML too, without what has its default."""
+    """Format a rule as JSON, which is also YAML, without default values."""
     return rule.model_dump_json(exclude_defaults=True)
 
 
 def to_json(rules: WindowRules) -> str:
-    """Rules as text for a commit's metadata."""
+    """Serialize rules for a commit's metadata."""
     return json.dumps({name: json.loads(as_line(rule)) for name, rule in rules.items()})
 
 
 def from_json(text: str) -> WindowRules:
-    """Rules from `to_json`."""
+    """Deserialize rules that `to_json` serialized."""
     return _RULES.validate_json(text)

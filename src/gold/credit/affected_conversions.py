@@ -31,9 +31,9 @@ class AffectedConversions:
 
     Args:
         before: their published rows.
-        goals: what they may be of now: goal events in the area, and published rows; with person_id, but for
-            refunds and cancellations of bots.
-        bot_refunds: of these, those that are not in gold.bot_refunds yet.
+        goals: goals to recompute them from: goal events in the area, and published rows. All have a
+            person_id, except refunds and cancellations of bots.
+        bot_refunds: those of the goals that have to be added to gold.bot_refunds.
     """
 
     before: list[ConversionRow]
@@ -46,12 +46,12 @@ class Changes:
     """Changes of a micro-batch that conversions depend on.
 
     Args:
-        area: where it changes anything.
-        goals: goal events there.
-        bot_refunds: refunds and cancellations of bots that the micro-batch brings.
-        touched: visitor_id -> times of touches that came, went or are others now.
-        dimensions: of the micro-batch.
-        look_back: microseconds that a touch earns credit for.
+        area: time spans of visitors that the micro-batch may change.
+        goals: goal events in the area.
+        bot_refunds: refunds and cancellations that bots sent in the micro-batch.
+        touched: visitor_id -> times of touches that were inserted, changed or deleted.
+        dimensions: the dimensions of the micro-batch.
+        look_back: maximum time from a touch to a conversion that it earns credit for, in microseconds.
         orders: which goals reverse an order.
     """
 
@@ -67,12 +67,13 @@ class Changes:
 def find_affected(lake: Lakehouse, changes: Changes) -> AffectedConversions:
     """Find the conversions that a micro-batch may change.
 
-    Those whose goal was reached; whose session may be another; whose person has other touches, or is another;
-    of bots; whose rate came; and what shares an order with one of these, as refunds do.
+    A conversion is affected if its goal event is new, if its session, touches, person or exchange rate may
+    have changed, if its visitor is a new bot, or if it shares an order with an affected conversion, as a
+    refund does.
 
     Args:
-        lake: the tables; of gold.conversions as it was before.
-        changes: of the micro-batch.
+        lake: the tables, with gold.conversions not updated yet.
+        changes: the changes of the micro-batch.
     """
     dimensions = changes.dimensions
     visitors = {goal.visitor_id for goal in changes.goals} | changes.touched.keys()
@@ -112,7 +113,7 @@ def _rows(table: pa.Table) -> list[ConversionRow]:
 def _bot_refunds(
     lake: Lakehouse, changes: Changes, orders: Collection[str], found: Sequence[ConversionRow]
 ) -> tuple[list[Goal], list[Goal]]:
-    """Refunds and cancellations of bots: those known as such, and those of now or of who became one."""
+    """Refunds and cancellations of bots: those in gold.bot_refunds, and those to add to it."""
     bots = changes.dimensions.bots
     rows = [row for row in found if row.visitor_id in bots and row.order_id is not None]
     reversing = [row for row in rows if changes.orders.order_goal(row.goal)]
@@ -162,7 +163,7 @@ def _is_led_to(converted_at: int, touched: Sequence[int], look_back: int) -> boo
 def _of_orders(lake: Lakehouse, orders: Collection[str], known: Collection[str]) -> list[ConversionRow]:
     """Conversions that share an order, except the known ones.
 
-    All of history is searched for orders, so few columns of it are read first.
+    The look-up by order scans the whole table, so it reads only two columns. Rows are then read by id.
     """
     if not orders:
         return []

@@ -35,11 +35,11 @@ class Area:
     """Time spans of visitors, with their sessions.
 
     Args:
-        spans: by visitor_id, in order.
-        sessions: rows of silver.sessions that start in them, times in microseconds.
-        pruner: of the spans.
-        behind: by visitor_id, in order, whole sessions in which impressions may be that the visits are
-            view-throughs of.
+        spans: spans by visitor_id, in order.
+        sessions: rows of silver.sessions that start in the spans, times in microseconds.
+        pruner: a pruner of the spans.
+        behind: by visitor_id, in order, spans of earlier sessions. Their impressions may have led to visits
+            in `spans` without a click (view-through).
     """
 
     spans: Mapping[str, list[Span]]
@@ -66,7 +66,7 @@ def span_rows(spans: Mapping[str, list[Span]]) -> pa.Table:
 
 
 def new_moments(lake: Lakehouse, batch: Batch, dimensions: Dimensions) -> dict[str, list[int]]:
-    """By visitor, times of new events, late ones and those left by new bots included."""
+    """Times of new events by visitor, including late events and goals of orders shared with new bots."""
     fresh = [_stamped(lake, to_micros(batch.after), to_micros(batch.upto), is_late=False)]
     if batch.has_side_input:
         fresh.append(
@@ -86,8 +86,8 @@ def load_area(lake: Lakehouse, moments: Moments, view_span: timedelta) -> Area:
 
     Args:
         lake: the tables.
-        moments: at which something is new.
-        view_span: an impression this long or longer before a visit does not lead to it.
+        moments: times of new events, by visitor_id.
+        view_span: time after an impression, exclusive, in which a visit may be its view-through.
     """
     near = TimePruner.of_spans(((at, at) for times in moments.values() for at in times), margin=MINUTE)
     spans = spans_of_all(moments, _bounds(_sessions(lake, near, moments, _BOUNDS)))
@@ -117,7 +117,7 @@ def _bounds(sessions: pa.Table) -> dict[str, list[Span]]:
 
 
 def _landings(sessions: pa.Table) -> dict[str, list[Landing]]:
-    """By visitor_id, in order."""
+    """Landings by visitor_id, in order."""
     found: dict[str, list[Landing]] = defaultdict(list)
     for visitor, start, end, name, number in rows_of(sessions, (*_BOUNDS, "campaign_name", "campaign_id")):
         found[visitor].append(Landing(start, end, name is not None or number is not None))
@@ -138,7 +138,7 @@ def _stamped(lake: Lakehouse, after: int, upto: int, *, is_late: bool) -> pa.Tab
 
 
 def _orders_shared_with_bots(lake: Lakehouse, dimensions: Dimensions) -> pa.Table:
-    """Goals of orders that new bots have conversions of: another visitor may get them."""
+    """Goals of orders for which new bots have conversions: another visitor may get the conversion now."""
     theirs = ("visitor_id", dimensions.new_bots)
     orders = lake.find(CONVERSIONS.name, Lookup(("order_id",), key=theirs))["order_id"].drop_null()
     of_orders = Lookup((*_MOMENT, "goal"), key=("order_id", set(orders.to_pylist())))

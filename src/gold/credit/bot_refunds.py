@@ -29,7 +29,7 @@ _COLUMNS = BOT_REFUNDS.column_names
 
 
 def new_bot_refunds(lake: Lakehouse, batch: Batch, dimensions: Dimensions, orders: OrderRules) -> list[Goal]:
-    """Those of a micro-batch, late ones included; without person and visit."""
+    """Refunds and cancellations that bots sent in a micro-batch, including late ones; no person, no visit."""
     if not dimensions.bots:
         return []
     stamps = [(batch.after, batch.upto), (batch.side_input_after, batch.side_input_upto)]
@@ -43,7 +43,7 @@ def new_bot_refunds(lake: Lakehouse, batch: Batch, dimensions: Dimensions, order
 
 
 def find_bot_refunds(lake: Lakehouse, orders: Collection[str]) -> list[Goal]:
-    """Stored ones that reverse one of the orders."""
+    """Stored refunds and cancellations of bots that reverse one of the orders."""
     if not orders:
         return []
     rows = lake.find(BOT_REFUNDS.name, Lookup(_COLUMNS, key=("order_id", orders)))
@@ -60,7 +60,7 @@ def to_rows(goals: Iterable[Goal]) -> pa.Table:
 def all_bot_refunds(
     lake: Lakehouse, dimensions: Dimensions, orders: OrderRules, rules: VisitorRules
 ) -> Groups:
-    """Those of all history, as goals of `gold.credit.visit_fold`; a plan, not computed."""
+    """All refunds and cancellations of bots, as goals of `gold.credit.visit_fold`; not computed yet."""
     reversing = F.col("goal").isin(*orders.reversals) & F.col("order_id").isNotNull()
     events = with_any_of(lake.read(EVENTS.name).where(reversing), "visitor_id", dimensions.bots)
     no_sessions = lake.read(SESSIONS.name).limit(0)

@@ -26,7 +26,7 @@ from lakehouse.rows.time_pruner import TimePruner
 TABLES = (CONVERSIONS, ATTRIBUTION, TRAILS)
 RESULT = pa.schema([pa.field(table.short_name, change_type(table)) for table in TABLES])
 _NESTED = {"impression": Impression, "view": View}
-_PORTION = 50_000  # changes of a table in a batch, or more by those of one trail
+_PORTION = 50_000  # changes of a table per Arrow batch; all changes of one `add` stay together
 _GROUP = pa.field(KEY, pa.string())
 _PERSON = pa.field("person_id", pa.string())
 _TOUCH = list(arrow_schema(TOUCHES))
@@ -42,9 +42,9 @@ class CreditInput:
     """Inputs of credit.
 
     Args:
-        affected: the conversions.
-        touch_changes: touches that the micro-batch adds, changes (False) and deletes (True).
-        stored: conversion_id -> times, in microseconds, of the conversions that rows may be stored of.
+        affected: the affected conversions.
+        touch_changes: touches that the micro-batch inserts or changes (False), or deletes (True).
+        stored: conversion_id -> times, in microseconds, of conversions that may have stored rows.
     """
 
     affected: AffectedConversions
@@ -58,7 +58,7 @@ def credit_changes(
     """Changes of conversions, attribution and trails.
 
     Returns:
-        A struct of `change_type` for each of the tables, not computed yet; None if there is nothing to do.
+        A struct of `change_type` for each table, not computed yet; None if no conversion is affected.
     """
     affected = given.affected
     if not affected.goals and not affected.before:
@@ -85,11 +85,11 @@ def credit_changes(
 
 
 class _CreditFold:
-    """The fold, as workers run it.
+    """The fold over persons, run by workers.
 
     Args:
-        watermark: in microseconds.
-        rules: what it goes by.
+        watermark: the watermark, in microseconds.
+        rules: the rules of the fold.
     """
 
     def __init__(self, watermark: int, rules: PersonRules) -> None:
@@ -115,10 +115,10 @@ class _CreditFold:
 
 
 class _Portions:
-    """Changes of one table, collected to batches.
+    """Collects changes of one table into Arrow batches.
 
     Args:
-        name: of the table, as a field of `RESULT`.
+        name: the table's field in `RESULT`.
     """
 
     def __init__(self, name: str) -> None:
@@ -131,13 +131,13 @@ class _Portions:
         return self.rest() if len(self._rows) >= _PORTION else []
 
     def rest(self) -> list[pa.RecordBatch]:
-        """Return the last batch."""
+        """Return the remaining changes: one batch, or none."""
         rows, self._rows = self._rows, []
         return [batch_of_kind(RESULT, self._name, rows)] if rows else []
 
 
 def _touches_by_person(groups: GroupedRows) -> dict[str, dict[str, list[Touch]]]:
-    """By group and person, published touches with the changes of the micro-batch applied."""
+    """Published touches by group and person, with the changes of the micro-batch applied."""
     known = groups.rows("touch", _stored_touch, **_NESTED)
     changed = groups.rows("change", _of_person, **_NESTED)
     found: dict[str, dict[str, list[Touch]]] = {}
@@ -189,7 +189,7 @@ def _touches(
     groups: GoalGroups,
     rules: PersonRules,
 ) -> Rows:
-    """Published touches of all affected persons, as far back as any look-back reaches."""
+    """Published touches of all affected persons within the look-back of any goal."""
     spans = ((goal.converted_at - rules.look_back, goal.converted_at) for goal in goals)
     columns, near = TOUCHES.column_names, TimePruner.of_spans(spans)
     touches = source.look_up(TOUCHES.name, Lookup(columns, near, "touched_at", key=("visitor_id", visitors)))

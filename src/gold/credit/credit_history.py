@@ -1,4 +1,4 @@
-"""Credit of all history: conversions, attribution and trails in two passes over groups."""
+"""Credit of the whole history: conversions, attribution and trails, in two passes over groups."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,7 +19,7 @@ from lakehouse.rows.driver_or_spark import KEY
 from lakehouse.rows.grouped import GroupedRows, Groups, batch_of_kind, map_groups, union_by_kind
 
 TABLES = (CONVERSIONS, ATTRIBUTION, TRAILS)
-_PORTION = 50_000  # steps of trails in a batch
+_PORTION = 50_000  # rows of trails per Arrow batch
 _COLUMNS = Goal._fields[:-1]
 _GOAL = pa.struct([arrow_schema(CONVERSIONS).field(name) for name in _COLUMNS])
 _AMOUNT = pa.struct([arrow_schema(CONVERSIONS).field(name) for name in Amount._fields])
@@ -53,11 +53,11 @@ def all_credit(
     """Compute credit of all goals.
 
     Args:
-        goals: every goal event, with person_id; null for what bots sent.
+        goals: every goal event, with person_id, which is null for events of bots.
         touches: every touch, with person_id.
         pages: every page view of the visitors with goals, with person_id.
-        watermark: in microseconds.
-        rules: in force.
+        watermark: the watermark, in microseconds.
+        rules: the rules in force.
 
     Returns:
         Structs of the rows of `TABLES`, by their short names; not computed yet.
@@ -73,7 +73,7 @@ def all_credit(
 
 
 class _Anchors:
-    """Pairs of conversion and anchor, by groups of goals that share an order."""
+    """The fold over orders: pairs of conversion and anchor, from the goals that share an order."""
 
     def __init__(self, rules: PersonRules) -> None:
         self._rules = rules
@@ -89,7 +89,7 @@ class _Anchors:
 
 
 class _Credit:
-    """Rows of the three tables, by person: pairs with the person's anchors, and the person's touches."""
+    """The fold over persons: rows of `TABLES`, from a person's anchors, touches and page views."""
 
     def __init__(self, watermark: int, rules: PersonRules) -> None:
         self._watermark = watermark

@@ -22,16 +22,16 @@ from lakehouse.timestamps import EPOCH, to_micros
 class Dimensions:
     """Identities, bots and exchange rates.
 
-    It may be ahead of the micro-batch. What it is ahead by is new again with the micro-batches to come.
+    They may include later rows than the micro-batch. Later micro-batches report these rows as new again.
 
     Args:
         lake: the tables.
-        watermark: as the job before left it, in microseconds.
+        watermark: the watermark of the upstream job, in microseconds.
         bots: visitor_id of every bot.
-        new_bots: visitor_id of those found since the last micro-batch.
-        renamed: visitor_id -> every user id of visitors who were identified since the last micro-batch.
-        rates: by currency and time.
-        new_rates: those that came with this micro-batch.
+        new_bots: visitor_id of bots found since the last micro-batch.
+        renamed: visitor_id -> all user ids, for visitors identified since the last micro-batch.
+        rates: exchange rates by currency and time.
+        new_rates: exchange rates that arrived in this micro-batch.
     """
 
     lake: Lakehouse
@@ -47,14 +47,14 @@ class Dimensions:
         return with_any_of(rows, "visitor_id", self.bots, "left_anti") if self.bots else rows
 
     def persons_of(self, visitors: Collection[str]) -> dict[str, str]:
-        """The person behind each visitor: the user id, else the visitor."""
+        """The person_id of each visitor: the user id, else the visitor_id."""
         known = self._identities("visitor_id", visitors)
         return {visitor: known.get(visitor, visitor) for visitor in visitors}
 
     def visitors_of(self, persons: Collection[str]) -> dict[str, str]:
         """Visitor -> person, for all visitors of some persons.
 
-        A visitor without a user id is its own person, and is taken to be there.
+        A visitor without a user id is its own person, and is assumed to exist.
         """
         named = self._identities("user_id", persons)
         elsewhere = self._identities("visitor_id", persons)
@@ -73,7 +73,7 @@ class DimensionLoader:
     """Loads dimensions. A table is read again only when its version changes.
 
     Args:
-        lake: the tables, as publish sees them.
+        lake: the tables, as publish reads them.
         currency: the reporting currency.
     """
 
@@ -117,7 +117,7 @@ class DimensionLoader:
 
 
 def stamped(rows: pa.Table, after: datetime, upto: datetime) -> pa.Table:
-    """Rows whose ingest stamp is in (after, upto]."""
+    """Rows with an ingest stamp in (after, upto]."""
     stamp = rows["ingested_at"]
     return rows.filter(pc.and_(pc.greater(stamp, to_micros(after)), pc.less_equal(stamp, to_micros(upto))))
 

@@ -1,4 +1,4 @@
-"""Differences of gold.visitor_minutes by a micro-batch."""
+"""Differences that a micro-batch makes to gold.visitor_minutes."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -44,7 +44,7 @@ Cell = tuple[str, int, str | None]
 
 
 def minute_changes(source: Source, given: MinuteInput) -> Groups:
-    """Rows to append to gold.visitor_minutes, without sequence; a plan, not computed."""
+    """Rows to append to gold.visitor_minutes, without the column sequence; a plan, not computed yet."""
     spans = [(visitor, *span, True) for visitor, theirs in given.area.spans.items() for span in theirs]
     spans += [(visitor, *span, False) for visitor, theirs in given.spots.items() for span in theirs]
     conversions = [
@@ -68,7 +68,7 @@ def minute_changes(source: Source, given: MinuteInput) -> Groups:
 
 
 def all_minute_changes(lake: Lakehouse, minutes: DataFrame, conversions: DataFrame) -> Groups:
-    """The same for all history, from all events and conversions."""
+    """Rows to append to gold.visitor_minutes for the whole history; a plan, not computed yet."""
     key = F.col("visitor_id").alias(KEY)
     converted = conversions.select(
         key,
@@ -87,7 +87,7 @@ def all_minute_changes(lake: Lakehouse, minutes: DataFrame, conversions: DataFra
 
 
 def quarter_marks(quarters: Iterable[int]) -> pa.Table:
-    """An empty row per quarter-hour, so that updates by day notice the change."""
+    """One row of zeros per quarter-hour, so that the daily tables of its day are recomputed."""
     rows = [(None, quarter, None, *[0] * (len(MEASURES) - 1), _NONE, False) for quarter in sorted(quarters)]
     return pa.Table.from_arrays(transpose(rows, list(RESULT)), schema=RESULT)
 
@@ -107,9 +107,9 @@ class Cause:
     """Reasons for changes of minutes other than events.
 
     Args:
-        left: visitors who turned out to be bots.
-        has_rates: there are new rates, which change money alone.
-        is_rebuild: rules may have changed.
+        left: visitor_id of new bots.
+        has_rates: whether there are new exchange rates, which change only money.
+        is_rebuild: whether this is a rebuild, for which rules may have changed.
     """
 
     left: frozenset[str] = frozenset()
@@ -123,7 +123,7 @@ class Cause:
 
 
 def _fold_minutes(groups: GroupedRows, cause: Cause) -> Iterator[pa.RecordBatch]:
-    """The fold, as workers run it: computed less stored sums by cell, where they differ."""
+    """The fold, run by workers: computed minus stored sums per cell, where they differ."""
     spans = groups.rows("span", tuple)
     now = groups.rows("now", VisitorMinute)
     conversions = groups.rows("conversion", tuple)
@@ -147,7 +147,7 @@ def _fold_minutes(groups: GroupedRows, cause: Cause) -> Iterator[pa.RecordBatch]
 def _subtract_stored(
     cells: dict[Cell, list[Any]], stored: Iterable[tuple[Any, ...]], spans: Sequence[tuple[int, int, bool]]
 ) -> None:
-    """Subtract stored sums: all of the area and of new bots, and conversions at some times."""
+    """Subtract stored sums: all of the area and of new bots; only conversions and value in the spots."""
     area = sorted((low, high) for low, high, is_area in spans if is_area)
     spots = sorted((low, high) for low, high, is_area in spans if not is_area)
     for visitor, minute, channel, *measures in stored:

@@ -15,7 +15,7 @@ from lakehouse.rows.time_pruner import TimePruner
 
 QUARTER = 15 * MINUTE
 ChangedConversions = Sequence[tuple[ConversionRow, bool]]
-"""Conversions that change; the second says whether one goes."""
+"""Changed conversions, each with whether it is deleted."""
 
 
 @dataclass(frozen=True)
@@ -23,14 +23,14 @@ class MinuteInput:
     """Inputs of the minutes of a micro-batch.
 
     Args:
-        area: in which all of a visitor's events are known.
-        spots: by visitor_id, whole minutes elsewhere of which conversions alone may be others.
-        conversions: that are, in the area and the spots.
-        new_bots: visitor_id of those whose minutes go, but for refunds that are left of them.
-        minutes: what events come to in the area, as `gold.credit.visit_fold` gives it.
-        has_rates: whether there are new rates.
-        quarters: starts of the quarters of an hour in which anything may have changed. No shorter, so that
-            they are few; no longer, since days of some time zones begin at a quarter.
+        area: time spans in which all events of a visitor are read.
+        spots: by visitor_id, whole minutes outside the area in which only conversions may have changed.
+        conversions: current conversions in the area and the spots, and remaining refunds of new bots.
+        new_bots: visitor_id of new bots, which lose all their minutes but those refunds.
+        minutes: counts of events in the area, computed by `gold.credit.visit_fold`.
+        has_rates: whether there are new exchange rates.
+        quarters: starts of the quarter-hours in which anything may have changed. Shorter spans would be too
+            many; longer ones would not fit time zones in which days begin at a quarter-hour.
     """
 
     area: Area
@@ -53,12 +53,12 @@ def minute_input(
     """Find the cells that a micro-batch affects.
 
     Args:
-        lake: the tables; gold.conversions as it was before.
-        area: of the micro-batch.
-        before: published rows of the conversions affected: all in the area are.
-        changed: those of which something is another now.
-        minutes: what events come to in the area.
-        dimensions: of the micro-batch.
+        lake: the tables, with gold.conversions not updated yet.
+        area: the area of the micro-batch.
+        before: published rows of affected conversions, which include all conversions in the area.
+        changed: conversions that differ from their published rows.
+        minutes: counts of events in the area.
+        dimensions: the dimensions of the micro-batch.
     """
     replaced = {row.conversion_id for row, _ in changed}
     concerned = [row for row, _ in changed] + [row for row in before if row.conversion_id in replaced]
@@ -72,7 +72,7 @@ def minute_input(
     inside = [
         row
         for row in current
-        if row.visitor_id in dimensions.new_bots  # a refund: all else of theirs goes
+        if row.visitor_id in dimensions.new_bots  # a refund: a bot's other conversions are deleted
         or area.contains(row.visitor_id, row.converted_at)
         or is_within(row.converted_at, spots.get(row.visitor_id, ()))
     ]
@@ -94,7 +94,7 @@ def quarter_of(at: int) -> int:
 
 
 def _spots(moments: Iterable[tuple[str, int]], area: Area) -> dict[str, list[Span]]:
-    """Minutes of visitors' events outside the area."""
+    """By visitor, the minutes of the times that are outside the area."""
     found: dict[str, set[Span]] = defaultdict(set)
     for visitor, at in moments:
         if not area.contains(visitor, at):

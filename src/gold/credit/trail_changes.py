@@ -1,4 +1,4 @@
-"""Changes of trails in portions: a visit with many page views and goals has their product in steps."""
+"""Changes of trails, one conversion at a time: a visit has up to (page views x goals) rows of trails."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -15,11 +15,11 @@ _of_conversion = itemgetter(_CONVERSION)
 
 
 def trail_changes(before: Iterable[tuple[Any, ...]], after: Iterable[TrailRow]) -> Iterator[list[RowChange]]:
-    """Changes between two versions of trails, by conversion, with one conversion in memory.
+    """Yield the changes of trails by conversion; the new rows of only one conversion are in memory.
 
     Args:
         before: published rows.
-        after: rows of now, those of one conversion together.
+        after: new rows, those of one conversion together.
     """
     diff = RowDiff(TRAILS)
     known: dict[str, list[tuple[Any, ...]]] = defaultdict(list)

@@ -48,9 +48,8 @@ def visit_changes(source: Source, area: Area, dimensions: Dimensions, rules: Vis
     """Touches, goals and minutes of the visits of an area.
 
     Returns:
-        Structs, not computed yet: `touches`, a `change_type` for each that changes; `goal`, an event as
-        a conversion of its own, without its person; `minute`, what a visitor's events of a minute and
-        channel come to.
+        Structs, not computed yet: `touches`, a `change_type` per changed touch; `goal`, a goal event as a
+        conversion, without its person; `minute`, counts of a visitor's events per minute and channel.
     """
     columns = TOUCHES.column_names
     touches = source.look_up(TOUCHES.name, area.lookup(columns, "touched_at"))
@@ -83,12 +82,12 @@ def _seen_before(source: Source, area: Area) -> Rows:
 
 
 def all_visits(sessions: DataFrame, events: DataFrame, rules: VisitorRules) -> Groups:
-    """The same for all history; every touch is an insert.
+    """Touches, goals and minutes of the whole history; every touch is an insert.
 
     Args:
         sessions: rows of silver.sessions.
         events: rows of silver.events of the same visitors.
-        rules: of sessions, exposures and goals.
+        rules: the rules of sessions, exposures and goals.
     """
     key = F.col("visitor_id").alias(KEY)
     everything = sessions.select("visitor_id").union(events.select("visitor_id")).distinct()
@@ -101,10 +100,10 @@ def all_visits(sessions: DataFrame, events: DataFrame, rules: VisitorRules) -> G
 
 
 class _VisitFold:
-    """The fold, as workers run it.
+    """The fold over visitors, run by workers.
 
     Args:
-        rules: of sessions and exposures.
+        rules: the rules of sessions and exposures.
     """
 
     def __init__(self, rules: VisitorRules) -> None:
@@ -136,7 +135,7 @@ _TOUCHED_AT = TOUCHES.column_names.index("touched_at")
 
 
 def _touches_within(touches: Iterable[tuple[Any, ...]], spans: list[Span]) -> list[tuple[Any, ...]]:
-    """Touches inside the spans; all of them for bots, which have no spans."""
+    """Touches inside the spans; for bots, which have no spans, all touches."""
     return [touch for touch in touches if not spans or is_within(touch[_TOUCHED_AT], spans)]
 
 
@@ -151,7 +150,7 @@ def _within(events: Iterable[Event], behind: Iterable[Span], spans: list[Span]) 
 
 
 def touch_changes(changes: pa.Table) -> list[tuple[Touch, bool]]:
-    """Changed touches on the driver, and whether each is deleted."""
+    """Changed touches on the driver, each with whether it is deleted."""
     table = in_micros(changes)
     columns = [_values(table[name], _NESTED.get(name)) for name in TOUCHES.column_names]
     deleted = table[DELETED].to_pylist()
@@ -164,7 +163,7 @@ def _values(column: pa.ChunkedArray, make: Callable[..., Any] | None) -> list[An
 
 
 def goals_of(goals: pa.Table) -> list[Goal]:
-    """Goals on the driver; the person is the visitor until it is resolved."""
+    """Goals on the driver, with visitor_id as person_id until identities are resolved."""
     table = in_micros(goals)
     columns = {name: table[name].to_pylist() for name in GoalEvent._fields}
     columns["visit"] = [None if each is None else Visit(**each) for each in columns["visit"]]

@@ -23,15 +23,15 @@ _OF_VISITOR = [pa.field("visitor_id", pa.string()), pa.field(KEY, pa.string())]
 
 
 def visit_pages(source: Source, goals: Iterable[Goal], groups: GoalGroups) -> Rows | None:
-    """Look up the page views of the goals' visits, each visit's once; None without a visit.
+    """Look up the page views of the goals' visits, each page view once; None if no goal has a visit.
 
     Args:
-        source: of the tables.
-        goals: with their visits.
-        groups: of the goals.
+        source: reads the tables.
+        goals: goals, with their visits.
+        groups: the groups of the goals.
 
     Returns:
-        The goals' groups, and `COLUMNS`; of other visits as well.
+        `KEY`, the goal's group, and `COLUMNS`. Page views of other visits may be among the rows.
     """
     visited = [goal for goal in goals if goal.visit is not None]
     if not visited:

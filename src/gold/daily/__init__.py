@@ -1,1 +1,1 @@
-"""Tables by day: queries in SQL over the days that a batch affects."""
+"""Daily tables: SQL queries over the days that a batch affects."""

@@ -24,11 +24,11 @@ class BusinessDays:
     """A set of days in a time zone.
 
     Args:
-        days: one at least.
-        zone: that they go by.
+        days: the days, at least one.
+        zone: the time zone of the days.
 
     Attributes:
-        days: in order.
+        days: the days, in order.
     """
 
     def __init__(self, days: Iterable[date], zone: str) -> None:
@@ -59,12 +59,12 @@ class BusinessDays:
 
 
 def renamed(rows: pa.Table, time_: str) -> pa.Table:
-    """The same with the time as `event_time`."""
+    """The rows with a time column renamed to `event_time`."""
     return rows.rename_columns(["event_time" if name == time_ else name for name in rows.column_names])
 
 
 def with_day(rows: DataFrame, time_: str, zone: str) -> DataFrame:
-    """The same for a frame, of all days."""
+    """A frame with column `day`, and the time as `event_time`, in microseconds."""
     day = F.to_date(F.from_utc_timestamp(time_, zone))
     return rows.withColumns({"day": day, "event_time": F.unix_micros(time_)})
 

@@ -9,9 +9,9 @@ _NAMES = ("source", "medium", "name")
 def campaign_performance(_: Dialect) -> str:
     """The query of gold.campaign_performance, over `events`, `clicks`, `sessions` and `attribution`.
 
-    What no campaign and no promotion stands behind is a row of its own, without a name, so that a day's rows
-    sum to all that was earned on it. Credits are summed as whole numbers of 1e-15: a sum of doubles would
-    depend on the order in which rows are read. Refunds and cancellations are in the money alone.
+    Input without a campaign and promotion is summed in a row without a name, so the rows of a day sum to all
+    credited value of that day. Credits are summed as integer multiples of 1e-15, since a sum of doubles
+    depends on the order of the rows. Refunds and cancellations change only the money.
     """
     models = ", ".join(f"('{model}')" for model in MODELS)
     seen = " UNION ALL ".join(
@@ -50,7 +50,7 @@ def campaign_performance(_: Dialect) -> str:
 
 
 def _campaign(promotion: str) -> str:
-    """Columns of a row's campaign: its own, else its promotion."""
+    """Columns of a row's campaign: its own campaign, else its promotion as the name."""
     own = "COALESCE(campaign_source, campaign_medium, campaign_name) IS NOT NULL"
     other = {"name": promotion}
     return ", ".join(

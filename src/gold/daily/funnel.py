@@ -4,14 +4,14 @@ from itertools import pairwise
 
 from lakehouse.rows.sql import Dialect
 
-STEPS = ("impression", "click", "visit", "search", "order")  # a visit is a page or screen viewed
+STEPS = ("impression", "click", "visit", "search", "order")  # a visit is a page view or screen view
 
 
 def funnel(_: Dialect) -> str:
     """The query of gold.funnel, over `events`, `clicks` and `orders`.
 
-    A visitor reaches a step with the first event of it behind the one that reached the step before, on the
-    same day, in order of time, then UID. There are all steps of each day that anybody took the first on.
+    A visitor reaches a step with its first event after the event that reached the previous step, on the same
+    day. Events are ordered by time, then UID. A day has rows for all steps if a visitor reached the first.
     """
     later = (_reached_after(before, step) for before, step in pairwise(STEPS))
     counts = " UNION ALL ".join(map(_count, STEPS))

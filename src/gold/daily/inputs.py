@@ -1,4 +1,4 @@
-"""Inputs of the queries by day: rows of silver and gold with their day."""
+"""Inputs of the daily queries: rows of silver and gold with their day."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,18 +22,19 @@ from lakehouse.rows.driver_or_spark import Rows, Source
 
 _CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
 _FEW = 2_000_000
-"""Events of some days that are read on the driver."""
+"""Maximum number of events that are read on the driver."""
 
 
 @dataclass(frozen=True)
 class _Input:
-    """An input of the queries.
+    """An input of the daily queries.
 
     Args:
-        table: its contract; bots are left out where it has a visitor_id.
-        columns: those that queries read; the event time, as `event_time`, and `day` are there as well.
-        where: a column, and the values of which it has one; None: all rows.
-        after: for so long after a day rows are of interest, too; those have no day.
+        table: the table's contract.
+        columns: columns that queries read; `event_time` and `day` are added. Rows of bots are dropped if
+            visitor_id is among them.
+        where: a column and its accepted values; None: all rows.
+        after: rows up to this long after a day are read, too. Queries cannot use `day` of such an input.
     """
 
     table: Table
@@ -51,7 +52,7 @@ class _Input:
 
 
 def _inputs(orders: tuple[str, ...]) -> dict[str, _Input]:
-    """The inputs by their name in queries."""
+    """The inputs, by name in the queries."""
     who = ("visitor_id", "event_id")
     credit = ("promotion_id", "model", "credit", "is_counted", "credited_reporting_value")
     whose = ("conversion_id", "channel")
@@ -69,12 +70,12 @@ def _inputs(orders: tuple[str, ...]) -> dict[str, _Input]:
 
 
 class DayInputs:
-    """Reads the inputs of the queries by day.
+    """Reads the inputs of the daily queries.
 
     Args:
         lake: the tables.
-        zone: the time zone that days go by.
-        dimensions: who is a bot.
+        zone: the business time zone.
+        dimensions: the current dimensions, for the bots.
         orders: goals that are orders.
     """
 

@@ -5,14 +5,14 @@ from datetime import timedelta
 from lakehouse.rows.sql import Dialect
 
 CONVERTING = timedelta(hours=24)
-"""For so long after a click an order counts for the promotion."""
+"""An order counts for a promotion if it follows a click within this time."""
 
 
 def promotion_performance(_: Dialect) -> str:
     """The query of gold.promotion_performance, over `events`, `clicks` and `next_orders`.
 
-    A visitor converts on the day of a counted click, with an order at the click's time or later, less than
-    `CONVERTING` after it.
+    A visitor converts on the day of a counted click if an order follows at the same time or less than
+    `CONVERTING` later.
     """
     span = CONVERTING // timedelta(microseconds=1)
     zeros = dict.fromkeys(("impressions", "clicks", "clicking_visitors", "converting_visitors"), "0")

@@ -4,7 +4,7 @@ from lakehouse.rows.sql import Dialect
 
 
 def result_performance(_: Dialect) -> str:
-    """The query of gold.result_performance, over `results`; a search without words is of query null."""
+    """The query of gold.result_performance, over `results`. `query` is null for a search without words."""
     return """
         SELECT day, query, rank, COUNT(*) AS shown,
             CAST(SUM(CASE WHEN outcome = 'clicked' THEN 1 ELSE 0 END) AS BIGINT) AS clicked

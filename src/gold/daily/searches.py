@@ -8,7 +8,7 @@ _TOP = 10
 def search_performance(dialect: Dialect) -> str:
     """The query of gold.search_performance, over `searches`; orphan clicks do not count.
 
-    A search without words is of query null.
+    `query` is null for a search without words.
     """
     return f"""
         WITH made AS (SELECT * FROM {{searches}} WHERE outcome <> 'orphan'),

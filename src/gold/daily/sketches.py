@@ -24,7 +24,7 @@ _SCHEMA = arrow_schema(SKETCHES)
 def sketch_rows(_: Dialect) -> str:
     """The query over `sessions`, `attribution` and `orders`: visitors with their sessions, and order values.
 
-    An order is of the channel and campaign that `last_non_direct` credits.
+    An order belongs to the channel and campaign that model `last_non_direct` credits.
     """
     campaign = "campaign_source, campaign_medium, campaign_name"
     of_touch = ", ".join(f"attribution.{name}" for name in ("channel", *campaign.split(", ")))

@@ -1,4 +1,4 @@
-"""Updates of tables by day: affected days are recomputed, and rows that differ are written."""
+"""Updates of daily tables: affected days are recomputed, and rows that differ are written."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import date, datetime, timedelta
@@ -37,23 +37,23 @@ QUERIES: Mapping[str, Callable[[Dialect], str]] = {
     FUNNEL.name: funnel,
     SKETCHES.name: sketch_rows,
 }
-"""By table, its query over what `DayInputs` reads."""
+"""By table, its query over the inputs of `DayInputs`."""
 
 _FOLDS: Mapping[str, Callable[[Rows, SparkSession], Rows]] = {SKETCHES.name: build_sketches}
-"""By table, what makes its rows of those of the query, where the query does not."""
+"""By table, a function from rows of the query to rows of the table, where they differ."""
 
 _DAY = timedelta(days=1)
 
 _TOGETHER = 31
-"""Days that are computed together: their rows are compared on the driver."""
+"""Maximum number of days per computation: old and new rows are compared on the driver."""
 
 
 class Daily:
-    """Updates the tables by day.
+    """Updates the daily tables.
 
     Args:
         lake: the tables.
-        zone: the time zone that days go by.
+        zone: the business time zone.
     """
 
     def __init__(self, lake: Lakehouse, zone: str) -> None:
@@ -66,10 +66,10 @@ class Daily:
         """Recompute some days.
 
         Args:
-            days: on which something has changed; what is ordered on one may count for the day before.
-            dimensions: who is a bot.
+            days: days with changes. The day before each is recomputed, too: orders may count for it.
+            dimensions: the current dimensions, for the bots.
             orders: goals that are orders.
-            upto: ingest stamp that gold is processed through.
+            upto: high-water mark of gold, an ingest stamp.
         """
         inputs = DayInputs(self._lake, self._zone, dimensions, orders)
         in_order = sorted({*days, *(day - _DAY for day in days if day > date.min)})

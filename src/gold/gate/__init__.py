@@ -1,1 +1,1 @@
-"""The gate before gold: expectations hold rows back, a replay or a release opens it."""
+"""The gate before gold: failed expectations close it, a replay or a release opens it."""

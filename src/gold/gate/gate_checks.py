@@ -25,14 +25,14 @@ from lakehouse.timestamps import EPOCH
 _ROWS_PER_PART = 200_000
 
 Refined = tuple[Entry | None, list[Entry]]
-"""Refine's last row of the ledger before those looked at, and these."""
+"""The ledger rows of refine: the last one before the evaluated rows, and those of the evaluated rows."""
 
 
 def gate_expectations(suites: Mapping[str, Suite]) -> list[Expectation]:
     """The expectations that decide about the gate.
 
     Raises:
-        MillraceError: if one that is to close the gate is about a table that is not looked at.
+        MillraceError: if one of severity stop is on a table that the gate does not evaluate.
     """
     for table in sorted(suites.keys() - set(TABLES)):
         if any(each.severity == STOP for each in suites[table].expectations):
@@ -45,10 +45,10 @@ def gate_expectations(suites: Mapping[str, Suite]) -> list[Expectation]:
 
 
 class GateChecks:
-    """Counts and evaluates. conf/ is read again for each evaluation.
+    """Counts rows and evaluates expectations. conf/ is read again for each evaluation.
 
     Args:
-        run: publish's run.
+        run: the context of publish.
     """
 
     def __init__(self, run: JobContext) -> None:
@@ -59,11 +59,11 @@ class GateChecks:
         self._prepare()
 
     def evaluate(self, after: datetime, upto: datetime, refined: Refined) -> list[Result]:
-        """Results for rows between two ingest stamps, together with earlier ones that were too few."""
+        """Results for rows between two ingest stamps, and for earlier rows that were too few."""
         return self._evaluator.evaluate(self._count(after, upto, refined))
 
     def evaluate_again(self, after: datetime, upto: datetime, failed: Collection[str]) -> list[Result]:
-        """Results for these rows only. Those that failed are decided on however few rows there are."""
+        """Results for these rows only. Expectations in `failed` are decided on any number of rows."""
         refined = self._ledger.since("refine", after)
         return self._evaluator.evaluate_again(self._count(after, upto, refined), failed)
 
@@ -81,7 +81,7 @@ class GateChecks:
         self._schemas = [each for each in every if each.kind == COLUMN_SET]
         rows = [require_decidable(each) for each in every if each.kind != COLUMN_SET]
         about = [each for each in rows if each.of != HOURS]
-        # apart, since there are many of them, and what is asked of records is none of their concern
+        # counted apart: impressions are many, and expectations on records do not apply to them
         self._records = SuiteMetrics([each for each in about if not _of_impressions(each)])
         self._impressions = SuiteMetrics([each for each in about if _of_impressions(each)])
         self._hours = SuiteMetrics([each for each in rows if each.of == HOURS])
@@ -159,6 +159,6 @@ def _of_impressions(expectation: Expectation) -> bool:
 
 
 def _compare(expectation: Expectation, columns: list[str]) -> tuple[int, int]:
-    """Number of actual or declared columns, and of those that are only one of the two."""
+    """Number of columns that are actual or declared, and number of those that are not both."""
     declared = set(expectation.arguments["column_set"])
     return len(declared | set(columns)), len(declared ^ set(columns))

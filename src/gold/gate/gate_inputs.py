@@ -17,7 +17,7 @@ from lakehouse.timestamps import EPOCH
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 MAX_COMPARED = timedelta(days=2)
-"""Hours further back than this are not compared: who catches up with months looks at the last days."""
+"""Older hours are not compared: a backlog of months is checked by its last days."""
 
 RECORDS = (EVENTS.name, REJECTED_EVENTS.name, DUPLICATE_EVENTS.name)
 TABLES = (*RECORDS, IMPRESSIONS.name)
@@ -28,14 +28,14 @@ def new_records(lake: Lakehouse, after: datetime, upto: datetime, suites: Mappin
 
     Args:
         lake: the tables.
-        after: ingest stamp after which.
-        upto: ingest stamp up to which.
-        suites: the expectations, for the columns that they want computed.
+        after: ingest stamp, excluded.
+        upto: ingest stamp, included.
+        suites: the expectations, for the columns that they compute.
 
     Returns:
-        Events, rejected records and copies below one another, with the columns of silver.events and those
-        computed, `reason`; `_table`, where a row is from, and `_is_record`, whether it stands for a record of
-        the events' topic.
+        The union of events, rejected records and duplicates: the columns of silver.events, the computed
+        columns, `reason`, `_table` (the table of the row) and `_is_record` (whether the row is a record of
+        the events' topic).
     """
     named = [
         _stamped(lake.read(table), after, upto).withColumns(
@@ -44,7 +44,7 @@ def new_records(lake: Lakehouse, after: datetime, upto: datetime, suites: Mappin
         for table in RECORDS
     ]
     events, rejected, copies = named
-    frame = events.unionByName(rejected.drop("value"), allowMissingColumns=True)  # which is bytes there
+    frame = events.unionByName(rejected.drop("value"), allowMissingColumns=True)  # binary in this table
     frame = frame.unionByName(copies, allowMissingColumns=True)
     is_refused, topic = F.col(SOURCE) == REJECTED_EVENTS.name, lake.settings.exchange_rates_topic
     return frame.withColumn(IS_RECORD, ~(is_refused & (F.col("topic") == topic)))
@@ -83,12 +83,12 @@ def compare_hours(lake: Lakehouse, before: datetime, now: datetime) -> DataFrame
 
     Args:
         lake: the tables.
-        before: the watermark as it was.
-        now: as it is.
+        before: the previous watermark.
+        now: the current watermark.
 
     Returns:
-        hour, events, events_before, and `volume`, the one as a share of the other: a row for each hour that
-        had events the day before. None if no hour has become complete.
+        hour, events, events_before and `volume` (events / events_before): a row for each hour with events on
+        the day before. None if no hour has become complete.
     """
     span = hours_to_compare(before, now)
     if span is None:
@@ -115,7 +115,7 @@ def columns_of(lake: Lakehouse, tables: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _columns_of(lake: Lakehouse, table: str) -> list[str]:
-    lake.version(table)  # it exists from now on
+    lake.version(table)  # creates the table if it does not exist
     local = lake.local.of(table)
     return lake.read(table).columns if local is None else local.column_names(CONTRACTS[table])
 

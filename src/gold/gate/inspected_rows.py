@@ -32,7 +32,7 @@ class InspectedRows:
 
     Args:
         lake: the tables.
-        suites: the expectations, for the columns that they want computed.
+        suites: the expectations, for the columns that they compute.
     """
 
     def __init__(self, lake: Lakehouse, suites: Mapping[str, Suite]) -> None:
@@ -83,7 +83,7 @@ class InspectedRows:
         return "".join(f", {requoted(sql)} AS {column}" for column, sql in columns.items())
 
     def _rows(self, name: str, near: TimePruner, time: str) -> str:
-        """Register rows of a table; times without a zone, since DuckDB downloads its time zones."""
+        """Register rows of a table. Times have no time zone, since DuckDB would download its time zones."""
         contract = TABLES[name]
         columns = tuple(column for column in contract.column_names if column in self._asked)
         rows = self._lake.find(name, Lookup(columns, near, time))
@@ -94,6 +94,6 @@ class InspectedRows:
 
 
 def _texts_of(suites: Mapping[str, Suite]) -> str:
-    """Text of all queries: columns that it does not name are not read."""
+    """Text of all expectations and computed columns. Only columns that it contains are read."""
     about = [each for suite in suites.values() for each in suite.expectations if each.kind != COLUMN_SET]
     return repr((about, [suite.columns for suite in suites.values()], "topic"))

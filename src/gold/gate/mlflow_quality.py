@@ -22,8 +22,8 @@ from lakehouse.run.rules_version import rules_version
 _JOBS = ("ingest", "refine", "repair", "publish")
 _PACKAGES = ("millrace", "pyspark", "delta-spark", "great-expectations", "mlflow")
 _OUTCOMES = ("input_rows", "output_rows", "duplicates", "rejected", "heartbeats", "late")
-_SHOWN = 50  # partitions; the file has all
-_REFUSED = re.compile(r"[^/\w.\- :]")  # in names of metrics
+_SHOWN = 50  # partitions in the parameters; offsets.json has all
+_REFUSED = re.compile(r"[^/\w.\- :]")  # characters that MLflow refuses in names of metrics
 
 
 def record_quality(
@@ -32,11 +32,11 @@ def record_quality(
     """Log a run of the quality job.
 
     Args:
-        run: the job's run.
-        after: ingest stamp after which rows were looked at.
-        upto: ingest stamp up to which.
-        refined: refine's rows of the ledger of these.
-        results: what was found.
+        run: the context of the job.
+        after: ingest stamp of the evaluated rows, excluded.
+        upto: ingest stamp of the evaluated rows, included.
+        refined: ledger rows of refine for the evaluated rows.
+        results: the results of the expectations.
     """
     tags = {**_versions(), "git_revision": _revision(), "rules_version": rules_version(run.settings.conf)}
     with (

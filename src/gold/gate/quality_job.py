@@ -43,7 +43,7 @@ def check_quality(run: JobContext) -> None:
         "records": sum(entry.input_rows - entry.heartbeats - entry.erased for entry in recent),
     }
     report = Report(run.settings.quality)
-    # without a turn: it takes long, on frames that are computed, and others needn't wait
+    # without the slot: this takes long on checkpointed frames, and other jobs should not wait
     results = report.validate(frames, f"{now():%Y-%m-%d %H:%M:%S}", parameters)
     with run.slot:
         write_results(run.lake, rows_of("quality", after, upto, results))
@@ -77,9 +77,9 @@ def _of(expectations: tuple[Expectation, ...], what: str) -> tuple[Expectation, 
 
 
 def _as_it_is(suite: Suite) -> tuple[Expectation, ...]:
-    """Expectations on rows without the columns check, since computed columns are added.
+    """Expectations on rows, with the computed columns among the expected columns.
 
-    The library counts what is inside a struct as columns, too: so where there is one, others may be there.
+    Great Expectations counts the fields of structs as columns, so a table with structs may have more columns.
     """
     declared = CONTRACTS[suite.table]
     is_flat = not any("struct" in column.type for column in declared.columns)

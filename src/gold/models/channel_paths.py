@@ -1,4 +1,4 @@
-"""Paths of channels up to a conversion or to none, counted by period."""
+"""Paths of channels with and without a conversion, counted by period."""
 
 from datetime import datetime, timedelta
 
@@ -22,20 +22,20 @@ def find_paths(
 ) -> DataFrame:
     """Count the paths of each period.
 
-    Each touch is on its way to the person's next conversion, and on the path to it unless it is further back
-    than one looks. What is on no path to a conversion of a period is a null path of it: one for each gap
-    between conversions.
+    A touch is on the path to the person's next conversion if it is within the look-back. Touches of a period
+    that are on no path to a conversion of that period form null paths: one per person and gap between
+    conversions.
 
     Args:
         touches: gold.touches.
         conversions: rows of gold.conversions that count.
         identities: silver.identities.
-        zone: the time zone that months go by.
-        watermark: how far gold is complete.
-        look_back: a conversion's path has no touches longer before it than this.
+        zone: the time zone of the months.
+        watermark: the watermark of gold.
+        look_back: maximum time from a touch to the conversion on its path.
 
     Returns:
-        One row a period and path: period_start, period_end, channels (in order, one at least), conversions,
+        One row per period and path: period_start, period_end, channels (in order, at least one), conversions,
         value (decimal, of these conversions), nulls.
     """
     steps = checkpoint(_mark_paths(_name_next_goals(_steps(touches, conversions, identities)), look_back))
@@ -101,9 +101,9 @@ def _steps(touches: DataFrame, conversions: DataFrame, identities: DataFrame) ->
 
 
 def _name_next_goals(steps: DataFrame) -> DataFrame:
-    """Add `goal`, the person's next conversion; for a conversion itself.
+    """Add `goal`: the person's next conversion, or for a conversion the conversion itself.
 
-    Seen from the end, where conversions come before touches of the same time.
+    The window runs backwards in time. At the same time, conversions come before touches.
     """
     backwards = Window.partitionBy("person_id").orderBy(F.desc("at"), F.desc("is_goal"), F.desc("id"))
     goal = F.when(F.col("is_goal"), F.struct("id", "at"))

@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _INCHES = (8.0, 4.5)
-_BAR = 0.8  # of the room that a channel has
+_BAR = 0.8  # share of the space of a channel
 
 
 def draw_credits(period: PeriodPaths, by_model: Mapping[str, Mapping[str, Credit]]) -> "Figure":
     """A bar chart of credited conversions in a period, by channel and model.
 
     Args:
-        period: which.
-        by_model: what each model credits to each channel.
+        period: the period.
+        by_model: credit by model and channel.
     """
     from matplotlib.figure import Figure
 

@@ -19,7 +19,7 @@ _QUIET = {
 
 @contextmanager
 def quiet_mlflow(settings: Settings) -> Iterator[Any]:
-    """MLflow, imported on first use since that takes seconds, configured for a home."""
+    """MLflow, configured for a home. It is imported on first use, since that takes seconds."""
     home = settings.home / "mlflow"
     home.mkdir(parents=True, exist_ok=True)
     for name, value in {**_QUIET, "MPLCONFIGDIR": str(home / "matplotlib")}.items():

@@ -15,7 +15,7 @@ from lakehouse.package_versions import requirements
 from lakehouse.settings import Settings
 
 _PYTHON_MODEL = Path(__file__).with_name("mlflow_path_model.py")
-_REFUSED = re.compile(r"[^/\w.\- :]")  # in names of metrics
+_REFUSED = re.compile(r"[^/\w.\- :]")  # characters that MLflow refuses in names of metrics
 _NEEDED = ("mlflow-skinny", "numpy", "pandas")
 
 
@@ -24,10 +24,10 @@ def record_run(settings: Settings, computed: ModelRun) -> str:
 
     Args:
         settings: the settings in force.
-        computed: what the run has come to.
+        computed: the result of the run.
 
     Returns:
-        The version that this is the outcome of.
+        The registered version with the paths and rules of the run.
     """
     with quiet_mlflow(settings) as mlflow:
         in_experiment = experiment(mlflow, settings, settings.mlflow_experiment)
@@ -56,14 +56,12 @@ def _keep_files(mlflow: Any, computed: ModelRun) -> None:
 
 
 def _last_version(mlflow: Any, name: str, hashes: dict[str, str]) -> str | None:
-    """The registered version, if the last one has these hashes."""
+    """The last registered version, if it has these hashes; else None."""
     client = mlflow.MlflowClient()
     numbers = [int(found.version) for found in client.search_model_versions(f"name='{name}'")]
     if not numbers:
         return None
-    last = client.get_model_version(
-        name, str(max(numbers))
-    )  # what a search finds has no tags in Unity Catalog
+    last = client.get_model_version(name, str(max(numbers)))  # in Unity Catalog, search results have no tags
     return str(last.version) if hashes.items() <= dict(last.tags).items() else None
 
 

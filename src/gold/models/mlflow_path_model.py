@@ -20,9 +20,9 @@ class PathModel(PythonModel):
 
         Args:
             context: its `model_config` has the rule numbers that the model was registered with.
-            model_input: path, as `a > b > c`, empty for Direct alone; and, as floats, each 0 where it is
-                missing, conversions, value and nulls.
-            params: `model`, a name; all data-driven ones without.
+            model_input: column path, as `a > b > c` or empty for Direct only, and the floats conversions,
+                value and nulls, each 0 if it is missing.
+            params: `model`, the name of a model; without it, all data-driven models.
 
         Returns:
             A frame of model, channel, conversions, value.

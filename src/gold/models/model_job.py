@@ -49,7 +49,7 @@ def attribute_paths(run: JobContext) -> None:
 
 
 def _compute(run: JobContext) -> ModelRun | None:
-    """Credit after the last batch of publish; None if there is none yet."""
+    """Credit after the last batch of publish; None before the first batch."""
     published = Ledger(run.lake).last("publish")
     if published is None or published.watermark is None:
         return None

@@ -13,12 +13,12 @@ def period_structs(at: Column, zone: str, watermark: datetime) -> Column:
 
     Args:
         at: a time.
-        zone: the time zone that months go by.
-        watermark: how far gold is complete.
+        zone: the time zone of the months.
+        watermark: the watermark of gold.
 
     Returns:
-        An array of structs of period_start, included, and period_end, excluded; each once. The calendar month
-        is one, if it starts before the watermark; the 30 days up to the watermark, if they hold the time.
+        An array of distinct structs of period_start (included) and period_end (excluded): the calendar month,
+        unless it starts after the watermark, and the 30 days up to the watermark, if they contain the time.
     """
     month = F.date_trunc("month", F.from_utc_timestamp(at, zone))
     start, after = (F.to_utc_timestamp(local, zone) for local in (month, month + F.expr("INTERVAL 1 MONTH")))

@@ -1,7 +1,7 @@
-"""The Markov model: what a channel is worth by what is lost without it.
+"""The Markov model: a channel is credited by the conversions that are lost without it.
 
-A path is a walk from a start through channels into conversion or null, and the next step hangs on the present
-channel alone (order 1). Take a channel away, so that who comes to it is lost, and fewer walks convert
+A path is a walk from a start through channels to conversion or null. The next step depends only on the
+current channel (order 1). If a channel is removed, walks that reach it are lost, and fewer walks convert
 (Anderl, Becker, von Wangenheim, Schumann 2016, "Mapping the customer journey").
 """
 
@@ -12,17 +12,17 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-Walk = tuple[tuple[str, ...], float, float]  # channels, how often into conversion, how often into null
+Walk = tuple[tuple[str, ...], float, float]  # channels, number of conversions, number of nulls
 
 
 def removal_shares(walks: Iterable[Walk]) -> dict[str, float]:
-    """Each channel's part of all that is lost when channels are removed, one at a time.
+    """Each channel's share of the losses when channels are removed, one at a time.
 
     Args:
-        walks: channels in order, one at least, and how often they ended in a conversion and in none.
+        walks: channels in order, at least one, and how often they ended in a conversion and in null.
 
     Returns:
-        By channel, sorted: numbers from 0 to 1 that sum to 1; all 0 if nothing ever converted.
+        By channel, sorted: numbers from 0 to 1 that sum to 1; all 0 without conversions.
     """
     chain = Chain(walks)
     lost = chain.losses()
@@ -34,11 +34,12 @@ def removal_shares(walks: Iterable[Walk]) -> dict[str, float]:
 class Chain:
     """The absorbing chain of some walks, solved in closed form.
 
-    With Q the steps between start and channels, N = (I - Q)^-1 is the fundamental matrix: N[i, j] is how
-    often a walk at i comes to j (Kemeny, Snell 1960, "Finite Markov chains", ch. 3).
+    Q has the probabilities of steps between start and channels. N = (I - Q)^-1 is the fundamental matrix:
+    N[i, j] is the expected number of visits to j of a walk at i (Kemeny, Snell 1960, "Finite Markov chains",
+    ch. 3).
 
     Args:
-        walks: as `removal_shares` takes them.
+        walks: see `removal_shares`.
     """
 
     def __init__(self, walks: Iterable[Walk]) -> None:
@@ -64,20 +65,20 @@ class Chain:
         for channel, times in converted.items():
             into[place[channel]] = times
         out = counts.sum(axis=1) + np.array([0.0, *(ended[channel] for channel in self.channels)])
-        out[out == 0] = 1  # a channel that no walk with a count came to
+        out[out == 0] = 1  # a channel that only walks with count 0 reach
         self._visits = np.linalg.inv(np.eye(size) - counts / out[:, None])
         self._converts = self._visits @ (into / out)
 
     @property
     def conversion_probability(self) -> float:
-        """How probable it is that a walk from the start converts."""
+        """Probability that a walk from the start converts."""
         return float(self._converts[0])
 
     def losses(self) -> npt.NDArray[np.float64]:
-        """By channel: how much less probable a conversion is from the start without it.
+        """By channel, the decrease of the conversion probability when the channel is removed.
 
-        A walk is lost if it ever comes to the channel, N[start, j] / N[j, j], and would have converted from
-        there.
+        A walk is lost if it reaches the channel, with probability N[start, j] / N[j, j], and would have
+        converted from there.
         """
         ever = self._visits[0, 1:] / np.diagonal(self._visits)[1:]
         lost: npt.NDArray[np.float64] = np.maximum(ever * self._converts[1:], 0.0)

@@ -22,10 +22,10 @@ class ModelRun:
     """Credit by period, and what it depends on.
 
     Args:
-        watermark: how far gold was complete.
-        zone: the time zone that months go by.
+        watermark: the watermark of gold.
+        zone: the time zone of the months.
         periods: the periods and their paths, in order.
-        rules: what is set, by name.
+        rules: settings of the models, by name.
         credits: by period, model and channel.
     """
 

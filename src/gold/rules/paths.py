@@ -17,10 +17,10 @@ class Path(NamedTuple):
     """A sequence of channels with its counts.
 
     Args:
-        channels: in order, one at least.
-        conversions: how often it ended in one.
-        value: total of these conversions.
-        nulls: how often it ended in none.
+        channels: the channels in order, at least one.
+        conversions: how often it ended in a conversion.
+        value: total value of these conversions.
+        nulls: how often it ended without a conversion.
     """
 
     channels: tuple[str, ...]
@@ -41,12 +41,13 @@ def credit_channels(model: str, paths: Sequence[Path], numbers: ModelNumbers) ->
     """Split the conversions of all paths, and their value, among the channels.
 
     Args:
-        model: a name of `PATH_MODELS`. Paths have no times: to time_decay all touches are equally old.
-        paths: any number; the same channels may stand there twice.
-        numbers: of the rule-based models.
+        model: a name of `PATH_MODELS`. Paths have no times, so to time_decay all touches are equally old.
+        paths: any number of paths; the same channels may occur more than once.
+        numbers: rule numbers of the rule-based models.
 
     Returns:
-        A credit for each channel of any path, by name; none is negative, and both parts sum to the paths'.
+        Credit by channel, for each channel of any path, sorted by name. No credit is negative; conversions
+        and value sum to those of the paths.
     """
     if model in DATA_DRIVEN:
         return DATA_DRIVEN[model](paths)
@@ -56,11 +57,11 @@ def credit_channels(model: str, paths: Sequence[Path], numbers: ModelNumbers) ->
 def to_money(shares: Mapping[str, Credit], total: Decimal) -> dict[str, Decimal | None]:
     """Each channel's value to four decimals, half up, summing to the total exactly.
 
-    What rounding leaves goes whole to the largest, the last by name of equals. None is what has more digits
-    than money may have.
+    The rounding difference is added to the largest value; of equal values, to the last by name. A value with
+    more digits than decimal(18,4) is None.
 
     Args:
-        shares: the credit by channel, one at least.
+        shares: the credit by channel, at least one.
         total: the value of all paths.
     """
     values = {channel: _rounded(credit.value) for channel, credit in shares.items()}
@@ -70,7 +71,7 @@ def to_money(shares: Mapping[str, Credit], total: Decimal) -> dict[str, Decimal 
 
 
 def total_value(paths: Iterable[Path]) -> Decimal:
-    """The value of paths, to four decimals; exact as long as none has more than 15 digits."""
+    """The total value of paths, to four decimals; exact if no value has more than 15 digits."""
     return sum((_rounded(path.value) for path in paths), _UNIT * 0)
 
 
@@ -89,8 +90,8 @@ def _by_rule(model: str, paths: Sequence[Path], numbers: ModelNumbers) -> dict[s
 def _shapley(paths: Sequence[Path]) -> dict[str, Credit]:
     """The Shapley value. A coalition is worth the conversions of paths that use only its channels.
 
-    A path is then a game in which only its own channels together win: each of them is worth the same (Zhao,
-    Mahboobi, Bagheri 2018, "Shapley value methods for attribution modeling in online advertising").
+    A path is then a game that only all of its channels together win, so each of them gets the same share
+    (Zhao, Mahboobi, Bagheri 2018, "Shapley value methods for attribution modeling in online advertising").
     """
 
     def shares(path: Path) -> list[tuple[str, float]]:

@@ -19,9 +19,9 @@ class PeriodPaths:
     """A period and its paths, in order of their channels.
 
     Args:
-        start: included.
-        end: excluded.
-        paths: one at least, each way once.
+        start: start of the period, included.
+        end: end of the period, excluded.
+        paths: at least one; each sequence of channels once.
     """
 
     start: datetime
@@ -43,7 +43,7 @@ class PeriodPaths:
         }
 
     def as_csv(self) -> str:
-        """A file of paths: path, conversions, value, nulls."""
+        """The paths as CSV: path, conversions, value, nulls."""
         text = io.StringIO()
         file = csv.writer(text, lineterminator="\n")
         file.writerow(("path", *Path._fields[1:]))

@@ -1,1 +1,1 @@
-"""Windowed metrics: sums of visitors' minutes, and revisions of what is published."""
+"""Windowed metrics: sums over gold.visitor_minutes, and revisions of published windows."""

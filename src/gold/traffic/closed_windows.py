@@ -1,4 +1,4 @@
-"""Windows by number of events: which are closed, and which close now."""
+"""Windows by number of events: those closed before, and those that close now."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -17,16 +17,16 @@ from lakehouse.rows.time_pruner import TimePruner
 from lakehouse.timestamps import to_micros
 
 Ends = Mapping[str, int]
-"""By kind: where the last closed window ends, in microseconds."""
+"""By kind, the end of the last closed window, in microseconds."""
 
 
 class ClosedWindows:
-    """Closed windows, by the rows of gold.traffic.
+    """Closed windows by number of events, read from gold.traffic.
 
     Args:
         lake: the tables.
-        sizes: events of a window, by kind.
-        ends: of the windows closed so far.
+        sizes: events per window, by kind.
+        ends: ends of the last windows closed so far.
     """
 
     def __init__(self, lake: Lakehouse, sizes: Mapping[str, int], ends: Ends) -> None:
@@ -35,15 +35,15 @@ class ClosedWindows:
         self.ends = ends
 
     def covering(self, source: Source, earliest: int | None) -> list[CountWindows]:
-        """The windows that contain minutes from a time on.
+        """The closed windows that may contain minutes from a time on.
 
-        A window that has lost all its events has no row. What comes late lies between its neighbours.
+        A window that lost all its events has no row. Its span is then the gap between its neighbours.
         """
         if earliest is None or earliest >= max(self.ends.values(), default=0):
             return []
         bounds = self._bounds(source, earliest + 1)
         if any(min(found) > earliest for found in bounds.values()):
-            bounds = self._bounds(source, 1)  # in a window without a row, or before the first one
+            bounds = self._bounds(source, 1)  # in a window without a row, or before the first window
         return [CountWindows(kind, tuple(sorted(found)), has_earlier=True) for kind, found in bounds.items()]
 
     def _bounds(self, source: Source, first_end: int) -> dict[str, set[int]]:
@@ -72,14 +72,14 @@ class ClosedWindows:
         return found
 
     def close_all(self, minutes: DataFrame, watermark: int) -> list[CountWindows]:
-        """The windows of all minutes, whatever was closed before."""
+        """The closed windows of all minutes, independent of windows closed before."""
         totals = minute_totals(minutes, 0) if self._sizes else []
         closed = {kind: close_windows(totals, size, None, watermark) for kind, size in self._sizes.items()}
         return [CountWindows(kind, bounds) for kind, bounds in closed.items() if bounds]
 
 
 def minute_totals(rows: Rows, earliest: int) -> list[tuple[int, int]]:
-    """Events by minute, from a time on, in rows of gold.visitor_minutes."""
+    """Number of events per minute, from a time on, in rows of gold.visitor_minutes."""
     if isinstance(rows, DataFrame):
         sums = rows.where("visitor_id IS NOT NULL").groupBy("minute").agg(F.sum("events").alias("events"))
         found = [(to_micros(row.minute), row.events) for row in sums.collect()]
@@ -91,7 +91,7 @@ def minute_totals(rows: Rows, earliest: int) -> list[tuple[int, int]]:
 
 
 def last_ends(differences: DataFrame, kinds: Sequence[str]) -> Ends:
-    """By kind, the end of the last window in differences from nothing."""
+    """By kind, the end of the last window in differences from an empty table."""
     if not kinds:
         return {}
     rows = differences.where(F.col("window_kind").isin(*kinds)).groupBy("window_kind")

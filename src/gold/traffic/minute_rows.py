@@ -15,11 +15,11 @@ from lakehouse.rows.time_pruner import TimePruner
 from lakehouse.timestamps import to_micros
 
 LONGEST = timedelta(hours=26)
-"""A day on which clocks are put back, and an hour."""
+"""The 25 hours of a day on which clocks go back, and one hour."""
 
 
 def longest_span(counted: Iterable[CountWindows]) -> timedelta:
-    """The longest window that minutes may share."""
+    """Length of the longest window that two minutes may share."""
     lengths = [end - start for each in counted for start, end in pairwise(each.bounds)]
     return max(LONGEST, timedelta(microseconds=max(lengths, default=0)))
 

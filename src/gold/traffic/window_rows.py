@@ -28,20 +28,20 @@ DIFFERENCES = pa.schema(
     [_TRAFFIC.field(name) for name in (*WindowKey._fields, *Sums._fields[:-2])]
     + [pa.field(name, pa.int64()) for name in Sums._fields[-2:]]
 )
-"""Rows of differences: several of one window add up."""
+"""Rows of differences; rows of the same window are summed."""
 
 CHANGES = pa.schema([_STAMPED.field(name) for name in _CHANGE])
-"""Rows of gold.traffic_changes, but for when they changed."""
+"""Rows of gold.traffic_changes, without `changed_at` and `sequence`."""
 
 TABLE_CHANGES = pa.schema(list(change_type(TRAFFIC)))
-"""What is written to gold.traffic: see `lakehouse.delta.write_changes.change_type`."""
+"""Changes to write to gold.traffic, see `lakehouse.delta.write_changes.change_type`."""
 
 
 def fold_differences(groups: GroupedRows, windows: Sequence[Windows], known: int) -> Iterator[pa.RecordBatch]:
-    """Minutes by visitor to `DIFFERENCES`; those with a sequence above `known` are new."""
+    """Fold minutes by visitor to `DIFFERENCES`; minutes with a sequence above `known` are new."""
 
     def minute(at: int, channel: str | None, sequence: int, by_events: bool | None, *added: Any) -> Minute:
-        """A minute of a row; rows older than the column do not say what changed it."""
+        """A row as a `Minute`; `by_events` is null in rows that are older than the column."""
         return Minute(at, channel, sequence > known, by_events is not False, added)
 
     by_visitor = groups.rows("minute", minute)
@@ -57,7 +57,7 @@ def fold_differences(groups: GroupedRows, windows: Sequence[Windows], known: int
 def fold_revisions(
     groups: GroupedRows, watermark: Progress, rules: WindowRules, is_total: bool
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of gold.traffic and differences, by window_start, to `CHANGES`."""
+    """Fold rows of gold.traffic and differences, by window_start, to `CHANGES`."""
     rows = groups.rows("row", WindowRow, held=Sums)
     differences = groups.rows("difference", _difference)
     changes: list[tuple[Any, ...]] = []
@@ -70,7 +70,7 @@ def fold_revisions(
 
 
 def fold_table_changes(groups: GroupedRows) -> Iterator[pa.RecordBatch]:
-    """Rows of gold.traffic_changes of one sequence, by window_start, to `TABLE_CHANGES`."""
+    """Fold rows of gold.traffic_changes of one sequence, by window_start, to `TABLE_CHANGES`."""
     found: list[tuple[Any, ...]] = []
     compare = RowDiff(TRAFFIC).compare
     for changes in groups.rows("change", tuple, held=Sums).values():

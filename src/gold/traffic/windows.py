@@ -46,18 +46,18 @@ from lakehouse.rows.time_pruner import TimePruner
 from lakehouse.timestamps import EPOCH, to_micros
 
 _FEW = 2_000_000
-"""Rows of gold.visitor_minutes that are read on the driver."""
+"""Maximum number of rows of a table that are read on the driver."""
 
 
 class _TrafficProgress(NamedTuple):
     """Metadata of the last commit to gold.traffic_changes or gold.traffic.
 
     Args:
-        sequence: of the changes that it wrote or applied.
-        minutes: sequence of gold.visitor_minutes that they go up to.
-        watermark: as of which windows are complete, in microseconds.
-        windows: rules of the windows that the table has, as text.
-        ends: of windows by number of events, where the last one closed ends, as text.
+        sequence: sequence of the changes that the commit wrote or applied.
+        minutes: sequence of gold.visitor_minutes that is processed through.
+        watermark: the watermark, in microseconds; windows that end by it are complete.
+        windows: rules of the table's windows, as JSON.
+        ends: by kind of window by number of events, the end of the last closed one, as JSON.
     """
 
     sequence: int = 0
@@ -73,13 +73,13 @@ _COUNTS = ("sequence", "minutes", "watermark")
 class Traffic:
     """Updates gold.traffic and gold.traffic_changes from gold.visitor_minutes.
 
-    Changes are committed first, and applied to gold.traffic then. Each commit says how far it goes, so that
-    after a crash none is lost or applied twice.
+    Changes are appended to gold.traffic_changes first, and then merged into gold.traffic. Metadata of each
+    commit has the progress, so after a crash no change is lost or applied twice.
 
     Args:
-        lake: the tables, as publish sees them.
-        zone: the time zone that days go by.
-        conf: the folder of rules.
+        lake: the tables, as publish reads them.
+        zone: the business time zone.
+        conf: the folder with the rules.
     """
 
     def __init__(self, lake: Lakehouse, zone: str, conf: Path) -> None:
@@ -91,8 +91,8 @@ class Traffic:
         """Apply new minutes and the watermark.
 
         Args:
-            upto: ingest stamp that gold is processed through.
-            watermark: how far the results are complete.
+            upto: high-water mark of gold, an ingest stamp.
+            watermark: the watermark that results are complete up to.
         """
         done = self._progress(TRAFFIC_CHANGES.name)
         if self._progress(TRAFFIC.name).sequence < done.sequence:
@@ -112,10 +112,10 @@ class Traffic:
         self._write(source, rows, differences, done.watermark, new, upto)
 
     def differences(self, watermark: datetime) -> DataFrame:
-        """All minutes as differences from nothing.
+        """All minutes as differences from an empty table.
 
         Args:
-            watermark: how far the results are complete.
+            watermark: the watermark that results are complete up to.
         """
         minutes = self._lake.read(VISITOR_MINUTES.name).where("visitor_id IS NOT NULL")
         rules = load_window_rules(self._conf)
@@ -128,9 +128,9 @@ class Traffic:
         """Replace all windows, and append the changes.
 
         Args:
-            differences: as `differences` gives them.
-            upto: ingest stamp that gold is processed through.
-            watermark: how far the results are complete.
+            differences: the result of the method `differences`.
+            upto: high-water mark of gold, an ingest stamp.
+            watermark: the watermark that results are complete up to.
         """
         done = self._progress(TRAFFIC_CHANGES.name)
         rules = load_window_rules(self._conf)
@@ -141,7 +141,7 @@ class Traffic:
         source = Source(self._lake, on_driver=False)
         rows = self._lake.read(TRAFFIC.name)
         self._write(source, rows, differences, done.watermark, new, upto, is_total=True)
-        if self._progress(TRAFFIC_CHANGES.name).windows != new.windows:  # another rule, and no other row
+        if self._progress(TRAFFIC_CHANGES.name).windows != new.windows:  # rules changed, but no row
             nothing = arrow_schema(TRAFFIC_CHANGES).empty_table()
             self._lake.append(TRAFFIC_CHANGES.name, nothing, upto, **new._asdict())
 
@@ -161,14 +161,14 @@ class Traffic:
     def _differences(
         self, source: Source, wanted: Lookup, rules: WindowRules, closed: ClosedWindows, known: int
     ) -> Rows:
-        """Differences by minutes above a sequence."""
+        """Differences that minutes above a sequence make."""
         fresh = computed(source.look_up(VISITOR_MINUTES.name, wanted), wanted.columns)
         counted = closed.covering(source, earliest_minute(fresh)) if closed.ends else []
         theirs = self._minutes_near(source, fresh, counted)
         return self._fold(source, theirs, (*windows_of(rules, self._zone), *counted), known)
 
     def _held_by(self, source: Source, windows: Sequence[CountWindows]) -> Rows:
-        """Contents of windows that close now: all their minutes are new."""
+        """Differences of windows that close now: all their minutes count as new."""
         near = TimePruner.of_spans((each.bounds[0], each.bounds[-1] - 1) for each in windows)
         minutes = source.look_up(VISITOR_MINUTES.name, Lookup(("visitor_id", *MINUTE), near, "minute"))
         return self._fold(source, of_visitors(minutes), windows, known=-1)
@@ -179,7 +179,7 @@ class Traffic:
         return Computed(groups, self._lake.spark, source.on_driver).all_rows()
 
     def _minutes_near(self, source: Source, fresh: Rows, counted: Iterable[CountWindows]) -> Rows:
-        """All minutes of visitors that may share a window with one of their new minutes."""
+        """All minutes that may share a window with a new minute of the same visitor."""
         name, columns = VISITOR_MINUTES.name, ("visitor_id", *MINUTE)
         near = pruner_of(fresh, "minute", longest_span(counted))
         if isinstance(fresh, pa.Table):
@@ -191,7 +191,7 @@ class Traffic:
     def _affected_rows(
         self, source: Source, differences: Rows, before: int, watermark: int, rules: WindowRules
     ) -> Rows:
-        """Rows of gold.traffic that differ, that the watermark has passed, or whose trigger it may fire."""
+        """Rows of gold.traffic with differences, ended by the watermark, or with a trigger that may fire."""
         is_timed = any(rule.trigger and rule.trigger.every for rule in rules.values())
         latest = watermark + in_micros(LONGEST) if is_timed else watermark
         passed = TimePruner.of_spans([(before + 1, latest)])

@@ -15,7 +15,7 @@ from lakehouse.settings import Settings
 
 SIGNATURE = "Millrace-Signature"
 PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
-"""Seconds before each further attempt."""
+"""Seconds before each retry."""
 _TIMEOUT_SECONDS = 5.0
 _FINAL = range(400, 500)
 _TRY_AGAIN = (408, 425, 429)
@@ -24,13 +24,13 @@ _TRY_AGAIN = (408, 425, 429)
 class Alerts:
     """Sends alerts in order, on a thread, so that no job waits for a slow receiver.
 
-    A message that is not taken after all attempts is given up, and the log says so. The receiver may get one
-    twice: after a restart, a closed gate is alerted again with the same `id`.
+    A message that is not accepted after all attempts is dropped, which is logged. The receiver may get a
+    message twice: after a restart, the alert on a closed gate is repeated with the same `id`.
 
     Args:
-        settings: the address and the secret; without an address, alerts are only logged.
-        say: is given each line for the log.
-        pauses: seconds before each further attempt.
+        settings: URL and secret of the webhook; without a URL, alerts are only logged.
+        say: writes a line to the log.
+        pauses: seconds before each retry.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Alerts:
             self._worker.start()
 
     def finish(self) -> None:
-        """Wait until every message is delivered or given up."""
+        """Wait until every message is delivered or dropped."""
         self._waiting.join()
 
     def _work(self) -> None:

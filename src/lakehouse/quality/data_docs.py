@@ -13,11 +13,11 @@ class Look:
     """The result of validating one suite in one run.
 
     Args:
-        run: its name: when it was, in UTC.
+        run: name of the run: its time in UTC.
         suite: the suite's name.
-        page: its page within the report.
-        expectations: how many were looked at.
-        failed: those that failed: id, severity, and share of rows not as expected, in percent, if it is one.
+        page: path of its page in the report.
+        expectations: number of evaluated expectations.
+        failed: id, severity, and percentage of violating rows (None if it has none) of failed expectations.
     """
 
     run: str
@@ -28,7 +28,7 @@ class Look:
 
     @classmethod
     def read(cls, validation: Mapping[str, Any], page: str) -> "Look":
-        """From a validation result of Great Expectations."""
+        """Convert a validation result of Great Expectations."""
         failed = tuple(
             (
                 meta["id"],
@@ -52,8 +52,8 @@ def write_index(folder: Path, looks: Iterable[Look], style: str) -> None:
     """Write the first page.
 
     Args:
-        folder: of the pages.
-        looks: what is kept of all runs.
+        folder: the folder of the pages.
+        looks: results of all kept runs.
         style: the style sheet.
     """
     by_suite = sorted(looks, key=lambda each: (not each.failed, each.suite))

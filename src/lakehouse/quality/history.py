@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from lakehouse.quality.suites import STOP, Expectation
 
 LOOKS = 50
-"""How many of the last looks count: what a shop did long ago is no habit."""
+"""Number of latest evaluations that count as the shop's history."""
 
-_ENOUGH_LOOKS, _ENOUGH_ROWS = 5, 10  # looks, and times as many rows as a look needs
+_ENOUGH_LOOKS, _ENOUGH_ROWS = 5, 10  # evaluations, and rows as a multiple of `at_least`
 
 
 @dataclass(frozen=True)
@@ -17,8 +17,8 @@ class Look:
     """Counts of one expectation in one evaluation.
 
     Args:
-        rows: rows that it was about.
-        unexpected: how many of these were not as expected.
+        rows: rows in scope.
+        unexpected: how many of these violate it.
     """
 
     rows: int
@@ -32,7 +32,7 @@ class History:
         self._looks: dict[str, deque[Look]] = defaultdict(lambda: deque(maxlen=LOOKS))
 
     def add(self, expectation: Expectation, look: Look) -> None:
-        """Add the counts of a later look, unless it had too few rows."""
+        """Add the counts of a later evaluation, unless it had too few rows."""
         if expectation.margin is not None and look.rows >= max(expectation.at_least, 1):
             self._looks[expectation.id].append(look)
 
@@ -64,10 +64,10 @@ def history_of(
     """The history when a job starts.
 
     Args:
-        expectations: those of now.
-        written: the looks of publish, in order. One that closed the gate counts only if its rows were
-            released: a fault that was mended is no habit.
-        released: run_id of the looks whose rows somebody has let through.
+        expectations: the current expectations.
+        written: results that publish wrote, in order. One that closed the gate counts only if its rows were
+            released: repaired rows are not part of the history.
+        released: run_id of evaluations with released rows.
     """
     known = {each.id: each for each in expectations}
     accepted, history = set(released), History()

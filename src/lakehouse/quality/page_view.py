@@ -1,6 +1,6 @@
 """Template of the report's pages.
 
-The library imports this module, by its name in the report's configuration.
+Great Expectations imports this module by its name in the report's configuration.
 """
 
 from great_expectations.render.view.view import DefaultJinjaPageView

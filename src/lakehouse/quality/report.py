@@ -1,7 +1,7 @@
-"""Validates with Great Expectations, and keeps its report as pages for a browser.
+"""Validates with Great Expectations, and writes its report as HTML pages.
 
-The library is imported here and nowhere else, when it is needed: that takes many seconds. What it keeps are
-counts; values of rows are neither kept nor shown.
+The library is imported only here and on first use, since that takes many seconds. It stores counts; values of
+rows are neither stored nor shown.
 """
 
 import json
@@ -22,7 +22,7 @@ from lakehouse.quality.evaluation import Result
 from lakehouse.quality.suites import STOP, Expectation
 
 KEPT = 20
-"""Runs whose results the report shows; older ones are removed."""
+"""Number of runs in the report; results of older runs are removed."""
 
 _QUIET = {"GX_ANALYTICS_ENABLED": "false", "TQDM_DISABLE": "1"}
 _COUNTS_ONLY = {"result_format": "SUMMARY", "partial_unexpected_count": 0}
@@ -36,7 +36,7 @@ class Report:
     """Validates frames with Great Expectations, and keeps a report of the latest runs.
 
     Args:
-        home: the folder for what the library keeps; the pages are in `report` within it.
+        home: the library's folder; the pages are in its subfolder `report`.
     """
 
     def __init__(self, home: Path) -> None:
@@ -57,9 +57,9 @@ class Report:
         """Validate frames, and write the report.
 
         Args:
-            frames: by name of the suite, the rows and what is expected of them.
+            frames: by suite, its rows and its expectations.
             run: a name for this run.
-            parameters: what expectations name as `$PARAMETER`.
+            parameters: values of `$PARAMETER` in expectations, by name.
         """
         with _quiet_library() as gx:
             context = gx.get_context(mode="file", project_root_dir=self._home)
@@ -121,7 +121,7 @@ class Report:
                 yield Look.read(found, str(page.relative_to(pages)))
 
     def _prune(self, suites: int) -> None:
-        """Remove results of all but the latest runs; a file has one run of one suite."""
+        """Remove results of all but the latest runs. A file has the result of one suite in one run."""
         kept = (self._home / "gx" / "uncommitted" / "validations").rglob("*.json")
         by_age = sorted(kept, key=lambda each: each.stat().st_mtime)
         for file in by_age[: max(len(by_age) - (KEPT - 1) * suites, 0)]:
@@ -198,7 +198,7 @@ def _quiet_library() -> Iterator[Any]:
 
 @contextmanager
 def _main_with_a_file() -> Iterator[None]:
-    """A main module with a file during the import of PySpark's client, which exits without one."""
+    """Set `__file__` of the main module while PySpark's client is imported, which exits without it."""
     main = sys.modules["__main__"]
     lacks = not hasattr(main, "__file__")
     if lacks:

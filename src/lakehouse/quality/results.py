@@ -28,7 +28,7 @@ _TYPES = {
 
 
 def run_id_of(job: str, after: datetime, upto: datetime) -> str:
-    """Id of an evaluation of these rows; the same when it is repeated."""
+    """Id of an evaluation of these rows; the same if the evaluation is repeated."""
     return hashlib.sha256(f"{job}|{to_micros(after)}|{to_micros(upto)}".encode()).hexdigest()[:16]
 
 
@@ -59,11 +59,11 @@ def rows_of(job: str, after: datetime, upto: datetime, results: Iterable[Result]
 
 
 def read_history(lake: Lakehouse, expectations: Collection[Expectation], released: Iterable[str]) -> History:
-    """History of the expectations that are compared with it, from what publish has written.
+    """The history of expectations with a margin, from the results that publish wrote.
 
     Args:
         lake: the tables.
-        expectations: those of now.
+        expectations: the current expectations.
         released: see `history_of`.
     """
     compared = [each for each in expectations if each.margin is not None]

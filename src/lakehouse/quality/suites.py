@@ -24,20 +24,20 @@ class Expectation:
     """An expectation on a table.
 
     Args:
-        table: which table.
-        name: a sentence on what is so when all is well; one of its kind in the table.
+        table: name of the table.
+        name: a sentence that states the expectation; unique in the table.
         kind: the expectation's name in Great Expectations.
-        severity: `stop` closes the gate before gold, `warn` only tells.
-        column: the column it is about, if it is about one.
-        arguments: what else Great Expectations wants to know of it: bounds, sets, patterns.
-        where: SQL over the rows: which it is about.
-        mostly: the share of these rows that has to be as expected, 0 to 1.
-        at_least: rows it takes to say anything; fewer are counted together with those to come.
-        of: what is counted: `rows` of the table, all `records` that came with them, or whole `hours`.
-        only_reported: left to the scheduled job, since it takes more than one look at each row.
-        margin: with it, the share of rows not as expected may also exceed that of the shop's own history by
-            so much; while there is too little history, it warns and stops nothing.
-        advice: what to look at first when it is not met.
+        severity: `stop` closes the gate before gold, `warn` only sends an alert.
+        column: the column, if the expectation is on one column.
+        arguments: further arguments of Great Expectations: bounds, sets, patterns.
+        where: SQL condition on the rows in scope.
+        mostly: minimum share of rows in scope that meet the expectation, 0 to 1.
+        at_least: minimum number of rows for a decision; fewer are added to those of the next batch.
+        of: what is counted: `rows` of the table, all `records` of the batch, or whole `hours`.
+        only_reported: whether only the scheduled job evaluates it: it cannot be counted row by row.
+        margin: if set, the share of violating rows may also exceed that of the shop's own history by this
+            much. While there is too little history, the expectation only warns.
+        advice: what to check first if it fails.
     """
 
     table: str
@@ -65,8 +65,8 @@ class Suite:
     """The expectations on one table.
 
     Args:
-        table: which table.
-        columns: SQL by name, of columns that are computed for the expectations alone.
+        table: name of the table.
+        columns: SQL by name of columns that are computed only for the expectations.
         expectations: in the order of the file, those of the contract first.
     """
 
@@ -79,7 +79,7 @@ def load_suites(conf: Path) -> dict[str, Suite]:
     """The current suites by table; none if the folder does not exist.
 
     Raises:
-        MillraceError: if a file doesn't say what it should.
+        MillraceError: if a file is not valid.
     """
     files = sorted((conf / FOLDER).glob("*.yml"))
     return {file.stem: _suite(file) for file in files}

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 def to_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
     """A frame from an Arrow table, kept on the driver while it is small."""
-    if not table.num_rows:  # of structs without a row pyspark makes no array
+    if not table.num_rows:  # pyspark makes no array from structs without rows
         return spark.createDataFrame([], from_arrow_schema(table.schema))
     return spark.createDataFrame(table)
 
@@ -27,7 +27,7 @@ def with_any_of(
     values: Collection[str] | Collection[int] | Collection[date],
     how: str = "left_semi",
 ) -> DataFrame:
-    """Rows with one of some values in a column; with `left_anti`, the others."""
+    """Rows with one of the values in a column; with `left_anti`, all other rows."""
     type_ = to_arrow_type(rows.schema[column].dataType)
     wanted = to_frame(rows.sparkSession, pa.table({column: pa.array(list(values), type_)}))
     return rows.join(F.broadcast(wanted), column, how)
@@ -42,9 +42,9 @@ def make_rows(columns: Sequence[Sequence[Any]], make: Callable[..., T]) -> Itera
     """Rows from columns, in order.
 
     Args:
-        columns: values, as many in each.
-        make: makes a row of the values of the columns. A named tuple of just these is made without a call
-            of Python code, which takes half the time.
+        columns: values by column, all of the same length.
+        make: makes a row from the values of the columns. A named tuple with as many fields is made without
+            calling Python code, which takes half the time.
     """
     rows: Iterator[Any] = zip(*columns, strict=True)
     if make is tuple:
@@ -60,7 +60,7 @@ def struct_values(array: pa.ChunkedArray, make: Callable[..., T]) -> list[T | No
 
     Args:
         array: the column.
-        make: makes a value of the struct's fields, by their names.
+        make: makes a value from the struct's fields, passed by name.
     """
     names = [field.name for field in array.type]
     if sorted(getattr(make, "_fields", ())) != sorted(names):
@@ -76,7 +76,7 @@ def struct_values(array: pa.ChunkedArray, make: Callable[..., T]) -> list[T | No
 
 
 def transpose(rows: Sequence[tuple[Any, ...]], fields: Sequence[pa.Field]) -> list[pa.Array]:
-    """Arrays from tuples; a timestamp is given in microseconds, a struct as a tuple or None."""
+    """Arrays from tuples, in which a timestamp is in microseconds and a struct is a tuple or None."""
     columns = zip(*rows, strict=True) if rows else [()] * len(fields)
     return [_array(values, field.type) for values, field in zip(columns, fields, strict=True)]
 

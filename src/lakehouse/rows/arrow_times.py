@@ -4,7 +4,7 @@ import pyarrow as pa
 
 
 def in_micros(table: pa.Table) -> pa.Table:
-    """The table with every timestamp, also nested ones, as microseconds since 1970."""
+    """The table with all timestamps, including nested ones, as microseconds since 1970."""
     return table.cast(pa.schema([pa.field(each.name, _in_micros(each.type)) for each in table.schema]))
 
 

@@ -4,10 +4,10 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 MAX_ROWS_PER_FILE = 250_000
-"""Of append-only tables, when all rows are written."""
+"""For append-only tables, when all rows are written at once."""
 
 MAX_ROWS_PER_MUTABLE_FILE = 100_000
-"""Of tables that are merged into: a merge rewrites whole files."""
+"""For tables that are merged into: a merge rewrites whole files."""
 
 
 def checkpoint(frame: DataFrame) -> DataFrame:
@@ -23,5 +23,5 @@ def checkpoint(frame: DataFrame) -> DataFrame:
 
 
 def range_partition(frame: DataFrame, time: str, most: int) -> DataFrame:
-    """Range-partition a checkpointed frame by time, with at most so many rows per file."""
+    """Range-partition a checkpointed frame by time, with on average at most `most` rows per partition."""
     return frame.repartitionByRange(frame.count() // most + 1, time).sortWithinPartitions(time)

@@ -17,10 +17,10 @@ from lakehouse.rows.arrow_times import in_micros
 from lakehouse.rows.checkpointing import checkpoint
 
 Rows: TypeAlias = DataFrame | pa.Table
-"""An Arrow table has its times in microseconds, or as timestamps."""
+"""An Arrow table has times in microseconds, or as timestamps."""
 
 KEY = "_key"
-"""The column whose equal values make a group; never null."""
+"""Column of the group key; never null."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Source:
 
     Args:
         lake: the tables.
-        on_driver: whether those looked up are few enough to be there.
+        on_driver: whether the rows are few enough to be read on the driver.
     """
 
     lake: Lakehouse
@@ -37,8 +37,8 @@ class Source:
 
     @classmethod
     def of(cls, lake: Lakehouse, name: str, wanted: Lookup, most: int) -> "Source":
-        """On the driver if, by the log of a table, a look-up finds at most so many rows."""
-        lake.version(name)  # the table exists
+        """A source on the driver if, by the table's log, a look-up finds at most `most` rows."""
+        lake.version(name)  # creates the table if it does not exist
         local = lake.local.of(name)
         if local is None:
             return cls(lake, on_driver=False)
@@ -65,10 +65,10 @@ def with_columns_of(rows: Rows, column: str, others: pa.Table, names: Sequence[s
     """An inner join on a column, with the other columns of the right side.
 
     Args:
-        rows: the rows.
-        column: a column of strings, in both.
-        others: each value once.
-        names: the columns to keep, of both, in order.
+        rows: the left side.
+        column: a column of strings, in both sides.
+        others: the right side; each value of the column once.
+        names: the columns to keep, of both sides, in order.
     """
     if isinstance(rows, DataFrame):
         return rows.join(F.broadcast(as_frame(rows.sparkSession, others)), column).select(*names)
@@ -87,7 +87,7 @@ def with_number(rows: Rows, name: str, number: int) -> Rows:
 
 
 def union(first: Rows, second: Rows) -> Rows:
-    """The union of two sources with the same columns; the second is on the driver, or where the first is."""
+    """The union of rows with the same columns. The second are on the driver, or in Spark as the first."""
     if not isinstance(first, DataFrame):
         return pa.concat_tables([first, second])
     return first.unionByName(as_frame(first.sparkSession, second))
@@ -114,5 +114,5 @@ def on_driver(rows: Rows) -> pa.Table:
 
 
 def computed(rows: Rows, names: Sequence[str]) -> Rows:
-    """Some columns, checkpointed."""
+    """Some columns of the rows; a frame is checkpointed."""
     return checkpoint(rows.select(*names)) if isinstance(rows, DataFrame) else rows.select(list(names))

@@ -7,7 +7,7 @@ _OF_SPARK = (
     "unix_micros(instant) AS epoch_us(instant)",
     "regexp_like(text, pattern) AS regexp_matches(text, pattern)",
 )
-"""Functions of Spark that expectations use, so that their conditions can be asked here."""
+"""DuckDB macros for the functions of Spark SQL that expectations use."""
 
 
 _QUOTE = re.compile(r"'(?:[^']|'')*'|`")
@@ -20,7 +20,7 @@ def requoted(sql: str) -> str:
 
 def connect() -> Any:
     """An in-memory DuckDB connection with the functions of Spark that expectations use."""
-    import duckdb  # where a catalog keeps the tables there need not be one
+    import duckdb  # optional: not installed where tables are in a catalog
 
     connection = duckdb.connect()
     for macro in _OF_SPARK:

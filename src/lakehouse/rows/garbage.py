@@ -8,7 +8,7 @@ _OBJECTS = 100_000
 def expect_many_rows() -> None:
     """Collect after 100,000 new objects instead of Python's default of 700.
 
-    Rows are tuples, which are in no cycle, and making them takes twice as long under the default:
+    Rows are tuples without reference cycles. Making them takes twice as long with the default:
     docs/decisions/0028.
     """
     gc.set_threshold(_OBJECTS, 10, 10)

@@ -22,10 +22,10 @@ from lakehouse.rows.worker_pool import count_parts, map_parts, split_by_key
 
 
 class GroupedRows:
-    """Rows of some whole groups, times in microseconds.
+    """Rows of whole groups, with times in microseconds.
 
     Args:
-        kinds: by kind, rows with `KEY`.
+        kinds: rows with `KEY`, by kind.
     """
 
     def __init__(self, kinds: Mapping[str, pa.Table]) -> None:
@@ -38,16 +38,16 @@ class GroupedRows:
         return cls({name: _of_kind(rows, name) for name in names})
 
     def group_keys(self) -> list[Any]:
-        """Of the groups, each once."""
+        """The keys of the groups, each once."""
         return list(dict.fromkeys(key for rows in self._kinds.values() for key in rows[KEY].to_pylist()))
 
     def rows(self, kind: str, make: Callable[..., Any], **nested: Callable[..., Any]) -> dict[Any, list[Any]]:
         """Rows of one kind, by key.
 
         Args:
-            kind: which.
-            make: makes a row of the values of its columns, in their order.
-            nested: by column of structs, what makes a value of it.
+            kind: the kind.
+            make: makes a row from the values of its columns, in order.
+            nested: by struct column, the function that makes its values.
         """
         table = self._kinds.get(kind)
         if table is None:
@@ -61,17 +61,17 @@ class GroupedRows:
 
 
 Fold = Callable[[GroupedRows], Iterable[pa.RecordBatch]]
-"""Takes some whole groups, and gives rows of the result."""
+"""A function from whole groups to rows of the result."""
 
 
 def union_by_kind(kinds: Mapping[str, DataFrame]) -> DataFrame:
     """The union of frames of several kinds.
 
     Args:
-        kinds: by kind, a frame with `KEY`.
+        kinds: frames with `KEY`, by kind.
 
     Returns:
-        `KEY`, and for each kind a struct of the frame's other columns, of which all but one are null.
+        `KEY`, and for each kind a struct of the frame's other columns. In each row, one struct is not null.
     """
     frames = [
         rows.select(KEY, F.struct(*(name for name in rows.columns if name != KEY)).alias(kind))
@@ -83,12 +83,12 @@ def union_by_kind(kinds: Mapping[str, DataFrame]) -> DataFrame:
 def map_groups(rows: DataFrame, fold: Fold, schema: pa.Schema) -> DataFrame:
     """Run a function over whole groups of rows, in Spark's Python workers.
 
-    A loop over sorted rows costs less than `applyInArrow`, which calls Python once a group.
+    A loop over sorted rows costs less than `applyInArrow`, which calls Python once per group.
 
     Args:
-        rows: as `union_by_kind` gives them.
-        fold: called with some groups at a time, some 10,000 rows or one group.
-        schema: of what it gives; a batch may lack columns, which are null then.
+        rows: the result of `union_by_kind`.
+        fold: called with whole groups, about 10,000 rows or one group at a time.
+        schema: schema of the result. Columns that a batch of the fold lacks are null.
     """
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -135,9 +135,9 @@ def batch_of_kind(schema: pa.Schema, kind: str, rows: Sequence[tuple[Any, ...]])
     """Rows of one kind as a batch of the result; the structs of other kinds are null.
 
     Args:
-        schema: of the result: a struct for each kind.
-        kind: which.
-        rows: the fields of the struct, in their order; times in microseconds.
+        schema: schema of the result: a struct for each kind.
+        kind: the kind of the rows.
+        rows: values of the struct's fields, in order; times in microseconds.
     """
     type_ = schema.field(kind).type
     structs = pa.StructArray.from_arrays(transpose(rows, list(type_)), fields=list(type_))
@@ -154,7 +154,7 @@ def _with_all_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatc
 
 
 def _fold_part(fold: Fold, tables: Mapping[str, pa.Table]) -> list[pa.Table]:
-    """The result of a fold; batches with the same columns as one table."""
+    """The result of a fold, with batches of the same columns joined to one table."""
     batches: dict[tuple[str, ...], list[pa.RecordBatch]] = defaultdict(list)
     for batch in fold(GroupedRows(tables)):
         batches[tuple(batch.schema.names)].append(batch)
@@ -166,9 +166,9 @@ class Groups:
     """Groups of rows, and the fold over them.
 
     Args:
-        kinds: by kind, rows with `KEY`.
+        kinds: rows with `KEY`, by kind.
         fold: called with some whole groups at a time.
-        schema: of what it gives.
+        schema: schema of the fold's result.
     """
 
     kinds: Mapping[str, Rows]
@@ -181,10 +181,10 @@ class Groups:
         return map_groups(union_by_kind(frames), self.fold, self.schema)
 
     def collect(self) -> list[pa.Table]:
-        """The result of the fold, computed now in this process, or in several if there are many rows.
+        """The result of the fold, computed now: in this process, or in worker processes for many rows.
 
         Returns:
-            Tables of one kind each; of all columns, if the fold gives no kinds.
+            Tables of one kind each, or of all columns if the fold has no kinds.
         """
         tables = {
             kind: in_micros(rows.toArrow() if isinstance(rows, DataFrame) else rows)
@@ -198,9 +198,9 @@ class Computed:
     """The result of a fold, computed once: on the driver if it is small, else checkpointed in Spark.
 
     Args:
-        groups: and the fold over them.
+        groups: the groups, and the fold over them.
         spark: the job's session.
-        is_small: whether both fit on the driver.
+        is_small: whether groups and result fit on the driver.
     """
 
     def __init__(self, groups: Groups, spark: SparkSession, is_small: bool) -> None:
@@ -210,7 +210,7 @@ class Computed:
         self._tables = groups.collect() if is_small else []
 
     def rows(self, kind: str) -> Rows:
-        """The rows of one kind, where they are; a column for each field of the struct."""
+        """The rows of one kind, on the driver or in Spark; a column for each field of the struct."""
         if self._frame is not None:
             return self._frame.where(F.col(kind).isNotNull()).select(f"{kind}.*")
         return self.table(kind)

@@ -13,9 +13,9 @@ class RowChange(NamedTuple):
     """A row that is inserted, replaced or deleted.
 
     Args:
-        row: the new row; the old one if it goes.
-        is_deleted: whether it goes.
-        old_time: event time of the row in the table with its key, which may be another; None if none is.
+        row: the new row; the old row if it is deleted.
+        is_deleted: whether the row is deleted.
+        old_time: event time of the old row with this key, which may differ; None for an insert.
     """
 
     row: Row
@@ -27,7 +27,7 @@ class RowDiff:
     """Compares rows of a table, given in column order.
 
     Args:
-        table: its contract; it has an event time.
+        table: the table's contract, with an event time.
     """
 
     def __init__(self, table: Table) -> None:
@@ -36,7 +36,7 @@ class RowDiff:
         self._time = columns.index(str(table.event_time))
 
     def compare(self, before: Iterable[Row], after: Iterable[Row]) -> list[RowChange]:
-        """Changes from old to new rows; none for equal rows."""
+        """Changes from old to new rows. Equal rows make no change."""
         old = {self._key_of(row): row for row in before}
         found = []
         for row in after:

@@ -10,7 +10,7 @@ from lakehouse.rows.duckdb_sql import connect
 
 
 class Dialect(Protocol):
-    """Expressions that the two engines spell differently."""
+    """SQL expressions that differ between the two engines."""
 
     def explode(self, array: str) -> str:
         """One row per element of an array, as a column of a SELECT."""
@@ -55,9 +55,9 @@ def run_sql(spark: SparkSession, query: Callable[[Dialect], str], inputs: Mappin
 
     Args:
         spark: the job's session.
-        query: its text, in which `{name}` stands for an input; Spark's numbers, and only functions that both
-            engines have.
-        inputs: by name, all on the driver or all frames; times in microseconds.
+        query: returns the text for a dialect, in which `{name}` stands for an input; with Spark's number
+            types, and only functions that both engines have.
+        inputs: rows by name, all on the driver or all frames; times in microseconds.
     """
     frames = {name: rows for name, rows in inputs.items() if isinstance(rows, DataFrame)}
     if frames:

@@ -18,10 +18,10 @@ _FIRST = to_micros(datetime.min.replace(tzinfo=timezone.utc))
 
 
 class TimePruner:
-    """Time ranges outside of which no row is of interest.
+    """Time ranges that contain all rows of interest.
 
     Args:
-        spans: start and end of each, both included, in microseconds; in order and apart.
+        spans: start and end of each, both included, in microseconds; in order, not overlapping.
     """
 
     def __init__(self, spans: list[tuple[int, int]]) -> None:
@@ -35,7 +35,7 @@ class TimePruner:
 
         Args:
             spans: start and end, both included, in microseconds.
-            margin: how far around them rows are of interest, too.
+            margin: added on both sides of each span.
         """
         around = margin // timedelta(microseconds=1)
         return cls(merge_spans((low - around, high + around) for low, high in spans))
@@ -55,7 +55,7 @@ class TimePruner:
         return overlapping(start, end, self._intervals())
 
     def mask(self, start: pa.ChunkedArray, end: pa.ChunkedArray) -> pa.Array:
-        """Whether each span, in microseconds, overlaps one of the ranges; null does not."""
+        """Whether each span, in microseconds, overlaps one of the ranges; false for null."""
         is_known = start.is_valid().to_numpy() & end.is_valid().to_numpy()
         first, last = (times.fill_null(0).to_numpy() for times in (start, end))
         return pa.array(is_known & self._meets(first, last))

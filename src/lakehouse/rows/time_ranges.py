@@ -28,8 +28,8 @@ def merge_buckets(
 
     Args:
         slots: starts of the buckets.
-        margin: added on both sides of each.
-        length: of a bucket.
+        margin: added on both sides of each bucket.
+        length: length of a bucket.
         most: maximum number of ranges.
     """
     around, long = margin // _MICROSECOND, length // _MICROSECOND
@@ -63,12 +63,12 @@ def merge_spans(spans: Iterable[tuple[int, int]], most: int = _MAX_RANGES) -> li
 
 
 def time_buckets(start: Column, end: Column | None = None, length: timedelta = HOUR) -> Column:
-    """An aggregate: the distinct starts of the buckets that contain a time, or a part of start to end.
+    """An aggregate: the distinct starts of the buckets that contain a time, or overlap start to end.
 
     Args:
         start: a time.
-        end: a later one.
-        length: of a bucket; whole seconds.
+        end: a later time, or None.
+        length: length of a bucket, in whole seconds.
     """
     seconds = F.lit(length // timedelta(seconds=1))
     first, last = (F.floor(F.unix_seconds(time) / seconds) for time in (start, start if end is None else end))
@@ -83,7 +83,7 @@ def in_ranges(column: str, within: Sequence[Interval]) -> Column:
 
 def overlapping(start: str, end: str, within: Sequence[Interval]) -> Column:
     """A condition: the span from start to end overlaps one of the ranges."""
-    # the latest first: most rows match it, and the rest is not evaluated
+    # the latest range first: most rows match it, and the other conditions are then skipped
     latest_first = reversed(within)
     either = ((F.col(start) <= F.lit(high)) & (F.col(end) >= F.lit(low)) for low, high in latest_first)
     return reduce(or_, either, F.lit(False))

@@ -23,7 +23,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _ROWS_OF_A_PART = 10_000
-"""From twice as many on, sending rows to another process pays: docs/decisions/0027."""
+"""Rows per process. A second process pays off from twice as many rows on: docs/decisions/0027."""
 
 _MOST_PARTS = 8
 _MAIN = threading.Lock()
@@ -35,20 +35,20 @@ def count_parts(rows: int) -> int:
 
 
 def map_parts(function: Callable[[T], R], parts: Sequence[T]) -> list[R]:
-    """Call a function with each part, each in a process; in this one if there is only one part.
+    """Call a function with each part, in worker processes; a single part runs in this process.
 
     Args:
-        function: of a module, as are all that the parts are made of: they are sent by pickle.
-        parts: one at least.
+        function: a module-level function. It is pickled, and so are the parts.
+        parts: at least one.
 
     Raises:
-        BrokenProcessPool: if a process was killed, for want of memory for one.
+        BrokenProcessPool: if a worker was killed, for example by the OOM killer.
     """
     if len(parts) == 1:
         return [function(parts[0])]
     try:
         return list(_pool().map(function, parts))
-    except BrokenProcessPool:  # a worker was killed; the next call starts others
+    except BrokenProcessPool:  # a worker was killed; the next call starts a new pool
         _pool.cache_clear()
         raise
 
@@ -57,9 +57,9 @@ def split_by_key(tables: Mapping[str, pa.Table], key: str, parts: int) -> list[d
     """Rows of tables in parts; rows with the same key are in the same part.
 
     Args:
-        tables: by name; all have the key, as the same type.
-        key: a column.
-        parts: how many.
+        tables: tables by name; the key has the same type in all.
+        key: name of the key column.
+        parts: number of parts.
     """
     if parts == 1:
         return [dict(tables)]
@@ -101,7 +101,7 @@ def _cores() -> int:
 
 
 def _start_worker() -> None:
-    """Exit with the parent, and leave Ctrl-C to it."""
+    """Initialise a worker: it ignores SIGINT, and exits when its parent does."""
     expect_many_rows()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -1,1 +1,1 @@
-"""Deduplication: each record is an event, a duplicate, rejected or a heartbeat."""
+"""Deduplication: classifies each record as an event, duplicate, rejection, heartbeat or rate."""

@@ -1,4 +1,4 @@
-"""Classes of records."""
+"""Record classes."""
 
 EVENT, DUPLICATE, REJECTED, HEARTBEAT = "event", "duplicate", "rejected", "heartbeat"
 RATE = "rate"

@@ -20,14 +20,14 @@ from silver.dedup.deduplicate import ENTRY, FIRST, PLACE
 
 @dataclass(frozen=True)
 class Counts:
-    """Row counts of a micro-batch.
+    """Record counts of a micro-batch.
 
     Args:
-        by_class: how many there are of each.
-        read: of the topics of events.
-        refused: of these, rejected ones.
-        late: events.
-        latest: event time, or a heartbeat's, of the latest event or heartbeat.
+        by_class: number of records per class.
+        read: number of records from the event topics.
+        refused: number of these that were rejected.
+        late: number of late events.
+        latest: the latest event time or heartbeat time.
     """
 
     by_class: Counter[str]
@@ -38,23 +38,22 @@ class Counts:
 
 
 def dedup_candidates(candidates: Rows) -> Rows:
-    """`ENTRY` of each record that may become an event."""
+    """Select `ENTRY` of each record that may become an event."""
     if isinstance(candidates, DataFrame):
         return candidates.where(F.col("record_class") == EVENT).select(*ENTRY)
     return candidates.filter(pc.equal(candidates["record_class"], EVENT)).select(list(ENTRY))
 
 
 def classify(candidates: Rows, copies: pa.Table, watermark: datetime | None) -> Rows:
-    """Classify the records of a micro-batch: one row each, with all that silver needs.
+    """Classify the records of a micro-batch: one row per record, with all columns that silver needs.
 
     Args:
-        candidates: as `silver.parsing.record_parser.RecordParser` gives them.
-        copies: as `silver.dedup.deduplicate.find_duplicates` gives them.
+        candidates: output of `silver.parsing.record_parser.RecordParser`.
+        copies: output of `silver.dedup.deduplicate.find_duplicates`.
         watermark: before the micro-batch; None before the first.
 
     Returns:
-        The columns of silver.events, rejected_events and duplicate_events together, those of a rate, and
-        `record_class`.
+        The columns of silver.events, rejected_events, duplicate_events and of a rate, and `record_class`.
     """
     if isinstance(candidates, DataFrame):
         theirs = F.broadcast(to_frame(candidates.sparkSession, copies))
@@ -75,7 +74,7 @@ def classify(candidates: Rows, copies: pa.Table, watermark: datetime | None) -> 
 
 
 def classify_frame(candidates: DataFrame, copies: DataFrame, watermark: Column) -> DataFrame:
-    """The same as a Spark plan; the watermark is null before the first micro-batch."""
+    """Classify records lazily, as a Spark plan; the watermark is null before the first micro-batch."""
     found = candidates.join(copies, list(PLACE), "left")
     record_class = F.when(F.col("first_offset").isNotNull(), DUPLICATE).otherwise(F.col("record_class"))
     late = F.coalesce(F.col("event_time") <= watermark, F.lit(False))
@@ -83,7 +82,7 @@ def classify_frame(candidates: DataFrame, copies: DataFrame, watermark: Column) 
 
 
 def records_of_class(classified: Rows, record_class: str) -> Rows:
-    """The records of one class, with the columns of its table among theirs."""
+    """Select the records of one class; they include the columns of that class's table."""
     if isinstance(classified, DataFrame):
         rows = classified.where(F.col("record_class") == record_class)
         return rows.withColumn("value", F.col("raw")) if record_class == REJECTED else rows
@@ -94,7 +93,7 @@ def records_of_class(classified: Rows, record_class: str) -> Rows:
 
 
 def on_time_events(classified: Rows) -> Rows:
-    """Events that arrived before the watermark passed them."""
+    """Select on-time events: those with an event time after the watermark."""
     if isinstance(classified, DataFrame):
         return classified.where((F.col("record_class") == EVENT) & ~F.col("is_late"))
     return classified.filter(
@@ -103,7 +102,7 @@ def on_time_events(classified: Rows) -> Rows:
 
 
 def stamped_after(rows: Rows, stamp: datetime) -> Rows:
-    """Rows with a later ingest stamp."""
+    """Select rows with a later ingest stamp."""
     if isinstance(rows, DataFrame):
         return rows.where(F.col("ingested_at") > F.lit(stamp))
     return rows.filter(pc.greater(rows["ingested_at"], to_micros(stamp)))
@@ -113,7 +112,7 @@ def count_records(classified: Rows, rates_topic: str) -> Counts:
     """Count the records of a micro-batch.
 
     Args:
-        classified: as `classify` gives them.
+        classified: output of `classify`.
         rates_topic: the topic of exchange rates.
     """
     if isinstance(classified, DataFrame):

@@ -1,4 +1,4 @@
-"""Finds duplicates by UID: the first record is kept, whatever else differs."""
+"""Finds duplicates by UID: the first record is kept, even if other fields differ."""
 
 from typing import Any
 
@@ -26,17 +26,16 @@ _COPY = [
 def find_duplicates(records: pa.Table, known: pa.Table) -> pa.Table:
     """Find records that are duplicates, and the record that each duplicates.
 
-    A record never counts as a copy of itself, so a micro-batch that runs again after its events were
-    written comes to the same classes.
+    A record is never a duplicate of itself, so a repeated batch after a crash gives the same classes.
 
     Args:
         records: `ENTRY` of one micro-batch's records that may become events; times in microseconds.
-        known: `ENTRY` of silver.events of all time. Either may lack what has no UID in common with the rest:
-            see `silver.dedup.uid_index`.
+        known: `ENTRY` of silver.events, without a time limit. Both tables may leave out records with a UID
+            that occurs only once: see `silver.dedup.uid_index`.
 
     Returns:
-        One row a copy: ingested_at and coordinates, and `first_topic`, `first_partition`,
-        `first_offset`: the record that stays.
+        One row per duplicate: ingested_at and coordinates, and `first_topic`, `first_partition` and
+        `first_offset` of the record that is kept.
     """
     first: dict[str, tuple[Any, ...]] = {}
     places = rows_of(records, ("event_id", *PLACE))
@@ -49,7 +48,7 @@ def find_duplicates(records: pa.Table, known: pa.Table) -> pa.Table:
 
 
 def mark_duplicates(everyone: DataFrame) -> DataFrame:
-    """Mark which of all records of some UIDs are duplicates; see `find_duplicates`."""
+    """Find the duplicates among all records of some UIDs, as a Spark plan; see `find_duplicates`."""
     first = F.min(F.struct(*PLACE)).over(Window.partitionBy("event_id"))
     copies = everyone.withColumn("first", first).where(F.struct(*PLACE) != F.col("first"))
     return copies.select(

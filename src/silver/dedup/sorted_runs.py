@@ -1,7 +1,7 @@
-"""A multimap from hash to ingest stamp, with an insertion cost that hardly grows with its size.
+"""A multimap from hash to ingest stamp, stored as sorted runs.
 
-Sorted runs, as in a log-structured merge tree: a batch is a run; runs of like size are merged. So each key is
-moved log2(keys / batch) times in all, and a look-up searches as many runs.
+It works like a log-structured merge tree: each batch is a run, and runs of similar size are merged. Each key
+is moved log2(keys / batch) times in total, and a look-up searches as many runs.
 """
 
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ _Places = NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Matches:
-    """Hashes that were found, with their stamps in microseconds; repeated as often as they were added."""
+    """Hashes that were found and their stamps in microseconds, once per insertion."""
 
     hashes: Hashes
     stamps: Stamps
@@ -27,7 +27,7 @@ class Matches:
         return Matches(self.hashes[kept], self.stamps[kept])
 
     def spans(self, most: int) -> list[tuple[int, int]]:
-        """The stamps as at most so many closed spans, split at the widest gaps."""
+        """Cover the stamps with at most `most` closed spans, split at the widest gaps."""
         stamps = np.unique(self.stamps)
         if not len(stamps):
             return []
@@ -38,13 +38,13 @@ class Matches:
 
 @dataclass
 class SortedRuns:
-    """The multimap: 12 bytes a key."""
+    """The multimap. It takes 12 bytes per key."""
 
     _runs: list[tuple[Hashes, _Places]] = field(default_factory=list)
     _stamps: Stamps = field(default_factory=lambda: np.empty(0, np.int64))
 
     def add(self, hashes: Hashes, stamps: Stamps) -> None:
-        """Insert a batch whose stamps are later than all before."""
+        """Insert a batch. Its stamps must be later than all stamps inserted before."""
         if not len(hashes):
             return
         distinct, places = np.unique(stamps, return_inverse=True)
@@ -55,10 +55,10 @@ class SortedRuns:
             self._runs.append(_merge(self._runs.pop(), self._runs.pop()))
 
     def find(self, hashes: Hashes) -> Matches:
-        """Every entry that has one of these hashes.
+        """Find every entry with one of the hashes.
 
         Args:
-            hashes: sorted, each once.
+            hashes: sorted, without repeats.
         """
         found = [_search(run, hashes) for run in self._runs]
         if not found:

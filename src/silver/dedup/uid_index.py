@@ -13,8 +13,8 @@ from lakehouse.timestamps import EPOCH, to_micros
 from silver.dedup.deduplicate import ENTRY
 from silver.dedup.sorted_runs import SortedRuns
 
-_SLICE = 4_000_000  # rows taken in at a time
-_MOST_SPANS = 64  # spans of stamps that a look-up names
+_SLICE = 4_000_000  # rows read at a time
+_MOST_SPANS = 64  # maximum number of stamp ranges in a look-up
 
 Find = Callable[[Lookup], pa.Table]
 """Looks up silver.events."""
@@ -23,14 +23,14 @@ Find = Callable[[Lookup], pa.Table]
 class UidIndex:
     """The hash of the UID and the ingest stamp of each event in silver.events.
 
-    It answers "surely new" for most records, and for the others which few files may hold an earlier event.
-    Whether an event there has the same UID, or only the same hash, is for `find_duplicates` to decide.
-    It is made from the table when a job starts, and follows the table from then on, so nothing depends on
-    how the job before ended. Once the table was rewritten, it is built again.
+    Most records have a hash that is not in the index, so they are new. For the others, the index names the
+    few files that may contain an earlier event. Different UIDs may share a hash, so `find_duplicates`
+    compares the UIDs. The index is built from the table when a job starts and is then refreshed from new
+    rows, so it does not depend on how the previous run ended. After a rewrite of the table it is rebuilt.
 
     Args:
         find: looks up silver.events.
-        rows_by_stamp: how many events it has by ingest stamp, in microseconds, in order.
+        rows_by_stamp: number of events by ingest stamp, in microseconds, in order.
     """
 
     def __init__(self, find: Find, rows_by_stamp: Collection[tuple[int, int]] = ()) -> None:
@@ -45,16 +45,16 @@ class UidIndex:
                 rows = 0
 
     def lookup(self, records: pa.Table, after: datetime) -> tuple[pa.Table, pa.Table]:
-        """Candidates that may be duplicates, and the events that they may duplicate.
+        """Find records that may be duplicates, and the earlier events that they may duplicate.
 
         Args:
             records: `silver.dedup.deduplicate.ENTRY` of one micro-batch.
-            after: ingest stamp done before the micro-batch. Events behind it are its own, written before it
-                was broken off; they are among its records.
+            after: high-water mark before the micro-batch. Later events in the table were written by the same
+                micro-batch before a crash; they are among its records.
 
         Returns:
-            The records whose hash is in the micro-batch twice or was seen before, and `ENTRY` of the events
-            before it with such a hash.
+            The records with a hash that repeats in the micro-batch or is in the index, and `ENTRY` of earlier
+            events with such a hash.
         """
         self._follow(to_micros(after))
         unique, counts = np.unique(records["event_hash"].to_numpy(), return_counts=True)
@@ -65,7 +65,7 @@ class UidIndex:
         return records.filter(pc.is_in(records["event_hash"], pa.array(suspects, pa.int64()))), known
 
     def _follow(self, upto: int) -> None:
-        """Insert events written since, up to an ingest stamp."""
+        """Insert the events written since the last call, up to an ingest stamp."""
         if upto <= self._upto:
             return
         stamps = TimePruner([(self._upto + 1, upto)])

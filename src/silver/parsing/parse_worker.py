@@ -15,7 +15,7 @@ from folds.records.parse_rules import ParseRules
 from silver.dedup.classification import EVENT, HEARTBEAT, RATE, REJECTED
 
 UNTOUCHED = ("topic", "partition", "offset", "timestamp", "ingested_at")
-"""Columns that go through as they are."""
+"""Columns passed through unchanged."""
 
 _TIME = pa.timestamp("us", "UTC")
 _TYPES = {
@@ -32,10 +32,10 @@ _TYPES = {
 }
 _OTHERS = ("reason", "heartbeat_at", "rate", "valid_from", "raw", "record_class")
 PARSED = (*Event.__struct_fields__, *_OTHERS)
-"""Columns that parsing gives."""
+"""Columns that the parser computes."""
 
 COLUMNS = (*UNTOUCHED, *PARSED, "event_hash")
-"""Columns of a candidate."""
+"""Columns of a candidate (a parsed record)."""
 
 _WIDTH = len(PARSED)
 _EVENT = (None,) * (len(_OTHERS) - 1) + (EVENT,)
@@ -77,15 +77,15 @@ def parse_batch(batch: pa.RecordBatch, rules: ParseRules, rates_topic: str) -> p
     """Parse a batch of bronze records to candidates, one row per record, in order.
 
     Args:
-        batch: of bronze.kafka_records; headers are read where there is no value.
+        batch: of bronze.kafka_records; headers are read only if the value is null.
         rules: roles and channels.
         rates_topic: the topic of exchange rates.
 
     Returns:
-        Coordinates, `timestamp` and `ingested_at` as they are; the columns of silver.events that a record
-        gives by itself; `reason`, why it can't be used, and `raw`, then its value; `heartbeat_at` of a
-        heartbeat; `currency`, `rate` and `valid_from` of an exchange rate; null where a record has none.
-        `record_class`, and `event_hash` of an event: Spark's xxhash64 of its UID.
+        `UNTOUCHED` unchanged, `PARSED`, and `event_hash`: Spark's xxhash64 of an event's UID. `PARSED` has
+        the columns of silver.events that one record determines; `reason` and `raw` (the value) of a
+        rejection; `heartbeat_at` of a heartbeat; `currency`, `rate` and `valid_from` of an exchange rate; and
+        `record_class`. Columns that do not apply are null.
     """
     values = batch.column("value").to_pylist()
     rows = [_row(_outcome(record, rules), record) for record in _records(batch, values, rates_topic)]
@@ -104,7 +104,7 @@ def _hash(event_id: str | None) -> int | None:
 
 
 def _with_cache(rules: ParseRules) -> ParseRules:
-    """The rules with the caches that this process has built for the same rules before."""
+    """Return this process's copy of equal rules, to reuse its caches."""
     global _rules  # noqa: PLW0603
     if _rules is None or _rules != rules:
         _rules = rules
@@ -120,9 +120,10 @@ def _records(batch: pa.RecordBatch, values: list[bytes | None], rates_topic: str
 
 
 def _outcome(record: Record, rules: ParseRules) -> Outcome:
-    """The outcome of parsing a record. A record that makes the parser fail is rejected.
+    """Parse a record. If the parser fails, the record is rejected.
 
-    It can be seen, counted and replayed like any other; the trace is in the worker's log.
+    Such a rejection can be queried, counted and replayed like any other. The stack trace is in the worker's
+    log.
     """
     try:
         return parse(record, rules)
@@ -138,7 +139,7 @@ def _headers(sent: Any) -> list[tuple[str, bytes | None]]:
 
 
 def _row(outcome: Outcome, record: Record) -> tuple[Any, ...]:
-    """Values in column order."""
+    """The values of a parsed record, in the order of `PARSED`."""
     if isinstance(outcome, Event):
         return msgspec.structs.astuple(outcome) + _EVENT
     row: list[Any] = [None] * _WIDTH

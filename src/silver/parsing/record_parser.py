@@ -30,7 +30,7 @@ _MISSING = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
 
 
 class RecordParser:
-    """Parses records of events and rates to candidates or rejections. Rejections keep the bytes.
+    """Parses event and rate records to candidates or rejections. Rejections keep the raw bytes.
 
     Args:
         rules: roles and channels.
@@ -43,13 +43,13 @@ class RecordParser:
         self._parse = arrow_parser(rules, rates_topic)
 
     def read(self, records: Rows) -> Rows:
-        """Parse records now.
+        """Parse records eagerly, on the driver or in Spark, like the input.
 
         Args:
             records: bronze.kafka_records.
 
         Returns:
-            What `plan` gives, computed, where the records are; on the driver with times in microseconds.
+            The columns of `plan`, computed; on the driver, times are in microseconds.
         """
         if not isinstance(records, DataFrame):
             parsed = self._parse_here(records)
@@ -72,9 +72,9 @@ class RecordParser:
             records: bronze.kafka_records.
 
         Returns:
-            What `silver.parsing.parse_worker.parse_batch` gives, with `rules_version`.
+            The columns of `silver.parsing.parse_worker.parse_batch`, and `rules_version`.
         """
-        # headers are read of heartbeats alone, which have no value
+        # only heartbeats need their headers, and they have no value
         headers = F.when(F.col("value").isNull(), F.col("headers")).alias("headers")
         sent = records.select(*UNTOUCHED, "value", headers)
         return sent.mapInArrow(self._parse, _SCHEMA).withColumn("rules_version", F.lit(self.rules.version))
@@ -82,10 +82,10 @@ class RecordParser:
 
 @contextmanager
 def naming_missing_packages() -> Iterator[None]:
-    """Turn an import error of a Python worker into a message of one line.
+    """Turn an import error in a Python worker into a one-line error.
 
     Raises:
-        MillraceError: if that is why the block failed.
+        MillraceError: if the block failed because a package is missing.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Identities of visitors, and bots, from events."""
+"""Updates silver.identities and silver.bots from events."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -25,14 +25,15 @@ from lakehouse.run.rules_version import rules_version
 from lakehouse.timestamps import to_micros
 
 COLUMNS = ("visitor_id", "user_id", "user_agent", "event_time", "event_id")
-"""Columns of silver.events that say it."""
+"""Columns of silver.events that both tables are computed from."""
 
 
 class VisitorDimensions:
     """Updates silver.identities and silver.bots from silver.events.
 
-    Both tables merge, so it does not matter in which order events come, nor whether a batch is done twice.
-    Rows that come to nothing new are not written. The rules are read for each micro-batch.
+    Both folds merge new events into the existing row, so the order of events does not matter and a repeated
+    batch after a crash has no effect. Unchanged rows are not written. The rules are read for each
+    micro-batch.
 
     Args:
         run: the job's run.
@@ -69,7 +70,7 @@ class VisitorDimensions:
     def _times(
         self, agents: dict[str, list[tuple[str | None, int]]], rules: BotRules
     ) -> dict[str, list[int]]:
-        """By visitor, times of events within the rate window of a new one, and some more."""
+        """Read, by visitor, at least the times of events within the rate window around a new event."""
         spans = ((at, at) for theirs in agents.values() for _, at in theirs)
         near = TimePruner.of_spans(spans, margin=timedelta(microseconds=rules.span))
         wanted = Lookup(("visitor_id", "event_time"), near, "event_time", key=("visitor_id", agents))
@@ -104,7 +105,7 @@ class VisitorDimensions:
 
 
 def all_identities(events: DataFrame) -> DataFrame:
-    """Deterministic columns of silver.identities, from all events.
+    """Compute the deterministic columns of silver.identities from all events.
 
     Args:
         events: `COLUMNS` of silver.events.
@@ -120,11 +121,11 @@ def all_identities(events: DataFrame) -> DataFrame:
 
 
 def all_bots(events: DataFrame, rules: BotRules) -> DataFrame:
-    """Deterministic columns of silver.bots, from all events.
+    """Compute the deterministic columns of silver.bots from all events.
 
     Args:
         events: `COLUMNS` of silver.events.
-        rules: in force.
+        rules: the current bot rules.
     """
 
     def fold(groups: GroupedRows) -> Iterator[pa.RecordBatch]:

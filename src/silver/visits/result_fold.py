@@ -1,4 +1,4 @@
-"""The fold over searches, their results and clicks: changes of search results."""
+"""Computes changes of silver.search_results from searches, their results and clicks."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -31,17 +31,17 @@ _HOUR = timedelta(hours=1) // timedelta(microseconds=1)
 def result_groups(
     kinds: Mapping[str, Rows], spans: Mapping[str, Sequence[Span]], rule: ExposureRule, watermark: datetime
 ) -> Groups:
-    """The grouped computation for some spans of visitors.
+    """Build the grouped computation of search results, for time spans of visitors.
 
     Args:
-        kinds: `event`, with `EVENT_COLUMNS`, and `known`, rows of silver.search_results: those within the
-            spans and any others, which the watermark alone may change.
+        kinds: `event`, with `EVENT_COLUMNS`, and `known`, rows of silver.search_results: all rows within the
+            spans, and other rows that only the watermark may change.
         spans: by visitor.
         rule: of searches.
-        watermark: decides what is open.
+        watermark: decides which rows are open.
 
     Returns:
-        A struct of `change_type`, named as the table is; not computed yet.
+        A lazy computation of one struct of `change_type`, named after the table.
     """
     columns = {"event": EVENT_COLUMNS, "known": SEARCH_RESULTS.column_names}
     of_visitor = {kind: with_key(rows, "visitor_id", columns[kind]) for kind, rows in kinds.items()}
@@ -51,10 +51,10 @@ def result_groups(
 
 
 def all_results(events: DataFrame, rule: ExposureRule, watermark: datetime) -> DataFrame:
-    """All rows of silver.search_results, from all events.
+    """Compute all rows of silver.search_results from all events.
 
-    A group is an hour of a visitor, so that it stays small whoever the visitor is; an event is in that of the
-    searches that it may belong to as well.
+    A group is one hour of a visitor (or the search span, if longer), so that groups stay small. An event that
+    may belong to a search of the previous group is in that group too.
     """
     length = F.lit(max(_HOUR, rule.span))
     times = (F.unix_micros("event_time") - back for back in (0, rule.span - 1))
@@ -68,7 +68,7 @@ def all_results(events: DataFrame, rule: ExposureRule, watermark: datetime) -> D
 
 
 class _ResultFold:
-    """The fold, as workers run it.
+    """The search result fold, as Spark's Python workers run it.
 
     Args:
         rule: of searches.
@@ -94,7 +94,7 @@ class _ResultFold:
     def _rows(
         self, events: Sequence[tuple[str, SearchEvent]], spans: Sequence[Span], before: Iterable[ShownResult]
     ) -> list[ShownResult]:
-        """Those within the spans as events have it, the others as the watermark has it."""
+        """Recompute the rows within the spans from events; apply only the watermark to the other rows."""
         outside = (row for row in before if not is_within(row.event_time, spans))
         others = [as_of(row, self._rule, self._watermark) for row in outside]
         if not events:
@@ -105,7 +105,7 @@ class _ResultFold:
 
 
 def of_results(events: Rows, names: Sequence[str]) -> Rows:
-    """Columns of events that are searches, results or clicks on these."""
+    """Select columns of events that are searches, results or clicks on results."""
     if isinstance(events, DataFrame):
         return events.where(F.col("role").isin(*RESULT_ROLES)).select(*names)
     is_one = pc.is_in(events["role"], pa.array(RESULT_ROLES))

@@ -1,4 +1,4 @@
-"""Changes of search results by new events."""
+"""Updates silver.search_results for new events and the watermark."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -26,17 +26,18 @@ from silver.visits.result_fold import EVENT_COLUMNS, of_results, result_groups
 def results_on_time(
     source: Source, new: Rows, after: datetime, rule: ExposureRule, watermark: datetime
 ) -> Groups | None:
-    """Changes of silver.search_results by on-time events and the watermark.
+    """Compute changes of silver.search_results by on-time events and the watermark.
 
     Args:
-        source: of the tables.
+        source: reads the tables.
         new: `EVENT_COLUMNS` of the events.
-        after: ingest stamp that silver.events is read up to: the new events may be there already or not.
+        after: high-water mark before the batch. Events are read up to it, because silver.events may already
+            contain the new ones.
         rule: of searches.
         watermark: after the batch.
 
     Returns:
-        As of `result_groups`; None if there is nothing to do.
+        The groups of `result_groups`; None if there is nothing to do.
     """
     new = of_results(new, EVENT_COLUMNS)
     spans = _spans_by_visitor(new, rule)
@@ -49,16 +50,16 @@ def results_on_time(
 
 
 def late_results(source: Source, late: Rows, rule: ExposureRule, watermark: datetime) -> Groups | None:
-    """Changes of silver.search_results by late events.
+    """Compute changes of silver.search_results by late events.
 
     Args:
-        source: of the tables; silver.events has the late ones.
+        source: reads the tables; silver.events already contains the late events.
         late: visitor_id, event_time and role of the events.
         rule: of searches.
-        watermark: as far as refine has come.
+        watermark: refine's current watermark.
 
     Returns:
-        As of `result_groups`; None if there is nothing to do.
+        The groups of `result_groups`; None if there is nothing to do.
     """
     spans = _spans_by_visitor(of_results(late, ("visitor_id", "event_time")), rule)
     if not spans:
@@ -71,9 +72,9 @@ def write_results(source: Source, groups: Groups | None, upto: datetime) -> None
     """Compute changes of silver.search_results, and merge them in one commit.
 
     Args:
-        source: of the tables.
-        groups: as of `result_groups`; None: nothing to do.
-        upto: ingest stamp that the table's input is done up to with this commit.
+        source: reads the tables.
+        groups: output of `result_groups`; None if there is nothing to do.
+        upto: high-water mark (ingest stamp) of the table after this commit.
     """
     if groups is not None:
         changes = Computed(groups, source.lake.spark, source.on_driver).rows(SEARCH_RESULTS.short_name)
@@ -81,7 +82,7 @@ def write_results(source: Source, groups: Groups | None, upto: datetime) -> None
 
 
 def _spans_by_visitor(events: Rows, rule: ExposureRule) -> dict[str, list[Span]]:
-    """By visitor, time spans of searches that some events may change."""
+    """Find, by visitor, the time spans of searches that the events may change."""
     names = ("visitor_id", "event_time")
     times: dict[str, list[int]] = defaultdict(list)
     for visitor, at in rows_of(on_driver(events.select(list(names))), names):
@@ -90,7 +91,7 @@ def _spans_by_visitor(events: Rows, rule: ExposureRule) -> dict[str, list[Span]]
 
 
 def _events_near(source: Source, spans: Mapping[str, Sequence[Span]], rule: ExposureRule) -> Rows:
-    """The events that the searches of some spans are computed from, and some more; with their stamps."""
+    """Read at least the events that searches in the spans are computed from, with their ingest stamps."""
     near = TimePruner.of_spans((low, high + rule.span) for theirs in spans.values() for low, high in theirs)
     columns = (*EVENT_COLUMNS, "ingested_at")
     wanted = Lookup(columns, near, "event_time", key=("visitor_id", spans))
@@ -98,14 +99,14 @@ def _events_near(source: Source, spans: Mapping[str, Sequence[Span]], rule: Expo
 
 
 def _known_rows(source: Source, spans: Mapping[str, Sequence[Span]]) -> Rows:
-    """The rows of the searches of some spans, and some more."""
+    """Read at least the current rows of searches in the spans."""
     near = TimePruner.of_spans(span for theirs in spans.values() for span in theirs)
     wanted = Lookup(SEARCH_RESULTS.column_names, near, "event_time", key=("visitor_id", spans))
     return source.look_up(SEARCH_RESULTS.name, wanted)
 
 
 def _due_rows(source: Source, watermark: datetime) -> Rows:
-    """Rows that are due: the watermark changes them."""
+    """Read open rows that the watermark changes: it has reached their `due_at`."""
     rows = source.look_up(SEARCH_RESULTS.name, Lookup(SEARCH_RESULTS.column_names, flag="is_open"))
     if isinstance(rows, DataFrame):
         return rows.where(F.col("due_at") <= F.lit(watermark))
@@ -113,7 +114,7 @@ def _due_rows(source: Source, watermark: datetime) -> Rows:
 
 
 def _stamped_until(events: Rows, stamp: datetime) -> Rows:
-    """`EVENT_COLUMNS` of events up to an ingest stamp."""
+    """Select `EVENT_COLUMNS` of events up to an ingest stamp."""
     if isinstance(events, DataFrame):
         return events.where(F.col("ingested_at") <= F.lit(stamp)).select(*EVENT_COLUMNS)
     return events.filter(pc.less_equal(events["ingested_at"], to_micros(stamp))).select(list(EVENT_COLUMNS))

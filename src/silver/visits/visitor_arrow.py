@@ -19,7 +19,7 @@ ROWS: dict[str, tuple[Callable[[Iterable[Any]], Any], type[Piece] | type[SearchP
     IMPRESSIONS.name: (Impression._make, Piece),
     SEARCHES.name: (Search._make, SearchPiece),
 }
-"""By table: what makes a row of its columns, and what its `made_of` holds."""
+"""By table: the constructor of its rows, and the element type of the column `made_of`."""
 
 _TYPES = {
     "string": pa.string(),
@@ -37,7 +37,7 @@ EVENT_TYPES = {column.name: column.type for column in EVENTS.columns if column.n
 
 
 def read_table(table: Table, rows: pa.StructArray) -> list[Any]:
-    """Rows of a table as its tuples, times in microseconds."""
+    """Convert structs to a table's row tuples, with times in microseconds."""
     make, piece = ROWS[table.name]
     columns = (
         _read_pieces(piece, values) if column.name == "made_of" else _read(column.type, values)
@@ -47,14 +47,14 @@ def read_table(table: Table, rows: pa.StructArray) -> list[Any]:
 
 
 def read_events(rows: pa.StructArray) -> tuple[list[Event], list[int]]:
-    """Structs with the columns of `Event`, then the ingest stamp: events, and the stamps; in microseconds."""
+    """Convert structs to events and ingest stamps, in microseconds; the stamp is each struct's last field."""
     *columns, stamps = rows.flatten()
     values = (_read(EVENT_TYPES[name], each) for name, each in zip(Event._fields, columns, strict=True))
     return list(map(Event._make, zip(*values, strict=True))), _read("timestamp", stamps)
 
 
 def write_table(table: Table, rows: Sequence[Any]) -> pa.StructArray:
-    """Tuples as rows of a table."""
+    """Convert row tuples to structs with a table's columns."""
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(table.columns)
     arrays = [
         _write_pieces(ROWS[table.name][1], values)
@@ -66,7 +66,7 @@ def write_table(table: Table, rows: Sequence[Any]) -> pa.StructArray:
 
 
 def arrow_type(table: Table) -> pa.DataType:
-    """The type of a table's rows."""
+    """The Arrow type of a table's rows."""
     return write_table(table, ()).type
 
 

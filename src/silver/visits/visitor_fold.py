@@ -1,4 +1,4 @@
-"""Sessions, impressions and searches: new events and affected rows, folded by visitor."""
+"""Computes changes of sessions, impressions and searches from new events and affected rows, by visitor."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _TAKES = {
     IMPRESSIONS.name: ("role", IMPRESSION_ROLES),
     SEARCHES.name: ("role", SEARCH_ROLES),
 }
-"""By table, the column of silver.events and its values of the events that it takes."""
+"""By table: the column of silver.events that selects its events, and the accepted values."""
 
 
 def _arrow(columns: Mapping[str, str]) -> pa.StructType:
@@ -60,7 +60,7 @@ def takes_event(table: str, kind: str, role: str | None) -> bool:
 
 
 def events_of(events: Rows, *tables: str) -> Rows:
-    """Events that some tables are computed from; without names, any of the three."""
+    """Select the events that the given tables are computed from; without names, events of any table."""
     wanted = [_TAKES[table] for table in tables or _TAKES]
     if isinstance(events, DataFrame):
         return events.where(reduce(or_, (F.col(column).isin(*values) for column, values in wanted)))
@@ -70,13 +70,13 @@ def events_of(events: Rows, *tables: str) -> Rows:
 
 @dataclass(frozen=True)
 class TableChanges:
-    """Changes of a table by a fold.
+    """Changes of one table.
 
     Args:
-        rows: the table's columns and `GONE`; computed.
-        count: of them.
-        low: event time of the first.
-        high: event time of the last.
+        rows: the table's columns and `DELETED`; computed.
+        count: number of rows.
+        low: lowest event time.
+        high: highest event time.
     """
 
     rows: Rows
@@ -92,19 +92,19 @@ def fold_events(
     watermark: datetime,
     filled: Mapping[str, datetime],
 ) -> Rows:
-    """Changes of rows by new events and the watermark: one shuffle by visitor, one pass in Python.
+    """Compute row changes by new events and the watermark: one shuffle by visitor, one pass in Python.
 
-    Where events and history are on the driver, the pass is made there and at once.
+    If events and history are on the driver, the pass runs there, eagerly.
 
     Args:
-        events: silver.events; of those up to `filled` of a table, that table has the change already.
-        history: by table, every row that may change; of one that does not, nothing is emitted.
+        events: rows of silver.events. Events up to a table's `filled` stamp are already in that table.
+        history: by table, every row that may change. Unchanged rows are not emitted.
         rules: of sessions and exposures.
-        watermark: decides what is open.
-        filled: by table, the ingest stamp of the last events that it has.
+        watermark: decides which rows are open.
+        filled: high-water mark (ingest stamp) by table.
 
     Returns:
-        A struct for each table, of which one is not null, and `GONE`.
+        One struct column per table, of which one is not null, and `DELETED`.
     """
     inputs = [_tagged(events, [*Event._fields, "ingested_at"], EVENT, "event_time")]
     inputs += [
@@ -130,7 +130,7 @@ def _fold_part(fold: FoldPartition, part: Mapping[str, pa.Table]) -> pa.Table:
 
 
 def fold_changes(folded: Rows) -> dict[str, TableChanges]:
-    """By table, the changes of `fold_events`; tables without changes are left out."""
+    """Split the output of `fold_events` by table; tables without changes are left out."""
     if not isinstance(folded, DataFrame):
         changed = {table.name: _changes_of(folded, table) for table in FOLDED if folded.num_rows}
         return {name: each for name, each in changed.items() if each.count}
@@ -146,7 +146,7 @@ def fold_changes(folded: Rows) -> dict[str, TableChanges]:
 
 
 def fold_rows(events: DataFrame, table: Table, rules: VisitorRules, watermark: datetime) -> DataFrame:
-    """All rows of a table, from all events."""
+    """Compute all rows of a table from all events."""
     never = {each.name: datetime.fromtimestamp(0, watermark.tzinfo) for each in FOLDED}
     takes = events_of(events, table.name)
     folded = fold_events(takes, {}, rules, watermark, never)
@@ -154,7 +154,7 @@ def fold_rows(events: DataFrame, table: Table, rules: VisitorRules, watermark: d
 
 
 def rows_of(changes: DataFrame, table: Table) -> DataFrame:
-    """Changes of one table, with its columns."""
+    """Select the changes of one table, with its columns."""
     field = FIELDS[table.name]
     return changes.where(F.col(field).isNotNull()).select(f"{field}.*", DELETED)
 
@@ -170,7 +170,7 @@ def _changes_of(folded: pa.Table, table: Table) -> TableChanges:
 
 
 def _tagged(rows: Rows, names: Sequence[str], field: str, time: str) -> Rows:
-    """Visitor, time and the columns as a struct, the structs of other kinds being null."""
+    """Select visitor, time, and one struct per kind of row; only the struct of `field` is not null."""
     if isinstance(rows, DataFrame):
         return _tagged_frame(rows.select(*names), field, time)
     columns = [rows[name].combine_chunks() for name in names]

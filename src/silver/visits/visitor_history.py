@@ -1,4 +1,4 @@
-"""Rows of sessions, impressions and searches that a batch may change."""
+"""Reads the rows of sessions, impressions and searches that a batch may change."""
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -23,14 +23,14 @@ _BOUNDS = [pa.field("visitor_id", pa.string()), pa.field("_low", pa.int64()), pa
 
 
 def open_rows(source: Source, events: Rows, watermark: datetime) -> dict[str, Rows]:
-    """By table, open rows, which on-time events and the watermark may change.
+    """Read, by table, the open rows that on-time events or the watermark may change.
 
-    Rows of before there was a due time are due: that gives them one, or closes them.
+    Rows without a due time were written before that column existed. They count as due: the fold closes them
+    or sets their due time.
 
     Args:
-        source: of the tables.
-        events: on-time ones; each event is after the watermark before the batch, so that closed rows are
-            beyond reach.
+        source: reads the tables.
+        events: on-time events. All are after the previous watermark, so they cannot change closed rows.
         watermark: after the batch.
     """
     rows = {
@@ -53,7 +53,7 @@ def _affected(rows: pa.Table, events: pa.Table, watermark: int) -> pa.Table:
 
 
 class _Reach(NamedTuple):
-    """How far from a visitor's first and last late event rows may change, in microseconds."""
+    """How long before and after a visitor's late events rows may change, in microseconds."""
 
     start: str
     end: str
@@ -62,13 +62,13 @@ class _Reach(NamedTuple):
 
 
 def affected_rows(source: Source, late: pa.Table, numbers: RuleNumbers) -> dict[str, Rows]:
-    """By table, rows that late events may change.
+    """Read, by table, the rows that late events may change.
 
-    Of exposures these are all but those beyond reach of a visitor's first: where clicks follow each other
-    closely, one more shifts which count, on and on.
+    Exposures have no upper time limit: if clicks are close together, one more click may change which of the
+    following clicks count.
 
     Args:
-        source: of the tables.
+        source: reads the tables.
         late: visitor_id, event_time, type and role of late events, on the driver.
         numbers: spans of sessions and exposures.
     """
@@ -86,7 +86,7 @@ def affected_rows(source: Source, late: pa.Table, numbers: RuleNumbers) -> dict[
 
 
 def _near(source: Source, name: str, columns: tuple[str, ...], late: pa.Table, reach: _Reach) -> Rows:
-    """Rows that end after a visitor's first late event less the reach, and start before the last and it."""
+    """Read rows that overlap the range from a visitor's first to last late event, extended by the reach."""
     bounds: dict[str, tuple[int, int]] = {}
     for visitor, at, kind, role in rows_of(late, ("visitor_id", "event_time", "type", "role")):
         if takes_event(name, kind, role):

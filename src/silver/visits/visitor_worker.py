@@ -1,4 +1,4 @@
-"""The visitor fold over one partition: Arrow batches in, changes of three tables out."""
+"""Runs the visitor fold over one partition: Arrow batches in, changes of three tables out."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from silver.visits.visitor_arrow import arrow_type, read_events, read_table, wri
 EVENT = "event"
 FIELDS = {SESSIONS.name: "session", IMPRESSIONS.name: "impression", SEARCHES.name: "search"}
 CHUNK = 200_000
-"""Events and rows of one visitor that are folded before more are read."""
+"""Number of a visitor's events and rows after which they are folded before more are read."""
 
 
 _VISITOR = attrgetter("visitor_id")
@@ -25,15 +25,15 @@ _VISITOR = attrgetter("visitor_id")
 
 @dataclass(frozen=True)
 class FoldPartition:
-    """Folds a partition whose rows are sorted by visitor_id and `at`.
+    """Folds a partition that is sorted by visitor_id and `at`.
 
     A row has one of the structs `event`, `session`, `impression` and `search`; the others are null.
 
     Args:
         rules: of sessions and exposures.
         watermark: in microseconds.
-        filled: by table, in the order of `FOLDED`, the ingest stamp up to which it has events already.
-        gone: the column that says of a row whether it goes.
+        filled: high-water mark (ingest stamp) of each table, in the order of `FOLDED`.
+        gone: name of the column that marks deleted rows.
     """
 
     rules: VisitorRules
@@ -42,7 +42,7 @@ class FoldPartition:
     gone: str
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Changes of each table as structs `session`, `impression` or `search`, and whether they go."""
+        """Yield each table's changes as structs `session`, `impression` or `search`, with the delete flag."""
         last: VisitorStory | None = None
         for batch in batches:
             if not batch.num_rows:
@@ -58,7 +58,7 @@ class FoldPartition:
             yield from self._write(last.fold(self.rules, self.watermark))
 
     def _read(self, batch: pa.RecordBatch, last: VisitorStory | None) -> list[VisitorStory]:
-        """The visitors' stories in a batch, in order. Only the last may continue in the next batch."""
+        """Group a batch's rows by visitor, in order. Only the last visitor may continue in the next batch."""
         stories = {last.visitor: last} if last else {}
         for visitor in batch.column("visitor_id").unique().to_pylist():
             if visitor not in stories:
