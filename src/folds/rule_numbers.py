@@ -63,7 +63,7 @@ class RuleNumbers(BaseModel):
 
     @model_validator(mode="after")
     def _weighs_every_touch(self) -> "RuleNumbers":
-        """Check that the oldest touch of the look-back has a weight above 0: 2^-1074 is the smallest double."""
+        """Check that the look-back's oldest touch has a weight above 0: 2^-1074 is the smallest double."""
         if self.look_back > MAX_HALF_LIVES * self.half_life:
             raise ValueError(f"look_back is longer than {MAX_HALF_LIVES:,} times half_life")
         return self

@@ -56,5 +56,5 @@ def _largest(credits_: Sequence[float]) -> int:
 
 @lru_cache(maxsize=4096)
 def _scaled(credit: float) -> int:
-    """A credit in units of its 18th decimal, rounded half up, from its shortest text as Spark casts a double."""
+    """A credit in units of 10^-18, rounded half up, from its shortest text as Spark casts a double."""
     return int(Decimal(repr(credit)).scaleb(_CREDIT_DIGITS).to_integral_value(ROUND_HALF_UP))

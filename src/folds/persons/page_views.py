@@ -21,7 +21,7 @@ class PageViews:
         self._keys = {visitor: list(map(_BY_TIME, views)) for visitor, views in self._views.items()}
 
     def before(self, goal: Goal) -> Sequence[PageView]:
-        """Page views of a goal's visit up to the goal, by time, then UID; the visit's first event may be one."""
+        """Page views of a goal's visit up to the goal, by time, then UID; may include its first event."""
         if goal.visit is None or goal.visitor_id not in self._views:
             return ()
         keys = self._keys[goal.visitor_id]

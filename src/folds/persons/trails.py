@@ -29,8 +29,8 @@ def build_trail(journey: Journey, pages: PageViews) -> list[TrailRow]:
 
     The click that led to the visit comes before the visit, and its impression before the click. It is the
     person's last counted click in the look-back that is linked to the conversion's visit. `matched_on` names
-    the link. `session`: the click is in the visit. `url`: the visit starts, at or after the click, at the
-    clicked address. `referrer`: the visit's referrer is the clicked address.
+    the link. `session`: the click is in the visit. `url` or `referrer`: the visit starts at or after the
+    click, and its address or referrer is the clicked address.
 
     Page views and clicks on on-site promotions within the visit follow, by time, then UID. On-site clicks
     without an earlier page view come before the visit, as does an impression that the visit is a view-through

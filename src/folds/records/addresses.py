@@ -1,4 +1,4 @@
-"""What a page's address gives away: host, campaign and click id. The same addresses come again and again."""
+"""Reads host, campaign and click id from a page's address; repeated addresses are cached."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -10,7 +10,7 @@ _MAX_CACHED = 1_000  # characters
 
 
 class CampaignFields(NamedTuple):
-    """Of an address or an event; None where it has none."""
+    """Campaign fields of an address or an event; None if missing."""
 
     source: str | None = None
     medium: str | None = None
@@ -21,12 +21,12 @@ class CampaignFields(NamedTuple):
 
 
 def is_named(campaign: CampaignFields) -> bool:
-    """Whether source, medium, name or id is there; term or content alone make no campaign."""
+    """Whether source, medium, name or id is set; term or content alone are no campaign."""
     return any((campaign.source, campaign.medium, campaign.name, campaign.id))
 
 
 class Address(NamedTuple):
-    """Host, campaign fields and click id of an address; None where it has none."""
+    """Host, campaign fields and click id of an address; None if missing."""
 
     host: str | None = None
     campaign: CampaignFields = CampaignFields()
@@ -39,7 +39,7 @@ _NONE = Address()
 
 
 def read_address(address: str | None) -> Address:
-    """What an address has, from the cache if it has been seen."""
+    """Parse an address, using the cache."""
     if address is None:
         return _NONE
     return _read(address) if len(address) <= _MAX_CACHED else _read.__wrapped__(address)

@@ -1,4 +1,4 @@
-"""What an address's parameters say: campaign fields (`utm_…`) and click ids."""
+"""Reads campaign fields (`utm_…`) and click ids from an address's parameters."""
 
 import re
 from collections.abc import Mapping
@@ -14,30 +14,30 @@ PARAMETERS = {
     "id": "utm_id",
 }
 CLICK_IDS = ("gclid", "gbraid", "wbraid", "msclkid", "ttclid", "twclid", "li_fat_id", "fbclid")
-"""Parameters that advertising platforms add; of several in an address the first of these counts."""
+"""Parameters that advertising platforms add; if an address has several, the first in this order counts."""
 
-BLANKS = " \t\r\n"  # around a campaign's fields, they don't count
+BLANKS = " \t\r\n"  # stripped from campaign fields
 _NAMES = frozenset((*PARAMETERS.values(), *CLICK_IDS))
 _BROKEN = re.compile("%(?![0-9a-fA-F]{2})")
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 def campaign_of(address: str) -> dict[str, str]:
-    """The fields of `PARAMETERS` that an address has."""
+    """The fields of `PARAMETERS` in an address."""
     found = read_parameters(address)
     return {field: found[name] for field, name in PARAMETERS.items() if name in found}
 
 
 def click_id_of(parameters: Mapping[str, str]) -> tuple[str | None, str | None]:
-    """The click id that counts, and which it is; None twice if there is none."""
+    """The click id that counts and its parameter name; None for both if there is none."""
     kind = next((name for name in CLICK_IDS if name in parameters), None)
     return (parameters[kind], kind) if kind else (None, None)
 
 
 def read_parameters(address: str) -> Mapping[str, str]:
-    """Campaign parameters and click ids of an address, decoded; what can't be decoded stays as it is.
+    """Campaign parameters and click ids of an address, decoded; invalid escapes leave a value as it is.
 
-    The first of a name counts. One of blanks alone is none.
+    The first of repeated parameters counts. Blank values are dropped.
     """
     query = address.partition("#")[0].partition("?")[2]
     if "=" not in query:

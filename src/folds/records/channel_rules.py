@@ -1,4 +1,4 @@
-"""The rules of channels: the first that holds, from the top, decides."""
+"""Channel rules: the first rule that matches decides."""
 
 import re
 from dataclasses import dataclass, field
@@ -14,10 +14,10 @@ ANY = "any"
 
 @dataclass(frozen=True)
 class Rule:
-    """A channel, and the conditions that must all hold; None where there is none.
+    """A channel and the conditions that must all be met; None means no condition.
 
     Args:
-        channel: what it comes to.
+        channel: the resulting channel.
         click_ids: the address has one of these.
         source_site: the source names a site of this kind.
         source: pattern for the whole source.
@@ -49,13 +49,13 @@ class Rule:
 
 @dataclass(frozen=True)
 class ChannelRules:
-    """The rules in order, the channel where none holds, and the sites that they speak of.
+    """The ordered rules, the default channel, and the sites that the rules refer to.
 
     Args:
-        rules: the first that holds decides.
-        otherwise: where none does.
+        rules: the first that matches decides.
+        otherwise: the channel if no rule matches.
         sites: search, social, email and so on.
-        excluded: hosts that count as no referrer.
+        excluded: hosts that do not count as a referrer.
         own: hosts of the site itself.
     """
 
@@ -66,16 +66,16 @@ class ChannelRules:
     own: Sites = field(default_factory=lambda: Sites({}))
 
     def classify(self, visit: Visit) -> tuple[str, Rule | None]:
-        """The channel of a visit, and the rule that says so."""
+        """The channel of a visit, and the rule that matched."""
         return self.decide(self.traits(visit))
 
     def decide(self, traits: Traits) -> tuple[str, Rule | None]:
-        """The channel of what rules look at, and the rule that says so."""
+        """The channel of a visit's traits, and the rule that matched."""
         held = next((rule for rule in self.rules if rule.holds(traits)), None)
         return (held.channel if held else self.otherwise), held
 
     def read_referrer(self, address: str) -> Referrer:
-        """Host and kind of site of the page before."""
+        """Host and kind of site of the referring page."""
         host, path = host_and_path(address)
         if host is None:
             return NO_REFERRER
@@ -84,13 +84,13 @@ class ChannelRules:
         return Referrer(host, self.sites.find(host, path))
 
     def traits(self, visit: Visit) -> Traits:
-        """What rules look at."""
+        """The traits of a visit that rules check."""
         normal, page = visit.normalized(), read_address(visit.url)
         campaign = CampaignFields(normal.source, normal.medium, normal.name, None, None, normal.id)
         return self.traits_of(campaign, page, self.read_referrer(visit.referrer))
 
     def traits_of(self, campaign: CampaignFields, page: Address, referrer: Referrer) -> Traits:
-        """The same, of what is read already."""
+        """The traits of a visit, from inputs that are already parsed."""
         source, medium = ((text or "").strip(BLANKS).lower() for text in (campaign.source, campaign.medium))
         named = self.sites.find_source(source) if source else None
         foreign = referrer.host is not None and referrer.host != page.host

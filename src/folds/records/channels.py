@@ -1,4 +1,4 @@
-"""Channels by rules as data: conf/channels.yml and the hosts of conf/referrers.yml, read and checked."""
+"""Loads the channel rules of conf/channels.yml and the hosts of conf/referrers.yml."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -66,7 +66,7 @@ class _Document(_Strict):
         """Kind of site by host or name.
 
         Raises:
-            MillraceError: for one that stands in two.
+            MillraceError: for an entry of two kinds.
         """
         found: dict[str, str] = {}
         for kind, site in self.sites.items():
@@ -79,7 +79,7 @@ class _Document(_Strict):
 
 
 class _List(BaseModel):
-    """What is read of the list; it also has its source and date."""
+    """The part of conf/referrers.yml that is read; the file also has its source and date."""
 
     hosts: Annotated[dict[str, list[str]], Field(default_factory=dict)]
 
@@ -88,10 +88,10 @@ class _List(BaseModel):
 
 
 def load_channel_rules(conf: Path) -> ChannelRules:
-    """Read them as they are in conf/ now; without the list, the hosts of channels.yml are all there are.
+    """Load the current rules of conf/; without the list, only the hosts of channels.yml are known.
 
     Raises:
-        MillraceError: for a name that is unknown, or a host that is of two kinds.
+        MillraceError: for an unknown name, or a host of two kinds.
     """
     listed = conf / LIST_FILE
     texts = [file.read_text(encoding="utf-8") if file.is_file() else "" for file in (conf / FILE, listed)]
@@ -100,7 +100,7 @@ def load_channel_rules(conf: Path) -> ChannelRules:
 
 @lru_cache(maxsize=4)
 def _load(text: str, listed: str) -> ChannelRules:
-    """By the texts of the files: a job asks for each micro-batch, and they rarely change."""
+    """Parse the texts of the files, cached: jobs load them for each micro-batch, and they rarely change."""
     document = _validate(_Document, parse_yaml(text, FILE), FILE)
     hosts = _validate(_List, parse_yaml(listed, LIST_FILE) or {}, LIST_FILE).by_entry()
     endings = frozenset(document.country_endings)

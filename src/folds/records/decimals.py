@@ -1,4 +1,4 @@
-"""Numbers as clients write them: as a number, or as text."""
+"""Parses decimals that clients send as JSON numbers or as text."""
 
 import re
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
@@ -12,8 +12,8 @@ class DecimalType(NamedTuple):
     """A decimal type.
 
     Args:
-        precision: digits in all.
-        scale: digits behind the point.
+        precision: total number of digits.
+        scale: digits after the decimal point.
     """
 
     precision: int
@@ -25,7 +25,7 @@ RATE = DecimalType(19, 10)
 
 
 def parse_decimal(text: str | None, of: DecimalType) -> Decimal | None:
-    """The number, half up to a type's last digit; None for what is no number or does not fit."""
+    """Parse a decimal, rounded half up to the type's scale; None if it is not a number or does not fit."""
     figures = (text or "").strip(_BLANKS)
     found = _NUMBER.fullmatch(figures)
     if found is None:
@@ -33,11 +33,11 @@ def parse_decimal(text: str | None, of: DecimalType) -> Decimal | None:
     zero = Decimal(0).scaleb(-of.scale)
     try:
         exact = Decimal(figures)
-    except InvalidOperation:  # an exponent of more digits than the library counts
+    except InvalidOperation:  # the exponent has more digits than the library allows
         return zero if found[1] == "-" else None
     if not exact or exact.adjusted() < -of.scale - 1:
         return zero
-    if exact.adjusted() >= of.precision - of.scale:  # written out, it might fill the memory
+    if exact.adjusted() >= of.precision - of.scale:  # as plain digits it might exhaust the memory
         return None
     rounded = exact.quantize(zero, ROUND_HALF_UP)
     return rounded + 0 if rounded.adjusted() < of.precision - of.scale else None  # + 0: no negative zero

@@ -1,4 +1,4 @@
-"""The clock rule: when a record arrived, and when its event happened. All in microseconds since 1970."""
+"""Arrival time and event time of a record, in microseconds since 1970."""
 
 import re
 from datetime import date
@@ -8,8 +8,8 @@ SECOND = 1_000_000
 _MINUTE = 60 * SECOND
 _DAY = 24 * 60 * _MINUTE
 _DAYS_TO_1970 = date(1970, 1, 1).toordinal()
-_FIRST, _END = 0, 253_402_300_800 * SECOND  # 1970 up to and without 10000
-_EARLIEST = -11_676_096_000 * SECOND  # 1600: before 1582 engines disagree by days what day it was
+_FIRST, _END = 0, 253_402_300_800 * SECOND  # years 1970 to 9999
+_EARLIEST = -11_676_096_000 * SECOND  # year 1600: before 1582, engines differ by days
 _HEAD_LENGTH = len("2026-03-01T12:00:")
 _HEAD = re.compile(r"(\d{4})-(\d\d)-(\d\d)[Tt]([01]\d|2[0-3]):([0-5]\d):", re.ASCII)
 _TAIL = re.compile(r"([0-5]\d)(?:\.(\d+))?(?:[Zz]|([+-])([01]\d|2[0-3]):([0-5]\d))?", re.ASCII)
@@ -17,9 +17,9 @@ _MAX_CACHED = len("00.123456+02:00")
 
 
 def parse_time(text: str | None) -> int | None:
-    """RFC 3339 text; None for anything else.
+    """Parse RFC 3339 text; None for any other text.
 
-    Without an offset it is UTC; beyond microseconds it is cut; years 1970 to 9999.
+    Without an offset, the time is in UTC. Digits beyond microseconds are dropped. Years are 1970 to 9999.
     """
     if text is None:
         return None
@@ -33,14 +33,14 @@ def parse_time(text: str | None) -> int | None:
 
 
 def arrival_time(received: int | None, record: int) -> int:
-    """Server's clock if it is at most a day ahead of Kafka's, else Kafka's."""
+    """The server's time if it is at most a day ahead of Kafka's timestamp, else Kafka's timestamp."""
     return received if received is not None and received <= record + _DAY else record
 
 
 def event_time(arrival: int, sent: int | None, original: int | None, timestamp: int | None) -> int:
-    """Three-timestamp correction: arrival less what passed on the device before it was sent.
+    """Correct the device's clock: arrival time minus the time between event and sending on the device.
 
-    After the Segment spec's `timestamp`. Where the correction would go back beyond 1600 it is not used.
+    This follows the Segment spec's `timestamp`. A corrected time before 1600 is not used.
     """
     if sent is not None and original is not None and sent >= original:
         corrected = arrival - (sent - original)
@@ -53,7 +53,7 @@ def event_time(arrival: int, sent: int | None, original: int | None, timestamp: 
 
 @lru_cache(maxsize=65_536)
 def _parse_head(head: str) -> int | None:
-    """Up to the minute; events that come together share it."""
+    """Parse the text up to the minute; cached, because events that arrive together share it."""
     found = _HEAD.fullmatch(head)
     if found is None:
         return None
@@ -67,7 +67,7 @@ def _parse_head(head: str) -> int | None:
 
 @lru_cache(maxsize=65_536)
 def _parse_tail(tail: str) -> int | None:
-    """Seconds, fraction and offset."""
+    """Parse seconds, fraction and offset."""
     found = _TAIL.fullmatch(tail)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""A record of the topic of exchange rates."""
+"""Parses records of the exchange rate topic."""
 
 import re
 
@@ -24,7 +24,7 @@ _decode = msgspec.json.Decoder(_Rate).decode
 
 
 def parse_rate(record: Record) -> ExchangeRate | Rejection:
-    """A rate; or why the record can't be used."""
+    """Parse an exchange rate, or reject the record with a reason."""
     if not record.value:
         return Rejection("empty", record.timestamp)
     sent = decode_value(record.value, _decode)

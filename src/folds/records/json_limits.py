@@ -1,19 +1,19 @@
-"""The size limits of a JSON value, checked before it is decoded: the decoder recurses on the C stack."""
+"""Size limits of a JSON value, checked before decoding: the decoder recurses on the C stack."""
 
 import re
 import sys
 
-MAX_DEPTH = 1_000  # arrays and objects within each other
-MAX_KEY = 50_000  # characters, as they are written
+MAX_DEPTH = 1_000  # nested arrays and objects
+MAX_KEY = 50_000  # characters of the raw text
 MAX_TEXT = 20_000_000  # the same
 
 _TOKEN = re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"(\s*:)?|[\[{]|[\]}]', re.DOTALL)
 
 
 def is_within_limits(value: bytes) -> bool:
-    """Whether a value can be decoded: not nested too deep, no text too long.
+    """Whether a value can be decoded: limits of nesting depth and text length.
 
-    A value that is no JSON may be found to be too deep; one that is JSON never wrongly.
+    Valid JSON is always checked correctly; an invalid value may be reported as too deep.
 
     Args:
         value: UTF-8.

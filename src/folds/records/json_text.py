@@ -1,7 +1,7 @@
-"""JSON values as text: strings as they read, anything else as its JSON text.
+"""Converts JSON values to text: strings by their value, any other value as JSON text.
 
-JSON text is compact, the last of duplicate keys wins, numbers stay as written, and of several ways to escape
-a character there is one.
+JSON text is compact, and each character is escaped in one way only. The last of duplicate keys wins. Numbers
+stay as sent.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 NOTHING = msgspec.Raw(b"null")
-"""The default of a field that is missing."""
+"""The default of a missing field."""
 
 _decode_text: Callable[[msgspec.Raw], str | None] = msgspec.json.Decoder(str | None).decode
 _decode_any = msgspec.json.Decoder().decode
@@ -20,7 +20,7 @@ _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]|[^ \t\r\n,:\[\]{}"]+', r
 
 
 def text(raw: msgspec.Raw) -> str | None:
-    """A value where text is expected: itself, else its JSON text; None for null."""
+    """Convert a value to text: a string by its value, else its JSON text; None for null."""
     if raw is NOTHING:
         return None
     try:
@@ -30,22 +30,22 @@ def text(raw: msgspec.Raw) -> str | None:
 
 
 def text_or_none(raw: msgspec.Raw) -> str | None:
-    """The same, None for empty text."""
+    """Convert a value to text; None for null or empty text."""
     return text(raw) or None
 
 
 def object_text(raw: msgspec.Raw, members: Mapping[str, msgspec.Raw]) -> str:
-    """An object's JSON text.
+    """Convert an object to JSON text.
 
     Args:
-        raw: as it was sent.
+        raw: the object, as sent.
         members: its keys and values, decoded.
     """
     sent = str(raw, "utf-8")
     if "\\" in sent:
         return rewrite(sent)
     compact = str(msgspec.json.format(sent, indent=-1))
-    # Every key ends with `":`, and so begins a text whose first character is a colon.
+    # Every key ends with `":`; text that starts with a colon contains it too.
     most_keys = compact.count('":')
     if most_keys == len(members) or most_keys == _distinct_keys(compact):
         return compact
@@ -53,9 +53,9 @@ def object_text(raw: msgspec.Raw, members: Mapping[str, msgspec.Raw]) -> str:
 
 
 def rewrite(sent: str) -> str:
-    """Valid JSON as JSON text, token by token. Right for any, at several times the cost of looking first."""
+    """Normalize valid JSON token by token: always correct, at several times the cost of checking first."""
     opened: list[dict[str, str] | list[str]] = []
-    keys: list[str] = []  # of each opened object, the key whose value comes next
+    keys: list[str] = []  # the key of the next value, per open object
     for token in _TOKEN.findall(sent):
         if token in "{[":
             opened.append({} if token == "{" else [])
@@ -85,10 +85,10 @@ def _write(container: dict[str, str] | list[str]) -> str:
 
 
 def _distinct_keys(compact: str) -> int | None:
-    """Keys of all objects in it, duplicates counted once; None if they cannot be counted."""
+    """Number of keys in all objects, duplicates counted once; None if they cannot be counted."""
     try:
         left: list[Any] = [_decode_any(compact)]
-    except msgspec.DecodeError:  # a number beyond what a float holds
+    except msgspec.DecodeError:  # a number too large for a float
         return None
     found = 0
     while left:

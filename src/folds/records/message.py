@@ -1,4 +1,4 @@
-"""The wire format: a record's bytes to the raw fields of a Segment message."""
+"""Decodes a record's bytes to the raw fields of a Segment message."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from folds.records.json_text import NOTHING
 
 Part = TypeVar("Part")
 
-# Pairs of surrogates, then one without its other half, then any other escape.
+# A surrogate pair, an unpaired surrogate (group 1), or any other escape.
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
@@ -20,7 +20,7 @@ _ESCAPE = re.compile(
 
 
 class Message(msgspec.Struct, rename="camel", gc=False):
-    """The fields of a message that are read, as they were sent."""
+    """The fields of a message that are read, as sent."""
 
     message_id: Raw = NOTHING
     type: Raw = NOTHING
@@ -36,7 +36,7 @@ class Message(msgspec.Struct, rename="camel", gc=False):
 
 
 class Context(msgspec.Struct, rename="camel", gc=False):
-    """The same of its `context`."""
+    """The fields of `context` that are read, as sent."""
 
     page: Raw = NOTHING
     campaign: Raw = NOTHING
@@ -44,14 +44,14 @@ class Context(msgspec.Struct, rename="camel", gc=False):
 
 
 class Page(msgspec.Struct, gc=False):
-    """The same of its `context.page`."""
+    """The fields of `context.page` that are read, as sent."""
 
     url: Raw = NOTHING
     referrer: Raw = NOTHING
 
 
 class Campaign(msgspec.Struct, gc=False):
-    """The same of its `context.campaign`."""
+    """The fields of `context.campaign` that are read, as sent."""
 
     source: Raw = NOTHING
     medium: Raw = NOTHING
@@ -69,18 +69,18 @@ _decode_message = msgspec.json.Decoder(Message).decode
 
 
 def decode_message(value: bytes) -> Message | None:
-    """A record's value as a message; None if it is not one JSON object in UTF-8."""
+    """Decode a record's value as a message; None if it is not one JSON object in UTF-8."""
     return decode_value(value, _decode_message)
 
 
 def decode_value(value: bytes, decode: Callable[[bytes], Part]) -> Part | None:
-    """A record's value as one JSON object; None if it isn't one.
+    """Decode a record's value as one JSON object; None if it is not one.
 
-    UTF-8 is checked of all of it, which the decoder leaves out where it skips.
+    The whole value must be valid UTF-8; the decoder does not check the parts that it skips.
 
     Args:
-        value: bytes as they came.
-        decode: of an object, its fields as `Raw`.
+        value: raw bytes.
+        decode: decoder of an object, with its fields as `Raw`.
     """
     try:
         if not value.isascii():
@@ -95,7 +95,7 @@ def decode_value(value: bytes, decode: Callable[[bytes], Part]) -> Part | None:
 
 
 def decode_part(raw: Raw, decode: Callable[[Raw], Part], nothing: Part) -> Part:
-    """What stands in place of an object, decoded; `nothing` if that is no object."""
+    """Decode a nested value; `nothing` if it has another type."""
     if raw is NOTHING:
         return nothing
     try:

@@ -1,4 +1,4 @@
-"""What a record can be: an event, a rejection, a heartbeat or an exchange rate. Times in microseconds."""
+"""Outcomes of parsing a record: event, rejection, heartbeat or exchange rate. Times are in microseconds."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -10,10 +10,10 @@ class Record(msgspec.Struct, frozen=True, gc=False):
     """A Kafka record.
 
     Args:
-        value: bytes as they came; None for a record without a value.
-        timestamp: Kafka's.
+        value: raw bytes; None for a record without a value.
+        timestamp: Kafka's timestamp.
         headers: keys and values, in order.
-        is_rate: whether it is of the topic of exchange rates.
+        is_rate: whether it is from the exchange rate topic.
     """
 
     value: bytes | None
@@ -23,7 +23,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
-    """The columns of silver.events that a record gives by itself."""
+    """The columns of silver.events that one record determines."""
 
     event_id: str
     type: str
@@ -61,20 +61,20 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
 
 class Rejection(msgspec.Struct, frozen=True, gc=False):
-    """A record that can't be used, and the first reason that applies."""
+    """A rejected record, with the first reason that applies."""
 
     reason: str
     arrival_time: int
 
 
 class Heartbeat(msgspec.Struct, frozen=True, gc=False):
-    """A record without a value that says what time it is."""
+    """A record without a value that carries a time."""
 
     heartbeat_at: int
 
 
 class ExchangeRate(msgspec.Struct, frozen=True, gc=False):
-    """What a unit of a currency is worth, from when on."""
+    """The rate of a currency, from a time on."""
 
     currency: str
     rate: Decimal

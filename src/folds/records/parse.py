@@ -1,4 +1,4 @@
-"""A record to what it is: one way, exact, for every record that can come."""
+"""Parses any Kafka record to its outcome."""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -39,7 +39,7 @@ _NONE_TAKEN: dict[str, str | None] = {}
 
 
 def parse(record: Record, rules: ParseRules) -> Outcome:
-    """Read a record's value, correct its clock and name its role; or say why it can't be used.
+    """Parse a record: decode it, correct its clock and find its role, or reject it with a reason.
 
     Args:
         record: of either topic.
@@ -93,7 +93,7 @@ def _fill_in(
     ids: tuple[str, str, str | None, str, str | None],
     times: tuple[int, int | None, int],
 ) -> Event:
-    """The event of a message that can be used."""
+    """Build the event of a valid message."""
     uid, type_, name, visitor, user = ids
     members = decode_part(message.properties, decode_members, _NO_MEMBERS)
     context = decode_part(message.context, decode_context, _CONTEXT)
@@ -107,7 +107,7 @@ def _fill_in(
     taken = (
         {column: _member(members, key) for column, key in rule.takes.items()} if rule.takes else _NONE_TAKEN
     )
-    return Event(  # by position: a third quicker than by name
+    return Event(  # by position: a third faster than by name
         uid,
         type_,
         name,
@@ -146,7 +146,7 @@ def _member(members: Mapping[str, Raw], name: str) -> str | None:
 
 
 def _sent_campaign(context: Context) -> CampaignFields:
-    """The fields of `context.campaign`; None where one has no more than blanks."""
+    """The fields of `context.campaign`; None for blank ones."""
     sent = decode_part(context.campaign, decode_campaign, _CAMPAIGN)
     if sent is _CAMPAIGN:
         return NO_CAMPAIGN
@@ -161,7 +161,7 @@ def _sent_campaign(context: Context) -> CampaignFields:
 
 
 def _either(sent: CampaignFields, of_address: CampaignFields) -> CampaignFields:
-    """Each field as sent, else of the address."""
+    """Each campaign field as sent, else from the address."""
     if sent is NO_CAMPAIGN:
         return of_address
     return CampaignFields(*(ours or theirs for ours, theirs in zip(sent, of_address, strict=True)))
@@ -175,7 +175,7 @@ def _more_than_blanks(raw: Raw) -> str | None:
 def _role(
     type_: str, name: str | None, members: Mapping[str, Raw], rules: RoleRules
 ) -> tuple[str, TrackRule]:
-    """What an event counts as, and the rule that its columns follow."""
+    """The role of an event, and the rule for its columns."""
     rule = rules.tracks.get(name) if name is not None else None
     if rule is None or not _has_required(members, rule):
         return rules.types.get(type_, OTHER), _PLAIN
@@ -189,7 +189,7 @@ def _has_required(members: Mapping[str, Raw], rule: TrackRule) -> bool:
 
 
 def _value(members: Mapping[str, Raw], rule: TrackRule) -> Decimal | None:
-    """Money: what is no number is passed over, and the next property is tried."""
+    """The first of the rule's money properties that is a number."""
     for name in rule.money:
         amount = parse_decimal(text(members.get(name, NOTHING)), MONEY)
         if amount is not None:
@@ -198,7 +198,7 @@ def _value(members: Mapping[str, Raw], rule: TrackRule) -> Decimal | None:
 
 
 def _whole(properties: Raw, members: Mapping[str, Raw]) -> str | None:
-    """All properties as JSON text, `{}` for what is there and no object."""
+    """All properties as JSON text: `{}` if they are not an object, None if they are missing."""
     if members is not _NO_MEMBERS:
         return object_text(properties, members)
     return None if text(properties) is None else "{}"

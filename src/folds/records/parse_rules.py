@@ -1,4 +1,4 @@
-"""The rules of conf/ that parsing follows."""
+"""Rules of conf/ that the parser uses."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,23 +21,23 @@ _Key = tuple[str | None, str | None, bool, str | None, str | None]
 
 @dataclass(frozen=True)
 class ParseRules:
-    """Roles and channels, and the version of all that is in conf/."""
+    """Roles, channels, and the version of all files in conf/."""
 
     roles: RoleRules
     channels: ChannelRules
     version: str
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Without the caches: a process that unpickles the rules fills its own."""
+        """Pickle without the caches: each process fills its own."""
         return ParseRules, (self.roles, self.channels, self.version)
 
     def channel(self, campaign: CampaignFields, page: Address, referrer: str | None) -> str:
-        """The channel of a visit, from the cache if one that differs in nothing that counts has been seen.
+        """The channel of a visit, cached by the inputs that determine it.
 
         Args:
             campaign: of the event, else of its page's address.
-            page: where it was.
-            referrer: address of the page before.
+            page: the page's address.
+            referrer: address of the referring page.
         """
         source, medium, name, _, _, id_ = campaign
         before = self._read_referrer(referrer) if referrer else NO_REFERRER
@@ -72,7 +72,7 @@ class ParseRules:
 
 
 def load_parse_rules(conf: Path) -> ParseRules:
-    """Read them as they are in conf/ now."""
+    """Load the current rules of conf/."""
     return ParseRules(load_role_rules(conf), load_channel_rules(conf), rules_version(conf))
 
 

@@ -1,4 +1,4 @@
-"""Lists of products that an event says were shown: the id of each, in order."""
+"""Reads the ids of the products that an event lists as shown, in order."""
 
 from collections.abc import Iterator
 
@@ -21,10 +21,10 @@ _decode_product = msgspec.json.Decoder(_Product).decode
 
 
 def product_ids(products: Raw) -> list[str | None] | None:
-    """The products of a list as it was sent, with None for an entry that names none.
+    """The product ids of a list as sent, with None for an entry without an id.
 
     Returns:
-        None for what is no list, and for an empty one.
+        The ids in order; None for an empty list, or a value that is not a list.
     """
     if products is NOTHING:
         return None
@@ -34,6 +34,6 @@ def product_ids(products: Raw) -> list[str | None] | None:
 def _entries(products: Raw) -> Iterator[_Product]:
     try:
         yield from _decode_products(products)
-    except msgspec.ValidationError:  # no list, or one in which something else than objects is
+    except msgspec.ValidationError:  # not a list, or a list with other values than objects
         for entry in decode_part(products, _decode_entries, _NO_ENTRIES):
             yield decode_part(entry, _decode_product, _NO_PRODUCT)

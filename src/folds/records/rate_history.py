@@ -1,4 +1,4 @@
-"""Rates by currency and start: which record counts, and until when each is valid."""
+"""Rate history: merges rates by currency and start, and computes their validity periods."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -12,11 +12,11 @@ class RateRow(NamedTuple):
 
     Args:
         currency: its code in capitals.
-        rate: what one unit is worth in the reporting currency.
+        rate: value of one unit in the reporting currency.
         valid_from: start, included.
-        valid_to: end, excluded; None for the currency's last.
-        records: how many name this currency and start.
-        topic: of the record that counts, as the following.
+        valid_to: end, excluded; None for the currency's last rate.
+        records: number of records with this currency and start.
+        topic: topic of the record that counts.
         partition: its partition.
         offset: its offset.
         ingested_at: its ingest stamp.
@@ -34,17 +34,17 @@ class RateRow(NamedTuple):
 
 
 def merge_rates(rows: Iterable[RateRow]) -> list[RateRow]:
-    """Give each rate the time that it is valid for.
+    """Merge rates, and set the validity period of each.
 
-    Of several with one currency and start, the latest in bronze counts, by ingest stamp, then topic,
-    partition and offset. A rate is valid until the currency's next.
+    If several have the same currency and start, the latest in bronze counts: by ingest stamp, then topic,
+    partition and offset. A rate is valid until the currency's next rate.
 
     Args:
-        rows: of known rates and of new records, in any order; none that `records` of another counts already.
-            All rows of a currency are there.
+        rows: known rates and new records, in any order: all rows of each currency. No new record is already
+            included in `records` of a known rate.
 
     Returns:
-        One row for each currency and start, in order.
+        One row per currency and start, in order.
     """
     latest: dict[tuple[str, int], RateRow] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""What an event stands for: conf/roles.yml, read."""
+"""Event roles: reads conf/roles.yml."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,16 +10,16 @@ OTHER = "other"
 
 @dataclass(frozen=True)
 class TrackRule:
-    """What a track of one name stands for.
+    """The rule for track events of one name.
 
     Args:
-        role: what it counts as.
-        requires: properties it must have for that.
-        requires_any: properties of which it must have one for that, if any are named.
+        role: the role of these events.
+        requires: properties that must all be set.
+        requires_any: properties of which at least one must be set, if any are named.
         takes: column -> property.
         shows: the property that lists the products shown.
         money: properties tried in turn for the value.
-        negate: whether the value's sign is turned.
+        negate: whether the value's sign is reversed.
     """
 
     role: str
@@ -33,14 +33,14 @@ class TrackRule:
 
 @dataclass(frozen=True)
 class RoleRules:
-    """Roles by type, and for tracks by name."""
+    """Roles by event type, and rules of track events by name."""
 
     types: dict[str, str]
     tracks: dict[str, TrackRule]
 
     @property
     def properties(self) -> tuple[str, ...]:
-        """Every property that some rule reads."""
+        """All properties that rules read."""
         read = {
             name
             for rule in self.tracks.values()

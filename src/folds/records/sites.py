@@ -1,4 +1,4 @@
-"""Sites by kind (search, social, email): which kind a host is of, by the longest entry that matches."""
+"""Sites by kind (search, social, email): the longest entry that matches a host gives its kind."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ _MAX_HOST = 253  # characters of a name in the DNS
 
 
 class Match(NamedTuple):
-    """The kind of a site, and the entry that says so."""
+    """The kind of a site, and the entry that matched."""
 
     kind: str
     entry: str
@@ -21,14 +21,14 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True)
 class Sites:
-    """Kinds by entry.
+    """Kinds of sites by entry.
 
     Args:
-        entries: `google.com` is the host and its subdomains, `*.google.com` its subdomains alone,
-            `x.com/i/grok` what is below that path, `google.{}` the host with any ending of a country.
-        labels: kind -> pattern for one label of a host, left of the domain that someone owns.
-        endings: what `{}` stands for: `de`, `co.uk`.
-        names: what a campaign's source may call a site that is no host: `google`.
+        entries: `google.com` matches the host and its subdomains, `*.google.com` only its subdomains,
+            `x.com/i/grok` pages below that path, `google.{}` the host with any country ending.
+        labels: kind -> pattern for one label of a host, left of the registrable domain.
+        endings: values of `{}`: `de`, `co.uk`.
+        names: names of sites in a campaign's source that are not hosts: `google`.
     """
 
     entries: Mapping[str, str]
@@ -37,7 +37,7 @@ class Sites:
     names: Mapping[str, str] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Without what is derived of it."""
+        """Pickle without cached properties."""
         return Sites, (self.entries, self.labels, self.endings, self.names)
 
     def find(self, host: str, path: str = "") -> Match | None:
@@ -54,7 +54,7 @@ class Sites:
         return None
 
     def find_source(self, source: str) -> Match | None:
-        """What a campaign's source names, by name or as a host.
+        """Find the site that a campaign's source names, by name or as a host.
 
         Args:
             source: in lower case.
@@ -65,7 +65,7 @@ class Sites:
         return self.find(host, f"/{path}") if "." in host else None
 
     def _forms(self, domain: str) -> list[str]:
-        """A domain as entries may have it: as it is, and with its country's ending as `{}`."""
+        """Forms of a domain in entries: as it is, and with `{}` instead of its country ending."""
         name, _, ending = domain.rpartition(".")
         before, _, second = name.rpartition(".")
         if before and f"{second}.{ending}" in self.endings:
@@ -73,7 +73,7 @@ class Sites:
         return [domain, name + _COUNTRY] if name and ending in self.endings else [domain]
 
     def _keys(self, forms: list[str], path: str, *, is_whole: bool) -> Iterator[str]:
-        """The entries that would match, the longest first."""
+        """Yield the entries that would match, longest first."""
         for form in forms:
             if depth := self._depths.get(form):
                 parts = path.split("/", depth + 1)[: depth + 1]
@@ -92,7 +92,7 @@ class Sites:
 
     @cached_property
     def _depths(self) -> dict[str, int]:
-        """Of hosts with entries for parts of them, how many levels of a path those have at most."""
+        """Maximum depth of the paths in entries, by host."""
         depths: dict[str, int] = {}
         for host, slash, path in (entry.partition("/") for entry in self.entries):
             if slash:

@@ -1,4 +1,4 @@
-"""What a visit's channel is read from, and what rules look at of it."""
+"""Inputs of a visit's channel, and the traits that channel rules check."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,11 +10,11 @@ from folds.records.sites import Match
 
 
 class Referrer(NamedTuple):
-    """Where a visit came from.
+    """The referrer of a visit.
 
     Args:
-        host: None where the address has none, or an excluded one.
-        site: the kind of site that it is, and the entry that says so.
+        host: None if the address has none, or an excluded one.
+        site: the kind of its site, and the entry that matched.
         excluded: the entry that excludes it.
     """
 
@@ -27,16 +27,16 @@ NO_REFERRER = Referrer()
 
 
 class Traits(NamedTuple):
-    """What rules look at. Text is in lower case, without white space around it, and empty where missing.
+    """The traits of a visit that rules check. Text is in lower case and stripped, and empty if missing.
 
     Args:
         click_id: which click id the page's address has.
         source: of the campaign.
         medium: of the campaign.
-        has_campaign: whether there is a source, medium, name or id.
+        has_campaign: whether source, medium, name or id is set.
         source_site: the kind of site that the source names.
-        has_referrer: whether it is a page on another host, and not excluded.
-        referrer_site: the kind of site that it is.
+        has_referrer: whether the referrer is a page on another host that is not excluded.
+        referrer_site: the kind of the referrer's site.
     """
 
     click_id: str | None
@@ -50,7 +50,7 @@ class Traits(NamedTuple):
 
 @dataclass(frozen=True)
 class Visit:
-    """What a channel is read from. Empty text where something is missing."""
+    """Inputs of a visit's channel; missing ones are empty text."""
 
     source: str = ""
     medium: str = ""
@@ -61,24 +61,24 @@ class Visit:
 
     @classmethod
     def of_addresses(cls, url: str, referrer: str = "") -> "Visit":
-        """A visit whose campaign is that of the page's address."""
+        """Build a visit with the campaign of the page's address."""
         campaign = read_address(url).campaign
         source, medium, name = (field or "" for field in campaign[:3])
         return cls(source, medium, name, url, referrer, campaign.id or "")
 
     @property
     def has_campaign(self) -> bool:
-        """Whether any field is there that names a campaign."""
+        """Whether a field that names a campaign is set."""
         return bool(self.source or self.medium or self.name or self.id)
 
     @property
     def foreign_host(self) -> str | None:
-        """The referrer's host, if it isn't the page's own."""
+        """The referrer's host, if it is not the page's host."""
         host = host_of(self.referrer)
         return host if host != host_of(self.url) else None
 
     def normalized(self) -> "Visit":
-        """The same as rules compare it: source and medium in lower case, no white space around fields."""
+        """Normalize for rules: source and medium in lower case, no white space around fields."""
         return Visit(
             self.source.strip(BLANKS).lower(),
             self.medium.strip(BLANKS).lower(),

@@ -1,1 +1,1 @@
-"""Sketches: distinct visitors and quantiles of order values that merge over any period and dimension."""
+"""Sketches of distinct visitors and of order value quantiles; they merge over any period and dimension."""

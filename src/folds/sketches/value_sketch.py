@@ -7,7 +7,7 @@ from datasketches import kll_doubles_sketch
 
 K = 200
 RANK_ERROR = 0.0133
-"""How far a quantile's rank is off at most, as a share of all values, in 99 of 100 cases, for `K`."""
+"""Maximum rank error of a quantile for `K`, as a share of all values, at 99 % confidence."""
 
 
 class Quantile(NamedTuple):
@@ -19,7 +19,7 @@ class Quantile(NamedTuple):
 
 
 def sketch_values(values: Iterable[float]) -> bytes | None:
-    """A sketch of some values, each counted; None if there are none. Up to `K` values it is exact."""
+    """Build a sketch of values; None if there are none. Up to `K` values it is exact."""
     sketch = kll_doubles_sketch(K)
     for value in sorted(values):
         sketch.update(value)
@@ -27,7 +27,7 @@ def sketch_values(values: Iterable[float]) -> bytes | None:
 
 
 def quantiles(sketches: Iterable[bytes], ranks: Iterable[float]) -> list[Quantile] | None:
-    """Values at some ranks, from 0 to 1, of any number of sketches together; None if these have no value."""
+    """Quantiles at ranks from 0 to 1 over all sketches together; None if these have no value."""
     merged = kll_doubles_sketch(K)
     for sketch in sketches:
         merged.merge(kll_doubles_sketch.deserialize(sketch))
@@ -38,7 +38,7 @@ def quantiles(sketches: Iterable[bytes], ranks: Iterable[float]) -> list[Quantil
 
 
 def _at(sketch: kll_doubles_sketch, rank: float) -> float:
-    """The value at a rank. Those at both ends are kept, so that they are exact."""
+    """The value at a rank. The minimum and maximum are exact."""
     if rank <= 0:
         return float(sketch.get_min_value())
     return float(sketch.get_max_value() if rank >= 1 else sketch.get_quantile(rank))

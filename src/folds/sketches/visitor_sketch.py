@@ -15,7 +15,7 @@ _DEVIATIONS = 2  # standard deviations: a confidence of about 95 %
 
 
 class Estimate(NamedTuple):
-    """Distinct visitors, with bounds between which the exact number is in 95 of 100 cases."""
+    """Estimated distinct visitors, with the bounds of a 95 % confidence interval."""
 
     visitors: float
     lower: float
@@ -23,7 +23,7 @@ class Estimate(NamedTuple):
 
 
 def sketch_visitors(visitor_ids: Iterable[str]) -> bytes:
-    """A sketch of some visitors; the same whatever their order and however often each comes."""
+    """Build a sketch of visitors; order and repeats do not matter."""
     sketch = hll_sketch(LG_K, tgt_hll_type.HLL_4)
     for visitor_id in sorted(set(visitor_ids)):
         sketch.update(visitor_id)
@@ -31,7 +31,7 @@ def sketch_visitors(visitor_ids: Iterable[str]) -> bytes:
 
 
 def estimate_visitors(sketches: Iterable[bytes]) -> Estimate:
-    """The distinct visitors of any number of sketches together."""
+    """Estimate the distinct visitors of all sketches together."""
     union = hll_union(LG_K)
     for sketch in sketches:
         union.update(hll_sketch.deserialize(sketch))

@@ -1,1 +1,1 @@
-"""One visitor's story: events to sessions, exposures, touches, goals, minutes; times in microseconds."""
+"""Visitor rules: events to sessions, exposures, touches, goals and minutes; times in microseconds."""

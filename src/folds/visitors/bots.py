@@ -1,4 +1,4 @@
-"""The bot rule: who is no person, and from when that is known."""
+"""Bot detection: which visitors are bots, and since when."""
 
 import re
 from collections.abc import Iterable
@@ -11,16 +11,16 @@ from folds.rule_numbers import in_micros, load_rule_numbers
 from lakehouse.bundle_file import read_yaml
 
 USER_AGENT, RATE = "user_agent", "rate"
-REASONS = (USER_AGENT, RATE)  # in the order in which they count at the same time
+REASONS = (USER_AGENT, RATE)  # in order of precedence at the same time
 
 
 class Bot(NamedTuple):
-    """A visitor that is no person.
+    """A visitor that was classified as a bot.
 
     Args:
-        visitor_id: who.
+        visitor_id: the visitor.
         reason: one of `REASONS`.
-        since: time of the event that it is known by, in microseconds.
+        since: time of the first event that shows it, in microseconds.
     """
 
     visitor_id: str
@@ -30,12 +30,12 @@ class Bot(NamedTuple):
 
 @dataclass(frozen=True)
 class BotRules:
-    """What programs call themselves, and how quick nobody is.
+    """The user agents of bots, and the event rate above which a visitor is a bot.
 
     Args:
-        pattern: one regular expression, sought anywhere in a user agent.
-        most_events: more events than this within the span, and it is no person.
-        span: in microseconds; start included, end not.
+        pattern: one regular expression, searched anywhere in a user agent.
+        most_events: more events than this within the span make a visitor a bot.
+        span: in microseconds; start included, end excluded.
     """
 
     pattern: str
@@ -43,7 +43,7 @@ class BotRules:
     span: int
 
     def is_bot(self, user_agent: str) -> bool:
-        """Whether it says that it is no person."""
+        """Whether a user agent matches the pattern."""
         return _is_listed(self.pattern, user_agent)
 
 
@@ -62,14 +62,14 @@ def find_bot(
     known: Bot | None,
     rules: BotRules,
 ) -> Bot | None:
-    """What makes a visitor a bot: the earliest of what is known and what is found, the list first.
+    """Find the earliest evidence that a visitor is a bot; at the same time, the user agent comes first.
 
     Args:
-        visitor: whose events they are.
+        visitor: the visitor of the events.
         agents: user agent and time, in microseconds, of new events.
-        times: of new events, and of all less than the span away from one.
-        known: what was found before.
-        rules: in force.
+        times: of new events, and of all events less than the span away from one.
+        known: the evidence so far; None if there is none.
+        rules: the current rules.
     """
     found = [] if known is None else [known]
     named = [at for agent, at in agents if agent is not None and rules.is_bot(agent)]
@@ -82,7 +82,7 @@ def find_bot(
 
 
 def too_quick_since(times: Iterable[int], rules: BotRules) -> int | None:
-    """The earliest time of an event that is one too many within the span; None if there is none."""
+    """Time of the first event that exceeds the limit within the span; None if there is none."""
     in_order = sorted(times)
     pairs = zip(in_order, in_order[rules.most_events :], strict=False)
     return next((last for first, last in pairs if last - first < rules.span), None)

@@ -1,4 +1,4 @@
-"""What a fold changes of the rows that a visitor has; long stories are folded in chunks of time."""
+"""Changes of a visitor's rows by a fold; long histories are folded in chunks of time."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ Row = TypeVar("Row", Session, Impression, Search)
 
 
 class Changes(NamedTuple):
-    """Rows that come, or replace those with their key; and rows that go."""
+    """Rows to upsert by key, and rows to delete."""
 
     upserts: VisitorRows
     deletes: VisitorRows
@@ -22,15 +22,15 @@ class Changes(NamedTuple):
 
 @dataclass(slots=True)
 class VisitorStory:
-    """One visitor's new events and the rows that they may change, while they are read.
+    """A visitor's new events and the rows that they may change, collected while batches are read.
 
     Args:
-        visitor: whose they are.
-        fragments: what there is to join.
-        sessions: rows as they are published, by key.
+        visitor: the visitor.
+        fragments: fragments to join.
+        sessions: published rows, by key.
         impressions: the same.
         searches: the same.
-        size: events and rows to be joined.
+        size: number of events and rows to join.
     """
 
     visitor: str
@@ -54,14 +54,14 @@ class VisitorStory:
         self.size += sum(map(len, rows))
 
     def fold(self, rules: VisitorRules, watermark: int) -> Changes:
-        """What all that was added changes."""
+        """Fold everything that was added, and return the changes."""
         return self._compare(fold_visitor(self.visitor, self.fragments, rules, watermark), VisitorRows())
 
     def fold_until(self, time: int, rules: VisitorRules, watermark: int) -> Changes:
-        """The same, but for rows that may still grow; these are kept, joined, beside what is to be added.
+        """Fold, return the changes of finished rows, and keep rows that may still grow as fragments.
 
         Args:
-            time: all that is added from now on is of this time or later.
+            time: everything added later is at or after this time.
             rules: of sessions and exposures.
             watermark: as of `fold`.
         """
@@ -74,7 +74,7 @@ class VisitorStory:
         return changes
 
     def _compare(self, done: VisitorRows, growing: VisitorRows) -> Changes:
-        """Changes by rows that are done; of published ones, those with a key that still grows are kept."""
+        """Compare finished rows with published rows; published rows with a key in `growing` are kept."""
         by_table = (
             _differences(self.sessions, done.sessions, growing.sessions, lambda row: row.session_id),
             _differences(self.impressions, done.impressions, growing.impressions, lambda row: row.event_id),
@@ -87,7 +87,7 @@ class VisitorStory:
 def _differences(
     known: dict[str, Row], done: Iterable[Row], growing: Iterable[Row], key: Callable[[Row], str]
 ) -> tuple[list[Row], list[Row]]:
-    """Rows that are new or other than before, and rows that are no more; both leave `known`."""
+    """Find upserts and deletes; finished and deleted rows are removed from `known`."""
     changed = [row for row in done if known.pop(key(row), None) != row]
     kept = {key(row) for row in growing}
     gone = [known.pop(each) for each in list(known) if each not in kept]
@@ -95,7 +95,7 @@ def _differences(
 
 
 def _split(rows: VisitorRows, time: int, rules: VisitorRules) -> tuple[VisitorRows, VisitorRows]:
-    """Rows that nothing from some time on can change, and the others."""
+    """Split rows into those that events from a time on cannot change, and the others."""
     splits = [
         _part(rows.sessions, lambda row: row.ended_at + rules.session_gap <= time),
         _part(rows.impressions, lambda row: row.event_time + rules.impressions.reach <= time),
@@ -114,7 +114,7 @@ def _part(rows: Iterable[Row], is_done: Callable[[Row], bool]) -> tuple[list[Row
 
 
 def all_changes(changes: Sequence[Changes]) -> Changes:
-    """The changes of several visitors together."""
+    """Combine the changes of several visitors."""
     return Changes(_chain([each.upserts for each in changes]), _chain([each.deletes for each in changes]))
 
 

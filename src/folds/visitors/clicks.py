@@ -1,6 +1,6 @@
-"""Counted clicks: which clicks count, and which exposure each belongs to.
+"""Counted clicks: decides which clicks count, and which exposure each click belongs to.
 
-A click that follows the last counted one too soon is a nervous finger.
+A click too soon after the last counted one is an accidental repeat and does not count.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ from folds.visitors.rules import ExposureRule
 
 
 class Piece(NamedTuple):
-    """An exposure or a click. Sorted by time, then clicks last, then UID, pieces are in order."""
+    """An exposure or a click. Pieces are ordered by time, then exposures before clicks, then UID."""
 
     at: int
     is_click: bool
@@ -19,7 +19,7 @@ class Piece(NamedTuple):
 
 
 class SearchPiece(NamedTuple):
-    """A search, which has a query, or a click on a result, which has a product; in the same order."""
+    """A search, which has a query, or a click on a result, which has a product; ordered like `Piece`."""
 
     at: int
     is_click: bool
@@ -32,18 +32,18 @@ P = TypeVar("P", Piece, SearchPiece)
 
 
 def assign_clicks(pieces: Iterable[P], rule: ExposureRule) -> Iterator[tuple[P, P, bool]]:
-    """Bring each counted click to its exposure.
+    """Assign each click to an exposure.
 
-    A counted click belongs to the latest exposure whose span it comes in; without one it is an orphan. A
-    click that does not count goes where the counted one before it goes.
+    A counted click belongs to the latest exposure if it is within that exposure's span; otherwise it is an
+    orphan. A click that does not count is assigned like the counted click before it.
 
     Args:
         pieces: exposures and clicks of one visitor, for impressions those of one promotion, in any order.
-            All from some time on that no earlier one reaches beyond: see `ExposureRule.reach`.
+            They are all pieces from a time on that no earlier piece affects: see `ExposureRule.reach`.
         rule: of exposures of this kind.
 
     Yields:
-        Each piece in order; the exposure or orphan that it goes to; whether it is a counted click.
+        Each piece in order, the exposure or orphan that it belongs to, and whether it is a counted click.
     """
     exposure = head = None
     counted_at: int | None = None

@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 PAGE_VIEWS = frozenset(("page", "screen"))
 SESSION_TYPES = PAGE_VIEWS | {"track"}
-"""Types of the events that make sessions: identify, group and alias are in none."""
+"""Types of events that are part of sessions; identify, group and alias are not."""
 
 
 class Event(NamedTuple):
     """A row of silver.events. `event_time` is in microseconds, `value` is money in `currency`.
 
-    `has_context_campaign` is None in a row that was written before the column was there.
+    `has_context_campaign` is None in a row that was written before that column existed.
     """
 
     event_id: str

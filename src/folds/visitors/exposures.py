@@ -1,7 +1,7 @@
 """Exposures: impressions with clicks on promotions, searches with clicks on results.
 
-A row keeps the events that it is made of. Taken apart and joined again, with more events, rows come out as
-if all had been there at once; so it does not matter in which order, or in which batches, events arrive.
+A row keeps the events that it was built from. Joining these with new events gives the same rows as building
+them from all events at once, so the order and batching of events do not matter.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ CLICKED, UNCLICKED, OPEN, ORPHAN = "clicked", "unclicked", "open", "orphan"
 
 
 class Impression(NamedTuple):
-    """A row of silver.impressions. `due_at`: when the watermark changes it next; None if it never will."""
+    """A row of silver.impressions. `due_at`: the next watermark that changes it; None if there is none."""
 
     event_id: str
     visitor_id: str
@@ -30,7 +30,7 @@ class Impression(NamedTuple):
 
 
 class Search(NamedTuple):
-    """A row of silver.searches. `due_at`: when the watermark changes it next; None if it never will."""
+    """A row of silver.searches. `due_at`: the next watermark that changes it; None if there is none."""
 
     event_id: str
     visitor_id: str
@@ -46,7 +46,7 @@ class Search(NamedTuple):
 
 
 class _Exposure(Generic[P]):
-    """An exposure or orphan while its clicks are gathered."""
+    """An exposure or orphan while its clicks are collected."""
 
     __slots__ = ("clicks", "first_click_at", "made_of")
 
@@ -64,12 +64,12 @@ class _Exposure(Generic[P]):
 
 
 def impression_piece(event: Event) -> Piece:
-    """An impression, or a click on a promotion, as a piece."""
+    """Convert an impression, or a click on a promotion, to a piece."""
     return Piece(event.event_time, event.role == "click", event.event_id)
 
 
 def search_piece(event: Event) -> SearchPiece:
-    """A search, or a click on a result, as a piece."""
+    """Convert a search, or a click on a result, to a piece."""
     if event.role == "search":
         return SearchPiece(event.event_time, False, event.event_id, event.query, None)
     return SearchPiece(event.event_time, True, event.event_id, None, event.product_id)
@@ -78,14 +78,14 @@ def search_piece(event: Event) -> SearchPiece:
 def join_impressions(
     visitor: str, promotion: str | None, pieces: Iterable[Piece], rule: ExposureRule, watermark: int
 ) -> list[Impression]:
-    """A visitor's impressions of one promotion, and orphan clicks on it.
+    """Build a visitor's impressions of one promotion, and orphan clicks on it.
 
     Args:
-        visitor: whose pieces they are.
-        promotion: what was seen and clicked.
-        pieces: events and what rows were made of, in any mixture and order: see `assign_clicks`.
+        visitor: the visitor.
+        promotion: the promotion.
+        pieces: of events and of existing rows, in any order: see `assign_clicks`.
         rule: of impressions.
-        watermark: decides which may still change, and whether one without clicks is unclicked yet.
+        watermark: decides which rows are open, and whether an impression without clicks is unclicked yet.
     """
     return [
         Impression(
@@ -107,7 +107,7 @@ def join_impressions(
 def join_searches(
     visitor: str, pieces: Iterable[SearchPiece], rule: ExposureRule, watermark: int
 ) -> list[Search]:
-    """A visitor's searches, and orphan clicks on results; see `join_impressions`."""
+    """Build a visitor's searches, and orphan clicks on results; see `join_impressions`."""
     return [
         Search(
             head.event_id,
@@ -127,7 +127,7 @@ def join_searches(
 
 
 def _gather(pieces: Iterable[P], rule: ExposureRule, watermark: int) -> list[tuple[P, str, _Exposure[P]]]:
-    """Each exposure and orphan in order, what came of it, and its clicks."""
+    """Collect each exposure and orphan in order, with its outcome and its clicks."""
     rows: dict[P, _Exposure[P]] = {}
     for piece, head, counts in assign_clicks(pieces, rule):
         if piece is head:

@@ -1,4 +1,4 @@
-"""The visitor fold: one visitor's new events and history to the rows that all of them together give."""
+"""The visitor fold: computes a visitor's rows from new events and existing rows."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -34,7 +34,7 @@ SEARCH_ROLES = ("search", "result_click")
 
 
 class VisitorRows(NamedTuple):
-    """What silver holds of a visitor: rows of silver.sessions, impressions and searches."""
+    """A visitor's rows of silver.sessions, silver.impressions and silver.searches."""
 
     sessions: Sequence[Session] = ()
     impressions: Sequence[Impression] = ()
@@ -42,7 +42,7 @@ class VisitorRows(NamedTuple):
 
 
 class CreditInputs(NamedTuple):
-    """What gold takes of a visitor: rows of gold.touches, goals, and rows of gold.visitor_minutes."""
+    """A visitor's inputs of gold: rows of gold.touches, goals, and rows of gold.visitor_minutes."""
 
     touches: list[Touch]
     goals: list[Goal]
@@ -51,7 +51,7 @@ class CreditInputs(NamedTuple):
 
 @dataclass(slots=True)
 class Fragments:
-    """What one visitor's rows are made of, from events and from rows taken apart, in any order."""
+    """Fragments of one visitor's rows, from events and from existing rows, in any order."""
 
     sessions: list[Fragment] = field(default_factory=list)
     impressions: dict[str | None, list[Piece]] = field(default_factory=lambda: defaultdict(list))
@@ -60,7 +60,7 @@ class Fragments:
     def add_event(
         self, event: Event, sessions: bool = True, impressions: bool = True, searches: bool = True
     ) -> None:
-        """Add an event to those of the three that it is of, and that are wanted of it."""
+        """Add an event to the fragments of each selected table that is computed from it."""
         if sessions and event.type in SESSION_TYPES:
             self.sessions.append(event_fragment(event))
         if event.role in IMPRESSION_ROLES:
@@ -70,7 +70,7 @@ class Fragments:
             self.searches.append(search_piece(event))
 
     def add_rows(self, rows: VisitorRows) -> None:
-        """Take rows apart."""
+        """Add the fragments of existing rows."""
         self.sessions.extend(map(session_fragment, rows.sessions))
         for impression in rows.impressions:
             self.impressions[impression.promotion_id].extend(impression.made_of)
@@ -79,13 +79,14 @@ class Fragments:
 
 
 def fold_visitor(visitor: str, fragments: Fragments, rules: VisitorRules, watermark: int) -> VisitorRows:
-    """Join what one visitor's rows are made of.
+    """Join one visitor's fragments to rows.
 
     Args:
-        visitor: whose fragments they are.
-        fragments: new events, and every row that they may change: see `join_fragments`, `assign_clicks`.
+        visitor: the visitor.
+        fragments: of new events, and of every row that they may change: see `join_fragments`,
+            `assign_clicks`.
         rules: of sessions and exposures.
-        watermark: decides what is open, and when it is due.
+        watermark: decides which rows are open, and when they are due.
     """
     return VisitorRows(
         join_fragments(visitor, fragments.sessions, rules.session_gap, watermark),
@@ -105,14 +106,14 @@ def find_credit_inputs(
     rules: VisitorRules,
     earlier: Sequence[Event] = (),
 ) -> CreditInputs:
-    """What credit and windows are computed from.
+    """Compute the inputs of credit and windows.
 
     Args:
-        visitor: whose events they are.
+        visitor: the visitor.
         events: of whole sessions and minutes.
         sessions: those of the events.
         rules: of impressions and promotions, and which goals are refunds.
-        earlier: impressions and clicks of other whole sessions, that visits may be view-throughs of.
+        earlier: impressions and clicks of other whole sessions, which visits may be view-throughs of.
     """
     index = SessionIndex(sessions)
     clicks = counted_clicks(events, rules.impressions)
@@ -125,7 +126,7 @@ def find_credit_inputs(
 def _seen(
     events: Sequence[Event], clicks: Iterable[CountedClick], earlier: Sequence[Event], rules: VisitorRules
 ) -> Impressions:
-    """Impressions and counted clicks; those of sessions before count by themselves: no pause spans a gap."""
+    """Impressions and counted clicks. Earlier sessions are counted separately: no click pause spans a gap."""
     impressions = [event for event in (*earlier, *events) if event.role == rules.impressions.exposure]
     clicked = [*clicks, *counted_clicks(earlier, rules.impressions)]
     times = (click.event.event_time for click in clicked)

@@ -1,4 +1,4 @@
-"""Goals: events that may be conversions, each with the session that holds it."""
+"""Goals: events that may be conversions, each with its session."""
 
 import json
 from collections.abc import Iterable, Set
@@ -11,7 +11,7 @@ from folds.visitors.sessions import Session, SessionIndex
 
 
 class Visit(NamedTuple):
-    """The session that a goal was reached in, by its first event: the field `visit` of gold.conversions."""
+    """The session of a goal, with its first event: the field `visit` of gold.conversions."""
 
     session_id: str
     event_id: str
@@ -22,7 +22,7 @@ class Visit(NamedTuple):
 
 
 class Goal(NamedTuple):
-    """What one event says of a conversion: the columns of gold.conversions that no other event decides."""
+    """The columns of gold.conversions that one goal event determines."""
 
     conversion_id: str
     event_id: str
@@ -40,11 +40,11 @@ class Goal(NamedTuple):
 
 
 def read_goals(events: Iterable[Event], sessions: SessionIndex, refunds: Set[str]) -> list[Goal]:
-    """Each goal event of one visitor as a conversion of its own.
+    """Convert each goal event of one visitor to a goal.
 
     Args:
-        events: of one visitor; those with a goal count.
-        sessions: those that hold them.
+        events: of one visitor; events without a goal are ignored.
+        sessions: the visitor's sessions.
         refunds: goals of which an order may have several.
     """
     return [
@@ -75,12 +75,12 @@ def _conversion_id(goal: str, event: Event, refunds: Set[str]) -> str:
 
 
 def conversion_id(goal: str, order: str | None, event: str) -> str:
-    """Derived from goal and order, so that it outlives an earlier copy that comes late."""
+    """Derive the id from goal and order, so that a late event of the order does not change it."""
     return _digest([goal, "event", event] if order is None else [goal, "order", order])
 
 
 def refund_conversion_id(goal: str, order: str | None, refund: str | None, event: str) -> str:
-    """Derived from goal, order and refund; without one of these from the event, which is a refund alone."""
+    """Derive the id from goal, order and refund; if order or refund is missing, from the event."""
     if order is None or refund is None:
         return conversion_id(goal, None, event)
     return _digest([goal, "refund", order, refund])

@@ -1,18 +1,18 @@
-"""Identities: who is behind a visitor, as far as it has been said."""
+"""Identities: the user ids of a visitor."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 
 class Identity(NamedTuple):
-    """What a visitor's events say of the person.
+    """The user ids in a visitor's events.
 
     Args:
-        visitor_id: who has said who they are.
-        user_id: of the latest event that carries one, by time, then UID.
+        visitor_id: the visitor.
+        user_id: of the latest event with a user id, by time, then UID.
         identified_at: time of that event, in microseconds.
         event_id: its UID.
-        user_ids: every user id, in order of text.
+        user_ids: all user ids, sorted.
     """
 
     visitor_id: str
@@ -25,12 +25,12 @@ class Identity(NamedTuple):
 def identify_visitor(
     visitor: str, said: Iterable[tuple[int, str, str]], known: Identity | None
 ) -> Identity | None:
-    """Bring together what was known and what is new, in whatever order events come.
+    """Merge new events into a visitor's identity; the order of events does not matter.
 
     Args:
-        visitor: whose events they are.
-        said: time, UID and user id of new events that carry one.
-        known: what was known before.
+        visitor: the visitor of the events.
+        said: time, UID and user id of new events with a user id.
+        known: the identity so far; None if there is none.
     """
     events = list(said)
     ever = {user for _, _, user in events}

@@ -1,4 +1,4 @@
-"""Minutes: what one visitor did in each minute, by the channel of the session."""
+"""Visitor minutes: what one visitor did in each minute, by channel of the session."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Set
@@ -11,7 +11,7 @@ MINUTE = 60_000_000
 
 
 class VisitorMinute(NamedTuple):
-    """The first columns of gold.visitor_minutes; conversions and money are not known to a visitor alone."""
+    """First columns of gold.visitor_minutes; conversions and money need more than a visitor's events."""
 
     visitor_id: str
     minute: int
@@ -27,16 +27,16 @@ class VisitorMinute(NamedTuple):
 def visitor_minutes(
     visitor: str, events: Iterable[Event], sessions: SessionIndex, clicked: Set[str]
 ) -> list[VisitorMinute]:
-    """What a visitor's events come to.
+    """Count a visitor's events by minute and channel.
 
     Args:
-        visitor: whose events they are.
-        events: whole minutes of them.
-        sessions: those that hold them.
-        clicked: UIDs of the counted clicks among them.
+        visitor: the visitor of the events.
+        events: of whole minutes.
+        sessions: the visitor's sessions.
+        clicked: UIDs of the counted clicks among the events.
 
     Returns:
-        A row for each minute and channel; channel None is for events of no session.
+        One row per minute and channel; channel None is for events outside sessions.
     """
     counts: dict[tuple[int, str | None], list[int]] = defaultdict(lambda: [0] * 6)
     for event in events:

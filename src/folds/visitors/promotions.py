@@ -1,4 +1,4 @@
-"""On-site promotions: clicks on a banner of the site itself, which lead nobody there."""
+"""On-site promotions: clicks on the site's own banners, which did not bring the visitor to the site."""
 
 from folds.records.addresses import CampaignFields, is_named, read_address
 from folds.records.hosts import host_and_path, host_of
@@ -12,14 +12,15 @@ _FIELDS = tuple(f"campaign_{field}" for field in CampaignFields._fields)
 
 
 def is_on_site(click: Event, session: Session | None, own: Sites) -> bool:
-    """Whether a click on a promotion is one on the site's own.
+    """Whether a click is on an on-site promotion.
 
-    It is, unless it has a campaign in its context, or one in its address that its session does not have, or
-    an address on a host that is not the site's own: neither the one that the session landed on nor listed.
+    It is not if its context has a campaign, if its address has a campaign field that its session does not
+    have, or if its address is on a foreign host. A host is foreign if it is neither the session's landing
+    host nor in `own`.
 
     Args:
         click: on a promotion.
-        session: that holds it.
+        session: of the click; None if it has none.
         own: hosts of the site, `own_hosts` of conf/channels.yml.
     """
     if has_context_campaign(click):
@@ -32,7 +33,7 @@ def is_on_site(click: Event, session: Session | None, own: Sites) -> bool:
 
 
 def has_context_campaign(event: Event) -> bool:
-    """Whether an event's context has a campaign; if a row does not say, one that its address lacks."""
+    """Whether an event's context has a campaign; in older rows, a campaign that its address does not have."""
     if event.has_context_campaign is not None:
         return event.has_context_campaign
     fields = (getattr(event, name) for name in _FIELDS)
@@ -45,12 +46,12 @@ def has_context_campaign(event: Event) -> bool:
 
 
 def has_campaign(of: Event | Session) -> bool:
-    """Whether source, medium, name or id of a campaign is there."""
+    """Whether a campaign's source, medium, name or id is set."""
     return is_named(CampaignFields(*(getattr(of, name) for name in _FIELDS)))
 
 
 def own_channel(event: Event) -> str:
-    """The channel of an event's own campaign, else Display: never Direct."""
+    """The channel of an event's own campaign, or Display; never Direct."""
     is_known = has_campaign(event) and event.channel not in (None, _DIRECT)
     return str(event.channel) if is_known else _DISPLAY
 

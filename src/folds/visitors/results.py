@@ -1,8 +1,8 @@
-"""Shown results: what each search showed, in which order, and which of it was clicked.
+"""Shown results: the products that each search showed, in order, and which of them were clicked.
 
-The rows of a search follow from the visitor's events within the span that begins with it, and from no others.
-So they are computed from events wherever one comes in, and it does not matter in which order, or in which
-batches, events arrive.
+The rows of a search depend only on the visitor's events within the search span, which starts with the search.
+They are recomputed from these events when a new one arrives, so the order and batching of events do not
+matter.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ SEARCH, RESULTS, RESULT_CLICK = RESULT_ROLES = ("search", "results", "result_cli
 
 
 class SearchEvent(NamedTuple):
-    """Columns of silver.events that the rules read of searches, their results, and clicks on these."""
+    """Columns of silver.events that the search rules read."""
 
     event_id: str
     role: str
@@ -29,7 +29,7 @@ class SearchEvent(NamedTuple):
 
 
 class ShownResult(NamedTuple):
-    """A row of silver.search_results. `due_at`: when the watermark changes it; None if it never will."""
+    """A row of silver.search_results. `due_at`: the watermark that changes it; None if there is none."""
 
     search_event_id: str
     visitor_id: str
@@ -45,13 +45,13 @@ class ShownResult(NamedTuple):
 
 @dataclass(slots=True)
 class _Search:
-    """A search while its results and clicks are gathered.
+    """A search while its results and clicks are collected.
 
     Args:
         event: the search.
-        place: among the visitor's searches, in order.
+        place: position among the visitor's searches, in order.
         results: the first results event that belongs to it.
-        clicked: by product, the time of the first click.
+        clicked: time of the first click, by product.
     """
 
     event: SearchEvent
@@ -60,20 +60,20 @@ class _Search:
     clicked: dict[str, int] = field(default_factory=dict)
 
     def shown(self) -> Sequence[str | None]:
-        """The products in order of rank: of the search itself if it lists any, else of its results."""
+        """The products by rank: from the search itself if it lists any, else from its results."""
         return self.event.shown_products or (self.results and self.results.shown_products) or ()
 
     def first_clicks(self) -> Iterable[tuple[str | None, int | None]]:
-        """Each product shown, and when it was clicked first; of a product shown twice, the first has it."""
+        """Each shown product and its first click time; a repeated product has it only at its first rank."""
         left = dict(self.clicked)
         return [(product, left.pop(product, None) if product else None) for product in self.shown()]
 
 
 class _Latest:
-    """The latest search so far, of all and of those that share a `search_id` or query.
+    """The latest search so far: of all searches, by `search_id` and by query.
 
     Args:
-        span: a search this far back or farther is none any more.
+        span: a search this long or longer ago is ignored.
     """
 
     def __init__(self, span: int) -> None:
@@ -81,7 +81,7 @@ class _Latest:
         self._found: dict[tuple[str, str | None], _Search] = {}
 
     def add(self, search: _Search) -> None:
-        """A search that is later than all before."""
+        """Add a search that is later than all searches before."""
         query, search_id = search.event.query, search.event.search_id
         kinds = [("any", None), ("query", query), ("search_id", search_id)]
         if search_id is None:
@@ -89,7 +89,7 @@ class _Latest:
         self._found.update((kind, search) for kind in kinds)
 
     def of_results(self, results: SearchEvent) -> _Search | None:
-        """The one with the same `search_id`; where one of the two has none, with the same query."""
+        """The latest search with the same `search_id`; if one of the two has none, with the same query."""
         if results.search_id is None:
             return self._within_span(results, ("query", results.query))
         kinds = (("search_id", results.search_id), ("query without search_id", results.query))
@@ -97,7 +97,7 @@ class _Latest:
         return max(found, key=lambda search: search.place, default=None)
 
     def of_click(self, click: SearchEvent) -> _Search | None:
-        """The one that a click on a result belongs to."""
+        """The latest search, which a click on a result belongs to."""
         return self._within_span(click, ("any", None))
 
     def _within_span(self, event: SearchEvent, kind: tuple[str, str | None]) -> _Search | None:
@@ -110,15 +110,15 @@ class _Latest:
 def find_results(
     visitor: str, events: Iterable[SearchEvent], spans: Sequence[Span], rule: ExposureRule, watermark: int
 ) -> list[ShownResult]:
-    """What the searches within some spans showed.
+    """Compute the rows of the searches within spans.
 
     Args:
-        visitor: whose events they are.
-        events: of `RESULT_ROLES`: all from the start of each span on, up to `rule.span` after its end; in any
+        visitor: the visitor of the events.
+        events: of `RESULT_ROLES`: all from the start of each span, up to `rule.span` after its end; in any
             order.
         spans: in order.
         rule: of searches.
-        watermark: decides whether what was not clicked is unclicked yet.
+        watermark: decides whether a result without a click is unclicked yet.
     """
     return [
         as_of(_row(visitor, search.event, rank, product, clicked_at), rule, watermark)
@@ -129,7 +129,7 @@ def find_results(
 
 
 def as_of(row: ShownResult, rule: ExposureRule, watermark: int) -> ShownResult:
-    """A row as a watermark leaves it."""
+    """Apply a watermark to a row."""
     if row.first_click_at is not None:
         return row._replace(outcome=CLICKED, is_open=False, due_at=None)
     due_at = row.event_time + rule.span
@@ -139,7 +139,7 @@ def as_of(row: ShownResult, rule: ExposureRule, watermark: int) -> ShownResult:
 
 
 def affected_spans(times: Iterable[int], span: int) -> list[Span]:
-    """Where searches lie whose rows events at some times may change: less than the span before one."""
+    """Spans of the searches that events may change: less than `span` before each event."""
     found: list[Span] = []
     for at in sorted(set(times)):
         low = at - span + 1
@@ -150,7 +150,7 @@ def affected_spans(times: Iterable[int], span: int) -> list[Span]:
 
 
 def _gather(events: Iterable[SearchEvent], span: int) -> list[_Search]:
-    """The searches in order, with what belongs to each."""
+    """The searches in order, with their results and clicks."""
     found: list[_Search] = []
     latest = _Latest(span)
     for event in sorted(events, key=_order):
@@ -167,7 +167,7 @@ def _gather(events: Iterable[SearchEvent], span: int) -> list[_Search]:
 
 
 def _order(event: SearchEvent) -> tuple[int, bool, str]:
-    """By time, searches first, then UID: what comes at the very time of a search belongs to it."""
+    """Sort by time, searches first, then UID: an event at the time of a search belongs to it."""
     return event.event_time, event.role != SEARCH, event.event_id
 
 

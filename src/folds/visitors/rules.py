@@ -1,4 +1,4 @@
-"""The rules that visitor folds go by, times in microseconds: converted once, not for each visitor."""
+"""Rules of the visitor folds, with times in microseconds: converted once, not for each visitor."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -11,15 +11,16 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class ExposureRule(NamedTuple):
-    """How one kind of exposure and its clicks go together.
+    """How clicks are assigned to one kind of exposure.
 
     Args:
         exposure: role of the exposure.
         click: role of its clicks.
         span: a click this long or longer after the exposure does not belong to it.
         pause: a click counts if it comes this long or longer after the last counted one.
-        reach: an exposure or orphan this far or farther behind a time is not changed by what happens from
-            then on. Its counted clicks are less than `span` after it, so the last is more than a pause back.
+        reach: events from a time on cannot change an exposure or orphan this long or longer before that time.
+            Its counted clicks come less than `span` after it, so the last is more than a pause before that
+            time.
     """
 
     exposure: str
@@ -30,7 +31,7 @@ class ExposureRule(NamedTuple):
 
 
 class PromotionRule(NamedTuple):
-    """What becomes of clicks on promotions, and of impressions without one.
+    """How clicks on promotions, and impressions without a click, earn credit.
 
     Args:
         own_hosts: of the site itself.
@@ -56,11 +57,11 @@ class VisitorRules(NamedTuple):
     def of(
         cls, numbers: RuleNumbers, refunds: Iterable[str] = (), own_hosts: Sites = NO_SITES
     ) -> "VisitorRules":
-        """The rules that conf/ gives: silver's do with the numbers alone.
+        """Build the rules from conf/; silver needs only the numbers.
 
         Args:
             numbers: of conf/rules.yml.
-            refunds: goals that are, of conf/roles.yml.
+            refunds: goals that are refunds, of conf/roles.yml.
             own_hosts: of conf/channels.yml.
         """
         gap, pause = numbers.session_gap // _MICROSECOND, numbers.click_pause // _MICROSECOND

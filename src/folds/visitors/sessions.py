@@ -1,7 +1,7 @@
-"""Sessions: fragments of a visit, joined wherever they come within the gap of one another.
+"""Sessions: joins fragments of a visit that are less than the session gap apart.
 
-An event is the smallest fragment, a session the largest. Joining is associative, so it does not matter in
-which order, or in which batches, events arrive.
+An event is the smallest fragment, a session the largest. Joining is associative, so the order and batching of
+events do not matter.
 """
 
 from bisect import bisect_right
@@ -14,7 +14,7 @@ from folds.visitors.events import PAGE_VIEWS, Event
 
 
 class Session(NamedTuple):
-    """A row of silver.sessions. `due_at`: when the watermark closes it; None once it has."""
+    """A row of silver.sessions. `due_at`: the watermark that closes it; None once it is closed."""
 
     session_id: str
     visitor_id: str
@@ -46,7 +46,7 @@ _Entry = tuple[_Text, _Text, _Text, _Text, _Text, _Text, _Text, _Text, _Text, _T
 
 
 class Fragment(NamedTuple):
-    """Part of a session; the smaller of two by (`started_at`, `first_event_id`) is the earlier."""
+    """Part of a session. Fragments are ordered by (`started_at`, `first_event_id`)."""
 
     started_at: int
     first_event_id: str
@@ -60,14 +60,14 @@ class Fragment(NamedTuple):
 
 
 def event_fragment(event: Event) -> Fragment:
-    """A page, screen or track event as a session of its own."""
+    """Convert a page, screen or track event to a fragment."""
     at, uid, url = event.event_time, event.event_id, event.url
     entry = (url, event.referrer, *event[7:16], event.rules_version)
     return Fragment(at, uid, at, uid, url, 1, event.type in PAGE_VIEWS, entry)
 
 
 def session_fragment(session: Session) -> Fragment:
-    """A session as a fragment."""
+    """Convert a session to a fragment."""
     return Fragment(
         session.started_at,
         session.first_event_id,
@@ -81,12 +81,12 @@ def session_fragment(session: Session) -> Fragment:
 
 
 def join_fragments(visitor: str, fragments: Iterable[Fragment], gap: int, watermark: int) -> list[Session]:
-    """Join a visitor's fragments that come within the gap of one another.
+    """Join a visitor's fragments that are less than the gap apart.
 
     Args:
-        visitor: whose they are.
-        fragments: events and sessions, in any mixture and order; no event in two of them.
-        gap: this long or longer after the last event, a new session starts.
+        visitor: the visitor.
+        fragments: events and sessions, in any order; each event is in one of them only.
+        gap: an event this long or longer after the last one starts a new session.
         watermark: decides which sessions are open.
 
     Returns:
@@ -110,7 +110,7 @@ def join_fragments(visitor: str, fragments: Iterable[Fragment], gap: int, waterm
 
 
 def session_id(visitor: str, started_at: int) -> str:
-    """Derived from visitor and start, so that it is the same wherever it is computed."""
+    """Derive the id from visitor and start, so that every computation gives the same id."""
     return sha256(f"{started_at}|{visitor}".encode(errors="surrogatepass")).hexdigest()[:32]
 
 
@@ -138,10 +138,10 @@ def _session(
 
 
 class SessionIndex:
-    """A visitor's sessions by time.
+    """A visitor's sessions, looked up by time.
 
     Args:
-        sessions: which do not overlap, in any order.
+        sessions: in any order; they do not overlap.
     """
 
     def __init__(self, sessions: Iterable[Session]) -> None:
@@ -149,7 +149,7 @@ class SessionIndex:
         self._starts = [session.started_at for session in self._sessions]
 
     def at(self, time: int) -> Session | None:
-        """The session whose first event is not after a time, and its last not before."""
+        """The session that contains a time, first and last event included; None if there is none."""
         place = bisect_right(self._starts, time)
         if place and time <= self._sessions[place - 1].ended_at:
             return self._sessions[place - 1]

@@ -1,8 +1,8 @@
 """Spans: the whole minutes of a visitor's time that an event may change.
 
-Hardly anything of a session depends on what is outside it: which clicks count, what was seen before a click,
-its channel. So an event changes nothing beyond the minutes of the session around it, but for what visits are
-view-throughs of: see `folds.visitors.view_spans`.
+Counted clicks, the impressions before them, and the channel of a session depend only on that session. So an
+event changes only the minutes of the session around it, except for view-through: see
+`folds.visitors.view_spans`.
 """
 
 from bisect import bisect_left
@@ -15,20 +15,20 @@ Span = tuple[int, int]
 
 
 def minute_of(at: int) -> int:
-    """Start of the minute that a time lies in."""
+    """Start of the minute that contains a time."""
     return at - at % MINUTE
 
 
 def spans_of(times: Iterable[int], sessions: Sequence[Span]) -> list[Span]:
-    """What events at some times may change of one visitor.
+    """Compute the spans of one visitor that events at some times may change.
 
     Args:
         times: microseconds.
-        sessions: start and end, both included, of the visitor's sessions that share a minute with one of the
-            times at least, in order. No two of them share a minute.
+        sessions: start and end, both included, of at least the visitor's sessions that share a minute with
+            one of the times, in order. No two sessions share a minute.
 
     Returns:
-        Spans in order, none of which meets another.
+        Spans in order; they do not overlap.
     """
     found: list[Span] = []
     ends = [end for _, end in sessions]
@@ -45,7 +45,7 @@ def spans_of(times: Iterable[int], sessions: Sequence[Span]) -> list[Span]:
 
 
 def is_within(at: int, spans: Sequence[Span]) -> bool:
-    """Whether a time lies in one of some spans, given in order."""
+    """Whether a time is in one of the spans, given in order."""
     place = bisect_left(spans, (at + 1,)) - 1
     return place >= 0 and at < spans[place][1]
 
@@ -53,5 +53,5 @@ def is_within(at: int, spans: Sequence[Span]) -> bool:
 def spans_of_all(
     times: Mapping[str, Iterable[int]], sessions: Mapping[str, Sequence[Span]]
 ) -> dict[str, list[Span]]:
-    """The same for visitors by id; a visitor without sessions may be left out of them."""
+    """Compute `spans_of` for visitors by id; visitors without sessions may be missing from `sessions`."""
     return {visitor: spans_of(theirs, sessions.get(visitor, ())) for visitor, theirs in times.items()}

@@ -16,7 +16,7 @@ CLICK, VISIT = "click", "visit"
 
 
 class Impression(NamedTuple):
-    """Column `impression` of gold.touches: the impression that a click is on."""
+    """Column `impression` of gold.touches: the impression of a click."""
 
     event_id: str
     at: int
@@ -27,8 +27,8 @@ class Impression(NamedTuple):
 class Touch(NamedTuple):
     """Row of gold.touches: a counted click, or the start of a session.
 
-    A click that does not earn credit is no touch but a step of trails. In a row of before the column
-    `earns_credit` is None: it does.
+    A click that earns no credit is only a step of trails. `earns_credit` is None in rows that were written
+    before that column existed; these earn credit.
     """
 
     touch_id: str
@@ -55,7 +55,7 @@ class Touch(NamedTuple):
 
 
 class CountedClick(NamedTuple):
-    """A click that counts, and the impression that it is on."""
+    """A counted click and its impression."""
 
     event: Event
     seen: Event | None
@@ -64,14 +64,14 @@ class CountedClick(NamedTuple):
 def find_touches(
     clicks: Iterable[CountedClick], sessions: Iterable[Session], seen: Impressions, rules: VisitorRules
 ) -> list[Touch]:
-    """Every touch of one visitor, and clicks that are steps of trails alone.
+    """Find every touch of one visitor, and clicks that are only steps of trails.
 
-    A session that starts with a counted click is one touch: the click, or the start if the click is on an
+    A session that starts with a counted click gives one touch: the click, or the start if the click is on an
     on-site promotion.
 
     Args:
         clicks: of whole sessions.
-        sessions: those that hold them.
+        sessions: the visitor's sessions, with those of the clicks.
         seen: impressions that visits may be view-throughs of.
         rules: of promotions.
 
@@ -92,10 +92,10 @@ def find_touches(
 
 
 def counted_clicks(events: Iterable[Event], rule: ExposureRule) -> list[CountedClick]:
-    """Each counted click with the impression that it is on.
+    """Find each counted click with its impression.
 
     Args:
-        events: of one visitor and whole sessions; those of role `click` and `impression` count.
+        events: of one visitor and whole sessions; only the roles `click` and `impression` are used.
         rule: of impressions.
     """
     by_promotion: dict[str | None, list[Piece]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""View-through reaches over sessions: the visits that an impression may lead to, and where theirs may be."""
+"""View-through across sessions: visits that impressions may lead to, and sessions of impressions."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -9,7 +9,7 @@ from folds.visitors.spans import Span, is_within
 
 
 class Landing(NamedTuple):
-    """A session, and whether its landing names a campaign that an impression may be of."""
+    """A session, and whether its landing names a campaign that may match an impression."""
 
     started_at: int
     ended_at: int
@@ -17,18 +17,21 @@ class Landing(NamedTuple):
 
 
 Landings = Mapping[str, Sequence[Landing]]
-"""By visitor_id, in order; those near the spans."""
+"""By visitor_id, in order; landings near the spans."""
 
 
 def visits_after(
     spans: Mapping[str, Sequence[Span]], landings: Landings, view_span: int
 ) -> dict[str, list[int]]:
-    """Starts of visits that may be view-throughs of impressions in some spans, or not, by clicks in them.
+    """Find visits with a view-through that impressions or clicks in the spans may change.
 
     Args:
-        spans: by visitor_id, what may have changed.
+        spans: by visitor_id, the changed spans.
         landings: of these visitors, up to `view_span` after the spans.
         view_span: an impression this long or longer before a visit does not lead to it.
+
+    Returns:
+        Start times of the visits, by visitor_id.
     """
     found: dict[str, list[int]] = {}
     for visitor, theirs in spans.items():
@@ -43,7 +46,7 @@ def visits_after(
 def spans_before(
     spans: Mapping[str, Sequence[Span]], landings: Landings, view_span: int
 ) -> dict[str, list[Span]]:
-    """Whole sessions in which impressions lie that the visits in some spans may be view-throughs of.
+    """Find the whole sessions with impressions that visits in the spans may be view-throughs of.
 
     Args:
         spans: by visitor_id, in order.
@@ -51,7 +54,8 @@ def spans_before(
         view_span: as of `visits_after`.
 
     Returns:
-        By visitor_id, in order, start, included, and end, excluded, in microseconds; none meets another.
+        By visitor_id, sessions in order that do not overlap: start, included, and end, excluded, in
+        microseconds.
     """
     found: dict[str, set[Span]] = defaultdict(set)
     for visitor, theirs in spans.items():

@@ -1,4 +1,4 @@
-"""View-through: the impression that somebody saw, did not click, and came by all the same."""
+"""View-through: an impression that led to a visit without a click."""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
@@ -36,11 +36,11 @@ class View(NamedTuple):
 
 
 class Impressions:
-    """A visitor's impressions, found by what the landing of a visit names, and counted clicks.
+    """A visitor's impressions, looked up by promotion and campaign, and the times of counted clicks.
 
     Args:
-        seen: impressions; those of before a visit by the span at least.
-        clicked: times of counted clicks, of the same time.
+        seen: impressions, at least those within the span before each visit.
+        clicked: times of counted clicks in the same period.
         span: an impression this long or longer before a visit does not lead to it.
     """
 
@@ -51,7 +51,7 @@ class Impressions:
 
     @cached_property
     def _by_key(self) -> dict[_Key, list[Event]]:
-        """Impressions in order; of a visitor who never came by a campaign nobody asks."""
+        """Impressions by key, in order; lazy, because visits without a campaign do not need them."""
         found: dict[_Key, list[Event]] = defaultdict(list)
         for event in sorted(self._seen, key=_when):
             for key in _keys_of_impression(event):
@@ -59,9 +59,9 @@ class Impressions:
         return dict(found)
 
     def view_of(self, session: Session) -> View | None:
-        """The latest impression before a visit whose promotion or campaign is that of its landing.
+        """Find the latest impression before a visit with the promotion or campaign of its landing.
 
-        None if it was too long before, or anything was clicked between: from it up to the landing.
+        None if it is too old, or if anything was clicked from the impression up to the landing.
         """
         landed = (session.started_at, session.first_event_id)
         found = [(key[0], event) for key in _keys_of_landing(session) if (event := self._last(key, landed))]

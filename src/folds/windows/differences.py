@@ -41,7 +41,7 @@ class Cell(NamedTuple):
 
 
 Sums = list[int | Decimal]
-"""Distinct visitors, the measures of `ADDED`, minutes that events changed, and events added by these minutes."""
+"""Distinct visitors, the measures of `ADDED`, minutes that events changed, and events that these add."""
 
 Differences = dict[Cell, Sums]
 """Differences of the sums by cell; several differences of one cell add up."""

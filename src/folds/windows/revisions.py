@@ -37,8 +37,7 @@ class WindowRow(NamedTuple):
 
     Args:
         pane: None until the window is published for the first time.
-        late_events: number of events after the window's end that its sums exclude; None if late events change
-            the sums.
+        late_events: number of late events that the sums exclude; None if late events change the sums.
         held: changes that a trigger holds back.
     """
 
