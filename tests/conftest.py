@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import hypothesis
 import pytest
 from pyspark.sql import SparkSession
 from xdist.scheduler import LoadScopeScheduling
@@ -14,6 +15,10 @@ from xdist.scheduler import LoadScopeScheduling
 from kit.home import JOBS, REAL_LOG, SAMPLE_EVENTS, Home
 from millrace.local.kafka.broker import running_broker
 from millrace.local.process.ports import stable_port
+
+# Other work on the machine must not fail a test.
+hypothesis.settings.register_profile("without deadline", deadline=None)
+hypothesis.settings.load_profile("without deadline")
 
 
 @dataclass(frozen=True)
