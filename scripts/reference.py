@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src")]
 
 from lakehouse.contracts import TABLES, Table  # noqa: E402
-from lakehouse.settings import FROM_ENVIRONMENT_ALONE, Settings  # noqa: E402
+from lakehouse.settings import Settings  # noqa: E402
 from millrace import commands  # noqa: E402
 
 FOLDER = ROOT / "docs" / "reference"
@@ -149,8 +149,6 @@ the dashboard) need no lock.
 
 def _setting(name: str, field: FieldInfo) -> str:
     meaning = _cell(field.description or "")
-    if name in FROM_ENVIRONMENT_ALONE and "environment only" not in meaning:
-        meaning += "; read from the environment only"
     return f"| `MILLRACE_{name.upper()}` | {written(field.default)} | {meaning} |"
 
 

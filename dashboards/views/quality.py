@@ -16,7 +16,7 @@ from widgets.formatting import lasting, plain_text, utc
 from widgets.gate_state import latest_results, read_gates
 from widgets.layout import number_column, place_chart, place_table, text_column, time_column
 
-_NOTHING = "No expectations have looked at these tables yet."
+_NOTHING = "No expectations have been evaluated on these tables yet."
 
 
 def body(look: Look, scope: Scope | None) -> None:
@@ -30,7 +30,7 @@ def body(look: Look, scope: Scope | None) -> None:
             "Gate": (gates.word, "Whether what came last may reach gold."),
             "Expectations met": (
                 f"{number(latest.height - failed)} of {number(latest.height)}",
-                "At the latest look at each table.",
+                "In the latest evaluation of each table.",
             ),
             "Warnings": (number(gates.warnings), "Not met, but nothing is held back for it."),
             "Since": _since(gates.since),
@@ -60,7 +60,7 @@ def _runs(history: pl.DataFrame) -> pl.DataFrame:
 
 
 def _draw(rows: pl.DataFrame, palette: Palette) -> object:
-    return time_charts.results_over_time(rows, palette, "Looks at each table over time")
+    return time_charts.results_over_time(rows, palette, "Evaluations of each table over time")
 
 
 def _results(latest: pl.DataFrame) -> None:
@@ -72,10 +72,10 @@ def _results(latest: pl.DataFrame) -> None:
         "severity": "Severity",
         "observed": number_column("Observed", 4, "Share of rows not as expected; of a number, the number"),
         "unexpected_count": number_column("Not as expected"),
-        "run_at": time_column("Looked at (UTC)"),
+        "run_at": time_column("Evaluated (UTC)"),
     }
     outcome = pl.when("success").then(pl.lit("met")).otherwise(pl.lit("NOT MET")).alias("outcome")
-    place_table(latest.with_columns(outcome), columns, "expectations", heading="At the latest look")
+    place_table(latest.with_columns(outcome), columns, "expectations", heading="Latest evaluation")
 
 
 def _docs() -> None:

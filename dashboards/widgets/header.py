@@ -40,9 +40,9 @@ _MEANINGS = {
     CATCHING_UP: "More has arrived than is in these figures yet.",
     STALE: "No micro-batch for over two minutes: nothing has arrived, or the pipeline is not running.",
     NO_DATA: "No event has reached silver.",
-    OPEN: "What the expectations looked at last is as it should be.",
+    OPEN: "The latest rows met the expectations.",
     CLOSED: "Expectations refused what came last: gold stays as it was until it is released.",
-    NO_GATES: "No expectations have looked at these tables yet.",
+    NO_GATES: "No expectations have been evaluated on these tables yet.",
 }
 _FIRST_STEPS = """\
 millrace produce                      sample traffic

@@ -24,7 +24,7 @@ from gold.traffic.windows import Traffic
 from lakehouse.contracts import Table
 from lakehouse.contracts.gold import ATTRIBUTION, BOT_REFUNDS, CONVERSIONS, LOCK, TOUCHES, TRAILS
 from lakehouse.contracts.silver import EVENTS, IDENTITIES, SESSIONS
-from lakehouse.contracts.traffic import TRAFFIC, VISITOR_MINUTES
+from lakehouse.contracts.traffic import TRAFFIC, TRAFFIC_CHANGES, VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.grouped import Computed, Groups
@@ -148,7 +148,10 @@ DEFINITIONS = {
     TRAILS.name: TableDefinition(_credit(TRAILS), LOCK),
     CONVERSIONS.name: TableDefinition(_credit(CONVERSIONS), LOCK),
     VISITOR_MINUTES.name: TableDefinition(
-        _computed(RebuildInputs.minutes), LOCK, write=lambda run, rows: RebuildInputs(run).put_minutes(rows)
+        _computed(RebuildInputs.minutes),
+        LOCK,
+        write=lambda run, rows: RebuildInputs(run).put_minutes(rows),
+        side_outputs=(TRAFFIC.name, TRAFFIC_CHANGES.name),
     ),
     TRAFFIC.name: TableDefinition(
         _computed(RebuildInputs.windows), LOCK, write=lambda run, rows: RebuildInputs(run).put_windows(rows)

@@ -8,6 +8,7 @@ from gold.gate.gate_view import _SILVER
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.lineage import downstream_of, tables_of
 from lakehouse.rows.sql import _DuckDB
+from lakehouse.run.rebuild import stale_after
 from millrace.operations.rebuild import definitions
 
 
@@ -37,6 +38,12 @@ def test_a_daily_query_reads_the_inputs_of_its_contract(name: str) -> None:
     query, inputs = QUERIES[name](_DuckDB()), _inputs(("Order Completed",))
     read = {each.table.name for alias, each in inputs.items() if f"{{{alias}}}" in query}
     assert read == set(TABLES[name].inputs) - {"silver.bots"}
+
+
+def test_tables_that_a_rebuild_writes_as_well_are_not_stale() -> None:
+    every = definitions()
+    assert stale_after({name: every[name] for name in ("gold.visitor_minutes",)}) == []
+    assert "gold.traffic" in stale_after({name: every[name] for name in ("gold.conversions",)})
 
 
 def test_downstream_tables_are_direct_and_indirect_ones() -> None:

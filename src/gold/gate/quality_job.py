@@ -30,7 +30,7 @@ def check_quality(run: JobContext) -> None:
     ledger = Ledger(run.lake)
     recent = ledger.latest("refine", MOST_ROWS)
     if not recent:
-        run.log("nothing to look at yet: refine comes first")
+        run.log("no rows to evaluate yet: refine comes first")
         return
     upto, begin = recent[-1].position, recent[0].position
     before, _ = ledger.since("refine", begin - TICK)

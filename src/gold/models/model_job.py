@@ -37,7 +37,7 @@ def attribute_paths(run: JobContext) -> None:
     with run.slot:
         computed = _compute(run)
     if computed is None:
-        run.log("nothing to look at yet: publish comes first")
+        run.log("no paths yet: publish comes first")
     if computed is None or run.stop.is_set():
         return
     paths = sum(len(period.paths) for period in computed.periods)

@@ -36,7 +36,7 @@ EXPECTATIONS = Table(
     writer="publish",
     key=("run_id", "table", "name"),
     columns=(
-        Column("run_id", "string", "which look at which rows: derived from their ingest stamps"),
+        Column("run_id", "string", "id of the evaluation, derived from the ingest stamps of its rows"),
         Column("table", "string", "table that the expectation is on"),
         Column("expectation", "string", "its name in Great Expectations"),
         Column("column", "string", "column that it is about; null for one on the table as a whole"),
@@ -48,7 +48,7 @@ EXPECTATIONS = Table(
         Column("name", "string", "what is so when all is well, as in conf/expectations"),
         Column("rows", "bigint", "rows that it is about"),
         Column("job", "string", "publish (at the gate) or quality (the report)"),
-        Column("after", "timestamp", "ingest stamp after which rows were looked at"),
+        Column("after", "timestamp", "ingest stamp after which rows were evaluated"),
         Column("upto", "timestamp", "ingest stamp up to which (included)"),
     ),
 )

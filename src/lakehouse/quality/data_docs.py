@@ -62,13 +62,13 @@ def write_index(folder: Path, looks: Iterable[Look], style: str) -> None:
     text = f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Quality of data</title><style>{style}</style></head><body>
 <header><h1>Quality of data</h1>{_summary(last)}</header>
-<main>{_failures(last)}<h2>All looks</h2>{_runs(by_age)}</main></body></html>"""
+<main>{_failures(last)}<h2>All evaluations</h2>{_runs(by_age)}</main></body></html>"""
     (folder / "index.html").write_text(text, encoding="utf-8")
 
 
 def _summary(last: Sequence[Look]) -> str:
     if not last:
-        return "<p class='soft'>Nothing has been looked at yet.</p>"
+        return "<p class='soft'>Nothing has been evaluated yet.</p>"
     every, failed = (
         sum(counts) for counts in zip(*((look.expectations, len(look.failed)) for look in last), strict=True)
     )
@@ -79,7 +79,7 @@ def _summary(last: Sequence[Look]) -> str:
     ]
     cells = "".join(f"<div><b class='{name}'>{number}</b>{what}</div>" for name, number, what in figures)
     return (
-        f"<p class='soft'>Last looked at {html.escape(last[0].run)} UTC</p><div class='figures'>{cells}</div>"
+        f"<p class='soft'>Last evaluated {html.escape(last[0].run)} UTC</p><div class='figures'>{cells}</div>"
     )
 
 
@@ -93,7 +93,7 @@ def _failures(last: Sequence[Look]) -> str:
     if not rows:
         return ""
     head = "<tr><th>Expectation</th><th>Severity</th><th class='number'>Rows not as expected</th></tr>"
-    return f"<h2>Failed at the last look</h2><table>{head}{''.join(rows)}</table>"
+    return f"<h2>Failed in the last evaluation</h2><table>{head}{''.join(rows)}</table>"
 
 
 def _runs(looks: Sequence[Look]) -> str:
@@ -103,7 +103,7 @@ def _runs(looks: Sequence[Look]) -> str:
         f"<td class='number'>{look.expectations}</td><td>{_result(look)}</td></tr>"
         for look in looks
     )
-    head = "<tr><th>Looked at (UTC)</th><th>Rows of</th><th class='number'>Expectations</th><th></th></tr>"
+    head = "<tr><th>Evaluated (UTC)</th><th>Rows of</th><th class='number'>Expectations</th><th></th></tr>"
     return f"<table>{head}{rows}</table>"
 
 

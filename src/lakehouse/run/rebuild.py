@@ -24,11 +24,13 @@ class TableDefinition:
             `processed_through`): they will append what comes after it, and won't repeat what comes before.
         lock: the table that those jobs lock while they write.
         write: replaces the rows, where that takes more than one commit to one table.
+        side_outputs: further tables that `write` commits to.
     """
 
     compute: Callable[[JobContext], DataFrame]
     lock: str
     write: Callable[[JobContext, DataFrame], None] | None = None
+    side_outputs: tuple[str, ...] = ()
 
 
 Definitions = Mapping[str, TableDefinition]
@@ -59,13 +61,19 @@ def rebuild_job(definitions: Definitions, tables: Sequence[str]) -> Job:
     return Job("rebuild", lambda run: _rebuild_all(run, chosen))
 
 
+def stale_after(definitions: Definitions) -> list[str]:
+    """Tables that are stale after these were rebuilt: downstream ones that were not written as well."""
+    written = {table for definition in definitions.values() for table in definition.side_outputs}
+    return [table for table in downstream_of(definitions) if table not in written]
+
+
 def _rebuild_all(run: JobContext, definitions: Definitions) -> None:
     """Rebuild tables one by one; log which others are stale after that."""
     for name, definition in definitions.items():
         if run.stop.is_set():
             return
         _rebuild(run, name, definition)
-    if stale := downstream_of(definitions):
+    if stale := stale_after(definitions):
         run.log(f"stale now, since computed from the old rows: {', '.join(stale)}")
 
 

@@ -43,7 +43,7 @@ def print_gate(console: Console, last: dict[str, Any] | None, held: bool) -> Non
 def print_results(console: Console, results: list[dict[str, Any]], every: bool) -> None:
     """The latest result of each expectation: those that failed, or every one."""
     shown = [row for row in results if every or not row["success"]]
-    table = Table("", "severity", "expectation", "not as expected", "looked at", box=None, header_style="dim")
+    table = Table("", "severity", "expectation", "not as expected", "evaluated", box=None, header_style="dim")
     for row in shown:
         mark = "[green]ok[/]" if row["success"] else "[red]failed[/]"
         found = f"{row['unexpected_count']:,} of {row['rows']:,}"
@@ -52,7 +52,7 @@ def print_results(console: Console, results: list[dict[str, Any]], every: bool) 
     if shown:
         console.print(table)
     met = sum(row["success"] for row in results)
-    console.print(f"{met} of {len(results)} expectations were met when last looked at", style="dim")
+    console.print(f"{met} of {len(results)} expectations were met in the last evaluation", style="dim")
 
 
 def _in_quotes(text: str) -> str:

@@ -176,7 +176,7 @@ def assert_model(client: Any, world: World) -> None:
 
 def test_before_publish_there_is_nothing_to_look_at(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path)
-    assert run_job(spark, settings).lines == ["nothing to look at yet: publish comes first"]
+    assert run_job(spark, settings).lines == ["no paths yet: publish comes first"]
     assert not (tmp_path / "mlflow").exists()
 
 
