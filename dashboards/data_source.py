@@ -26,6 +26,14 @@ def lake() -> Lake:
     return _open(os.environ.get("MILLRACE_CATALOG", ""), str(home() / "warehouse"))
 
 
+def is_running() -> bool | None:
+    """Whether the local workspace runs its jobs; None where tables are those of a catalog."""
+    if os.environ.get("MILLRACE_CATALOG"):
+        return None
+    engine = _state("workspace").get("processes", {}).get("engine", {})
+    return engine.get("state") == "running" and _is_alive(engine.get("pid"))
+
+
 def last_errors() -> dict[str, str]:
     """The last error of each process and job of the local workspace, if it has had one."""
     states = [_state("workspace").get("processes", {}), _state("engine").get("jobs", {})]
@@ -63,6 +71,18 @@ def _tables_of(catalog: str) -> Backend:
     from tables.databricks_sql import workspace_tables
 
     return workspace_tables(os.environ["DATABRICKS_WAREHOUSE_ID"], catalog)
+
+
+def _is_alive(pid: int | None) -> bool:
+    if not pid:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # of another user: it is there
+        return True
+    return True
 
 
 def _state(name: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import polars as pl
 from tables.query import Measure, Query
 from tables.table_cache import Ask
 
-LIVE, CATCHING_UP, STALE, NO_DATA = "Live", "Catching up", "Stale", "No data yet"
+LIVE, IDLE, CATCHING_UP, STALE, NO_DATA = "Live", "Idle", "Catching up", "Stale", "No data yet"
 
 _RECENT = timedelta(minutes=10)  # of the ledger are read: a few batches of every job, few files
 _QUIET = timedelta(minutes=2)  # without a micro-batch: longer than any batch takes, even when catching up
@@ -48,19 +48,21 @@ def progress(ask: Ask) -> Progress:
     )
 
 
-def state(progress: Progress, events: int, now: datetime) -> str:
-    """The freshness state: one of `LIVE`, `CATCHING_UP`, `STALE`, `NO_DATA`.
+def state(progress: Progress, events: int, now: datetime, is_running: bool | None = None) -> str:
+    """The freshness state: one of `LIVE`, `IDLE`, `CATCHING_UP`, `STALE`, `NO_DATA`.
 
     Args:
         progress: progress from the ledger.
         events: number of rows of silver.events.
         now: the current time in UTC.
+        is_running: whether the jobs run; None where that is not known (a workspace).
     """
     if events == 0:
         return NO_DATA
+    is_behind = (progress.behind or timedelta()) > _BEHIND
     if progress.last_batch_at is None or now - progress.last_batch_at > _QUIET:
-        return STALE
-    return CATCHING_UP if (progress.behind or timedelta()) > _BEHIND else LIVE
+        return STALE if is_behind or is_running is False or progress.last_batch_at is None else IDLE
+    return CATCHING_UP if is_behind else LIVE
 
 
 class _Job(NamedTuple):

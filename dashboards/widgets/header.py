@@ -10,7 +10,7 @@ from tables.table_cache import Look
 
 from widgets import layout
 from widgets.formatting import ago, plain_text, utc
-from widgets.freshness import CATCHING_UP, LIVE, NO_DATA, STALE, Progress, progress, state
+from widgets.freshness import CATCHING_UP, IDLE, LIVE, NO_DATA, STALE, Progress, progress, state
 from widgets.gate_state import CLOSED, NO_GATES, OPEN, Gates, read_gates
 
 Colour = Literal["green", "blue", "orange", "gray", "red"]
@@ -19,6 +19,7 @@ REFRESH_SECONDS = 2.5
 
 _COLOURS: dict[str, Colour] = {
     LIVE: "green",
+    IDLE: "gray",
     CATCHING_UP: "blue",
     STALE: "orange",
     NO_DATA: "gray",
@@ -28,6 +29,7 @@ _COLOURS: dict[str, Colour] = {
 }
 _ICONS = {
     LIVE: ":material/bolt:",
+    IDLE: ":material/bedtime:",
     CATCHING_UP: ":material/hourglass_top:",
     STALE: ":material/pause_circle:",
     NO_DATA: ":material/inbox:",
@@ -38,7 +40,8 @@ _ICONS = {
 _MEANINGS = {
     LIVE: "What has arrived is in these figures, give or take a few seconds.",
     CATCHING_UP: "More has arrived than is in these figures yet.",
-    STALE: "No micro-batch for over two minutes: nothing has arrived, or the pipeline is not running.",
+    IDLE: "All that has arrived is in these figures. Nothing has arrived for over two minutes.",
+    STALE: "No micro-batch for over two minutes: the jobs do not run, or one of them hangs.",
     NO_DATA: "No event has reached silver.",
     OPEN: "The latest rows met the expectations.",
     CLOSED: "Expectations refused what came last: gold stays as it was until it is released.",
@@ -56,7 +59,7 @@ def show(title: str) -> None:
     now = datetime.now(timezone.utc)
     reached, gates = look.figure(progress), look.figure(read_gates)
     events = _rows(look, "silver.events")
-    word = state(reached, events, now)
+    word = state(reached, events, now, data_source.is_running())
     left, right = st.columns([5, 4], vertical_alignment="bottom")
     with left, st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.title(title, anchor=False, width="content")
@@ -100,9 +103,14 @@ def _warn(word: str, gates: Gates, reached: Progress, now: datetime) -> None:
         with st.container(border=True):
             st.markdown(
                 f":orange-badge[:material/pause_circle: Stale] The last micro-batch ended "
-                f"{ago(reached.last_batch_at, now)}: figures are as of then. `millrace status` shows why, "
-                "`millrace up` starts it."
+                f"{ago(reached.last_batch_at, now)}: figures are as of then. {_next_step()}"
             )
+
+
+def _next_step() -> str:
+    if data_source.is_running() is None:
+        return "See the runs of the jobs."
+    return "`millrace status` shows why." if data_source.is_running() else "`millrace up` starts the jobs."
 
 
 def _rows(look: Look, table: str) -> int:

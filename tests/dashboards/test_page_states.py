@@ -1,6 +1,8 @@
 """Each page over an empty warehouse, a stale one, a closed gate, and hostile text."""
 
-from datetime import datetime, timezone
+import json
+import os
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +71,19 @@ def test_stale_figures_are_said_to_be_so(view: str, open_page: Any, shop_home: P
     text = said(open_page(shop_home, view))
     assert ":orange-badge[:material/pause_circle: Stale]" in text
     assert "figures are as of then" in text
+
+
+def test_quiet_jobs_that_run_are_idle(open_page: Any, shop: Shop, tmp_path: Path) -> None:
+    hour_ago = datetime.now(timezone.utc) - timedelta(hours=1)
+    build_warehouse(tmp_path, {"silver.events": shop.tables["silver.events"][:9]})
+    rows = [{**row, "started_at": hour_ago, "position": hour_ago} for row in shop.tables["ops.ledger"][-4:]]
+    append_rows(tmp_path, "ops.ledger", rows)
+    (tmp_path / "run").mkdir()
+    engine = {"state": "running", "pid": os.getpid()}
+    (tmp_path / "run" / "workspace.json").write_text(json.dumps({"processes": {"engine": engine}}))
+    text = said(open_page(tmp_path, "pipeline"))
+    assert ":gray-badge[:material/bedtime: Idle]" in text
+    assert "figures are as of then" not in text
 
 
 def test_fresh_figures_are_live(open_page: Any, shop: Shop, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from random import Random
 
 from kit.records import Record
 from millrace.clients.record import Record as Sent
+from millrace.sample_shop.daily_rhythm import weight_at
 from millrace.sample_shop.sample_rates import late_rates, monthly_rates
 from millrace.sample_shop.segment_messages import encode
 from millrace.sample_shop.traffic_stream import (
@@ -41,7 +42,7 @@ def sample(events: int, seed: int = 7) -> list[Record]:
 def _events(events: int, seed: int) -> Iterator[Record]:
     rng = Random(seed)
     visits_per_second = EVENTS_PER_DAY / timedelta(days=1).total_seconds() / EVENTS_PER_VISIT
-    arrivals = simulate(rng, DEFAULT_START.timestamp(), visits_per_second, by_the_hour=True)
+    arrivals = simulate(rng, DEFAULT_START.timestamp(), visits_per_second, weight_at)
     for number, arrival in enumerate(islice(arrivals, events)):
         value = arrival.step.value if arrival.is_copy else _write(arrival, number, rng)
         at = datetime.fromtimestamp(round(arrival.at * 1000) / 1000, timezone.utc)

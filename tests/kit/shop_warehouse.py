@@ -21,6 +21,7 @@ from kit.records import Record, Stored
 from kit.sample_gates import expectation_rows
 from kit.warehouse_builder import schema_of
 from lakehouse.contracts import TABLES
+from millrace.sample_shop.daily_rhythm import weight_at
 from millrace.sample_shop.sample_rates import monthly_rates
 from millrace.sample_shop.traffic_stream import EVENTS_PER_VISIT, simulate
 
@@ -61,9 +62,7 @@ class Shop:
             yield Record(rate.value, timestamp=start, topic="exchange_rates")
         rng = Random(self.seed)
         per_second = self.events / EVENTS_PER_VISIT / timedelta(days=self.days).total_seconds()
-        for arrival in islice(
-            simulate(rng, start.timestamp(), per_second, by_the_hour=True), 2 * self.events
-        ):
+        for arrival in islice(simulate(rng, start.timestamp(), per_second, weight_at), 2 * self.events):
             at = datetime.fromtimestamp(arrival.at, timezone.utc)
             if at > self.until:
                 return

@@ -21,7 +21,7 @@ DEADLINE = 60  # seconds
 def address(caught_up_home: Home) -> Iterator[str]:
     """Where `millrace up` would serve the page."""
     settings = caught_up_home.settings.model_copy(update={"dashboard_port": stable_port()})
-    service = dashboard_service(settings, ())
+    service = dashboard_service(settings)
     child = Child(service.prepare())
     try:
         eventually(lambda: service.is_ready(child), DEADLINE, "the dashboard is up")

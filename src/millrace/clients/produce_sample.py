@@ -14,7 +14,13 @@ from millrace.clients.record import Record
 from millrace.clients.send import deliver
 from millrace.sample_shop.realtime import live_records
 from millrace.sample_shop.sample_rates import late_rates, monthly_rates
-from millrace.sample_shop.traffic_stream import DEFAULT_SEED, DEFAULT_START, EVENTS_PER_DAY, generate
+from millrace.sample_shop.traffic_stream import (
+    DEFAULT_SEED,
+    DEFAULT_START,
+    EVENTS_PER_DAY,
+    generate,
+    generate_span,
+)
 from millrace.shutdown_signal import ShutdownSignal
 
 DEFAULT_EVENTS = 200_000
@@ -26,16 +32,24 @@ class Wanted:
     """What traffic to make.
 
     Attributes:
-        rate: records per second, arriving now; None: simulated days, as fast as it goes.
+        rate: records per second, arriving now, or on average from `start` until `until`; None: simulated
+            days, as fast as it goes.
         events: number of records; None: without end if live, else `DEFAULT_EVENTS`.
         seed: what chance starts from.
         start: when simulated days begin; None: `DEFAULT_START`.
+        until: when they end, instead of after so many records.
     """
 
     rate: float | None = None
     events: int | None = None
     seed: int = DEFAULT_SEED
     start: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether records arrive now."""
+        return self.rate is not None and self.until is None
 
     def check(self) -> None:
         """Refuse what can't be made.
@@ -47,17 +61,29 @@ class Wanted:
             raise MillraceError(f"a rate of {self.rate} records a second can't be kept", "Give one above 0")
         if self.events is not None and self.events < 1:
             raise MillraceError(f"{self.events} events are none", "Give --events 1 or more")
-        if self.rate is not None and self.start is not None:
-            raise MillraceError("live traffic starts now, at no other time", "Leave out --rate or --start")
+        if self.until is not None:
+            if self.rate is None or self.start is None or self.events is not None:
+                raise MillraceError(
+                    "--until ends traffic of the past", "Give --start and --rate with it, and no --events"
+                )
+            if _as_utc(self.until) <= _as_utc(self.start):
+                raise MillraceError("--until is not after --start", "Give a later time")
+        elif self.rate is not None and self.start is not None:
+            raise MillraceError(
+                "live traffic starts now, at no other time", "Leave out --rate or --start, or give --until"
+            )
 
     def describe(self) -> str:
         """In words, for the manifest."""
-        if self.rate is not None:
+        if self.is_live:
             return f"live traffic, seed {self.seed}, {self.rate:g} records/s"
-        return f"simulated traffic, seed {self.seed}, from {(self.start or DEFAULT_START).isoformat()}"
+        begin = f"simulated traffic, seed {self.seed}, from {(self.start or DEFAULT_START).isoformat()}"
+        return f"{begin} until {self.until.isoformat()}, {self.rate:g} records/s" if self.until else begin
 
     def records(self, stop: ShutdownSignal) -> Iterator[Record]:
         """The records."""
+        if self.rate is not None and self.start is not None and self.until is not None:
+            return generate_span(self.seed, self.rate, self.start, self.until)
         if self.rate is not None:
             return live_records(self.seed, self.rate, self.events, stop)
         return generate(self.seed, self.events or DEFAULT_EVENTS, self.start or DEFAULT_START)
@@ -66,16 +92,16 @@ class Wanted:
         """The exchange rates that are there before the events."""
         first = self._first
         days = timedelta(days=2 * (self.events or DEFAULT_EVENTS) / EVENTS_PER_DAY)
-        return monthly_rates(self.seed, reporting, first, first + (_MONTH if self.rate is not None else days))
+        return monthly_rates(self.seed, reporting, first, first + (days if self.rate is None else _MONTH))
 
     def late_rates(self, reporting: str) -> Iterator[Record]:
         """The exchange rates that come after the events; live traffic may have no end to wait for."""
-        return late_rates(self.seed, reporting, self._first) if self.rate is None else iter(())
+        return iter(()) if self.is_live else late_rates(self.seed, reporting, self._first)
 
     @property
     def _first(self) -> datetime:
-        start = datetime.now(timezone.utc) if self.rate is not None else self.start or DEFAULT_START
-        return start if start.tzinfo else start.replace(tzinfo=timezone.utc)
+        start = datetime.now(timezone.utc) if self.is_live else self.start or DEFAULT_START
+        return _as_utc(start)
 
 
 def produce(settings: Settings, wanted: Wanted) -> tuple[Manifest, float]:
@@ -98,8 +124,13 @@ def produce(settings: Settings, wanted: Wanted) -> tuple[Manifest, float]:
     return manifest, seconds
 
 
+def _as_utc(time: datetime) -> datetime:
+    return time if time.tzinfo else time.replace(tzinfo=timezone.utc)
+
+
 def _send_events(settings: Settings, wanted: Wanted, stop: ShutdownSignal) -> tuple[Manifest, float]:
     total = wanted.events if wanted.rate is not None else wanted.events or DEFAULT_EVENTS
+    is_endless = wanted.is_live and wanted.events is None
     manifest = new_manifest(settings.home, "produce", wanted.describe(), settings.events_topic)
     started = monotonic()
     with progress_bar("Sending sample traffic", total) as bar:
@@ -108,7 +139,7 @@ def _send_events(settings: Settings, wanted: Wanted, stop: ShutdownSignal) -> tu
             manifest,
             settings.bootstrap,
             stop,
-            endless=wanted.rate is not None and wanted.events is None,
+            endless=is_endless,
             on_tick=lambda: bar(manifest.records, manifest.records),
             login=client_options(settings),
         )

@@ -11,7 +11,8 @@ from folds.windows.window_rules import load_window_rules
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
 
-_HISTORY = 20_000
+_HOURS = 24.0
+_RATE = 2.0
 _ONCE = 50_000
 
 
@@ -23,15 +24,19 @@ def register(app: typer.Typer) -> None:
 def demo(
     events: Annotated[
         int | None,
-        typer.Option(help=f"Sample events. Default: {_HISTORY:,} of history; with --once {_ONCE:,}."),
+        typer.Option(help=f"Sample events, with --once. Default: {_ONCE:,}. Else: history of about so many."),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Catch up, print the summary, stop.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="With --once: the summary as last line.")] = False,
-    rate: Annotated[float, typer.Option(help="Live sample events a second.")] = 50.0,
+    rate: Annotated[
+        float, typer.Option(help="Sample events a second, in history and live: the mean of a day.")
+    ] = _RATE,
+    history: Annotated[float, typer.Option(help="Hours of history before live traffic.")] = _HOURS,
 ) -> None:
     """Start a broker, sample traffic, all jobs and the dashboard, until Ctrl-C.
 
-    The data stays: the next start continues with it. With --once, send the events, process them, print
+    The traffic of the last 24 hours is sent first, then live traffic at the same rate. The data stays:
+    the next start continues with live traffic. With --once, send the events, process them, print
     rows and timings, and end; the same number of events again adds nothing.
     """
     if events is not None and events < 1:
@@ -40,13 +45,15 @@ def demo(
         raise MillraceError("--json is the summary of --once, which is not given", "Add --once")
     if not 0 < rate < float("inf"):
         raise MillraceError(f"a rate of {rate} events a second can't be kept", "Give one above 0")
+    if not 0 <= history < float("inf"):
+        raise MillraceError(f"a history of {history} hours can't be made", "Give 0 or more")
     settings = load_settings()
     load_rule_numbers(settings.conf)  # refused here, not by a job later
     load_window_rules(settings.conf)
     if once:
         _once(settings, events or _ONCE, as_json)
     else:
-        _stay(settings, events or _HISTORY, rate)
+        _stay(settings, events / rate / 3600 if events else history, rate)
 
 
 def _once(settings: Settings, events: int, as_json: bool) -> None:
@@ -64,7 +71,7 @@ def _once(settings: Settings, events: int, as_json: bool) -> None:
         typer.echo(one_line(summary))
 
 
-def _stay(settings: Settings, history: int, rate: float) -> None:
+def _stay(settings: Settings, history: float, rate: float) -> None:
     from millrace.local.demo_traffic import history_is_sent
     from millrace.local.foreground import run_in_foreground
     from millrace.local.plan import Plan

@@ -8,6 +8,8 @@ import typer
 from lakehouse.settings import load_settings
 from millrace.sample_shop.traffic_stream import DEFAULT_SEED
 
+_TIMES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
+
 
 def register(app: typer.Typer) -> None:
     """Add `produce`."""
@@ -17,7 +19,10 @@ def register(app: typer.Typer) -> None:
 def produce(
     rate: Annotated[
         float | None,
-        typer.Option(help="Records per second in real time, until Ctrl-C or --events. Default: full speed."),
+        typer.Option(
+            help="Records per second in real time, until Ctrl-C or --events. Default: full speed. "
+            "With --until: on average over the simulated days."
+        ),
     ] = None,
     events: Annotated[
         int | None, typer.Option(help="How many records. Default: 200,000, with --rate no end.")
@@ -27,8 +32,14 @@ def produce(
         datetime | None,
         typer.Option(
             help="When the simulated days begin, RFC 3339 (UTC without an offset). Default: 2026-03-02.",
-            formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"],
+            formats=_TIMES,
             metavar="TIME",
+        ),
+    ] = None,
+    until: Annotated[
+        datetime | None,
+        typer.Option(
+            help="When the simulated days end; with --start and --rate.", formats=_TIMES, metavar="TIME"
         ),
     ] = None,
 ) -> None:
@@ -40,7 +51,7 @@ def produce(
     from millrace.clients import produce_sample
 
     manifest, seconds = produce_sample.produce(
-        load_settings(), produce_sample.Wanted(rate, events, seed, start)
+        load_settings(), produce_sample.Wanted(rate, events, seed, start, until)
     )
     typer.echo(
         f"{manifest.records:,} records sent, {manifest.unconfirmed:,} unconfirmed, "

@@ -1,27 +1,36 @@
-"""Sample traffic of `millrace demo`: some history once, then live visitors."""
+"""Sample traffic of `millrace demo`: hours of history up to now once, then live visitors."""
 
 import sys
+import time
 from datetime import datetime, timedelta, timezone
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from lakehouse.settings import Settings
 from millrace.clients.produce_sample import Wanted
 from millrace.local.process.child_process import Program
 from millrace.local.process.state_files import read_state, write_state
 from millrace.local.services import Service, environment, last_error_line
-from millrace.sample_shop.traffic_stream import EVENTS_PER_DAY
+from millrace.sample_shop.daily_rhythm import demo_weight_at
 
 HISTORY = "history"
 LIVE = "traffic"
 
+_UNTIL = "until"
 
-def history_service(settings: Settings, events: int, needs: tuple[str, ...]) -> Service:
-    """Events of the hours before the first demo, sent once."""
-    wanted = _wanted_history(settings.home, events)
-    arguments = ["--events", str(wanted.events), "--seed", str(wanted.seed)]
-    if wanted.start:
-        arguments += ["--start", wanted.start.isoformat()]
-    program = _produce(HISTORY, settings, *arguments)
+
+def history_service(settings: Settings, hours: float, rate: float, needs: tuple[str, ...]) -> Service:
+    """Events of the hours before the first demo, sent once: as many as live traffic would have made.
+
+    Args:
+        settings: the settings in force.
+        hours: so long before now it begins.
+        rate: events per second, on average over a day.
+        needs: services that have to be ready first.
+    """
+    wanted = _wanted_history(settings.home, hours, rate)
+    program = _produce(HISTORY, settings, *_arguments(wanted))
     return Service(
         HISTORY,
         prepare=lambda: program,
@@ -35,8 +44,8 @@ def history_service(settings: Settings, events: int, needs: tuple[str, ...]) -> 
 
 
 def live_service(settings: Settings, rate: float, needs: tuple[str, ...]) -> Service:
-    """Live visitors, at so many events per second."""
-    program = _produce(LIVE, settings, "--rate", f"{rate:g}")
+    """Live visitors: at so many events per second as the day's rhythm has now, for a mean of `rate`."""
+    program = _produce(LIVE, settings, "--rate", f"{rate * demo_weight_at(time.time()):.3g}")
     return Service(
         LIVE,
         prepare=lambda: program,
@@ -50,7 +59,7 @@ def live_service(settings: Settings, rate: float, needs: tuple[str, ...]) -> Ser
 def history_is_sent(home: Path) -> bool:
     """Whether an earlier demo has sent its whole history."""
     known = read_state(_state(home))
-    return bool(known) and was_sent(home, Wanted(None, known["events"], known["seed"], _start(known)))
+    return bool(known) and (_UNTIL not in known or was_sent(home, _wanted(known)))
 
 
 def was_sent(home: Path, wanted: Wanted) -> bool:
@@ -59,27 +68,37 @@ def was_sent(home: Path, wanted: Wanted) -> bool:
     return any(
         manifest.get("status") == "complete"
         and manifest.get("source") == wanted.describe()
-        and manifest.get("records") == wanted.events
+        and (wanted.events is None or manifest.get("records") == wanted.events)
         for manifest in states
     )
 
 
-def _wanted_history(home: Path, events: int) -> Wanted:
+def _wanted_history(home: Path, hours: float, rate: float) -> Wanted:
     """Parameters of the first demo's history: after an interruption the bytes have to be the same."""
     known = read_state(_state(home))
-    if not known:
-        # Well before now, also if it is a slow night in the simulation: live traffic is not to be late.
-        hours = 2 * 24 * events / EVENTS_PER_DAY + 3
-        start = datetime.now(timezone.utc).replace(minute=0, second=0, microsecond=0) - timedelta(
-            hours=int(hours)
-        )
-        known = {"events": events, "seed": Wanted().seed, "start": start.replace(tzinfo=None).isoformat()}
+    if _UNTIL not in known:
+        until = datetime.now(timezone.utc).replace(microsecond=0, tzinfo=None)
+        start = until - timedelta(seconds=round(hours * 3600))
+        known = {
+            "rate": rate,
+            "seed": Wanted().seed,
+            "start": start.isoformat(),  # without a zone, as `produce` takes it: UTC
+            _UNTIL: until.isoformat(),
+        }
         write_state(_state(home), known)
-    return Wanted(None, known["events"], known["seed"], _start(known))
+    return _wanted(known)
 
 
-def _start(known: dict[str, str]) -> datetime:
-    return datetime.fromisoformat(known["start"])  # without a zone, as `produce` takes it: UTC
+def _wanted(known: dict[str, Any]) -> Wanted:
+    start, until = (datetime.fromisoformat(known[name]) for name in ("start", _UNTIL))
+    return Wanted(known["rate"], None, known["seed"], start, until)
+
+
+def _arguments(wanted: Wanted) -> tuple[str, ...]:
+    times = {"--start": wanted.start, "--until": wanted.until}
+    given = {name: at.isoformat() for name, at in times.items() if at is not None}
+    numbers = {"--rate": str(wanted.rate), "--seed": str(wanted.seed)}
+    return tuple(chain.from_iterable((numbers | given).items()))
 
 
 def _produce(name: str, settings: Settings, *arguments: str) -> Program:

@@ -12,6 +12,7 @@ from millrace.local.launch import STOP_SECONDS, Report, end, launch, wait_until_
 from millrace.local.plan import Plan
 from millrace.local.process import process_registry
 from millrace.local.process.child_process import Child
+from millrace.local.services import DASHBOARD, url
 from millrace.shutdown_signal import ShutdownSignal, StoppedError
 
 _TICK_SECONDS = 0.25
@@ -30,7 +31,7 @@ def start_detached(settings: Settings, plan: Plan) -> None:
     with ShutdownSignal().on_signals() as stop:
         try:
             with stop.interruptible():
-                wait_until_running(supervisor, settings, _reporter())
+                wait_until_running(supervisor, settings, _reporter(settings))
         except StoppedError:
             end(settings)
             typer.echo("Stopped before it was ready.")
@@ -58,7 +59,7 @@ def run_in_foreground(settings: Settings, plan: Plan, show: Show | None = None) 
         try:
             with stop.interruptible():
                 # Without a deadline: the user sees what is being tried, and has Ctrl-C.
-                wait_until_running(supervisor, settings, _reporter(), seconds=math.inf)
+                wait_until_running(supervisor, settings, _reporter(settings), seconds=math.inf)
             _print_addresses(settings)
             (show or _wait)(lambda: not stop.requested and supervisor.exit_code is None)
         except StoppedError:
@@ -79,14 +80,15 @@ def _end(supervisor: Child, settings: Settings) -> None:
     process_registry.kill_orphans(settings.home, seconds=0.0)
 
 
-def _reporter() -> Report:
+def _reporter(settings: Settings) -> Report:
     started = time.monotonic()
 
     def report(name: str, service: dict[str, Any]) -> None:
         state = service["state"]
         why = f": {service['last_error']}" if state == "backing off" else ""
         if state in ("starting", "running", "done") or why:
-            typer.echo(f"  {time.monotonic() - started:5.1f} s  {name} {state}{why}")
+            address = f": {url(settings)}" if (name, state) == (DASHBOARD, "running") else ""
+            typer.echo(f"  {time.monotonic() - started:5.1f} s  {name} {state}{address}{why}")
 
     return report
 

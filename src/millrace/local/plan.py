@@ -25,12 +25,12 @@ class Plan:
 
     Args:
         broker_only: the broker and nothing else.
-        history: so many sample events are sent first; 0 for none.
-        rate: sample events a second from then on; 0 for none.
+        history: hours of sample events that are sent first; 0 for none.
+        rate: sample events a second, on average over a day; 0 for none.
     """
 
     broker_only: bool = False
-    history: int = 0
+    history: float = 0.0
     rate: float = 0.0
 
     def arguments(self) -> tuple[str, ...]:
@@ -44,9 +44,10 @@ class Plan:
         if self.broker_only:
             return local
         needs = tuple(service.name for service in local)
-        parts = [*local, engine_service(settings, needs), dashboard_service(settings, needs)]
+        # The dashboard first: a viewer has something to look at while the rest starts.
+        parts = [dashboard_service(settings), *local, engine_service(settings, needs)]
         if self.history:
-            parts.append(demo_traffic.history_service(settings, self.history, needs))
+            parts.append(demo_traffic.history_service(settings, self.history, self.rate, needs))
             needs = (*needs, demo_traffic.HISTORY)
         if self.rate:
             parts.append(demo_traffic.live_service(settings, self.rate, needs))
@@ -62,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the supervisor of a plan until a signal."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--broker-only", action="store_true")
-    parser.add_argument("--history", type=int, default=0)
+    parser.add_argument("--history", type=float, default=0.0)
     parser.add_argument("--rate", type=float, default=0.0)
     plan = Plan(**vars(parser.parse_args(arguments)))
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)

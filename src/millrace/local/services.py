@@ -73,7 +73,7 @@ def engine_service(settings: Settings, needs: tuple[str, ...]) -> Service:
     return Service(ENGINE, lambda: program, is_ready, lambda: last_error_line(program), needs=needs)
 
 
-def dashboard_service(settings: Settings, needs: tuple[str, ...]) -> Service:
+def dashboard_service(settings: Settings) -> Service:
     """The Streamlit app."""
     port = settings.dashboard_port
     options = {
@@ -93,7 +93,6 @@ def dashboard_service(settings: Settings, needs: tuple[str, ...]) -> Service:
         is_ready=lambda _: _is_healthy(host_of(settings.dashboard_address), port),
         last_error_line=lambda: last_error_line(program),
         check=lambda: _check_dashboard(settings),
-        needs=needs,
     )
 
 

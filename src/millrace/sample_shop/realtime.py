@@ -6,6 +6,7 @@ from random import Random
 from time import monotonic, time
 
 from millrace.clients.record import Record
+from millrace.sample_shop.daily_rhythm import steady
 from millrace.sample_shop.traffic_stream import EVENTS_PER_VISIT, simulate
 from millrace.shutdown_signal import ShutdownSignal
 
@@ -24,7 +25,7 @@ def live_records(seed: int, rate: float, events: int | None, stop: ShutdownSigna
     """
     began = time()
     rng = Random(f"{seed} {began}")
-    arrivals = simulate(rng, began, rate / EVENTS_PER_VISIT, by_the_hour=False)
+    arrivals = simulate(rng, began, rate / EVENTS_PER_VISIT, steady)
     due = monotonic()
     for arrival in islice(arrivals, events):
         if (ahead := due - monotonic()) > 0:

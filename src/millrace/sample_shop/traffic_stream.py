@@ -4,12 +4,12 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from itertools import count, islice
+from itertools import count, islice, takewhile
 from random import Random
 
 from millrace.clients.record import Record, key_of
 from millrace.sample_shop.action import Step
-from millrace.sample_shop.daily_rhythm import next_visit
+from millrace.sample_shop.daily_rhythm import Weight, demo_weight_at, next_visit, weight_at
 from millrace.sample_shop.fault_injection import corrupt, sent_again
 from millrace.sample_shop.segment_messages import write
 from millrace.sample_shop.shop_visits import crawl, leftovers, visit_shop
@@ -62,23 +62,40 @@ def generate(seed: int, events: int, start: datetime = DEFAULT_START) -> Iterato
         events: number of records, copies and broken ones included.
         start: when the simulation begins; without a time zone it is UTC.
     """
-    if start.tzinfo is None:
-        start = start.replace(tzinfo=timezone.utc)
     rng = Random(seed)
     visits_per_second = EVENTS_PER_DAY / 86_400 / EVENTS_PER_VISIT
-    arrivals = simulate(rng, start.timestamp(), visits_per_second, by_the_hour=True)
+    arrivals = simulate(rng, _epoch(start), visits_per_second, weight_at)
     for arrival in islice(arrivals, events):
         yield arrival.record(arrival.at, rng)
 
 
-def simulate(rng: Random, start: float, visits_per_second: float, by_the_hour: bool) -> Iterator[Arrival]:
+def generate_span(seed: int, rate: float, start: datetime, until: datetime) -> Iterator[Record]:
+    """The records that arrive from a time until another, in order of arrival, as live traffic would.
+
+    Args:
+        seed: the same arguments give the same bytes in the same order.
+        rate: records per second, on average over a day.
+        start: when the simulation begins; without a time zone it is UTC.
+        until: no record arrives at this time or later.
+    """
+    rng, end = Random(seed), _epoch(until)
+    arrivals = simulate(rng, _epoch(start), rate / EVENTS_PER_VISIT, demo_weight_at)
+    for arrival in takewhile(lambda each: each.at < end, arrivals):
+        yield arrival.record(arrival.at, rng)
+
+
+def _epoch(time: datetime) -> float:
+    return (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).timestamp()
+
+
+def simulate(rng: Random, start: float, visits_per_second: float, weight: Weight) -> Iterator[Arrival]:
     """Arrivals without end. The caller makes the record of each before it asks for the next.
 
     Args:
         rng: decides everything.
         start: simulated second of the first visit.
         visits_per_second: the mean.
-        by_the_hour: whether nights are quiet.
+        weight: how busy it is at a second, against the mean.
     """
     crowd, ticket = Crowd(rng), count()
     on_the_way: list[tuple[float, int, Arrival]] = []
@@ -92,7 +109,7 @@ def simulate(rng: Random, start: float, visits_per_second: float, by_the_hour: b
                 heapq.heappush(on_the_way, (again.at, next(ticket), again))
         for step, at in _begin_visit(number, now, crowd, rng):
             heapq.heappush(on_the_way, (at, next(ticket), Arrival(step, at)))
-        now = next_visit(now, visits_per_second, by_the_hour, rng)
+        now = next_visit(now, visits_per_second, weight, rng)
 
 
 def _begin_visit(number: int, now: float, crowd: Crowd, rng: Random) -> list[tuple[Step, float]]:

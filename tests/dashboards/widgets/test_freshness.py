@@ -6,7 +6,7 @@ from tables.polars_query import ask_frame
 from tables.query import Query
 from tables.table_cache import Ask
 from widgets.formatting import ago
-from widgets.freshness import CATCHING_UP, LIVE, NO_DATA, STALE, Progress, progress, state
+from widgets.freshness import CATCHING_UP, IDLE, LIVE, NO_DATA, STALE, Progress, progress, state
 
 from kit.sample_warehouse import ledger_rows
 from kit.warehouse_builder import schema_of
@@ -55,7 +55,7 @@ def test_before_the_first_publish_all_is_yet_to_do() -> None:
         (3 * SECOND, None, 1, LIVE),
         (3 * SECOND, 31 * SECOND, 1, CATCHING_UP),
         (3 * SECOND, timedelta.max, 1, CATCHING_UP),
-        (121 * SECOND, 2 * SECOND, 1, STALE),
+        (121 * SECOND, 2 * SECOND, 1, IDLE),
         (121 * SECOND, 31 * SECOND, 1, STALE),
         (None, None, 1, STALE),
         (3 * SECOND, 2 * SECOND, 0, NO_DATA),
@@ -67,6 +67,13 @@ def test_the_state_in_a_word(
 ) -> None:
     at = None if last_batch is None else NOW - last_batch
     assert state(Progress(NOW, at, behind), events, NOW) == expected
+
+
+@pytest.mark.parametrize(("is_running", "expected"), [(None, IDLE), (True, IDLE), (False, STALE)])
+def test_quiet_is_stale_only_where_the_jobs_do_not_run(is_running: bool | None, expected: str) -> None:
+    assert state(Progress(NOW, NOW - 121 * SECOND, SECOND), 1, NOW, is_running) == expected
+    assert state(Progress(NOW, NOW - 3 * SECOND, SECOND), 1, NOW, is_running) == LIVE
+    assert state(Progress(NOW, NOW - 121 * SECOND, 31 * SECOND), 1, NOW, is_running) == STALE
 
 
 @pytest.mark.parametrize(

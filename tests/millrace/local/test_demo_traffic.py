@@ -1,6 +1,6 @@
 """The demo's history is sent once; broken off, it is sent again as it was."""
 
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
@@ -9,7 +9,7 @@ from millrace.clients.manifest import new_manifest
 from millrace.clients.produce_sample import Wanted
 from millrace.local.demo_traffic import history_is_sent, history_service
 from millrace.local.plan import Plan
-from millrace.local.process.state_files import read_state
+from millrace.local.process.state_files import read_state, write_state
 
 
 @pytest.fixture
@@ -18,34 +18,50 @@ def settings(home):
 
 
 def leave_manifest(settings, records, whole):
-    start = datetime.fromisoformat(read_state(settings.home / "run" / "demo.json")["start"])
-    source = Wanted(None, records, start=start).describe()
+    known = read_state(settings.home / "run" / "demo.json")
+    start, until = (datetime.fromisoformat(known[name]) for name in ("start", "until"))
+    source = Wanted(known["rate"], start=start, until=until).describe()
     manifest = new_manifest(settings.home, "produce", source, settings.events_topic)
     manifest.records = records
     manifest.close(whole)
 
 
 def test_the_same_history_is_asked_for_until_it_is_sent(settings):
-    first = history_service(settings, 5000, ()).prepare()
+    first = history_service(settings, 24, 2.0, ()).prepare()
     assert not history_is_sent(settings.home)
-    again = history_service(settings, 9000, ()).prepare()
+    again = history_service(settings, 48, 9.0, ()).prepare()
     assert again.command == first.command
-    assert "5000" in first.command
+    assert "2.0" in first.command
     leave_manifest(settings, 4000, whole=False)
     assert not history_is_sent(settings.home)
     leave_manifest(settings, 5000, whole=True)
     assert history_is_sent(settings.home)
 
 
+def test_history_ends_now_and_spans_the_hours(settings):
+    history_service(settings, 6, 2.0, ()).prepare()
+    known = read_state(settings.home / "run" / "demo.json")
+    start, until = (
+        datetime.fromisoformat(known[name]).replace(tzinfo=timezone.utc) for name in ("start", "until")
+    )
+    assert until - start == timedelta(hours=6)
+    assert abs(datetime.now(timezone.utc) - until) < timedelta(minutes=1)
+
+
+def test_a_home_of_an_earlier_version_has_its_history(settings):
+    write_state(settings.home / "run" / "demo.json", {"events": 10, "seed": 7, "start": "2026-01-01"})
+    assert history_is_sent(settings.home)
+
+
 def test_a_plan_without_history_or_rate_has_no_traffic(settings):
-    assert [service.name for service in Plan().services(settings)] == ["broker", "engine", "dashboard"]
+    assert [service.name for service in Plan().services(settings)] == ["dashboard", "broker", "engine"]
     names = [service.name for service in Plan(history=10, rate=5).services(settings)]
-    assert names == ["broker", "engine", "dashboard", "history", "traffic"]
+    assert names == ["dashboard", "broker", "engine", "history", "traffic"]
 
 
 def test_a_named_kafka_takes_the_place_of_the_broker(home):
     settings = load_settings(home=home, kafka_bootstrap="kafka.example:9092")
     services = Plan(rate=5).services(settings)
-    assert [service.name for service in services] == ["engine", "dashboard", "traffic"]
+    assert [service.name for service in services] == ["dashboard", "engine", "traffic"]
     assert all("broker" not in service.needs for service in services)
-    assert services[0].prepare().env["MILLRACE_KAFKA_BOOTSTRAP"] == "kafka.example:9092"
+    assert services[1].prepare().env["MILLRACE_KAFKA_BOOTSTRAP"] == "kafka.example:9092"

@@ -22,7 +22,7 @@ def test_a_child_has_the_settings_of_its_parent_flags_included(home, monkeypatch
 
 
 def test_the_dashboard_comes_up_and_answers(home):
-    service = dashboard_service(load_settings(home=home, dashboard_port=free_port()), ())
+    service = dashboard_service(load_settings(home=home, dashboard_port=free_port()))
     service.check()
     child = Child(service.prepare())
     eventually(lambda: service.is_ready(child), seconds=30)
@@ -32,7 +32,7 @@ def test_the_dashboard_comes_up_and_answers(home):
 
 def test_a_taken_port_of_the_dashboard_is_told(home):
     with socket.create_server(("127.0.0.1", 0)) as other:
-        service = dashboard_service(load_settings(home=home, dashboard_port=other.getsockname()[1]), ())
+        service = dashboard_service(load_settings(home=home, dashboard_port=other.getsockname()[1]))
         with pytest.raises(MillraceError, match=r"for the dashboard, is taken by .*MILLRACE_DASHBOARD_PORT="):
             service.check()
 

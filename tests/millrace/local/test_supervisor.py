@@ -32,7 +32,7 @@ def test_a_killed_service_is_started_again(home):
     os.kill(first, signal.SIGKILL)
     second = eventually(lambda: (pid := running(home, "calm")) != first and pid)
     assert state(home, "calm")["restarts"] == 1
-    assert "ended with code -9" in state(home, "calm")["last_error"]
+    assert "killed by SIGKILL" in state(home, "calm")["last_error"]
     assert supervisor.stop(10)
     assert not psutil.pid_exists(second)
     assert read_state(home / "run" / "workspace.json")["state"] == "stopped"

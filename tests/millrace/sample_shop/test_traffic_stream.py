@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from functools import cache
 from itertools import islice, pairwise
 from random import Random
@@ -13,7 +13,7 @@ from millrace.clients.record import key_of
 from millrace.sample_shop.catalogue import Popular
 from millrace.sample_shop.daily_rhythm import weight_at
 from millrace.sample_shop.realtime import live_records
-from millrace.sample_shop.traffic_stream import DEFAULT_START, generate
+from millrace.sample_shop.traffic_stream import DEFAULT_START, generate, generate_span
 from millrace.shutdown_signal import ShutdownSignal
 
 EVENTS = 60_000
@@ -250,3 +250,13 @@ def test_live_traffic_ends_when_asked():
     stop.requested = True
     with pytest.raises(StopIteration):
         next(records)
+
+
+def test_a_span_has_its_records_at_its_rate_and_none_outside():
+    start = datetime(2026, 11, 2, tzinfo=timezone.utc)
+    until = start + timedelta(days=1)
+    records = list(generate_span(7, 0.5, start, until))
+    assert len(records) == pytest.approx(0.5 * 86_400, rel=0.15)
+    sent = [message for record in records[::50] if (message := parsed(record.value))]
+    assert max(seconds(message["receivedAt"]) for message in sent) < until.timestamp()
+    assert records[:500] == list(islice(generate_span(7, 0.5, start, until - timedelta(hours=1)), 500))

@@ -21,20 +21,32 @@ class _Pace:
         self.total = 0
         self._started = time.monotonic()
 
+    def end(self) -> None:
+        """The job has caught up: the total was an estimate, since transactions leave gaps in offsets."""
+        self.total = self.done
+
     def __str__(self) -> str:
         seconds = max(time.monotonic() - self._started, 1e-3)
         rate = self.done / seconds
         left = f"{(self.total - self.done) / rate:.0f} s left" if rate and self.done < self.total else ""
         known = f"{self.total:,}" if self.total else _UNKNOWN
-        return f"{self.done:,} of {known} rows  {rate:,.0f}/s  {left}".rstrip()
+        of = "" if self.done == self.total else f" of {known}"
+        return f"{self.done:,}{of} rows  {rate:,.0f}/s  {left}".rstrip()
 
 
 class _Lines(JobListener):
     """One line per micro-batch, for a log."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, job: str, console: Console) -> None:
+        self._job = job
         self._console = console
         self._pace = _Pace()
+
+    def end(self) -> None:
+        """Print what was done in all, where the estimate was another."""
+        if self._pace.done != self._pace.total:
+            self._pace.end()
+            self._console.print(f"{self._job}: {self._pace}")
 
     def report_backlog(self, job: str, rows: int) -> None:
         self._pace.total = max(self._pace.total, self._pace.done + rows)
@@ -55,6 +67,12 @@ class _Bar(JobListener):
         self._task = task
         self._pace = _Pace()
 
+    def end(self) -> None:
+        """Fill the bar."""
+        self._pace.end()
+        done = self._pace.done
+        self._progress.update(self._task, total=max(done, 1), completed=max(done, 1), pace=str(self._pace))
+
     def report_backlog(self, job: str, rows: int) -> None:
         self._pace.total = max(self._pace.total, self._pace.done + rows)
         self._progress.update(self._task, total=self._pace.total, pace=str(self._pace))
@@ -72,8 +90,12 @@ def console_watcher(job: str) -> Iterator[JobListener]:
     """A listener that shows a job's progress on standard error."""
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     if not sys.stderr.isatty():
-        yield _Lines(console)
+        lines = _Lines(job, console)
+        yield lines
+        lines.end()
         return
     columns = (TextColumn(f"{job:<8}"), BarColumn(), TextColumn("{task.fields[pace]}"), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
-        yield _Bar(progress, progress.add_task(job, total=None, pace="waiting for the first batch"))
+        bar = _Bar(progress, progress.add_task(job, total=None, pace="waiting for the first batch"))
+        yield bar
+        bar.end()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
+from signal import Signals
 from typing import Any
 
 from lakehouse.errors import MillraceError
@@ -129,7 +130,15 @@ class ServiceRunner:
             self.child, self.was_ready = None, True
             self.enter("done")
         else:
-            self._fail(f"ended with code {child.exit_code}: {self.service.last_error_line()}")
+            self._fail(self._how_it_ended(child.exit_code))
+
+    def _how_it_ended(self, code: int | None) -> str:
+        """A signal says why it ended; the last line of its log does not, since it had no time to write."""
+        if code is None or code >= 0:
+            return f"ended with code {code}: {self.service.last_error_line()}"
+        name = Signals(-code).name if -code in set(Signals) else f"signal {-code}"
+        memory = "; the system does that when memory runs out" if name == "SIGKILL" else ""
+        return f"killed by {name} from outside{memory}"
 
     def _fail(self, why: str) -> None:
         self.child = None

@@ -28,6 +28,8 @@ def render(snapshot: Snapshot) -> RenderableType:
         parts += [Text(), _processes(snapshot)]
     if snapshot.jobs or snapshot.ledger:
         parts += [Text(), _jobs(snapshot)]
+    if snapshot.ledger:
+        parts += [Text(), _counts(snapshot)]
     if snapshot.rows:
         parts += [Text(), _tables(snapshot)]
     notes = [f"  {name}: {error}" for name, error in last_errors(snapshot).items()]
@@ -80,15 +82,29 @@ def _processes(snapshot: Snapshot) -> RenderableType:
 
 
 def _jobs(snapshot: Snapshot) -> RenderableType:
-    counts = ("batches", "input_rows", "output_rows", "duplicates", "rejected", "late")
-    heads = ("batches", "in", "out", "copies", "rejected", "late", "behind", "oldest", "restarts", "next run")
-    table = _table("job", "state", right=heads)
+    """Jobs with their state and lag; 80 characters wide at most, like all tables here."""
+    table = _table("job", "state", right=("rows behind", "oldest", "restarts", "next run"))
     for name in dict.fromkeys((*snapshot.jobs, *snapshot.ledger)):
-        job, sums = snapshot.jobs.get(name, {}), snapshot.ledger.get(name, {})
-        figures = [_number(sums.get(count)) for count in counts]
+        job = snapshot.jobs.get(name, {})
         behind = _behind(snapshot.behind.get(name, {}))
         cells = (_number(job.get("restarts")), _minute(job.get("next_run")))
-        table.add_row(name, _coloured(job.get("state", "")), *figures, *behind, *cells)
+        table.add_row(name, _coloured(job.get("state", "")), *behind, *cells)
+    return table
+
+
+def _counts(snapshot: Snapshot) -> RenderableType:
+    """What the ledger counts: micro-batches and rows by job, over the whole history."""
+    heads = {
+        "batches": "batches",
+        "in": "input_rows",
+        "out": "output_rows",
+        "copies": "duplicates",
+        "rejected": "rejected",
+        "late": "late",
+    }
+    table = _table("rows of", right=tuple(heads))
+    for name, sums in snapshot.ledger.items():
+        table.add_row(name, *(_number(sums.get(count)) for count in heads.values()))
     return table
 
 
@@ -110,11 +126,11 @@ def _tables(snapshot: Snapshot) -> RenderableType:
 
 
 def _table(*left: str, right: tuple[str, ...] = ()) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for name in left:
-        table.add_column(name)
+        table.add_column(name, no_wrap=True)
     for name in right:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     return table
 
 

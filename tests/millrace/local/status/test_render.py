@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from datetime import datetime, timezone
 
 from rich.console import Console
@@ -37,8 +38,8 @@ SNAPSHOT = Snapshot(
 )
 
 
-def shown(snapshot):
-    console = Console(width=160, file=io.StringIO())
+def shown(snapshot, width=160):
+    console = Console(width=width, file=io.StringIO())
     console.print(render(snapshot))
     return console.file.getvalue()
 
@@ -59,6 +60,22 @@ def test_processes_jobs_lag_tables_watermark_and_errors_are_shown():
     assert "(a note)" in text
     assert json.loads(one_line(SNAPSHOT.as_dict()))["ledger"]["refine"]["watermark"] == "2026-03-01T09:50:00Z"
     assert last_errors(SNAPSHOT) == {"engine": "code 1: [no]"}
+
+
+def test_large_figures_fit_into_80_columns():
+    jobs = {"attribution-model": {"state": "scheduled", "restarts": 12, "next_run": "2026-03-02T03:30:00Z"}}
+    counts = dict.fromkeys(("input_rows", "output_rows", "duplicates"), 987_654_321)
+    snapshot = replace(
+        SNAPSHOT,
+        processes={},
+        jobs=jobs,
+        ledger={"publish": {**counts, "batches": 123_456, "rejected": 99_999, "late": 234_567}},
+        behind={"attribution-model": {"rows": 9_999_999, "seconds": 99_999.0}},
+    )
+    text = shown(snapshot, 80)
+    assert "…" not in text
+    for figure in ("987,654,321", "123,456", "99,999", "234,567", "9,999,999", "2026-03-02 03:30"):
+        assert figure in text
 
 
 def test_nothing_at_all_can_be_shown():
