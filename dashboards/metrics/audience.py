@@ -45,7 +45,10 @@ def visits(ask: Ask, scope: Scope) -> Visits:
         (length * sessions).sum().alias("views"),
         sessions.filter(length <= 1).sum().alias("single"),
     ).row(0)
-    entries, exits = (_pages(ask, asked, column) for column in ("entry_url", "exit_url"))
+    with_pages = asked.only(
+        "page_views", ">", 0
+    )  # else it only fetched files, and its addresses are no pages
+    entries, exits = (_pages(ask, with_pages, column) for column in ("entry_url", "exit_url"))
     cut = _ADDRESSES in (entries.height, exits.height)
     return Visits(count, views, single, _top(entries), _top(exits), cut)
 

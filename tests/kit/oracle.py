@@ -115,7 +115,7 @@ class Oracle:
             "started_at": first["event_time"],
             "ended_at": last["event_time"],
             "events": len(events),
-            "page_views": sum(event["type"] in ("page", "screen") for event in events),
+            "page_views": sum(event["role"] == "page_view" for event in events),
             "entry_url": first["url"],
             "exit_url": last["url"],
             "entry_referrer": first["referrer"],

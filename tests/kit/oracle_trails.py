@@ -49,7 +49,7 @@ def _walk(anchor: Fields, clicks: list[Fields], visited: list[Fields]) -> tuple[
     within: list[Fields] = []
     passed = before
     for event in visited:
-        if event["type"] in ("page", "screen"):
+        if event["role"] == "page_view":
             if (event["event_time"], event["event_id"]) < (anchor["converted_at"], anchor["event_id"]):
                 passed = within
                 if event is not visited[0]:

@@ -54,7 +54,7 @@ class Windows:
                 "channel": self.gold.session_of(event)["channel"]
                 if event["type"] in ("page", "screen", "track")
                 else None,
-                "page_views": event["type"] in ("page", "screen"),
+                "page_views": event["role"] == "page_view",
                 "sessions": event["event_id"] in starting,
                 "impressions": event["role"] == "impression",
                 "clicks": event["event_id"] in counted,

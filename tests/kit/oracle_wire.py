@@ -157,6 +157,12 @@ def read_fields(body: Fields) -> Fields:
     }
 
 
+_FILE = (
+    r"\.(avif|bmp|css|eot|gif|ico|jpe?g|m?js|json|map|mp[34]|otf|png|svg|ttf|txt|wasm|webm|webmanifest"
+    r"|webp|woff2?|xml)$"
+)
+
+
 def _whole(properties: object) -> str | None:
     if properties is None:
         return None
@@ -171,6 +177,9 @@ def _read_role(kind: str | None, name: str | None, properties: Fields) -> Fields
         )
     )
     role = {"page": "page_view", "screen": "page_view", "identify": "identify"}.get(kind or "", "other")
+    if kind == "page" and {"method", "status"} <= properties.keys():
+        path = some(properties.get("path")) or ""
+        role = "other" if re.search(_FILE, path, re.IGNORECASE) else role
     if name in ("Promotion Viewed", "Promotion Clicked") and some(properties.get("promotion_id")):
         role = "impression" if name == "Promotion Viewed" else "click"
         fields["promotion_id"] = some(properties["promotion_id"])

@@ -26,7 +26,7 @@ from folds.records.message import (
 from folds.records.outcomes import Event, Heartbeat, Outcome, Record, Rejection
 from folds.records.parse_rules import ParseRules
 from folds.records.product_lists import product_ids
-from folds.records.roles import OTHER, RoleRules, TrackRule
+from folds.records.roles import OTHER, FileRule, RoleRules, TrackRule
 
 TYPES = frozenset({"page", "screen", "track", "identify", "group", "alias"})
 MAX_ID = 256  # code points
@@ -178,8 +178,16 @@ def _role(
     """The role of an event, and the rule for its columns."""
     rule = rules.tracks.get(name) if name is not None else None
     if rule is None or not _has_required(members, rule):
+        if type_ == "page" and _is_file(members, rules.files):
+            return OTHER, _PLAIN
         return rules.types.get(type_, OTHER), _PLAIN
     return rule.role, rule
+
+
+def _is_file(members: Mapping[str, Raw], rule: FileRule) -> bool:
+    if not rule.endings or not all(name in members for name in rule.requires):
+        return False
+    return (_member(members, rule.path) or "").lower().endswith(rule.endings)
 
 
 def _has_required(members: Mapping[str, Raw], rule: TrackRule) -> bool:

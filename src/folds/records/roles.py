@@ -32,11 +32,27 @@ class TrackRule:
 
 
 @dataclass(frozen=True)
+class FileRule:
+    """The rule for page events that are requests of files and no pages, as in an access log.
+
+    Args:
+        requires: properties that must all be set.
+        path: the property that is compared.
+        endings: of the path, in lower case; with none, no event is a request of a file.
+    """
+
+    requires: tuple[str, ...] = ()
+    path: str = "path"
+    endings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class RoleRules:
-    """Roles by event type, and rules of track events by name."""
+    """Roles by event type, rules of track events by name, and which page events are files."""
 
     types: dict[str, str]
     tracks: dict[str, TrackRule]
+    files: FileRule = FileRule()
 
     @property
     def properties(self) -> tuple[str, ...]:
@@ -65,4 +81,10 @@ def load_role_rules(conf: Path) -> RoleRules:
         )
         for name, rule in document["tracks"].items()
     }
-    return RoleRules(types=document["types"], tracks=tracks)
+    given = document.get("files", {})
+    files = FileRule(
+        requires=tuple(given.get("requires", ())),
+        path=given.get("path", "path"),
+        endings=tuple(ending.lower() for ending in given.get("endings", ())),
+    )
+    return RoleRules(types=document["types"], tracks=tracks, files=files)

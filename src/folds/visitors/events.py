@@ -3,8 +3,10 @@
 from decimal import Decimal
 from typing import NamedTuple
 
-PAGE_VIEWS = frozenset(("page", "screen"))
-SESSION_TYPES = PAGE_VIEWS | {"track"}
+PAGE_VIEW = "page_view"
+"""The role of what counts as a page view."""
+
+SESSION_TYPES = frozenset(("page", "screen", "track"))
 """Types of events that are part of sessions; identify, group and alias are not."""
 
 

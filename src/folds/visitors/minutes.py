@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Set
 from typing import NamedTuple
 
-from folds.visitors.events import PAGE_VIEWS, SESSION_TYPES, Event
+from folds.visitors.events import PAGE_VIEW, SESSION_TYPES, Event
 from folds.visitors.sessions import SessionIndex
 
 MINUTE = 60_000_000
@@ -44,7 +44,7 @@ def visitor_minutes(
         session = sessions.at(at) if event.type in SESSION_TYPES else None
         cell = counts[at - at % MINUTE, session.channel if session else None]
         cell[0] += 1
-        cell[1] += event.type in PAGE_VIEWS
+        cell[1] += role == PAGE_VIEW
         cell[2] += session is not None and session.first_event_id == event.event_id
         cell[3] += role == "impression"
         cell[4] += event.event_id in clicked

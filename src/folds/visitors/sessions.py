@@ -10,7 +10,7 @@ from hashlib import sha256
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
-from folds.visitors.events import PAGE_VIEWS, Event
+from folds.visitors.events import PAGE_VIEW, Event
 
 
 class Session(NamedTuple):
@@ -63,7 +63,7 @@ def event_fragment(event: Event) -> Fragment:
     """Convert a page, screen or track event to a fragment."""
     at, uid, url = event.event_time, event.event_id, event.url
     entry = (url, event.referrer, *event[7:16], event.rules_version)
-    return Fragment(at, uid, at, uid, url, 1, event.type in PAGE_VIEWS, entry)
+    return Fragment(at, uid, at, uid, url, 1, event.role == PAGE_VIEW, entry)
 
 
 def session_fragment(session: Session) -> Fragment:

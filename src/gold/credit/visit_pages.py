@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from folds.persons.groups import GoalGroups
 from folds.persons.records import Goal, PageView
-from folds.visitors.events import PAGE_VIEWS
+from folds.visitors.events import PAGE_VIEW
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.delta.lookup import Lookup
 from lakehouse.rows.driver_or_spark import KEY, Rows, Source, local_rows, with_columns_of
@@ -38,16 +38,16 @@ def visit_pages(source: Source, goals: Iterable[Goal], groups: GoalGroups) -> Ro
         return None
     spans = TimePruner.of_spans((goal.visit.at, goal.converted_at) for goal in visited if goal.visit)
     group = {goal.visitor_id: groups.of_conversion(goal.conversion_id) for goal in visited}
-    wanted = Lookup((*COLUMNS, "type"), spans, "event_time", key=("visitor_id", group))
+    wanted = Lookup((*COLUMNS, "role"), spans, "event_time", key=("visitor_id", group))
     pages = page_views(source.look_up(EVENTS.name, wanted))
     return with_columns_of(pages, "visitor_id", local_rows(_OF_VISITOR, list(group.items())), (KEY, *COLUMNS))
 
 
 def page_views(events: Rows) -> Rows:
-    """Page and screen events."""
+    """The events that count as page views."""
     if isinstance(events, DataFrame):
-        return events.where(F.col("type").isin(*PAGE_VIEWS))
-    return events.filter(pc.is_in(events["type"], pa.array(list(PAGE_VIEWS), pa.string())))
+        return events.where(F.col("role") == PAGE_VIEW)
+    return events.filter(pc.equal(events["role"], PAGE_VIEW))
 
 
 def by_visitor(pages: Iterable[PageView]) -> dict[str, list[PageView]]:

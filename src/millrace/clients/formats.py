@@ -8,10 +8,10 @@ from millrace.clients.access_log import UnreadableLineError, is_entry, page_even
 from millrace.clients.line_reader import Line
 from millrace.clients.log_site import infer_site
 from millrace.clients.record import Record, key_of
-from millrace.clients.rejected import Rejected
+from millrace.clients.rejected import LineReject
 from millrace.clients.segment import looks_like_event, segment_records
 
-Reader = Callable[[Iterable[Line], Rejected], Iterator[Record]]
+Reader = Callable[[Iterable[Line], LineReject], Iterator[Record]]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def _segment_reader(_sample: list[Line], _site: str | None) -> Reader:
 def _access_log_reader(sample: list[Line], site: str | None) -> Reader:
     host = site_of(sample, site)
 
-    def records(lines: Iterable[Line], rejected: Rejected) -> Iterator[Record]:
+    def records(lines: Iterable[Line], rejected: LineReject) -> Iterator[Record]:
         for line in lines:
             if not line.content:
                 continue

@@ -2,9 +2,16 @@
 
 import json
 from pathlib import Path
-from typing import TextIO
+from typing import Protocol, TextIO
 
 _SHOWN = 5
+
+
+class LineReject(Protocol):
+    """Takes lines that did not become records."""
+
+    def add(self, line: int, reason: str, content: bytes) -> None:
+        """Set a line aside: its number from 1, why, and its bytes."""
 
 
 class Rejected:

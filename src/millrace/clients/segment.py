@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from millrace.clients.line_reader import Line
 from millrace.clients.record import Record, key_of
-from millrace.clients.rejected import Rejected
+from millrace.clients.rejected import LineReject
 
 
 def looks_like_event(content: bytes) -> bool:
@@ -12,7 +12,7 @@ def looks_like_event(content: bytes) -> bool:
     return content.lstrip().startswith(b"{")
 
 
-def segment_records(lines: Iterable[Line], rejected: Rejected) -> Iterator[Record]:
+def segment_records(lines: Iterable[Line], rejected: LineReject) -> Iterator[Record]:
     """Each line as it stands, valid or not: what is wrong with it is for silver to say.
 
     A line without a single byte is no event. One of white space is something, and goes.

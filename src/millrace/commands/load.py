@@ -22,11 +22,21 @@ def load(
         str | None,
         typer.Option(help="Host of an access log. Default: detected from the first lines of the file."),
     ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Send nothing: show the file's events, goals and rejects."),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With --check: one JSON object.")] = False,
 ) -> None:
     """Send a file of events to Kafka, and write a manifest of what was sent.
 
     Lines that cannot be read are counted and kept, with their line numbers, under rejected/ in MILLRACE_HOME.
     """
+    if check:
+        _check(file, format_name, site, as_json)
+        return
+    if as_json:
+        raise MillraceError("--json is of --check, which is not given", "Add --check")
     from millrace.clients.load_file import load_file
 
     loaded = load_file(load_settings(), file, format_name, site)
@@ -50,3 +60,15 @@ def load(
             if rejected.count
             else "Give a file with events",
         )
+
+
+def _check(file: str, format_name: str, site: str | None, as_json: bool) -> None:
+    from millrace.clients.check_file import check_file
+    from millrace.local.process.state_files import one_line
+    from millrace.terminal.file_check import print_check
+
+    found = check_file(load_settings(), file, format_name, site)
+    if as_json:
+        typer.echo(one_line(found.as_dict()))
+    else:
+        print_check(found)

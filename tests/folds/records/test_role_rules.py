@@ -1,8 +1,14 @@
 """Roles as conf/ has them."""
 
+import json
+
+from folds.records.outcomes import Event, Record
+from folds.records.parse import parse
+from folds.records.parse_rules import load_parse_rules
 from folds.records.roles import TrackRule, load_role_rules
 from lakehouse.settings import load_settings
 
+PARSE_RULES = load_parse_rules(load_settings().conf)
 RULES = load_role_rules(load_settings().conf)
 
 
@@ -50,3 +56,18 @@ def test_every_property_that_is_read_is_known() -> None:
     of_search = ("query", "search_id", "products", "product_id")
     of_order = ("order_id", "refund_id", "currency", "total", "revenue")
     assert RULES.properties == tuple(sorted(("promotion_id", *of_search, *of_order)))
+
+
+def test_requests_of_files_are_no_page_views() -> None:
+    def role(path: str, **properties: object) -> str:
+        event = {"messageId": "1", "type": "page", "anonymousId": "a"}
+        event["properties"] = {"path": path, **properties}
+        outcome = parse(Record(json.dumps(event).encode(), 0), PARSE_RULES)
+        assert isinstance(outcome, Event)
+        return outcome.role
+
+    for path in ("/favicon.ico", "/style2.css", "/IMAGES/LOGO.PNG"):
+        assert role(path, method="GET", status=200) == "other"
+        assert role(path) == "page_view", "an SDK reports a page, whatever its address"
+    for path in ("/", "/blog/js", "/index.html", "/files.css/list"):
+        assert role(path, method="GET", status=200) == "page_view"

@@ -1,0 +1,152 @@
+"""What a file of events would become, without sending anything: `millrace load --check`."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from decimal import Decimal
+from typing import Any
+
+from folds.persons.models import DIRECT
+from folds.records.outcomes import Event, Rejection
+from folds.records.outcomes import Record as Received
+from folds.records.parse import parse
+from folds.records.parse_rules import load_parse_rules
+from folds.records.roles import OTHER
+from folds.visitors.events import PAGE_VIEW
+from lakehouse.settings import Settings
+from millrace.clients.formats import find_format
+from millrace.clients.line_reader import Source
+from millrace.clients.progress import progress_bar
+from millrace.shutdown_signal import ShutdownSignal
+
+_TOO_LONG = 1_000_000
+"""Bytes of a record: larger ones the topic refuses by default."""
+
+
+class Unreadable:
+    """Counts the lines that a format cannot read, by reason, with the first line of each."""
+
+    def __init__(self) -> None:
+        self.reasons: Counter[str] = Counter()
+        self.first: dict[str, int] = {}
+
+    def add(self, line: int, reason: str, content: bytes) -> None:
+        """Count a line."""
+        del content
+        self.reasons[reason] += 1
+        self.first.setdefault(reason, line)
+
+
+@dataclass
+class FileCheck:
+    """What the lines of a file would become.
+
+    Attributes:
+        unreadable: lines that are no record, by reason.
+        events: number of distinct events.
+        copies: records whose UID was there before.
+        visitors: distinct visitors.
+        roles: events by role.
+        names: events by type, or for a track by its name.
+        unused: events of role `other` by name: what a rule for them would be for.
+        goals: by goal and currency, the number of events and the sum of their values.
+        channels: page views that are not Direct, by channel: what their campaign, click id or referrer says.
+        rejected: records that silver would reject, by reason; and the first line of each.
+        first, last: event times.
+    """
+
+    unreadable: Unreadable = field(default_factory=Unreadable)
+    events: int = 0
+    copies: int = 0
+    visitors: int = 0
+    roles: Counter[str] = field(default_factory=Counter)
+    names: Counter[str] = field(default_factory=Counter)
+    unused: Counter[str] = field(default_factory=Counter)
+    goals: dict[tuple[str, str], tuple[int, Decimal]] = field(default_factory=dict)
+    channels: Counter[str] = field(default_factory=Counter)
+    rejected: Counter[str] = field(default_factory=Counter)
+    rejected_first: dict[str, int] = field(default_factory=dict)
+    first: datetime | None = None
+    last: datetime | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "events": self.events,
+            "copies": self.copies,
+            "visitors": self.visitors,
+            "first": self.first,
+            "last": self.last,
+            "roles": dict(self.roles.most_common()),
+            "names": dict(self.names.most_common()),
+            "goals": [
+                {"goal": goal, "currency": currency or None, "events": count, "value": str(value)}
+                for (goal, currency), (count, value) in sorted(self.goals.items())
+            ],
+            "channels": dict(self.channels.most_common()),
+            "rejected": dict(self.rejected.most_common()),
+            "unreadable_lines": dict(self.unreadable.reasons.most_common()),
+        }
+
+
+def check_file(settings: Settings, file: str, format_name: str, site: str | None) -> FileCheck:
+    """Parse each line by the rules of conf/; nothing is sent or written.
+
+    Args:
+        settings: where the rules are.
+        file: path, or `-` for standard input.
+        format_name: a key of `millrace.clients.formats.FORMATS`.
+        site: host that an access log belongs to; None: inferred from its first lines.
+
+    Raises:
+        MillraceError: if the file or the format is not as it should be.
+    """
+    form, rules, check = find_format(format_name), load_parse_rules(settings.conf), FileCheck()
+    seen: set[str] = set()
+    visitors: set[str] = set()
+    now = int(datetime.now(timezone.utc).timestamp() * 1e6)
+    with ShutdownSignal().on_signals() as stop:
+        source = Source(file, stop)
+        try:
+            source.refuse_binary(form.is_one, format_name)
+            with progress_bar(f"Checking {source.name}", source.size) as bar:
+                for record in form.reader(source.sample, site)(source, check.unreadable):
+                    if len(record.value) > _TOO_LONG:
+                        check.unreadable.add(record.line, "larger than the topic takes", record.value)
+                        continue
+                    outcome = parse(Received(record.value, now), rules)
+                    if isinstance(outcome, Rejection):
+                        check.rejected[outcome.reason] += 1
+                        check.rejected_first.setdefault(outcome.reason, record.line)
+                    elif isinstance(outcome, Event):
+                        if outcome.event_id in seen:
+                            check.copies += 1
+                        else:
+                            seen.add(outcome.event_id)
+                            visitors.add(outcome.visitor_id)
+                            _count(check, outcome)
+                    bar(source.bytes_read, check.events)
+                    if stop.requested:
+                        break
+        finally:
+            source.close()
+    check.events, check.visitors = len(seen), len(visitors)
+    return check
+
+
+def _count(check: FileCheck, event: Event) -> None:
+    name = event.name or event.type
+    check.events += 1
+    check.roles[event.role] += 1
+    check.names[name] += 1
+    if event.role == OTHER and event.type == "track":
+        check.unused[name] += 1
+    if event.goal:
+        key = (event.goal, event.currency or "")
+        count, value = check.goals.get(key, (0, Decimal()))
+        check.goals[key] = (count + 1, value + (event.value or Decimal()))
+    if event.role == PAGE_VIEW and event.channel != DIRECT:
+        check.channels[event.channel] += 1
+    at = datetime.fromtimestamp(event.event_time / 1e6, timezone.utc)
+    check.first = at if check.first is None else min(at, check.first)
+    check.last = at if check.last is None else max(at, check.last)

@@ -1,0 +1,80 @@
+"""What `millrace load --check` says of a file, against a naive count."""
+
+import json
+from decimal import Decimal
+
+import pytest
+from typer.testing import CliRunner
+
+from lakehouse.settings import load_settings
+from millrace.cli import app, register_commands
+from millrace.clients.check_file import check_file
+from millrace.clients.rejected import Rejected
+
+
+def order(number, total):
+    properties = {"order_id": str(number), "total": total, "currency": "EUR"}
+    return {"type": "track", "event": "Order Completed", "properties": properties}
+
+
+EVENTS = [
+    {"type": "page", "context": {"page": {"url": "https://shop.example/?utm_source=n&utm_medium=email"}}},
+    {"type": "page", "context": {"page": {"url": "https://shop.example/"}}},
+    order(1, 9.5),
+    order(2, 1),
+    {"type": "track", "event": "Demo Requested"},
+]
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return load_settings(home=tmp_path / "home")
+
+
+@pytest.fixture
+def file(tmp_path):
+    stamped = [
+        {"messageId": str(at), "anonymousId": "ab"[at % 2], "originalTimestamp": f"2026-11-02T1{at}:00:00Z"}
+        | event
+        for at, event in enumerate(EVENTS)
+    ]
+    without_id = '{"type": "page", "anonymousId": "a"}'
+    lines = [*map(json.dumps, stamped), json.dumps(stamped[0]), "{broken", without_id]
+    path = tmp_path / "events.jsonl"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_it_counts_what_the_lines_would_become(settings, file):
+    found = check_file(settings, str(file), "segment", None)
+    assert (found.events, found.copies, found.visitors) == (5, 1, 2)
+    assert found.roles == {"page_view": 2, "goal": 2, "other": 1}
+    assert found.goals == {("Order Completed", "EUR"): (2, Decimal("10.5"))}
+    assert found.channels == {"Email": 1}
+    assert found.rejected == {"not_json": 1, "no_message_id": 1}
+    assert found.rejected_first == {"not_json": 7, "no_message_id": 8}
+    assert (found.first.hour, found.last.hour) == (10, 14)
+
+
+def test_it_leaves_nothing_behind(settings, file, tmp_path):
+    log = tmp_path / "access.log"
+    log.write_text("no entry\n")
+    assert check_file(settings, str(log), "access-log", "shop.example").unreadable.reasons.total() == 1
+    check_file(settings, str(file), "segment", None)
+    assert not (settings.home / "manifests").exists()
+    assert not Rejected(settings.home, "x").path.parent.exists()
+
+
+def test_a_file_without_goals_says_how_to_name_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("MILLRACE_HOME", str(tmp_path / "home"))
+    path = tmp_path / "events.jsonl"
+    event = {"messageId": "1", "type": "track", "event": "Demo Requested", "anonymousId": "a"}
+    path.write_text(json.dumps(event | {"originalTimestamp": "2026-11-02T10:00:00Z"}))
+    if not app.registered_commands:
+        register_commands()
+    printed = CliRunner().invoke(app, ["load", str(path), "--format", "segment", "--check"])
+    assert printed.exit_code == 0
+    assert "conf/roles.yml" in printed.output
+    assert "Candidates: Demo Requested" in printed.output
+    as_json = CliRunner().invoke(app, ["load", str(path), "--format", "segment", "--check", "--json"])
+    assert json.loads(as_json.stdout)["roles"] == {"other": 1}
