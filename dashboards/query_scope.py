@@ -6,6 +6,18 @@ import polars as pl
 from period import Period
 from tables.query import Query
 
+MODEL_NAMES = {
+    "first": "First touch",
+    "last": "Last touch",
+    "last_non_direct": "Last non-direct",
+    "linear": "Linear",
+    "position_based": "Position-based",
+    "time_decay": "Time decay",
+    "markov": "Markov chain",
+    "shapley": "Shapley value",
+}
+"""How the pages write the models of gold.attribution and gold.channel_credit."""
+
 MODELS = ("first", "last", "last_non_direct", "linear", "position_based", "time_decay")
 
 _NAMES = ("campaign_name", "promotion_id")

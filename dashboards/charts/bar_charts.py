@@ -8,6 +8,7 @@ from charts.palette import Palette
 
 HEIGHT = 280  # pixels; constant, so that the page layout stays stable
 TALL = 400  # pixels, for many bars
+_THICKEST = 44  # pixels
 
 
 def bars(
@@ -42,7 +43,7 @@ def bars(
         ),
         y=labels(label),
     )
-    marks = base.mark_bar(color=palette.events).encode(
+    marks = base.mark_bar(color=palette.events, size=_thickness(rows.height, height)).encode(
         tooltip=[
             alt.Tooltip(f"{label}:N"),
             alt.Tooltip(f"{measure}:Q", title=unit, format=",d" if whole else ",.2f"),
@@ -73,9 +74,10 @@ def grouped(
         height: height in pixels.
     """
     colours = alt.Scale(domain=series, range=list(palette.series[: len(series)]))
+    bars_ = rows["label"].n_unique() * len(series)
     marks = (
         alt.Chart(rows)
-        .mark_bar()
+        .mark_bar(size=_thickness(bars_, height))
         .encode(
             x=alt.X(
                 measure, type="quantitative", title=f"{unit} credited", axis=amounts(), scale=round_numbers()
@@ -93,6 +95,11 @@ def grouped(
     return framed(marks, heading=heading, height=height)
 
 
+def _thickness(count: int, height: int) -> float:
+    """Pixels across a bar, if so many share the height: a single one does not fill the chart."""
+    return min(_THICKEST, 0.75 * height / max(count, 1))
+
+
 def change(rows: pl.DataFrame, palette: Palette, heading: str, unit: str) -> alt.LayerChart:
     """One bar per label: to the right of zero if positive, to the left if negative."""
     ways = ["more", "less"]
@@ -103,7 +110,7 @@ def change(rows: pl.DataFrame, palette: Palette, heading: str, unit: str) -> alt
     rows = rows.with_columns(way.alias("way"))
     marks = (
         alt.Chart(rows)
-        .mark_bar()
+        .mark_bar(size=_thickness(rows.height, TALL))
         .encode(
             x=alt.X("change:Q", title=f"{unit}, more or less", axis=amounts("+,.2~f"), scale=round_numbers()),
             y=labels("label"),
@@ -133,7 +140,7 @@ def stacked(
     )
     marks = (
         alt.Chart(rows)
-        .mark_bar()
+        .mark_bar(size=_thickness(rows[label].n_unique(), TALL))
         .encode(
             x=alt.X(f"{measure}:Q", title=unit, axis=counts(), scale=round_numbers()),
             y=labels(label),

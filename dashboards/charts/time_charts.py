@@ -13,6 +13,7 @@ from charts.palette import Palette
 
 _FILLED = 0.86  # width of a bar, relative to its step
 _PALE = 0.4  # opacity
+_FEWEST = 3  # points that a line joins
 
 
 def over_time(
@@ -80,7 +81,7 @@ def lines(
     unit: str,
     format_: str = PLAIN,
 ) -> alt.LayerChart:
-    """One line per name, with points that show a tooltip."""
+    """One line per name, with points that show a tooltip; points alone where a line would join two."""
     is_day = rows[x].dtype == pl.Date
     shown = rows.with_columns(
         pl.col(x).cast(pl.Datetime("us", "UTC")),
@@ -89,23 +90,21 @@ def lines(
     axis = days(rows[x].n_unique()) if is_day else clock()
     colours = alt.Scale(domain=names, range=list(palette.series[: len(names)]))
     whole = rows[y].dtype.is_integer()
-    marks = (
-        alt.Chart(shown)
-        .mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=18))
-        .encode(
-            x=alt.X(
-                f"{x}:T", title="day" if is_day else "time (UTC)", scale=alt.Scale(type="utc"), axis=axis
-            ),
-            y=alt.Y(
-                f"{y}:Q", title=unit, axis=counts() if whole else amounts(format_), scale=round_numbers()
-            ),
-            color=alt.Color(f"{series}:N", scale=colours, legend=legend(label_limit=160)),
-            tooltip=[
-                alt.Tooltip("when:N", title="day" if is_day else "when (UTC)"),
-                alt.Tooltip(f"{series}:N"),
-                alt.Tooltip(f"{y}:Q", title=unit, format=format_),
-            ],
-        )
+    chart = alt.Chart(shown)
+    drawn = (
+        chart.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=18))
+        if rows[x].n_unique() >= _FEWEST
+        else chart.mark_point(filled=True, size=60, opacity=1)
+    )
+    marks = drawn.encode(
+        x=alt.X(f"{x}:T", title="day" if is_day else "time (UTC)", scale=alt.Scale(type="utc"), axis=axis),
+        y=alt.Y(f"{y}:Q", title=unit, axis=counts() if whole else amounts(format_), scale=round_numbers()),
+        color=alt.Color(f"{series}:N", scale=colours, legend=legend(label_limit=160)),
+        tooltip=[
+            alt.Tooltip("when:N", title="day" if is_day else "when (UTC)"),
+            alt.Tooltip(f"{series}:N"),
+            alt.Tooltip(f"{y}:Q", title=unit, format=format_),
+        ],
     )
     return framed(marks, heading=heading, height=HEIGHT)
 

@@ -7,7 +7,7 @@ import polars as pl
 import streamlit as st
 from charts import bar_charts
 from metrics import attribution
-from query_scope import MODELS, Scope
+from query_scope import MODEL_NAMES, MODELS, Scope
 from tables.table_cache import Look
 from widgets import layout, page
 from widgets.layout import choose_row, number_column, place_chart, place_table, text_column, time_column
@@ -22,18 +22,20 @@ def body(look: Look, scope: Scope) -> None:
         by = st.selectbox("Credit goes to", list(attribution.BY), key="by", bind="query-params", width=190)
         measure = _UNITS[_either("In", list(_UNITS), "in")]
         model = _model("Model", "model", "last_non_direct")
-        other = _model("Against", "against", "linear")
+        other = _model("Compare with", "against", "linear")
     unit = data_source.CURRENCY if measure == "reporting_value" else "conversions"
     credits_ = layout.shown_labels(look.figure(attribution.credited, scope, attribution.BY[by]), "label")
     leaders = credits_["label"].unique(maintain_order=True).head(_MOST_GROUPS).to_list()
     shown = credits_.filter(pl.col("label").is_in(leaders))
     two = list(dict.fromkeys((model, other)))
     nothing = "No conversions to credit in this period."
-    compared = shown.filter(pl.col("model").is_in(two))
-    heading = f"Credit by {' and '.join(two)}"
-    draw = partial(bar_charts.grouped, measure=measure, heading=heading, unit=unit, series=two)
+    compared = _named(shown.filter(pl.col("model").is_in(two)))
+    names = [MODEL_NAMES[each] for each in two]
+    heading = f"Credit: {' and '.join(names)}"
+    draw = partial(bar_charts.grouped, measure=measure, heading=heading, unit=unit, series=names)
     changed = attribution.changes(shown, model, other, measure)
-    turn = partial(bar_charts.change, heading=f"What changes with {other} instead of {model}", unit=unit)
+    turned = f"{MODEL_NAMES[other]} instead of {MODEL_NAMES[model]}"
+    turn = partial(bar_charts.change, heading=f"Change: {turned}", unit=unit)
     layout.side_by_side(
         partial(place_chart, compared, draw, nothing, bar_charts.TALL),
         partial(place_chart, changed, turn, nothing, bar_charts.TALL),
@@ -44,11 +46,15 @@ def body(look: Look, scope: Scope) -> None:
 
 def _all_models(credits_: pl.DataFrame, label: str, measure: str, unit: str) -> None:
     wide = credits_.pivot("model", index="label", values=measure, aggregate_function="sum").fill_null(0)
-    columns = {"label": text_column(label, 200)}
+    dimension = attribution.BY[label]
+    columns = {dimension: text_column(label, 200)}
     digits = 2 if measure == "reporting_value" else 1
-    for name in MODELS:
-        columns[name] = number_column(f"{name}, {unit}", digits, f"What the {name} model credits to it.")
-    place_table(wide, columns, "credit", heading="All models on the same conversions")
+    for model in MODELS:
+        name = MODEL_NAMES[model]
+        columns[model] = number_column(f"{name} ({unit})", digits, f"What {name} credits to it.")
+    place_table(
+        wide.rename({"label": dimension}), columns, "credit", heading="All models on the same conversions"
+    )
 
 
 def _behind(look: Look, scope: Scope, model: str) -> None:
@@ -57,11 +63,11 @@ def _behind(look: Look, scope: Scope, model: str) -> None:
         "converted_at": time_column("Converted (UTC)"),
         "earner": text_column("Most of it earned by", 165),
         "credit": number_column("Credit", 2, "What the touches in question have of it."),
-        "reporting_value": number_column(data_source.CURRENCY, 2),
+        "reporting_value": number_column(f"Value ({data_source.CURRENCY})", 2),
         "touches": number_column("Touches"),
         "conversion_id": text_column("Conversion", 80),
     }
-    heading = f"Conversions behind it, by {model}"
+    heading = f"Conversions behind it: {MODEL_NAMES[model]}"
     chosen = choose_row(rows, columns, "conversions-behind", layout.TABLE_HEIGHT, heading)
     if chosen is None:
         st.caption("Choose a row to see why.")
@@ -80,7 +86,8 @@ def _data_driven(look: Look) -> None:
     if not periods:
         st.markdown("**Data-driven models**")
         layout.say_nothing(
-            "markov and shapley have not run yet:\nmillrace run attribution-model", layout.TABLE_HEIGHT
+            "The data-driven models (Markov chain, Shapley value) have not run yet. They run every night, or "
+            "now by:\nmillrace run attribution-model"
         )
         return
     words = {f"{start:%-d %b %Y} to {end:%-d %b %Y %H:%M}": (start, end) for start, end in periods}
@@ -90,13 +97,20 @@ def _data_driven(look: Look) -> None:
     draw = partial(
         bar_charts.grouped,
         measure="conversions",
-        heading="Conversions by markov and shapley",
+        heading="Conversions by data-driven models",
         unit="conversions",
-        series=["markov", "shapley"],
+        series=[MODEL_NAMES[name] for name in ("markov", "shapley")],
         height=layout.TABLE_HEIGHT,
     )
-    place_chart(layout.shown_labels(rows, "label"), draw, "No conversions in it.", layout.TABLE_HEIGHT)
+    place_chart(
+        _named(layout.shown_labels(rows, "label")), draw, "No conversions in it.", layout.TABLE_HEIGHT
+    )
     st.text(f"Version of the model: {version}. Filters above don't apply here.")
+
+
+def _named(credits_: pl.DataFrame) -> pl.DataFrame:
+    """Credits with the models' names as the pages write them."""
+    return credits_.with_columns(pl.col("model").replace(MODEL_NAMES))
 
 
 def _either(label: str, options: list[str], key: str) -> str:
@@ -113,6 +127,7 @@ def _model(label: str, key: str, default: str) -> str:
         MODELS.index(default),
         key=key,
         bind="query-params",
+        format_func=MODEL_NAMES.__getitem__,
         width=190,
     )
     return chosen

@@ -13,6 +13,10 @@ from widgets.formatting import plain_text
 from widgets.layout import number_column, place_chart, place_table, share_column, text_column
 
 _TERMS = 14
+_NO_STEPS = (
+    "No visitor did the first of these steps on these days.\n"
+    "Missing: Promotion Viewed with a promotion_id; then page, Products Searched, Order Completed."
+)
 _TABLE = 386  # pixels: ten ranks
 _NO_RESULTS = (
     "No search on these days listed its results.\n"
@@ -27,14 +31,17 @@ def body(look: Look, scope: Scope) -> None:
     count = found.sessions
     layout.metrics(
         {
-            "Sessions": (number(count), "Started in the period; bots left out."),
-            "Pages each": (
-                number(found.page_views / count if count else 0, 1),
-                "Pages and screens a session.",
+            "Sessions": (
+                number(count),
+                "Started in the period. Bots are left out: silver.sessions has them, gold has not.",
             ),
-            "One page only": (
+            "Pages per session": (
+                number(found.page_views / count if count else 0, 1),
+                "Pages and screens, on average.",
+            ),
+            "Bounce rate": (
                 share(found.single / count if count else None),
-                "Sessions with one page at most.",
+                "Sessions with one page view at most.",
             ),
         }
     )
@@ -63,7 +70,7 @@ def body(look: Look, scope: Scope) -> None:
             place_chart,
             _shares(reached) if reached["visitors"].sum() else reached.clear(),
             funnel,
-            "Nobody yet.",
+            _NO_STEPS,
             bar_charts.TALL,
         ),
         partial(place_chart, _outcomes(searched), terms, "No searches on these days.", bar_charts.TALL),
@@ -76,7 +83,10 @@ def body(look: Look, scope: Scope) -> None:
     )
     if found.cut:
         st.caption("More addresses than are read at once: choose a shorter period to have all of them.")
-    st.caption("Funnel, searches and results: whole days, all channels and campaigns.")
+    st.caption(
+        "Funnel, searches and results: whole days, all channels and campaigns. The funnel counts visitors "
+        "who did every step before on the same day: its orders are fewer than the conversions of other pages."
+    )
 
 
 def _shares(reached: pl.DataFrame) -> pl.DataFrame:

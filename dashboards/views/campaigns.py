@@ -10,7 +10,7 @@ from charts import bar_charts, time_charts
 from metrics import attribution
 from metrics.campaigns import MEASURES, campaigns
 from metrics.promotions import promotions
-from query_scope import MODELS, Scope
+from query_scope import MODEL_NAMES, MODELS, Scope
 from tables.table_cache import Look
 from widgets import layout, page
 from widgets.layout import number_column, place_chart, place_table, share_column, text_column
@@ -30,7 +30,15 @@ _CLICKED_AS = (
 def body(look: Look, scope: Scope) -> None:
     """Show totals, top campaigns, their trend by day, promotions, and credit by any campaign field."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        model = st.selectbox("Model", MODELS, 3, key="model", bind="query-params", width=190)
+        model = st.selectbox(
+            "Model",
+            MODELS,
+            3,
+            key="model",
+            bind="query-params",
+            format_func=MODEL_NAMES.__getitem__,
+            width=190,
+        )
         measure = st.selectbox(
             "Trend of",
             list(MEASURES),
@@ -50,7 +58,7 @@ def body(look: Look, scope: Scope) -> None:
         bar_charts.bars,
         label="campaign",
         measure="credited_reporting_value",
-        heading=f"Value credited by {model}",
+        heading=f"Value credited: {MODEL_NAMES[model]}",
         unit=data_source.CURRENCY,
     )
     names = leaders["campaign"].head(_LINES).to_list()
@@ -86,9 +94,12 @@ def _figures(total: pl.DataFrame) -> None:
         {
             "Impressions": (number(seen), "Promotions viewed."),
             "Counted clicks": (number(clicks), "Repeats within ten seconds left out."),
-            "Click-through": (share(clicks / seen if seen else None), "Counted clicks per impression."),
+            "Click-through rate": (share(clicks / seen if seen else None), "Counted clicks per impression."),
             "Visits": (number(visits), "Sessions started, those without a campaign too."),
-            f"Value credited ({data_source.CURRENCY})": (number(earned, 2), "By the model chosen."),
+            f"Value credited ({data_source.CURRENCY})": (
+                number(earned, 2),
+                "By the model chosen, refunds taken off. Conversions without a touch are credited to nobody.",
+            ),
         }
     )
 
@@ -103,7 +114,7 @@ def _table(total: pl.DataFrame) -> None:
         "click_through": share_column("CTR", "Counted clicks per impression"),
         "visits": number_column("Visits"),
         "conversions": number_column("Conversions", 1, "Credit: one conversion can be shared"),
-        "credited_reporting_value": number_column(data_source.CURRENCY, 2),
+        "credited_reporting_value": number_column(f"Value ({data_source.CURRENCY})", 2),
         "per_visit": number_column(f"{data_source.CURRENCY} per visit", 2),
     }
     place_table(total, columns, "campaigns", heading="All campaigns", height=bar_charts.TALL)
@@ -133,13 +144,14 @@ def _credit(look: Look, scope: Scope, model: str, by: str) -> None:
     """Show credit by a campaign field, for one model, on the same days."""
     days = replace(scope, period=scope.period.whole_days)
     credits_ = look.figure(attribution.credited, days, attribution.BY[by]).filter(pl.col("model") == model)
+    dimension = attribution.BY[by]
     columns = {
-        "label": text_column(by, 300),
+        dimension: text_column(by, 300),
         "conversions": number_column("Conversions", 1, "Credit: one conversion can be shared"),
-        "reporting_value": number_column(data_source.CURRENCY, 2),
+        "reporting_value": number_column(f"Value ({data_source.CURRENCY})", 2),
     }
-    shown = layout.shown_labels(credits_.drop("model"), "label")
-    place_table(shown, columns, "credit-by", heading=f"Credit by {by.lower()}, {model}")
+    shown = layout.shown_labels(credits_.drop("model"), "label").rename({"label": dimension})
+    place_table(shown, columns, "credit-by", heading=f"Credit by {by.lower()}: {MODEL_NAMES[model]}")
 
 
 page.show(body)

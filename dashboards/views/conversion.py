@@ -7,7 +7,7 @@ from charts import timeline_chart
 from metrics import attribution, story
 from metrics.arithmetic import share_out, work_out
 from metrics.story import Row, Story
-from query_scope import MODELS, Scope
+from query_scope import MODEL_NAMES, MODELS, Scope
 from tables.table_cache import Look
 from widgets import layout, page
 from widgets.formatting import plain_text, utc
@@ -143,7 +143,7 @@ def _credits(explained: Story) -> None:
         "touched_at": time_column("Touched (UTC)"),
         "channel": "Channel",
         "campaign": text_column("Campaign or promotion", 140),
-        **{model: number_column(model, 4) for model in MODELS},
+        **{model: number_column(MODEL_NAMES[model], 4) for model in MODELS},
     }
     place_table(
         frame,
@@ -190,7 +190,7 @@ def _arithmetic(explained: Story) -> None:
     if not there:
         st.text("No credit has been worked out yet.")
         return
-    for tab, model in zip(st.tabs(there), there, strict=True):
+    for tab, model in zip(st.tabs([MODEL_NAMES[each] for each in there]), there, strict=True):
         with tab:
             _model(explained, model)
 
@@ -216,9 +216,9 @@ def _model(explained: Story, model: str) -> None:
         "channel": text_column("Channel", 150),
         "why": text_column("Why", 330),
         "share": text_column("Credit × value", 330),
-        "value": number_column(data_source.CURRENCY, 4),
+        "value": number_column(f"Value ({data_source.CURRENCY})", 4),
     }
-    heading = f"Each touch by {model}"
+    heading = f"Each touch: {MODEL_NAMES[model]}"
     place_table(frame, columns, f"arithmetic-{model}", heading=heading, height=layout.fitting(frame))
 
 

@@ -1,14 +1,17 @@
 """Page Journeys: paths to conversions, and time to convert."""
 
+from datetime import timedelta
 from functools import partial
 
 import data_source
+import polars as pl
 import streamlit as st
 from charts import bar_charts, sankey_chart
 from metrics.journeys import journeys, trail_steps
 from query_scope import Scope
 from tables.table_cache import Look
 from widgets import layout, page
+from widgets.formatting import lasting
 from widgets.layout import number_column, place_chart, place_table, text_column
 
 
@@ -19,12 +22,18 @@ def body(look: Look, scope: Scope) -> None:
     layout.metrics(
         {
             "Conversions": (number(found.conversions), "Without refunds and cancellations."),
-            "Touches each": (number(found.touches, 1), "Touches in the 30 days before, on average."),
-            "With one touch at most": (
-                share(found.single / found.conversions if found.conversions else None),
-                "Every model gives these to the same touch.",
+            "Touches per conversion": (
+                number(found.touches, 1),
+                "Touches in the 30 days before, on average.",
             ),
-            f"Value ({data_source.CURRENCY})": (number(found.reporting_value, 2), "Of these conversions."),
+            "Single-touch conversions": (
+                share(found.single / found.conversions if found.conversions else None),
+                "With one touch at most: every model gives these to the same touch.",
+            ),
+            f"Value ({data_source.CURRENCY})": (
+                number(found.reporting_value, 2),
+                "Of these conversions, without refunds and cancellations.",
+            ),
         }
     )
     nothing = "No conversions in this period."
@@ -45,11 +54,13 @@ def body(look: Look, scope: Scope) -> None:
     columns = {
         "path": text_column("Path of channels, earliest first", 520),
         "conversions": number_column("Conversions"),
-        "reporting_value": number_column(data_source.CURRENCY, 2),
+        "reporting_value": number_column(f"Value ({data_source.CURRENCY})", 2),
         "touches": number_column("Touches"),
-        "days": number_column("Days to convert", 1, "From the first touch, on average"),
+        "time": text_column("Time to convert", 120, "From the first touch, on average"),
     }
-    place_table(found.paths, columns, "paths", heading="Top paths")
+    times = [None if days is None else lasting(timedelta(days=days)) for days in found.paths["days"]]
+    paths = found.paths.with_columns(pl.Series("time", times, pl.String))
+    place_table(paths, columns, "paths", heading="Top paths")
     if found.cut:
         st.caption("More touches than are read at once: choose a shorter period to have all of them.")
     _steps(look, scope)

@@ -5,6 +5,7 @@ from functools import partial
 
 import data_source
 import polars as pl
+import streamlit as st
 from charts import bar_charts, time_charts
 from metrics import conversions, traffic
 from query_scope import Scope
@@ -13,6 +14,7 @@ from widgets import layout, page
 from widgets.layout import number_column, place_chart, place_table, text_column, time_column
 
 _DAY = timedelta(days=1)
+_HOUR = timedelta(hours=1)
 Metric = tuple[str, str, str | None]
 
 
@@ -44,6 +46,7 @@ def body(look: Look, scope: Scope) -> None:
             for measure in ("events", "conversions")
         )
     )
+    st.caption("Pale bars may still change: late events can reach them.")
     layout.side_by_side(partial(_channels, look, scope), partial(_latest, look, scope), widths=(1, 2))
 
 
@@ -81,6 +84,8 @@ def _visitors(look: Look, scope: Scope) -> Metric:
     end = until[1] if until else end
     now = look.figure(traffic.visitors_in_the_hour, end, scope.channels)
     then = look.figure(traffic.visitors_in_the_hour, end - _DAY, scope.channels)
+    if until is not None and end - _DAY - _HOUR < until[0]:
+        then = None  # the data begins within that hour: not comparable
     meaning = "Different visitors in the hour up to the latest event. Small print: against the day before."
     if now is None:
         return "–", f"{meaning} Of several channels they can't be summed.", None
@@ -116,7 +121,7 @@ def _latest(look: Look, scope: Scope) -> None:
         "converted_at": time_column("Converted (UTC)"),
         "goal": text_column("Goal", 115),
         "order_id": text_column("Order", 95),
-        "reporting_value": number_column(data_source.CURRENCY, 2),
+        "reporting_value": number_column(f"Value ({data_source.CURRENCY})", 2),
         "touches": number_column("Touches"),
         "person_id": text_column("Person", 110),
         "state": "State",

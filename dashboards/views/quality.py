@@ -30,7 +30,7 @@ def body(look: Look, scope: Scope | None) -> None:
             "Gate": (gates.word, "Whether what came last may reach gold."),
             "Expectations met": (
                 f"{number(latest.height - failed)} of {number(latest.height)}",
-                "In the latest evaluation of each table.",
+                "In the latest evaluation of each expectation.",
             ),
             "Warnings": (number(gates.warnings), "Not met, but nothing is held back for it."),
             "Since": _since(gates.since),
@@ -66,12 +66,13 @@ def _draw(rows: pl.DataFrame, palette: Palette) -> object:
 def _results(latest: pl.DataFrame) -> None:
     columns = {
         "table": text_column("Table", 130),
-        "expectation": text_column("Expectation", 260),
+        "name": text_column("Expectation", 300),
         "column": "Column",
         "outcome": "Outcome",
         "severity": "Severity",
-        "observed": number_column("Observed", 4, "Share of rows not as expected; of a number, the number"),
-        "unexpected_count": number_column("Not as expected"),
+        "unexpected_count": number_column("Unexpected rows", meaning="Rows that are not as expected"),
+        "rows": number_column("Of rows", meaning="Rows that were evaluated"),
+        "observed": number_column("Observed", 4, "Share of unexpected rows; of a number, the number"),
         "run_at": time_column("Evaluated (UTC)"),
     }
     outcome = pl.when("success").then(pl.lit("met")).otherwise(pl.lit("NOT MET")).alias("outcome")

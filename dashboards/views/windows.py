@@ -58,8 +58,8 @@ def _figures(found: Panes) -> None:
                 number(by.get("late", 0)),
                 "Late events have changed them after they were complete.",
             ),
-            "Events brought late": (number(found.added), "In windows that were complete already."),
-            "Of what was on time": (share(part, 2), "Events brought late, per event counted on time."),
+            "Late events": (number(found.added), "Events that came into windows that were complete already."),
+            "Late-event rate": (share(part, 2), "Late events per event that was on time."),
         }
     )
 

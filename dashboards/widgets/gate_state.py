@@ -14,7 +14,10 @@ OPEN, CLOSED, NO_GATES = "Gate open", "Gate closed", "No gates yet"
 
 _SHUT = ("closed", "replayed")  # states of ops.gates in which the gate is closed
 _MILD = ("warn", "warning", "info")  # severities that do not close the gate
-_COLUMNS = ("run_id", "table", "expectation", "column", "success", "severity", "observed", "unexpected_count")
+_COLUMNS = (
+    *("run_id", "table", "name", "expectation", "column", "success", "severity"),
+    *("observed", "unexpected_count", "rows"),
+)
 
 
 @dataclass(frozen=True)
@@ -48,17 +51,19 @@ def read_gates(ask: Ask) -> Gates:
     if latest.is_empty():
         return Gates()
     stopped = failed.filter(~mild)
-    reasons = tuple(f"{table}: {name}" for table, name in stopped.select("table", "expectation").iter_rows())
+    reasons = tuple(f"{table}: {name}" for table, name in stopped.select("table", "name").iter_rows())
     looked_at: datetime = latest["run_at"].max()  # type: ignore[assignment]
     return Gates(CLOSED if reasons else OPEN, reasons, looked_at, warnings)
 
 
 def latest_results(ask: Ask) -> pl.DataFrame:
-    """Rows of ops.expectations of the latest run for each table, failed ones first."""
-    runs = ask(Query("ops.expectations", ("table", "run_id"), (Measure("run_at", "max", "run_at"),)))
-    last = runs.sort("run_at").unique("table", keep="last").select("table", "run_id")
+    """The latest row of ops.expectations for each expectation, failed ones first. Old rows have no name."""
+    named = pl.coalesce("name", "expectation").alias("name")
+    columns = ("table", "name", "expectation", "run_id")
+    runs = ask(Query("ops.expectations", columns, (Measure("run_at", "max", "run_at"),))).with_columns(named)
+    last = runs.sort("run_at").unique(["table", "name"], keep="last").select("table", "name", "run_id")
     query = Query("ops.expectations", (*_COLUMNS, "run_at"))
-    found = ask(query.only("run_id", "in", tuple(sorted(set(last["run_id"])))))
-    return found.join(last, on=["table", "run_id"], how="semi").sort(
-        "success", "table", "expectation", "column", nulls_last=True
+    found = ask(query.only("run_id", "in", tuple(sorted(set(last["run_id"]))))).with_columns(named)
+    return found.join(last, on=["table", "name", "run_id"], how="semi").sort(
+        "success", "table", "name", "column", nulls_last=True
     )

@@ -84,8 +84,8 @@ def nothing_yet(look: Look) -> None:
 
 
 def footnote(unreadable: Sequence[str]) -> None:
-    """Show the footnote of a page: time zone, pale bars, tables that could not be read."""
-    st.caption("All times are UTC. Pale bars may still change: late events can reach them.")
+    """Show the footnote of a page: time zone, and tables that could not be read."""
+    st.caption("All times are UTC.")
     if unreadable:
         st.text(f"Could not be read just now, so figures may be older: {', '.join(unreadable)}")
 

@@ -19,6 +19,7 @@ from widgets.formatting import Locale, locale_of, plain
 Columns = Mapping[str, str | ColumnConfig]  # heading or column configuration, by column
 
 TABLE_HEIGHT = 320  # pixels
+_EMPTY_HEIGHT = 130  # pixels
 _HEAD, _ROW = 36, 35  # pixels of a table's header and of a row
 _TRACE = 1e-14  # relative: larger than the rounding error of a float
 _FORMULA = r"^[=+\-@\t\r]"  # text that a spreadsheet would evaluate
@@ -42,13 +43,18 @@ def place_chart(
 
 
 def say_nothing(words: str, height: int = bar_charts.HEIGHT) -> None:
-    """Show a text in a box as high as the missing chart or table."""
-    with st.container(border=True, height=height, vertical_alignment="center"):
+    """Show a text instead of a chart or a table, in a box that is lower than either."""
+    with st.container(border=True, height=min(height, _EMPTY_HEIGHT), vertical_alignment="center"):
         st.text(words, text_alignment="center")
 
 
 def place_table(
-    rows: pl.DataFrame, columns: Columns, name: str, height: int = TABLE_HEIGHT, heading: str = ""
+    rows: pl.DataFrame,
+    columns: Columns,
+    name: str,
+    height: int = TABLE_HEIGHT,
+    heading: str = "",
+    otherwise: str = "None in this period.",
 ) -> None:
     """Show rows as a table of constant height, with a button that downloads all of it as CSV.
 
@@ -58,9 +64,13 @@ def place_table(
         name: name of the file without extension; unique on a page.
         height: in pixels.
         heading: heading above the table.
+        otherwise: shown instead if there are no rows.
     """
     with st.container(gap="xsmall"):
         table_head(rows, name, heading)
+        if rows.is_empty():
+            say_nothing(otherwise)
+            return
         st.dataframe(
             _shown(rows, columns), height=height, hide_index=True, column_config=columns, placeholder="–"
         )
@@ -128,7 +138,15 @@ def metrics(shown: Mapping[str, tuple[str, str] | tuple[str, str, str | None]]) 
     """
     for column, (label, shown_value) in zip(st.columns(len(shown)), shown.items(), strict=True):
         delta = shown_value[2] if len(shown_value) > 2 else None
-        column.metric(label, shown_value[0], delta, help=shown_value[1], border=True, delta_color="off")
+        column.metric(
+            label,
+            shown_value[0],
+            delta,
+            help=shown_value[1],
+            border=True,
+            delta_color="off",
+            height="stretch",
+        )
 
 
 def line() -> AbstractContextManager[object]:

@@ -113,7 +113,7 @@ def test_campaigns(open_page: Any, shop_home: Path, sql: Any) -> None:
         visits,
     ]
     assert number(shown["Value credited (EUR)"]) == round(float(value), 2)
-    assert number(shown["Click-through"]) == round(100 * clicks / seen, 1)
+    assert number(shown["Click-through rate"]) == round(100 * clicks / seen, 1)
     credited = {
         tuple(key): conversions
         for *key, conversions in sql(
@@ -174,7 +174,7 @@ def test_audience(open_page: Any, shop_home: Path, sql: Any) -> None:
     people = "FROM silver.sessions WHERE visitor_id NOT IN (SELECT visitor_id FROM silver.bots)"
     ((sessions, views),) = sql(f"SELECT count(*), sum(page_views) {people}")
     assert number(metrics(page)["Sessions"]) == sessions
-    assert number(metrics(page)["Pages each"]) == round(views / sessions, 1)
+    assert number(metrics(page)["Pages per session"]) == round(views / sessions, 1)
     _, entries, exits, terms = (element.value for element in page.dataframe)
     for shown, column in ((entries, "entry_url"), (exits, "exit_url")):
         address = f"coalesce(regexp_replace({column}, '(^https?://)|([?#].*$)', '', 'g'), 'unknown')"
