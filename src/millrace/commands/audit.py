@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -13,6 +14,7 @@ from rich.table import Table
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
 from millrace.audit.finding import Finding
+from millrace.local.process.state_files import one_line
 from millrace.tables.table_scan import reading
 
 
@@ -26,6 +28,7 @@ def audit(
         bool,
         typer.Option("--bytes", help="Compare the bytes of files with their SHA-256 instead."),
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, with every comparison.")] = False,
 ) -> None:
     """Check that nothing is lost or doubled, from manifests and Kafka to gold; exit code 1 on a difference.
 
@@ -35,18 +38,19 @@ def audit(
     """
     settings = load_settings()
     if of_bytes:
-        _audit_bytes(settings)
+        _audit_bytes(settings, as_json)
         return
     from millrace.audit.comparisons import run_audit
 
     with _kafka(settings), reading(settings):
-        wrong = _print(run_audit(settings))
+        wrong = _print(run_audit(settings), as_json)
     if wrong:
         raise _difference(wrong)
-    typer.echo("Audit ok: nothing is missing and nothing is doubled.")
+    if not as_json:
+        typer.echo("Audit ok: nothing is missing and nothing is doubled.")
 
 
-def _audit_bytes(settings: Settings) -> None:
+def _audit_bytes(settings: Settings, as_json: bool) -> None:
     from millrace.audit.file_bytes import audit_bytes
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
@@ -55,13 +59,19 @@ def _audit_bytes(settings: Settings) -> None:
         findings = list(
             audit_bytes(settings, lambda done, total: bar.update(task, completed=done, total=total))
         )
-    if wrong := _print(findings):
+    if wrong := _print(findings, as_json):
         raise _difference(wrong, command="millrace audit --bytes")
-    typer.echo("Audit ok: every byte that has been recorded is as it was.")
+    if not as_json:
+        typer.echo("Audit ok: every byte that has been recorded is as it was.")
 
 
-def _print(findings: Iterable[Finding]) -> int:
+def _print(findings: Iterable[Finding], as_json: bool) -> int:
     """Show findings; how many are not right."""
+    if as_json:
+        found = list(findings)
+        right = all(finding.is_right for finding in found)
+        typer.echo(one_line({"ok": right, "comparisons": [asdict(finding) for finding in found]}))
+        return sum(not finding.is_right for finding in found)
     table = Table("", "compared", "found", box=None, header_style="dim")
     wrong = 0
     for finding in findings:

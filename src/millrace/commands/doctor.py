@@ -1,5 +1,9 @@
 """`millrace doctor`: what is missing or in the way on this machine."""
 
+import json
+from dataclasses import asdict
+from typing import Annotated
+
 import typer
 
 from lakehouse.settings import load_settings
@@ -10,7 +14,9 @@ def register(app: typer.Typer) -> None:
     app.command()(doctor)
 
 
-def doctor() -> None:
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON array, an object a check.")] = False,
+) -> None:
     """Check what is missing or wrong on this machine, and print how to fix it."""
     from rich.console import Console
     from rich.markup import escape
@@ -21,6 +27,10 @@ def doctor() -> None:
 
     colours = {CheckResult.OK: "green", CheckResult.WARN: "yellow", CheckResult.FAIL: "red"}
     findings = examine(load_settings())
+    failed = [finding.subject for finding in findings if finding.result is CheckResult.FAIL]
+    if as_json:
+        typer.echo(json.dumps([asdict(finding) | {"result": finding.result.value} for finding in findings]))
+        raise typer.Exit(1 if failed else 0)
     table = Table("", "checked", "found", box=None, pad_edge=False)
     for finding in findings:
         sign = f"[{colours[finding.result]}]{finding.result.value}[/]"
@@ -28,7 +38,6 @@ def doctor() -> None:
         if finding.to_do:
             table.add_row("", "", f"[bold]→ {escape(finding.to_do)}[/]")
     Console(highlight=False).print(table)
-    failed = [finding.subject for finding in findings if finding.result is CheckResult.FAIL]
     if failed:
         typer.echo(f"In the way: {', '.join(failed)}.")
         raise typer.Exit(1)
