@@ -14,11 +14,22 @@ class ReadError(Exception):
 class Backend(Protocol):
     """Runs queries on a given version of a table."""
 
-    def version(self, table: str) -> Version | None:
+    def version(self, table: str, position: int | None = None) -> Version | None:
         """The latest version; None if the table does not exist.
+
+        Args:
+            table: the table.
+            position: only commits up to this ingest stamp, in microseconds; None for all.
 
         Raises:
             ReadError: if the version can't be determined.
+        """
+
+    def position(self, table: str, version: Version) -> int | None:
+        """The ingest stamp, in microseconds, that a version is done up to; None if its commits say none.
+
+        Raises:
+            ReadError: if it can't be read.
         """
 
     def run(self, query: Query, version: Version) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from polars.exceptions import PolarsError
 
 from tables.backend import ReadError
-from tables.delta_log import Log, commit_file
+from tables.delta_log import Log, commit_file, high_water_mark
 from tables.file_cache import Files, Memory
 from tables.polars_query import ask_frame, with_all_columns
 from tables.query import Facts, Query, Version
@@ -29,10 +29,20 @@ class _Opened:
     Args:
         log: the Delta log, read up to the latest known version.
         versions: files and metadata of the last versions.
+        beyond: a version that is not read yet, and its high-water mark.
     """
 
     log: Log
     versions: OrderedDict[Version, tuple[Files, Facts]] = field(default_factory=OrderedDict)
+    beyond: tuple[int, int] | None = None
+
+    def is_beyond(self, version: int, position: int | None, folder: Path) -> bool:
+        """Whether a commit is beyond a high-water mark; its own is read once."""
+        if position is None:
+            return False
+        if self.beyond is None or self.beyond[0] != version:
+            self.beyond = version, high_water_mark(folder, version) or 0
+        return self.beyond[1] > position
 
 
 class LocalTables:
@@ -49,13 +59,21 @@ class LocalTables:
         self._memory = Memory()
         self._turn = threading.BoundedSemaphore(_AT_ONCE)
 
-    def version(self, table: str) -> Version | None:
-        """The latest version. Costs two file-system calls if nothing has changed."""
+    def version(self, table: str, position: int | None = None) -> Version | None:
+        """The latest version up to a position. Costs two file-system calls if nothing has changed."""
         with self._lock:
             try:
-                return self._latest(table)
+                return self._latest(table, position)
             except _ERRORS as error:
                 raise ReadError(table) from error
+
+    def position(self, table: str, version: Version) -> int | None:
+        """The ingest stamp that a version is done up to."""
+        for number in range(version.number, -1, -1):
+            mark = high_water_mark(self._path(table), number)
+            if mark is not None or not commit_file(self._path(table), number).exists():
+                return mark
+        return None
 
     def run(self, query: Query, version: Version) -> pl.DataFrame:
         """Run a query. Only the columns and row groups that it needs are read."""
@@ -76,18 +94,20 @@ class LocalTables:
         except _ERRORS as error:
             raise ReadError(table) from error
 
-    def _latest(self, table: str) -> Version | None:
+    def _latest(self, table: str, position: int | None) -> Version | None:
         path, opened = self._path(table), self._opened.get(table)
         last = next(reversed(opened.versions)) if opened else None
         same = last is not None and _stamp(path, last.number) == last.stamp
-        if last and same and not commit_file(path, last.number + 1).exists():
-            return last
+        if opened and last and same:
+            following = last.number + 1
+            if not commit_file(path, following).exists() or opened.is_beyond(following, position, path):
+                return last
         if not same:
             self._opened.pop(table, None)
             self._memory.forget(table)
-        if not (same and opened and opened.log.catch_up()):
+        if not (same and opened and opened.log.catch_up(position)):
             try:
-                log = Log(path)
+                log = Log(path, position=position)
             except TableNotFoundError:
                 return None
             opened = self._opened.setdefault(table, _Opened(log))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,22 +30,28 @@ class Log:
     Args:
         folder: the table's folder.
         version: the version to read; the latest by default.
+        position: only commits up to this high-water mark; None for all.
 
     Raises:
         TableNotFoundError: if the table does not exist.
         DeltaError: if the log can't be read.
     """
 
-    def __init__(self, folder: Path, version: int | None = None) -> None:
+    def __init__(self, folder: Path, version: int | None = None, position: int | None = None) -> None:
         table = DeltaTable(folder, version=version)
+        if (
+            position is not None
+            and (last := _last_within(folder, table.version(), position)) < table.version()
+        ):
+            table = DeltaTable(folder, version=last)
         self._folder = folder
         self.version = table.version()
         self.partitions = tuple(table.metadata().partition_columns)
         self.plain = table.protocol().min_reader_version <= _PLAIN
         self.files = {str(folder / path): file for path, file in _files(table).items()}
 
-    def catch_up(self) -> bool:
-        """Read the commits since the last known version.
+    def catch_up(self, position: int | None = None) -> bool:
+        """Read the commits since the last known version, up to a high-water mark.
 
         Returns:
             False if the table has to be opened again: a commit did more than add and remove files, or there
@@ -53,6 +60,8 @@ class Log:
         if commit_file(self._folder, self.version + _FAR).exists():
             return False
         while self.plain and (commit := commit_file(self._folder, self.version + 1)).exists():
+            if not _is_within(self._folder, self.version + 1, position):
+                break
             try:
                 self._apply([json.loads(line) for line in commit.read_text().splitlines()])
             except (OSError, ValueError, KeyError):
@@ -81,6 +90,38 @@ class Log:
 def commit_file(folder: Path, version: int) -> Path:
     """The path of a commit in the Delta log."""
     return folder / "_delta_log" / f"{version:020}.json"
+
+
+def high_water_mark(folder: Path, version: int) -> int | None:
+    """The ingest stamp that a commit's input is done up to, in microseconds; None if it says none."""
+    with suppress(OSError, ValueError), commit_file(folder, version).open(encoding="utf-8") as lines:
+        info = next((json.loads(line) for line in lines if line.startswith('{"commitInfo"')), {})
+        said = json.loads(info.get("commitInfo", {}).get("userMetadata") or "{}")
+        mark = said.get("upto") if isinstance(said, dict) else None
+        return mark if isinstance(mark, int) else None
+    return None
+
+
+def _is_within(folder: Path, version: int, position: int | None) -> bool:
+    return position is None or (high_water_mark(folder, version) or 0) <= position
+
+
+def _last_within(folder: Path, latest: int, position: int) -> int:
+    """The last version before the first commit beyond a high-water mark.
+
+    A commit is written after the stamps it is done up to, so older commits need not be looked at.
+    """
+    best = latest
+    for version in range(latest, 0, -1):
+        try:
+            written = commit_file(folder, version).stat().st_mtime
+        except FileNotFoundError:  # removed by Delta: it is old
+            break
+        if written * 1e6 < position:
+            break
+        if not _is_within(folder, version, position):
+            best = version - 1
+    return best
 
 
 def _files(table: DeltaTable) -> dict[str, File]:

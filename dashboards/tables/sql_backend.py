@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import polars as pl
@@ -10,6 +11,8 @@ from schema import COLUMNS
 
 from tables.backend import ReadError
 from tables.query import Facts, Measure, Query, Version
+
+_COMMITS = 100  # of a table's history, of which versions are chosen
 
 Execute = Callable[[str, dict[str, Any]], pa.Table]
 """Runs a statement with named parameters (`:name`). Raises `LookupError` if the table does not exist."""
@@ -27,13 +30,27 @@ class SqlTables:
         self._execute = execute
         self._catalog = catalog
 
-    def version(self, table: str) -> Version | None:
-        """The latest version, from the table's history."""
+    def version(self, table: str, position: int | None = None) -> Version | None:
+        """The last version before the first commit beyond a position, from the table's history."""
         try:
-            history = self._run(f"DESCRIBE HISTORY {self._name(table)} LIMIT 1", {}, table)
+            history = self._history(table, 1 if position is None else _COMMITS)
         except LookupError:
             return None
-        return Version(history["version"][0], str(history["timestamp"][0]))
+        marks = [_high_water_mark(said) or 0 for said in history["userMetadata"]]
+        beyond = [place for place, mark in enumerate(marks) if position is not None and mark > position]
+        place = min(max(beyond, default=-1) + 1, len(marks) - 1)
+        return Version(history["version"][place], str(history["timestamp"][place]))
+
+    def position(self, table: str, version: Version) -> int | None:
+        """The ingest stamp that a version is done up to."""
+        history = self._history(table, _COMMITS).filter(pl.col("version") <= version.number)
+        marks = map(_high_water_mark, history["userMetadata"])
+        return next((mark for mark in marks if mark is not None), None)
+
+    def _history(self, table: str, commits: int) -> pl.DataFrame:
+        """The latest commits, the latest first."""
+        found = self._run(f"DESCRIBE HISTORY {self._name(table)} LIMIT {commits:d}", {}, table)
+        return found.sort("version", descending=True)
 
     def run(self, query: Query, version: Version) -> pl.DataFrame:
         """Run a query. The engine pushes columns and conditions down."""
@@ -70,6 +87,15 @@ class SqlTables:
             raise
         except Exception as error:  # drivers raise many types; the page falls back to cached results
             raise ReadError(table) from error
+
+
+def _high_water_mark(user_metadata: str | None) -> int | None:
+    """The ingest stamp that a commit's input is done up to, in microseconds; None if it says none."""
+    with suppress(ValueError):
+        said = json.loads(user_metadata or "{}")
+        mark = said.get("upto") if isinstance(said, dict) else None
+        return mark if isinstance(mark, int) else None
+    return None
 
 
 def statement(query: Query, source: str) -> tuple[str, dict[str, Any]]:

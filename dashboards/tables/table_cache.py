@@ -4,6 +4,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import fields, is_dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 import polars as pl
@@ -15,6 +16,9 @@ from tables.query import Facts, Query, Version
 Figure = TypeVar("Figure")
 Ask = Callable[[Query], pl.DataFrame]
 Versions = dict[str, Version | None]
+
+_PINNED = ("silver.", "gold.")
+_LAST = "gold.traffic"
 
 _MOST_BYTES = 96 * 2**20  # bytes of all cached results
 _SMALL = 512  # bytes assumed for a result that is not a frame
@@ -72,17 +76,29 @@ class Lake:
 
 
 class Look:
-    """A snapshot for one page: each table is pinned at the version of its first use."""
+    """A snapshot for one page: each table is pinned at the version of its first use.
+
+    Tables of silver and gold are pinned at the position of gold.traffic, which publish writes last: figures
+    of all pages are as of one position, though tables are written at different times.
+    """
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
         self._versions: Versions = {}
         self.unreadable: set[str] = set()
 
+    @cached_property
+    def position(self) -> int | None:
+        """The position of the figures, an ingest stamp in microseconds; None before the first window."""
+        version = self._versions[_LAST] = self._lake.backend.version(_LAST)
+        return None if version is None else self._lake.backend.position(_LAST, version)
+
     def version(self, table: str) -> Version | None:
         """The pinned version of a table; None if the table does not exist."""
         if table not in self._versions:
-            self._versions[table] = self._lake.backend.version(table)
+            position = self.position if table.startswith(_PINNED) else None
+            if table not in self._versions:
+                self._versions[table] = self._lake.backend.version(table, position)
         return self._versions[table]
 
     def figure(self, work_out: Callable[..., Figure], *arguments: Hashable) -> Figure:

@@ -12,7 +12,7 @@ LIVE, IDLE, CATCHING_UP, STALE, NO_DATA = "Live", "Idle", "Catching up", "Stale"
 
 _RECENT = timedelta(minutes=10)  # of the ledger are read: a few batches of every job, few files
 _QUIET = timedelta(minutes=2)  # without a micro-batch: longer than any batch takes, even when catching up
-_BEHIND = timedelta(seconds=30)  # of ingest time: more than one batch in flight
+_BEHIND = timedelta(seconds=60)  # of ingest time: summaries are updated every 30 s
 _LEDGER = Query("ops.ledger", ("job", "started_at", "seconds", "watermark", "position"))
 
 
@@ -31,14 +31,20 @@ class Progress:
     behind: timedelta | None = None
 
 
-def progress(ask: Ask) -> Progress:
-    """Read the progress from the latest rows of the ledger."""
+def progress(ask: Ask, position: int | None = None) -> Progress:
+    """Read the progress from the latest rows of the ledger.
+
+    Args:
+        ask: runs queries.
+        position: what the figures are as of, an ingest stamp in microseconds; later batches of publish are
+            left out. None if that is not known.
+    """
     last = ask(Query("ops.ledger", measures=(Measure("last", "max", "started_at"),)))["last"][0]
     if last is None:
         return Progress()
-    jobs = _by_job(ask(_LEDGER.only("started_at", ">=", last - _RECENT)))
+    jobs = _by_job(_until(ask(_LEDGER.only("started_at", ">=", last - _RECENT)), position))
     if not {"ingest", "publish"} <= jobs.keys():  # one of them has been idle for long, or has never run
-        jobs = _by_job(ask(_LEDGER))
+        jobs = _by_job(_until(ask(_LEDGER), position))
     taken_in, done = (jobs[job].position if job in jobs else None for job in ("ingest", "publish"))
     watermarks = (jobs[job].watermark for job in ("publish", "refine") if job in jobs)
     return Progress(
@@ -63,6 +69,13 @@ def state(progress: Progress, events: int, now: datetime, is_running: bool | Non
     if progress.last_batch_at is None or now - progress.last_batch_at > _QUIET:
         return STALE if is_behind or is_running is False or progress.last_batch_at is None else IDLE
     return CATCHING_UP if is_behind else LIVE
+
+
+def _until(ledger: pl.DataFrame, position: int | None) -> pl.DataFrame:
+    if position is None:
+        return ledger
+    shown = pl.col("position").dt.timestamp("us") <= position
+    return ledger.filter((pl.col("job") != "publish") | shown)
 
 
 class _Job(NamedTuple):

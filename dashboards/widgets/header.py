@@ -38,7 +38,7 @@ _ICONS = {
     NO_GATES: ":material/remove:",
 }
 _MEANINGS = {
-    LIVE: "What has arrived is in these figures, give or take a few seconds.",
+    LIVE: "What arrived until a minute ago is in these figures.",
     CATCHING_UP: "More has arrived than is in these figures yet.",
     IDLE: "All that has arrived is in these figures. Nothing has arrived for over two minutes.",
     STALE: "No micro-batch for over two minutes: the jobs do not run, or one of them hangs.",
@@ -57,7 +57,7 @@ def show(title: str) -> None:
     """Show title, freshness and gate, with a warning if figures are stale or the gate is closed."""
     look = data_source.lake().look()
     now = datetime.now(timezone.utc)
-    reached, gates = look.figure(progress), look.figure(read_gates)
+    reached, gates = look.figure(progress, look.position), look.figure(read_gates)
     events = _rows(look, "silver.events")
     word = state(reached, events, now, data_source.is_running())
     left, right = st.columns([5, 4], vertical_alignment="bottom")
@@ -67,7 +67,7 @@ def show(title: str) -> None:
             st.badge(each, icon=_ICONS[each], color=_COLOURS[each], help=_MEANINGS[each])
     with right, st.container(horizontal=True, horizontal_alignment="right", gap="large"):
         _fact("Complete up to (watermark)", utc(reached.watermark))
-        _fact("Last micro-batch", ago(reached.last_batch_at, now) if reached.last_batch_at else "none")
+        _fact("Arrived until", _as_of(look.position, now))
     _warn(word, gates, reached, now)
 
 
@@ -116,6 +116,14 @@ def _next_step() -> str:
 def _rows(look: Look, table: str) -> int:
     facts = look.facts(table)
     return facts.rows or 0 if facts else 0
+
+
+def _as_of(position: int | None, now: datetime) -> str:
+    """The arrival time, in Kafka's log, of the last records that are in all figures."""
+    if position is None:
+        return "not yet"
+    arrived = datetime.fromtimestamp(position / 1e6, timezone.utc)
+    return f"{arrived:%H:%M:%S} UTC, {ago(arrived, now)}"
 
 
 def _fact(label: str, value: str) -> None:

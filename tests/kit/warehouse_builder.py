@@ -1,12 +1,13 @@
 """Writes Delta tables with the schema of the contracts, without Spark."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-from deltalake import write_deltalake
+from deltalake import CommitProperties, write_deltalake
 
 from lakehouse.contracts import TABLES
 
@@ -43,9 +44,12 @@ def schema_of(name: str) -> dict[str, Any]:
     return {column.name: polars_type(column.type) for column in TABLES[name].columns}
 
 
-def append_rows(home: Path, name: str, rows: Iterable[Row]) -> None:
-    """Append rows to a table of a home in one commit. Missing columns become null."""
-    _write(home, name, rows, "append")
+def append_rows(home: Path, name: str, rows: Iterable[Row], upto: int | None = None) -> None:
+    """Append rows to a table of a home in one commit, done up to an ingest stamp in microseconds if given.
+
+    Missing columns become null.
+    """
+    _write(home, name, rows, "append", upto)
 
 
 def replace_rows(home: Path, name: str, rows: Iterable[Row]) -> None:
@@ -59,7 +63,7 @@ def build_warehouse(home: Path, tables: Mapping[str, Iterable[Row]]) -> None:
         append_rows(home, name, rows)
 
 
-def _write(home: Path, name: str, rows: Iterable[Row], mode: Any) -> None:
+def _write(home: Path, name: str, rows: Iterable[Row], mode: Any, upto: int | None = None) -> None:
     schema = schema_of(name)
     reported = [{column: row.get(column) for column in schema} for row in rows]
     path = home.joinpath("warehouse", *name.split("."))
@@ -67,4 +71,11 @@ def _write(home: Path, name: str, rows: Iterable[Row], mode: Any) -> None:
     frame = pl.DataFrame(reported, schema=schema).to_arrow(
         compat_level=pl.CompatLevel.oldest()
     )  # string types as in Spark's files
-    write_deltalake(path, frame, mode=mode, partition_by=list(TABLES[name].partitioned_by) or None)
+    said = {} if upto is None else {"userMetadata": json.dumps({"job": "publish", "upto": upto})}
+    write_deltalake(
+        path,
+        frame,
+        mode=mode,
+        partition_by=list(TABLES[name].partitioned_by) or None,
+        commit_properties=CommitProperties(custom_metadata=said),
+    )

@@ -4,8 +4,6 @@ Conversions that the watermark has passed become final at the same time.
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 
 import pyarrow as pa
@@ -28,7 +26,7 @@ from lakehouse.run.job import JobContext
 from lakehouse.run.query_tuning import SMALL_BATCH_ROWS
 from lakehouse.timestamps import EPOCH, to_micros
 
-_WINDOWS, _DAYS = 20, 40  # under load, one part in so many of publish's time
+_UNDER_LOAD = 20  # under load, one part in so many of publish's time
 
 
 class SummarySchedule:
@@ -43,14 +41,15 @@ class SummarySchedule:
         self._traffic = Traffic(run.lake, run.settings.business_time_zone, run.settings.conf)
         self._dimensions = DimensionLoader(run.lake, run.settings.reporting_currency)
         self._daily = Daily(run.lake, run.settings.business_time_zone)
-        pause = run.settings.summary_interval.total_seconds()
-        self._parts = (_Part(self._traffic.update, pause, _WINDOWS), _Part(self._sum_days, pause, _DAYS))
+        self._pause = run.settings.summary_interval.total_seconds()
+        self._stale: tuple[datetime, datetime] | None = None
+        self._started_at = 0.0  # on the monotonic clock
+        self._took = 0.0  # seconds
         self.done = int(str(run.lake.last_commit(VISITOR_MINUTES.name).get("summarized", 0)))
 
     def mark_stale(self, upto: datetime, watermark: datetime) -> None:
         """Note new input up to an ingest stamp, complete up to a watermark."""
-        for part in self._parts:
-            part.stale = upto, watermark
+        self._stale = upto, watermark
 
     def update(self, now: bool = False, under_load: bool = False) -> None:
         """Update what is stale and due.
@@ -59,10 +58,16 @@ class SummarySchedule:
             now: update it even if it is not due yet.
             under_load: whether other work may be waiting, so that updates get a small share of the time.
         """
-        for part in self._parts:
-            if part.stale and (now or part.is_due(under_load)):
-                self._run.tune_for_scan()
-                part.update(*part.stale)
+        if self._stale and (now or self._is_due(under_load)):
+            self._started_at = time.monotonic()
+            self._run.tune_for_scan()
+            self._sum_days(*self._stale)
+            self._traffic.update(*self._stale)  # last: the pages read all tables as of its position
+            self._stale, self._took = None, time.monotonic() - self._started_at
+
+    def _is_due(self, under_load: bool) -> bool:
+        pause = max(self._pause, _UNDER_LOAD * self._took) if under_load else self._pause
+        return time.monotonic() - self._started_at >= pause
 
     def _sum_days(self, upto: datetime, watermark: datetime) -> None:
         known = int(str(self._run.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
@@ -88,33 +93,6 @@ class SummarySchedule:
             dimensions = self._dimensions.load_all(watermark)
             orders = load_order_rules(self._run.settings.conf).orders
             self._daily.update(days, dimensions, orders, upto)
-
-
-@dataclass
-class _Part:
-    """Tables that are updated together.
-
-    Args:
-        work: updates them, up to an ingest stamp and a watermark.
-        pause: minimum seconds between two updates.
-        under_load: minimum pause while other work may be waiting, in durations of the last update.
-    """
-
-    work: Callable[[datetime, datetime], None]
-    pause: float
-    under_load: int
-    stale: tuple[datetime, datetime] | None = None
-    started_at: float = 0.0  # on the monotonic clock
-    took: float = 0.0  # seconds
-
-    def is_due(self, under_load: bool) -> bool:
-        pause = max(self.pause, self.under_load * self.took) if under_load else self.pause
-        return time.monotonic() - self.started_at >= pause
-
-    def update(self, upto: datetime, watermark: datetime) -> None:
-        self.started_at = time.monotonic()
-        self.work(upto, watermark)
-        self.stale, self.took = None, time.monotonic() - self.started_at
 
 
 def _final(rows: pa.Table) -> pa.Table:

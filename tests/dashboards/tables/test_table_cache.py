@@ -2,6 +2,8 @@
 
 import shutil
 import threading
+import time
+from datetime import datetime, timezone
 from pathlib import Path
 
 import polars as pl
@@ -48,6 +50,47 @@ def test_an_unchanged_table_is_not_read_again(lake: Lake, tmp_path: Path) -> Non
     count = Count()
     assert [lake.look().figure(count) for _ in range(5)] == [1] * 5
     assert count.asked == 1
+
+
+def window(minute: int) -> dict[str, object]:
+    return {"window_kind": "1 minute", "window_start": datetime(2026, 3, 1, 9, minute, tzinfo=timezone.utc)}
+
+
+def test_all_tables_are_as_of_the_position_of_windows(lake: Lake, tmp_path: Path) -> None:
+    now = int(time.time() * 1e6) - 10_000_000
+    sessions = Count()
+
+    def append(number: int, upto: int) -> None:
+        append_rows(tmp_path, "silver.sessions", [session(number)], upto)
+
+    append(1, now)
+    append(2, now + 1)
+    assert lake.look().figure(sessions) == 2, "before the first window, the latest"
+    append_rows(tmp_path, "gold.traffic", [window(0)], now)
+    assert Lake(lake.backend).look().position == now
+    for each in (lake, Lake(LocalTables(tmp_path / "warehouse"))):  # opened before and after
+        assert each.look().figure(Count()) == (2 if each is lake else 1)
+    append(3, now + 2)
+    append(4, now + 3)
+    append_rows(tmp_path, "gold.traffic", [window(1)], now + 2)
+    for each in (lake, Lake(LocalTables(tmp_path / "warehouse"))):
+        assert each.look().figure(sessions) == 3
+    append_rows(tmp_path, "silver.sessions", [session(5)])
+    assert lake.look().figure(sessions) == 3, "a commit without a position follows one that is not shown yet"
+    append_rows(tmp_path, "gold.traffic", [window(2)], now + 3)
+    assert lake.look().figure(sessions) == 5
+
+
+def test_a_look_keeps_its_position_while_tables_go_on(lake: Lake, tmp_path: Path) -> None:
+    now = int(time.time() * 1e6)
+    append_rows(tmp_path, "gold.traffic", [window(0)], now)
+    append_rows(tmp_path, "silver.sessions", [], now)
+    look = lake.look()
+    assert look.position == now
+    append_rows(tmp_path, "silver.sessions", [session(1)], now + 1)
+    append_rows(tmp_path, "gold.traffic", [window(1)], now + 1)
+    assert look.figure(Count()) == 0
+    assert lake.look().figure(Count()) == 1
 
 
 def test_a_changed_table_is_read_again(lake: Lake, tmp_path: Path) -> None:

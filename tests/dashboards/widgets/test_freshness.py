@@ -53,10 +53,10 @@ def test_before_the_first_publish_all_is_yet_to_do() -> None:
     [
         (3 * SECOND, 2 * SECOND, 1, LIVE),
         (3 * SECOND, None, 1, LIVE),
-        (3 * SECOND, 31 * SECOND, 1, CATCHING_UP),
+        (3 * SECOND, 61 * SECOND, 1, CATCHING_UP),
         (3 * SECOND, timedelta.max, 1, CATCHING_UP),
         (121 * SECOND, 2 * SECOND, 1, IDLE),
-        (121 * SECOND, 31 * SECOND, 1, STALE),
+        (121 * SECOND, 61 * SECOND, 1, STALE),
         (None, None, 1, STALE),
         (3 * SECOND, 2 * SECOND, 0, NO_DATA),
         (None, None, 0, NO_DATA),
@@ -73,7 +73,7 @@ def test_the_state_in_a_word(
 def test_quiet_is_stale_only_where_the_jobs_do_not_run(is_running: bool | None, expected: str) -> None:
     assert state(Progress(NOW, NOW - 121 * SECOND, SECOND), 1, NOW, is_running) == expected
     assert state(Progress(NOW, NOW - 3 * SECOND, SECOND), 1, NOW, is_running) == LIVE
-    assert state(Progress(NOW, NOW - 121 * SECOND, 31 * SECOND), 1, NOW, is_running) == STALE
+    assert state(Progress(NOW, NOW - 121 * SECOND, 61 * SECOND), 1, NOW, is_running) == STALE
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ class Clock:
         self.now = 1000.0
         self.started: list[float] = []
         self.prepared = 0
+        self.order: list[object] = []
 
     def monotonic(self) -> float:
         return self.now
@@ -29,6 +30,7 @@ class Clock:
         self.prepared += 1
 
     def work(self, seconds: float) -> None:
+        self.order.append("windows")
         self.started.append(self.now)
         self.now += seconds
 
@@ -40,10 +42,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def taking(
-    seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch, days: bool = False
-) -> SummarySchedule:
-    """Summaries of which windows, or days, take so long, and the others no time."""
+def taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> SummarySchedule:
+    """Summaries of which windows take so long, and days no time."""
     lake = SimpleNamespace(last_commit=lambda _table: {})
     settings = SimpleNamespace(
         conf=Path("conf"),
@@ -53,8 +53,8 @@ def taking(
     )
     run: Any = SimpleNamespace(lake=lake, settings=settings, tune_for_scan=clock.prepare)
     parts = [(summary_schedule.Traffic, "update"), (SummarySchedule, "_sum_days")]
-    for of_days, (of, name) in enumerate(parts):
-        work = clock.work if of_days == days else lambda _seconds: None
+    for of, name in parts:
+        work = clock.work if name == "update" else lambda _seconds: clock.order.append("days")
         monkeypatch.setattr(of, name, lambda *_, work=work: work(seconds))
     return SummarySchedule(run)
 
@@ -69,20 +69,13 @@ def started(clock: Clock, todo: SummarySchedule, under_load: bool, until: float)
 
 
 @pytest.mark.parametrize(
-    ("days", "seconds", "under_load", "pause"),
-    [
-        (False, 4.0, False, INTERVAL),
-        (False, 1.0, True, INTERVAL),
-        (False, 4.0, True, 80.0),
-        (True, 4.0, False, INTERVAL),
-        (True, 1.0, True, 40.0),
-        (True, 4.0, True, 160.0),
-    ],
+    ("seconds", "under_load", "pause"),
+    [(4.0, False, INTERVAL), (1.0, True, INTERVAL), (4.0, True, 80.0)],
 )
-def test_windows_take_a_twentieth_of_the_time_from_other_work_and_days_a_fortieth(
-    days, seconds, under_load, pause, clock, monkeypatch
+def test_summaries_take_a_twentieth_of_the_time_from_other_work(
+    seconds, under_load, pause, clock, monkeypatch
 ):
-    starts = started(clock, taking(seconds, clock, monkeypatch, days), under_load, until=1200)
+    starts = started(clock, taking(seconds, clock, monkeypatch), under_load, until=1200)
     assert starts == [number * pause for number in range(len(starts))]
     assert len(starts) == -(-200 // int(pause))
 
@@ -101,10 +94,17 @@ def test_summing_up_is_prepared_for_and_nothing_to_do_is_not(clock, monkeypatch)
     assert clock.prepared == 0
     todo.mark_stale(NOON, NOON)
     todo.update(now=True)
-    assert clock.prepared == 2
+    assert clock.prepared == 1
 
 
 def test_nothing_new_is_nothing_to_do(clock, monkeypatch):
     todo = taking(4.0, clock, monkeypatch)
     todo.update(now=True)
     assert clock.started == []
+
+
+def test_windows_are_written_last_for_pages_read_as_of_their_position(clock, monkeypatch):
+    todo = taking(4.0, clock, monkeypatch)
+    todo.mark_stale(NOON, NOON)
+    todo.update(now=True)
+    assert clock.order == ["days", "windows"]
