@@ -124,10 +124,10 @@ COLUMNS: dict[str, dict[str, Type]] = {
         **_all(_TIME, "started_at watermark position"),
     },
     "ops.expectations": {
-        **_all(_TEXT, "run_id table expectation column severity"),
+        **_all(_TEXT, "run_id table name expectation column severity"),
         **_all(pl.Boolean, "success"),
         **_all(pl.Float64, "observed"),
-        **_all(_COUNT, "unexpected_count"),
+        **_all(_COUNT, "unexpected_count rows"),
         **_all(_TIME, "run_at"),
     },
     "ops.gates": {

@@ -32,12 +32,12 @@ _DEEPEST = 3  # touches before a conversion in the flow
 
 @dataclass(frozen=True)
 class Journeys:
-    """Conversions of a period by path, without refunds and cancellations.
+    """Conversions of a period by path. Refunds and cancellations have no path.
 
     Args:
         conversions: number of conversions.
         single: number of conversions with at most one touch.
-        reporting_value: value of all conversions.
+        reporting_value: value of all conversions, refunds and cancellations taken off.
         touches: mean number of touches.
         paths: path, conversions, reporting_value, touches, days (mean time to convert); most first.
         flow: step (0 is the conversion, 1 the last touch, …), source, target, conversions.
@@ -70,12 +70,12 @@ def journeys(ask: Ask, scope: Scope) -> Journeys:
     query = Query("gold.attribution", (*columns, *names), limit=_MOST_ROWS)
     rows = ask(scope.within(query.only("model", "=", "linear"), "converted_at"))
     cut = rows.height == _MOST_ROWS
-    rows = rows.filter(is_counted())
     if scope.channels or scope.campaigns:
         chosen = scope.campaign_of(rows) if scope.campaigns else rows
         of_channels = pl.col("channel").is_in(scope.channels) if scope.channels else pl.lit(value=True)
         rows = rows.join(chosen.filter(of_channels), on="conversion_id", how="semi")
-    return _summed(_by_conversion(rows), cut)
+    value = float(rows["credited_reporting_value"].sum() or 0)
+    return _summed(_by_conversion(rows.filter(is_counted())), value, cut)
 
 
 def trail_steps(ask: Ask, scope: Scope) -> pl.DataFrame:
@@ -116,7 +116,7 @@ def _by_conversion(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _summed(ways: pl.DataFrame, cut: bool) -> Journeys:
+def _summed(ways: pl.DataFrame, value: float, cut: bool) -> Journeys:
     length = pl.col("channels").list.len()
     cut_short = pl.when(length > _LONGEST).then(pl.lit("…" + ARROW)).otherwise(pl.lit(""))
     path = cut_short + pl.col("channels").list.tail(_LONGEST).list.join(ARROW)
@@ -129,9 +129,7 @@ def _summed(ways: pl.DataFrame, cut: bool) -> Journeys:
     )
     most_first = by_path.sort("conversions", "reporting_value", "path", descending=[True, True, False])
     top = most_first.head(_MOST_PATHS).drop("last")
-    mean, single, value = ways.select(
-        length.mean().alias("mean"), (length <= 1).sum().alias("single"), pl.col("reporting_value").sum()
-    ).row(0)
+    mean, single = ways.select(length.mean().alias("mean"), (length <= 1).sum().alias("single")).row(0)
     return Journeys(ways.height, single, value, mean or 0.0, top, _flow(by_path), _times(ways), cut)
 
 

@@ -11,6 +11,7 @@ from query_scope import MODEL_NAMES, MODELS, Scope
 from tables.table_cache import Look
 from widgets import layout, page
 from widgets.layout import choose_row, number_column, place_chart, place_table, text_column, time_column
+from widgets.model_choice import choose_model
 
 _MOST_GROUPS = 9  # groups of bars in a chart
 _UNITS = {"Value": "reporting_value", "Conversions": "conversions"}
@@ -21,8 +22,8 @@ def body(look: Look, scope: Scope) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         by = st.selectbox("Credit goes to", list(attribution.BY), key="by", bind="query-params", width=190)
         measure = _UNITS[_either("In", list(_UNITS), "in")]
-        model = _model("Model", "model", "last_non_direct")
-        other = _model("Compare with", "against", "linear")
+        model = choose_model("Model", "model", "last_non_direct")
+        other = choose_model("Compare with", "against", "linear")
     unit = data_source.CURRENCY if measure == "reporting_value" else "conversions"
     credits_ = layout.shown_labels(look.figure(attribution.credited, scope, attribution.BY[by]), "label")
     leaders = credits_["label"].unique(maintain_order=True).head(_MOST_GROUPS).to_list()
@@ -116,19 +117,6 @@ def _named(credits_: pl.DataFrame) -> pl.DataFrame:
 def _either(label: str, options: list[str], key: str) -> str:
     chosen: str = st.segmented_control(
         label, options, default=options[0], required=True, key=key, bind="query-params"
-    )
-    return chosen
-
-
-def _model(label: str, key: str, default: str) -> str:
-    chosen: str = st.selectbox(
-        label,
-        MODELS,
-        MODELS.index(default),
-        key=key,
-        bind="query-params",
-        format_func=MODEL_NAMES.__getitem__,
-        width=190,
     )
     return chosen
 

@@ -10,10 +10,11 @@ from charts import bar_charts, time_charts
 from metrics import attribution
 from metrics.campaigns import MEASURES, campaigns
 from metrics.promotions import promotions
-from query_scope import MODEL_NAMES, MODELS, Scope
+from query_scope import MODEL_NAMES, Scope
 from tables.table_cache import Look
 from widgets import layout, page
 from widgets.layout import number_column, place_chart, place_table, share_column, text_column
+from widgets.model_choice import choose_model
 
 _NO_PROMOTIONS = (
     "No promotion was seen or clicked on these days.\n"
@@ -30,15 +31,7 @@ _CLICKED_AS = (
 def body(look: Look, scope: Scope) -> None:
     """Show totals, top campaigns, their trend by day, promotions, and credit by any campaign field."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        model = st.selectbox(
-            "Model",
-            MODELS,
-            3,
-            key="model",
-            bind="query-params",
-            format_func=MODEL_NAMES.__getitem__,
-            width=190,
-        )
+        model = choose_model("Model", "model", "linear")
         measure = st.selectbox(
             "Trend of",
             list(MEASURES),
@@ -50,6 +43,10 @@ def body(look: Look, scope: Scope) -> None:
         by = st.selectbox("Credit by", list(attribution.BY), 3, key="by", bind="query-params", width=190)
     found = look.figure(campaigns, scope, model)
     total = layout.shown_labels(found.total, "campaign")
+    first, last = scope.period.days
+    st.caption(
+        f"Counted by whole days, {first:%-d %b %Y} to {last:%-d %b %Y}, in the time zone {scope.period.zone}."
+    )
     _figures(total)
     nothing = "No campaigns on the days of this period."
     leaders = total.group_by("campaign", maintain_order=True).agg(pl.col(*MEASURES).sum())
@@ -81,8 +78,6 @@ def body(look: Look, scope: Scope) -> None:
     _table(total)
     _promotions(look, scope)
     _credit(look, scope, model, by)
-    first, last = scope.period.days
-    st.caption(f"Whole days, {first:%-d %b %Y} to {last:%-d %b %Y}, in the time zone {scope.period.zone}.")
 
 
 def _figures(total: pl.DataFrame) -> None:

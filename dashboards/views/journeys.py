@@ -32,7 +32,7 @@ def body(look: Look, scope: Scope) -> None:
             ),
             f"Value ({data_source.CURRENCY})": (
                 number(found.reporting_value, 2),
-                "Of these conversions, without refunds and cancellations.",
+                "Worth of the conversions, refunds and cancellations taken off.",
             ),
         }
     )

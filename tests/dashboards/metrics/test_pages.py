@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from metrics.attribution import BY
 from widgets import trail_steps
 
 from kit.shop_warehouse import Shop
@@ -55,7 +56,7 @@ def test_attribution(channel: str, open_page: Any, shop_home: Path, sql: Any) ->
         f" WHERE '{channel}' IN ('', channel) GROUP BY ALL"
     ):
         expected.setdefault(label, {})[model] = float(value or 0)
-    shown = page.dataframe[0].value.set_index("label").to_dict("index")
+    shown = page.dataframe[0].value.set_index("channel").to_dict("index")
     assert shown == {label: pytest.approx(models, abs=_CENT) for label, models in expected.items()}
     changed = {label: of["linear"] - of["last_non_direct"] for label, of in expected.items()}
     assert chart_rows(page, 1, "label", "change") == pytest.approx(changed)
@@ -94,9 +95,10 @@ def test_credit_by_a_field_of_the_campaign(by: str, open_page: Any, shop_home: P
     expected = credit_by(sql, by)
     assert any(not label.startswith("no ") for label in expected)
     page = open_page(shop_home, "attribution", period="All", by=by)
-    assert page.dataframe[0].value.set_index("label").to_dict("index") == expected
+    column = BY[by]
+    assert page.dataframe[0].value.set_index(column).to_dict("index") == expected
     page = open_page(shop_home, "campaigns", period="All", by=by, model="time_decay")
-    shown = page.dataframe[2].value.set_index("label")["reporting_value"].to_dict()
+    shown = page.dataframe[2].value.set_index(column)["reporting_value"].to_dict()
     assert shown == {label: of["time_decay"] for label, of in expected.items()}
 
 
@@ -178,7 +180,7 @@ def test_audience(open_page: Any, shop_home: Path, sql: Any) -> None:
     _, entries, exits, terms = (element.value for element in page.dataframe)
     for shown, column in ((entries, "entry_url"), (exits, "exit_url")):
         address = f"coalesce(regexp_replace({column}, '(^https?://)|([?#].*$)', '', 'g'), 'unknown')"
-        query = f"SELECT {address}, count(*) {people} GROUP BY 1"
+        query = f"SELECT {address}, count(*) {people} AND page_views > 0 GROUP BY 1"
         counted = dict(sql(query))
         assert {row.page: row.sessions for row in shown.itertuples()}.items() <= counted.items()
         assert shown["sessions"].max() == max(counted.values())
@@ -203,7 +205,7 @@ def test_windows(open_page: Any, shop_home: Path, sql: Any) -> None:
         " WHERE window_kind = '1 hour' AND channel IS NULL AND (change = 'retract' OR pane = 'late')"
     )
     assert brought > 0
-    assert number(shown["Events brought late"]) == brought
+    assert number(shown["Late events"]) == brought
     assert page.dataframe[0].value["events_change"].sum() == brought
 
 
@@ -233,3 +235,16 @@ def test_pipeline(open_page: Any, shop_home: Path, sql: Any) -> None:
     assert number(shown["Late"]) == round(100 * late / taken, 2)
     tables = page.dataframe[2].value.set_index("table")["rows"].to_dict()
     assert tables["gold.attribution"] == sql("SELECT count(*) FROM gold.attribution")[0][0]
+
+
+def test_the_value_of_all_time_is_one_on_every_page(open_page: Any, shop_home: Path) -> None:
+    overview, journeys, campaigns = (
+        number(metrics(open_page(shop_home, view, period="All"))[label])
+        for view, label in (
+            ("overview", "Value (EUR)"),
+            ("journeys", "Value (EUR)"),
+            ("campaigns", "Value credited (EUR)"),
+        )
+    )
+    assert overview == journeys == campaigns
+    assert overview > 0
