@@ -9,6 +9,7 @@ from charts.palette import Palette
 HEIGHT = 280  # pixels; constant, so that the page layout stays stable
 TALL = 400  # pixels, for many bars
 _THICKEST = 44  # pixels
+_FILLED = 0.5  # of the height, which axis and title share with the bars
 
 
 def bars(
@@ -97,7 +98,7 @@ def grouped(
 
 def _thickness(count: int, height: int) -> float:
     """Pixels across a bar, if so many share the height: a single one does not fill the chart."""
-    return min(_THICKEST, 0.75 * height / max(count, 1))
+    return min(_THICKEST, _FILLED * height / max(count, 1))
 
 
 def change(rows: pl.DataFrame, palette: Palette, heading: str, unit: str) -> alt.LayerChart:

@@ -102,6 +102,15 @@ def series(ask: Ask, scope: Scope) -> pl.DataFrame:
     return summed.select("start", end, "events", "conversions", state.alias("state"))
 
 
+def is_comparable(ask: Ask, scope: Scope, before: Scope) -> bool:
+    """Whether the period before has events in at least half as many time steps as the period.
+
+    Single events of wrong clocks, or the start of the data, are nothing to compare with.
+    """
+    steps = series(ask, scope).height
+    return 2 * series(ask, before).height >= steps > 0
+
+
 def sessions_by_channel(ask: Ask, scope: Scope) -> pl.DataFrame:
     """Sessions started in the period: channel, sessions; most first."""
     query = Query("gold.traffic", ("channel",), sums("sessions"), order=("-sessions", "channel"))

@@ -27,13 +27,15 @@ class Panes:
         corrected: windows changed after their on-time pane: window_start, channel, and for each measure the
             value now, on time (`…_then`), and the difference (`…_change`); newest first.
         on_time: events in the on-time panes of complete windows.
-        added: events added to these windows by corrections.
+        late: events that came into these windows afterwards.
+        other: the difference that is left: bots found later, and rebuilds.
     """
 
     windows: pl.DataFrame
     corrected: pl.DataFrame
     on_time: int
-    added: int
+    late: int
+    other: int
 
 
 def panes(ask: Ask, scope: Scope, kind: str) -> Panes:
@@ -47,7 +49,22 @@ def panes(ask: Ask, scope: Scope, kind: str) -> Panes:
     changed = pl.any_horizontal(pl.col(f"{name}_change") != 0 for name in MEASURES)
     corrected = compared.filter(changed).sort("window_start", descending=True)
     events_then, change = compared["events_then"].sum(), compared["events_change"].sum()
-    return Panes(now.select("window_start", "pane", "events", "revision"), corrected, events_then, change)
+    late = _late_events(ask, scope, kind)
+    windows = now.select("window_start", "pane", "events", "revision")
+    return Panes(windows, corrected, events_then, late, change - late)
+
+
+def _late_events(ask: Ask, scope: Scope, kind: str) -> int:
+    """Number of events added by late revisions. A revision that removes events is not by late events."""
+    key = [*_KEY, "sequence"]
+    query = Query("gold.traffic_changes", (*key, "events"), limit=_MOST_CHANGES)
+    new = ask(scope.windows(query.only("change", "=", "replace").only("pane", "=", "late"), kind))
+    if new.is_empty():
+        return 0
+    old = ask(scope.windows(query.only("change", "=", "retract"), kind))
+    both = new.join(old, on=key, how="left", suffix="_old", nulls_equal=True)
+    added = pl.col("events") - pl.col("events_old").fill_null(0)
+    return int(both.select(added.clip(lower_bound=0).sum()).item())
 
 
 def _on_time(ask: Ask, scope: Scope, kind: str) -> pl.DataFrame:

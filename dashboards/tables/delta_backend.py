@@ -123,7 +123,7 @@ class LocalTables:
             opened = self._opened.get(table)
             if opened and version in opened.versions:
                 return opened.versions[version]
-        return self._what_is_in(table, Log(self._path(table), version.number))
+        return self._what_is_in(table, Log(self._path(table), version=version.number))
 
     def _what_is_in(self, table: str, log: Log) -> tuple[Files, Facts]:
         sizes = {path: file.size for path, file in log.files.items()}

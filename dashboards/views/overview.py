@@ -8,6 +8,7 @@ import polars as pl
 import streamlit as st
 from charts import bar_charts, time_charts
 from metrics import conversions, traffic
+from period import Period
 from query_scope import Scope
 from tables.table_cache import Look
 from widgets import layout, page
@@ -20,12 +21,12 @@ Metric = tuple[str, str, str | None]
 
 def body(look: Look, scope: Scope) -> None:
     """Show figures, events and conversions over time, channels, and the latest conversions."""
-    first, _ = look.figure(traffic.extent) or (scope.period.start, None)
     before = Scope(scope.period.before, scope.channels)
-    there = before.period.start >= first - scope.period.step
-    _figures(look, scope, before if there else None)
+    is_comparable = look.figure(traffic.is_comparable, scope, before)
+    _figures(look, scope, before if is_comparable else None)
     now = look.figure(traffic.series, scope)
     then = look.figure(traffic.series, before)
+    then = then if is_comparable else then.clear()
     shift = scope.period.start - before.period.start
     against = "the day before" if shift == _DAY else f"{shift.days} days before"
     then = then.with_columns(pl.col("start") + shift)
@@ -83,9 +84,10 @@ def _visitors(look: Look, scope: Scope) -> Metric:
     until = look.figure(traffic.extent)
     end = until[1] if until else end
     now = look.figure(traffic.visitors_in_the_hour, end, scope.channels)
-    then = look.figure(traffic.visitors_in_the_hour, end - _DAY, scope.channels)
-    if until is not None and end - _DAY - _HOUR < until[0]:
-        then = None  # the data begins within that hour: not comparable
+    hour = Scope(Period(end - _HOUR, end), scope.channels)
+    then = None
+    if look.figure(traffic.is_comparable, hour, Scope(hour.period.before, scope.channels)):
+        then = look.figure(traffic.visitors_in_the_hour, end - _DAY, scope.channels)
     meaning = "Different visitors in the hour up to the latest event. Small print: against the day before."
     if now is None:
         return "–", f"{meaning} Of several channels they can't be summed.", None
@@ -123,7 +125,7 @@ def _latest(look: Look, scope: Scope) -> None:
         "order_id": text_column("Order", 95),
         "reporting_value": number_column(f"Value ({data_source.CURRENCY})", 2),
         "touches": number_column("Touches"),
-        "person_id": text_column("Person", 110),
+        "person_id": text_column("Person", 90),
         "state": "State",
     }
     rows = look.figure(conversions.latest_conversions, scope)

@@ -36,7 +36,7 @@ def body(look: Look, scope: Scope) -> None:
     brought = _columns(found.corrected, "events_change", way, kind)
     layout.side_by_side(
         partial(place_chart, rows, partial(_draw, kind=kind), f"No windows of {kind} in this period."),
-        partial(place_chart, brought, _draw_change, "Late events have changed none of these windows."),
+        partial(place_chart, brought, _draw_change, "No complete window has changed since."),
     )
     _corrections(found)
     if asked.period.length < scope.period.length:
@@ -46,7 +46,7 @@ def body(look: Look, scope: Scope) -> None:
 def _figures(found: Panes) -> None:
     number, share = layout.locale().number, layout.locale().share
     by = dict(found.windows.group_by("pane").len().iter_rows())
-    part = found.added / found.on_time if found.on_time else None
+    part = found.late / found.on_time if found.on_time else None
     layout.metrics(
         {
             "Early": (
@@ -58,8 +58,9 @@ def _figures(found: Panes) -> None:
                 number(by.get("late", 0)),
                 "Late events have changed them after they were complete.",
             ),
-            "Late events": (number(found.added), "Events that came into windows that were complete already."),
+            "Late events": (number(found.late), "Events that came into windows that were complete already."),
             "Late-event rate": (share(part, 2), "Late events per event that was on time."),
+            "Other changes": (number(found.other), "Events taken out again: bots found later, or a rebuild."),
         }
     )
 
@@ -83,7 +84,9 @@ def _draw(rows: pl.DataFrame, palette: Palette, kind: str) -> object:
 
 def _draw_change(rows: pl.DataFrame, palette: Palette) -> object:
     colours = {"more": palette.more, "less": palette.less}
-    return time_charts.columns_over_time(rows, "What late events changed", "events, more or less", colours)
+    return time_charts.columns_over_time(
+        rows, "Changes since windows were complete", "events, more or less", colours
+    )
 
 
 def _corrections(found: Panes) -> None:
@@ -91,11 +94,14 @@ def _corrections(found: Panes) -> None:
     for name in MEASURES:
         digits = 2 if name == "reporting_value" else 0
         label = data_source.CURRENCY if name == "reporting_value" else name.replace("_", " ").capitalize()
-        columns[f"{name}_then"] = number_column(label, digits, f"{label}, as said on time", 90)
+        columns[f"{name}_then"] = number_column(label, digits, f"{label}, when the window was complete", 90)
         columns[f"{name}_change"] = number_column("±", digits, f"{label}: what has changed since", 50)
     rows = found.corrected.with_columns(pl.col("channel").fill_null("all"))
     place_table(
-        rows, columns, "corrections", heading="Corrections: what was said on time, and what has changed since"
+        rows,
+        columns,
+        "corrections",
+        heading="Corrections: figures of a complete window, and their change since",
     )
 
 

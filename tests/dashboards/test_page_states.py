@@ -164,7 +164,7 @@ def test_a_hostile_conversion_can_be_opened(open_page: Any, shop: Shop, hostile_
 def test_a_question_in_the_address_that_makes_no_sense_is_ignored(open_page: Any, shop_home: Path) -> None:
     page = open_page(shop_home, "attribution", period="<b>", by="x", model="y", channel="<img>")
     assert page.segmented_control(key="period").value == "24 hours"
-    assert page.selectbox(key="model").value == "last_non_direct"
+    assert page.selectbox(key="model").value == "Last non-direct"
 
 
 def test_a_download_has_all_rows_and_no_formulas(open_page: Any, tmp_path: Path) -> None:

@@ -198,7 +198,10 @@ def _changes(row: Row, came: list[Row], sequence: int) -> list[Row]:
     less |= {"events": row["events"] - len(came)}
     then = {**row, **less, "pane": "on_time", "revision": 1}
     steps = [(then, "replace"), (then, "retract"), (row, "replace")] if came else [(then, "replace")]
-    return [{**said, "change": what, "sequence": sequence + at} for at, (said, what) in enumerate(steps)]
+    return [
+        {**said, "change": what, "sequence": sequence + (at + 1) // 2}
+        for at, (said, what) in enumerate(steps)
+    ]
 
 
 def _stamp(at: datetime) -> datetime:

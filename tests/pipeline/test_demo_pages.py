@@ -70,6 +70,24 @@ def test_each_page_opens(view: str, demo: Browsing) -> None:
     assert demo.elsewhere == []
 
 
+def test_the_value_is_one_on_all_pages_while_events_arrive(demo: Browsing) -> None:
+    """Pages read all tables as of one position: opened at the same one, they have the same figure."""
+    places = {"overview": "Value (EUR)", "journeys": "Value (EUR)", "campaigns": "Value credited (EUR)"}
+    seen: dict[str, dict[str, str]] = {}
+
+    def agree() -> bool:
+        for view, label in places.items():
+            page = demo.open(view, period="All")
+            arrived = page.get_by_text("Arrived until").locator("xpath=../../..").text_content() or ""
+            position = arrived.partition(" UTC")[0]
+            seen.setdefault(position, {})[view] = demo.metric(label).text_content() or ""
+        return any(len(values) == len(places) for values in seen.values())
+
+    eventually(agree, 180, "all pages were opened at one position")
+    for values in seen.values():
+        assert len({number(value) for value in values.values()}) == 1, seen
+
+
 def test_a_filter_changes_the_address_and_the_figures(demo: Browsing) -> None:
     page = demo.open("overview", period="All")
     everything = number(demo.metric("Events").text_content())

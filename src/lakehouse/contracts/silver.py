@@ -70,6 +70,7 @@ EVENTS = Table(
         "order_id",
         "user_id",
         "visitor_id",
+        "rules_version",
     ),
 )
 

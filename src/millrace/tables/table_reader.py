@@ -84,7 +84,10 @@ def without_rate(settings: Settings) -> int:
 
 
 def tables_of_other_rules(settings: Settings) -> list[str]:
-    """Tables with rows by other rules than those of conf/ now, by the statistics of their files."""
+    """Tables with rows by other rules than those of conf/ now, by the statistics of their files.
+
+    Files without statistics of the column are read.
+    """
     now = rules_version(settings.conf)
     return [
         name
@@ -99,10 +102,14 @@ def _all_by(settings: Settings, name: str, version: str) -> bool:
         return True
     files = pl.DataFrame(table.get_add_actions(flatten=True))
     bounds = [f"{end}.{_RULES}" for end in ("min", "max")]
-    if not set(bounds) <= set(files.columns):
+    if set(bounds) <= set(files.columns):
+        filled = files.filter(pl.col("num_records") > 0)
+        if filled.filter(~pl.all_horizontal(pl.col(*bounds).eq_missing(version))).is_empty():
+            return True
+    rows = pl.scan_delta(table)
+    if _RULES not in rows.collect_schema():
         return files.is_empty()  # written before rules had versions
-    filled = files.filter(pl.col("num_records") > 0)
-    return filled.filter(~pl.all_horizontal(pl.col(*bounds).eq_missing(version))).is_empty()
+    return not rows.select(pl.col(_RULES).ne_missing(version).any()).collect().item()
 
 
 def ledger_sums(settings: Settings) -> dict[str, dict[str, Any]]:

@@ -204,9 +204,9 @@ def test_a_table_is_opened_once_and_followed(tmp_path: Path, monkeypatch: pytest
     opened: list[Path] = []
     init = Log.__init__
 
-    def listen(log: Log, folder: Path, version: int | None = None) -> None:
+    def listen(log: Log, folder: Path, **more: int | None) -> None:
         opened.append(folder)
-        init(log, folder, version)
+        init(log, folder, **more)
 
     monkeypatch.setattr(Log, "__init__", listen)
     tables, path = LocalTables(tmp_path / "warehouse"), tmp_path / "warehouse/gold/traffic"

@@ -32,6 +32,8 @@ def render(snapshot: Snapshot) -> RenderableType:
         parts += [Text(), _counts(snapshot)]
     if snapshot.rows:
         parts += [Text(), _tables(snapshot)]
+    if bots := snapshot.rows.get("silver.bots"):
+        parts.append(Text(f"Silver has the events of {bots:,} bots, gold leaves them out.", style="dim"))
     notes = [f"  {name}: {error}" for name, error in last_errors(snapshot).items()]
     parts += [Text(line, style="red") for line in (["", "Last errors", *notes] if notes else [])]
     parts += [Text(f"({note})", style="dim") for note in snapshot.notes]
