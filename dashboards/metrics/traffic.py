@@ -12,6 +12,8 @@ from tables.table_cache import Ask
 COMPLETE = "complete"
 EARLY = "may still change"
 
+_COMPARABLE = 0.05  # share of the events of a period that the one before it has at least
+
 _COUNTED = ("events", "page_views", "sessions", "conversions", "reporting_value")
 _FIVE = timedelta(minutes=5)
 _INSTANT = pl.Datetime("us", "UTC")
@@ -103,12 +105,13 @@ def series(ask: Ask, scope: Scope) -> pl.DataFrame:
 
 
 def is_comparable(ask: Ask, scope: Scope, before: Scope) -> bool:
-    """Whether the period before has events in at least half as many time steps as the period.
+    """Whether the period before has a share of the events, in at least half as many time steps.
 
-    Single events of wrong clocks, or the start of the data, are nothing to compare with.
+    Events of wrong clocks, which may be anywhere, and the start of the data are nothing to compare with.
     """
-    steps = series(ask, scope).height
-    return 2 * series(ask, before).height >= steps > 0
+    now, then = series(ask, scope), series(ask, before)
+    has_steps = 2 * then.height >= now.height > 0
+    return has_steps and then["events"].sum() >= _COMPARABLE * now["events"].sum()
 
 
 def sessions_by_channel(ask: Ask, scope: Scope) -> pl.DataFrame:

@@ -15,7 +15,6 @@ from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
 from millrace.audit.finding import Finding
 from millrace.local.process.state_files import one_line
-from millrace.tables.table_scan import reading
 
 
 def register(app: typer.Typer) -> None:
@@ -41,6 +40,7 @@ def audit(
         _audit_bytes(settings, as_json)
         return
     from millrace.audit.comparisons import run_audit
+    from millrace.tables.table_scan import reading
 
     with _kafka(settings), reading(settings):
         wrong = _print(run_audit(settings), as_json)

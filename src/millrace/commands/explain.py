@@ -10,7 +10,6 @@ from rich.console import Console
 
 from lakehouse.errors import MillraceError
 from lakehouse.settings import load_settings
-from millrace.tables.table_scan import reading
 
 if TYPE_CHECKING:
     from millrace.explain.channel import Reason
@@ -62,6 +61,7 @@ def conversion(
     """Explain what led to a conversion, and how each model splits its value."""
     from millrace.explain.conversion import explain_conversion
     from millrace.explain.render import as_dict, render
+    from millrace.tables.table_scan import reading
 
     settings = load_settings()
     with reading(settings):

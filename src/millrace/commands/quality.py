@@ -9,8 +9,6 @@ from rich.table import Table
 from rich.text import Text
 
 from lakehouse.settings import Settings, load_settings
-from millrace.tables.table_scan import reading
-from millrace.terminal.gate_report import print_failures, print_gate, print_results
 
 _BYTES = 60  # shown of an example
 _WIDE = 140  # columns, where nobody says how many there are
@@ -39,6 +37,8 @@ def show(
         return
     from millrace.local.process.state_files import one_line
     from millrace.tables.gate_status import gate, is_held, last_results
+    from millrace.tables.table_scan import reading
+    from millrace.terminal.gate_report import print_gate, print_results
 
     settings = load_settings()
     with reading(settings):
@@ -60,6 +60,8 @@ def explain(
 ) -> None:
     """Show rows that are not as expected, and the query that finds them."""
     from millrace.tables.gate_status import explain as explain_failures
+    from millrace.tables.table_scan import reading
+    from millrace.terminal.gate_report import print_failures
 
     settings = load_settings()
     console = _console()
@@ -95,6 +97,7 @@ def refused(
     from millrace.commands.release import carry_out
     from millrace.local.requests.engine_commands import RECONSIDER
     from millrace.tables.gate_status import refused as refused_records
+    from millrace.tables.table_scan import reading
 
     table = Table("day", "reason", "records", "example at", "bytes", box=None, header_style="dim")
     settings = load_settings()

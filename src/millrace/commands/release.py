@@ -8,7 +8,6 @@ import typer
 from rich.console import Console
 
 from lakehouse.settings import load_settings
-from millrace.operations.session import run_on_catalog
 
 _By = Annotated[str, typer.Option(help="Who says so; kept in ops.gates.")]
 _Reason = Annotated[str, typer.Option(help="Why; kept in ops.gates.")]
@@ -47,6 +46,8 @@ def carry_out(command: str, *names: str, then: Sequence[str] = ()) -> None:
     settings = load_settings()
     order = EngineCommand(command, names)
     if settings.catalog:
+        from millrace.operations.session import run_on_catalog
+
         run_on_catalog(settings, order)
     elif engine_runs(settings):
         execute_in_engine(
