@@ -18,6 +18,10 @@ VIEWS = (
     "pipeline",
 )
 
+THEMES = ("light", "dark")
+SHEETS = ("empty", "minute-2", "minute-10")
+"""All pages on one picture: before the first event, and so long after the start of the demo."""
+
 _SEEN = ("*.py", "*.svg", "views/*.py", "charts/*.py", "widgets/*.py", ".streamlit/config.toml")
 
 
