@@ -80,5 +80,5 @@ def _several(label: str, key: str, names: list[str], uses: tuple[str, ...]) -> N
         placeholder="All",
         disabled=key not in uses,
         help=None if key in uses else _NOT_HERE,
-        width=215,
+        width=190,
     )

@@ -92,13 +92,13 @@ class Windows(Protocol):
 def _day(quarter: int, zone: str) -> Span:
     """The day that contains a quarter-hour; in all current time zones, days start at a quarter-hour."""
     day = (_EPOCH + quarter * _MICROSECOND).astimezone(ZoneInfo(zone)).date()
-    start = _midnight(datetime.combine(day, time(), ZoneInfo(zone)))
+    start = _in_micros(datetime.combine(day, time(), ZoneInfo(zone)))
     try:
         following = day + timedelta(days=1)
     except OverflowError:  # the last day of the calendar
         return start, start + _DAY
-    return start, _midnight(datetime.combine(following, time(), ZoneInfo(zone)))
+    return start, _in_micros(datetime.combine(following, time(), ZoneInfo(zone)))
 
 
-def _midnight(at: datetime) -> int:
+def _in_micros(at: datetime) -> int:
     return (at - _EPOCH) // _MICROSECOND

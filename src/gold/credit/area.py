@@ -132,7 +132,7 @@ def _stamped(lake: Lakehouse, after: int, upto: int, *, is_late: bool) -> pa.Tab
     """Events between two ingest stamps: all of them, or late ones only."""
     if upto <= after:
         return local_rows([pa.field("visitor_id", pa.string()), pa.field("event_time", pa.int64())], [])
-    stamps = TimePruner.of_spans([(after + 1, upto)])
+    stamps = TimePruner.of_spans([(after + 1, upto)])  # after is excluded, upto included
     rows = lake.find(EVENTS.name, Lookup((*_MOMENT, "is_late"), near=stamps, start="ingested_at"))
     return (rows.filter(rows["is_late"]) if is_late else rows).select(list(_MOMENT))
 

@@ -12,7 +12,7 @@ from lakehouse.contracts.exposures import IMPRESSIONS
 from lakehouse.errors import MillraceError
 from lakehouse.quality.evaluation import Counts, Evaluator, Result
 from lakehouse.quality.gate_log import GateLog
-from lakehouse.quality.history import Look
+from lakehouse.quality.history import RowCounts
 from lakehouse.quality.metrics import SOURCE, SuiteMetrics
 from lakehouse.quality.results import read_history
 from lakehouse.quality.sql_conditions import COLUMN_SET, require_decidable
@@ -70,7 +70,7 @@ class GateChecks:
     def accept(self, results: Iterable[Result]) -> None:
         """Add results of approved rows to the shop's history."""
         for result in results:
-            self._history.add(result.expectation, Look(result.rows, result.unexpected))
+            self._history.add(result.expectation, RowCounts(result.rows, result.unexpected))
 
     def reset(self) -> None:
         """Drop counts of earlier rows that were too few."""

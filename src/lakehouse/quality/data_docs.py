@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 
 @dataclass(frozen=True)
-class Look:
+class ReportPage:
     """The result of validating one suite in one run.
 
     Args:
@@ -27,7 +27,7 @@ class Look:
     failed: tuple[tuple[str, str, float | None], ...]
 
     @classmethod
-    def read(cls, validation: Mapping[str, Any], page: str) -> "Look":
+    def read(cls, validation: Mapping[str, Any], page: str) -> "ReportPage":
         """Convert a validation result of Great Expectations."""
         failed = tuple(
             (
@@ -48,17 +48,17 @@ class Look:
         )
 
 
-def write_index(folder: Path, looks: Iterable[Look], style: str) -> None:
+def write_index(folder: Path, pages: Iterable[ReportPage], style: str) -> None:
     """Write the first page.
 
     Args:
         folder: the folder of the pages.
-        looks: results of all kept runs.
+        pages: results of all kept runs.
         style: the style sheet.
     """
-    by_suite = sorted(looks, key=lambda each: (not each.failed, each.suite))
+    by_suite = sorted(pages, key=lambda each: (not each.failed, each.suite))
     by_age = sorted(by_suite, key=lambda each: each.run, reverse=True)
-    last = [look for look in by_age if look.run == by_age[0].run]
+    last = [page for page in by_age if page.run == by_age[0].run]
     text = f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Quality of data</title><style>{style}</style></head><body>
 <header><h1>Quality of data</h1>{_summary(last)}</header>
@@ -66,11 +66,11 @@ def write_index(folder: Path, looks: Iterable[Look], style: str) -> None:
     (folder / "index.html").write_text(text, encoding="utf-8")
 
 
-def _summary(last: Sequence[Look]) -> str:
+def _summary(last: Sequence[ReportPage]) -> str:
     if not last:
         return "<p class='soft'>Nothing has been evaluated yet.</p>"
     every, failed = (
-        sum(counts) for counts in zip(*((look.expectations, len(look.failed)) for look in last), strict=True)
+        sum(counts) for counts in zip(*((page.expectations, len(page.failed)) for page in last), strict=True)
     )
     figures = [
         ("", every, "expectations"),
@@ -83,12 +83,12 @@ def _summary(last: Sequence[Look]) -> str:
     )
 
 
-def _failures(last: Sequence[Look]) -> str:
+def _failures(last: Sequence[ReportPage]) -> str:
     rows = [
-        f"<tr><td><a href='{quote(look.page)}'>{html.escape(name)}</a></td><td>{html.escape(severity)}</td>"
+        f"<tr><td><a href='{quote(page.page)}'>{html.escape(name)}</a></td><td>{html.escape(severity)}</td>"
         f"<td class='number'>{'' if share is None else f'{share:.1f} %'}</td></tr>"
-        for look in last
-        for name, severity, share in look.failed
+        for page in last
+        for name, severity, share in page.failed
     ]
     if not rows:
         return ""
@@ -96,20 +96,20 @@ def _failures(last: Sequence[Look]) -> str:
     return f"<h2>Failed in the last evaluation</h2><table>{head}{''.join(rows)}</table>"
 
 
-def _runs(looks: Sequence[Look]) -> str:
+def _runs(pages: Sequence[ReportPage]) -> str:
     rows = "".join(
-        f"<tr><td>{html.escape(look.run)}</td>"
-        f"<td><a href='{quote(look.page)}'>{html.escape(look.suite)}</a></td>"
-        f"<td class='number'>{look.expectations}</td><td>{_result(look)}</td></tr>"
-        for look in looks
+        f"<tr><td>{html.escape(page.run)}</td>"
+        f"<td><a href='{quote(page.page)}'>{html.escape(page.suite)}</a></td>"
+        f"<td class='number'>{page.expectations}</td><td>{_result(page)}</td></tr>"
+        for page in pages
     )
     head = "<tr><th>Evaluated (UTC)</th><th>Rows of</th><th class='number'>Expectations</th><th></th></tr>"
     return f"<table>{head}{rows}</table>"
 
 
-def _result(look: Look) -> str:
+def _result(page: ReportPage) -> str:
     return (
-        f"<span class='failed'>✕ {len(look.failed)} failed</span>"
-        if look.failed
+        f"<span class='failed'>✕ {len(page.failed)} failed</span>"
+        if page.failed
         else "<span class='met'>✓ met</span>"
     )

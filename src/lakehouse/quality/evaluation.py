@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from lakehouse.quality.history import History, Look
+from lakehouse.quality.history import History, RowCounts
 from lakehouse.quality.suites import STOP, WARN, Expectation
 
 Counts = Mapping[str, tuple[int, int]]
@@ -28,7 +28,7 @@ class Result:
     rows: int
     unexpected: int
     observed: float
-    history: Look | None = None
+    history: RowCounts | None = None
 
     @property
     def severity(self) -> str:
@@ -54,7 +54,7 @@ class Result:
         return f"{self.expectation.id}: {', '.join(parts)}{advice}"
 
 
-def allowed_share(expectation: Expectation, history: Look | None) -> float:
+def allowed_share(expectation: Expectation, history: RowCounts | None) -> float:
     """The share of rows that may violate it: as declared, or the usual share plus the margin if larger."""
     declared = 1 - expectation.mostly
     if history is None or expectation.margin is None:
@@ -105,7 +105,7 @@ class Evaluator:
 
 
 def result_of(
-    expectation: Expectation, rows: int, unexpected: int, at_least: int, history: Look | None = None
+    expectation: Expectation, rows: int, unexpected: int, at_least: int, history: RowCounts | None = None
 ) -> Result:
     """The result of these counts; success if there are too few rows to decide."""
     is_decided = rows >= max(at_least, 1)

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from lakehouse.quality.suites import STOP, Expectation
 
-LOOKS = 50
+EVALUATIONS = 50
 """Number of latest evaluations that count as the shop's history."""
 
-_ENOUGH_LOOKS, _ENOUGH_ROWS = 5, 10  # evaluations, and rows as a multiple of `at_least`
+_ENOUGH_EVALUATIONS, _ENOUGH_ROWS = 5, 10  # evaluations, and rows as a multiple of `at_least`
 
 
 @dataclass(frozen=True)
-class Look:
+class RowCounts:
     """Counts of one expectation in one evaluation.
 
     Args:
@@ -29,24 +29,24 @@ class History:
     """Recent counts of each expectation that is compared with history."""
 
     def __init__(self) -> None:
-        self._looks: dict[str, deque[Look]] = defaultdict(lambda: deque(maxlen=LOOKS))
+        self._evaluations: dict[str, deque[RowCounts]] = defaultdict(lambda: deque(maxlen=EVALUATIONS))
 
-    def add(self, expectation: Expectation, look: Look) -> None:
+    def add(self, expectation: Expectation, counts: RowCounts) -> None:
         """Add the counts of a later evaluation, unless it had too few rows."""
-        if expectation.margin is not None and look.rows >= max(expectation.at_least, 1):
-            self._looks[expectation.id].append(look)
+        if expectation.margin is not None and counts.rows >= max(expectation.at_least, 1):
+            self._evaluations[expectation.id].append(counts)
 
-    def of(self, expectation: Expectation) -> Look | None:
+    def of(self, expectation: Expectation) -> RowCounts | None:
         """The sum of the counts; None while there are too few."""
-        looks = self._looks[expectation.id]
-        rows = sum(look.rows for look in looks)
-        if len(looks) < _ENOUGH_LOOKS or rows < _ENOUGH_ROWS * max(expectation.at_least, 1):
+        evaluations = self._evaluations[expectation.id]
+        rows = sum(each.rows for each in evaluations)
+        if len(evaluations) < _ENOUGH_EVALUATIONS or rows < _ENOUGH_ROWS * max(expectation.at_least, 1):
             return None
-        return Look(rows, sum(look.unexpected for look in looks))
+        return RowCounts(rows, sum(each.unexpected for each in evaluations))
 
 
 @dataclass(frozen=True)
-class WrittenLook:
+class WrittenCounts:
     """Columns of a row of ops.expectations."""
 
     run_id: str
@@ -59,7 +59,7 @@ class WrittenLook:
 
 
 def history_of(
-    expectations: Iterable[Expectation], written: Iterable[WrittenLook], released: Iterable[str]
+    expectations: Iterable[Expectation], written: Iterable[WrittenCounts], released: Iterable[str]
 ) -> History:
     """The history when a job starts.
 
@@ -74,5 +74,5 @@ def history_of(
     for row in written:
         expectation = known.get(f"{row.table}: {row.name}")
         if expectation and (row.success or row.severity != STOP or row.run_id in accepted):
-            history.add(expectation, Look(row.rows, row.unexpected))
+            history.add(expectation, RowCounts(row.rows, row.unexpected))
     return history

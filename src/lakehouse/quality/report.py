@@ -17,7 +17,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from lakehouse.quality.data_docs import Look, write_index
+from lakehouse.quality.data_docs import ReportPage, write_index
 from lakehouse.quality.evaluation import Result
 from lakehouse.quality.suites import STOP, Expectation
 
@@ -108,9 +108,9 @@ class Report:
         context.build_data_docs(site_names=[_SITE])
         shutil.rmtree(self._home / _SITE / "static", ignore_errors=True)
         style = (_LOOKS / "styles" / "data_docs_custom_styles.css").read_text(encoding="utf-8")
-        write_index(self._home / _SITE, self._looks(), style)
+        write_index(self._home / _SITE, self._report_pages(), style)
 
-    def _looks(self) -> Iterator[Look]:
+    def _report_pages(self) -> Iterator[ReportPage]:
         """Results of all kept runs, with their pages."""
         pages = self._home / _SITE
         kept = self._home / "gx" / "uncommitted" / "validations"
@@ -118,7 +118,7 @@ class Report:
             validation = kept / page.relative_to(pages / "validations").with_suffix(".json")
             if validation.is_file():
                 found = json.loads(validation.read_text(encoding="utf-8"))
-                yield Look.read(found, str(page.relative_to(pages)))
+                yield ReportPage.read(found, str(page.relative_to(pages)))
 
     def _prune(self, suites: int) -> None:
         """Remove results of all but the latest runs. A file has the result of one suite in one run."""

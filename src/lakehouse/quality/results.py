@@ -11,7 +11,7 @@ from lakehouse.contracts import TABLES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.lookup import Lookup
 from lakehouse.quality.evaluation import Result
-from lakehouse.quality.history import History, WrittenLook, history_of
+from lakehouse.quality.history import History, WrittenCounts, history_of
 from lakehouse.quality.suites import Expectation
 from lakehouse.rows.arrow_frames import rows_of as tuples_of
 from lakehouse.run.ledger import now
@@ -72,7 +72,7 @@ def read_history(lake: Lakehouse, expectations: Collection[Expectation], release
     columns = ("run_id", "table", "name", "success", "severity", "rows", "unexpected_count", "upto", "job")
     wanted = Lookup(columns, key=("name", {each.name for each in compared}))
     rows = sorted(tuples_of(lake.find(NAME, wanted), columns), key=lambda row: row[-2])
-    written = (WrittenLook(*row[:-2]) for row in rows if row[-1] == "publish")
+    written = (WrittenCounts(*row[:-2]) for row in rows if row[-1] == "publish")
     return history_of(compared, written, released)
 
 

@@ -20,14 +20,19 @@ _STOP_POLL_SECONDS = 0.2
 
 
 class LedgerRow(Protocol):
-    """A row of the ledger."""
+    """A row of ops.ledger. `lakehouse.run.ledger`, which declares the whole row, imports this module."""
 
     @property
-    def job(self) -> str: ...  # noqa: D102 - see `lakehouse.run.ledger.Entry`
+    def job(self) -> str:
+        """The job that ran the micro-batch."""
+
     @property
-    def batch_id(self) -> int: ...  # noqa: D102
+    def batch_id(self) -> int:
+        """Number of the job's micro-batch: counts up from 0."""
+
     @property
-    def position(self) -> datetime: ...  # noqa: D102
+    def position(self) -> datetime:
+        """Ingest stamp that the job has processed through."""
 
 
 R = TypeVar("R", bound=LedgerRow)

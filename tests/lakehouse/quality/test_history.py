@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakehouse.quality.evaluation import Evaluator, Result, allowed_share
-from lakehouse.quality.history import LOOKS, History, Look, WrittenLook, history_of
+from lakehouse.quality.history import EVALUATIONS, History, RowCounts, WrittenCounts, history_of
 from lakehouse.quality.suites import STOP, WARN, Expectation
 
 SEEN = Expectation(
@@ -17,7 +17,7 @@ SEEN = Expectation(
 def habit(share: float, looks: int = 10, rows: int = 400) -> History:
     history = History()
     for _ in range(looks):
-        history.add(SEEN, Look(rows, round(rows * share)))
+        history.add(SEEN, RowCounts(rows, round(rows * share)))
     return history
 
 
@@ -31,7 +31,7 @@ def test_a_shop_that_tracks_no_impressions_is_warned_and_never_held() -> None:
     for number in range(100):
         result = look(history, 1_000, 1_000 if number % 2 else 990)
         assert not result.stops
-        history.add(SEEN, Look(result.rows, result.unexpected))
+        history.add(SEEN, RowCounts(result.rows, result.unexpected))
     assert look(history, 1_000, 1_000).success, "by then it is a habit"
 
 
@@ -57,7 +57,7 @@ def test_a_jump_above_its_own_share_stops(share: float, now: int, stops: bool) -
 
 
 def test_a_habit_never_makes_it_stricter_than_declared() -> None:
-    assert allowed_share(SEEN, Look(4_000, 0)) == 0.5
+    assert allowed_share(SEEN, RowCounts(4_000, 0)) == 0.5
 
 
 @pytest.mark.parametrize(("looks", "rows", "known"), [(4, 1_000, False), (5, 400, True), (5, 399, False)])
@@ -70,10 +70,10 @@ def test_looks_at_too_few_rows_are_none() -> None:
 
 
 def test_old_looks_are_no_habit() -> None:
-    history = habit(1.0, LOOKS)
-    for _ in range(LOOKS):
-        history.add(SEEN, Look(400, 0))
-    assert history.of(SEEN) == Look(400 * LOOKS, 0)
+    history = habit(1.0, EVALUATIONS)
+    for _ in range(EVALUATIONS):
+        history.add(SEEN, RowCounts(400, 0))
+    assert history.of(SEEN) == RowCounts(400 * EVALUATIONS, 0)
 
 
 @given(st.lists(st.tuples(st.integers(200, 5_000), st.floats(0, 1)), max_size=80), st.floats(0, 1))
@@ -81,8 +81,8 @@ def test_it_stops_just_what_exceeds_both(looks: list[tuple[int, float]], now: fl
     history, reported = History(), []
     for rows, share in looks:
         reported.append((rows, int(rows * share)))
-        history.add(SEEN, Look(*reported[-1]))
-    last = reported[-LOOKS:]
+        history.add(SEEN, RowCounts(*reported[-1]))
+    last = reported[-EVALUATIONS:]
     rows = sum(each[0] for each in last)
     is_known = len(last) >= 5 and rows >= 2_000
     unexpected = int(1_000 * now)
@@ -92,8 +92,8 @@ def test_it_stops_just_what_exceeds_both(looks: list[tuple[int, float]], now: fl
     assert look(history, 1_000, unexpected).stops is exceeds
 
 
-def written(run_id: str, *, success: bool, severity: str = STOP) -> WrittenLook:
-    return WrittenLook(run_id, SEEN.table, SEEN.name, success, severity, 1_000, 900)
+def written(run_id: str, *, success: bool, severity: str = STOP) -> WrittenCounts:
+    return WrittenCounts(run_id, SEEN.table, SEEN.name, success, severity, 1_000, 900)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def written(run_id: str, *, success: bool, severity: str = STOP) -> WrittenLook:
     ],
 )
 def test_what_was_held_counts_only_once_it_is_released(
-    rows: list[WrittenLook], released: list[str], looks: int
+    rows: list[WrittenCounts], released: list[str], looks: int
 ) -> None:
     found = history_of([SEEN], [*rows, *[written("x", success=True)] * 4], released).of(SEEN)
-    assert found == (Look(5_000, 4_500) if looks else None)
+    assert found == (RowCounts(5_000, 4_500) if looks else None)
