@@ -69,6 +69,7 @@ def test_both_texts_are_there_once_when_a_file_changes_between_batches(
     visit(bronze, "a")
     run_jobs(spark, settings)
     assert {file for _, file in texts(settings)} == FILES
+    assert tables_of_other_rules(settings) == []
     second = set_half_life(conf, 3)
     visit(bronze, "b")
     with monkeypatch.context() as patched:
