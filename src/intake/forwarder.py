@@ -1,0 +1,116 @@
+"""Forwards messages from the log to Kafka, in order, until it is told to end."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+
+from intake.message_log import Logged, MessageLog
+from lakehouse.errors import MillraceError
+
+_LOG = logging.getLogger(__name__)
+_MOST = 5000  # messages sent before Kafka's acknowledgements are waited for
+_IDLE_SECONDS = 0.5
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0  # seconds between two tries while no broker answers
+_ACK_SECONDS = 30.0
+
+MakeProducer = Callable[[], KafkaProducer]
+
+
+def make_producer(bootstrap: str, login: Mapping[str, Any]) -> KafkaProducer:
+    """A producer whose messages are acknowledged by all in-sync replicas, each once and in order."""
+    return KafkaProducer(
+        bootstrap_servers=bootstrap,
+        acks="all",
+        enable_idempotence=True,
+        linger_ms=5,
+        max_request_size=16 << 20,
+        request_timeout_ms=int(_ACK_SECONDS * 1000 / 3),
+        delivery_timeout_ms=int(_ACK_SECONDS * 1000),
+        **login,
+    )
+
+
+class Forwarder:
+    """A thread that forwards messages.
+
+    After a crash, messages that Kafka has and the log still has are sent again: their UID is the same, so
+    that silver drops the copies.
+
+    Args:
+        log: the messages.
+        topic: the topic of events.
+        make: connects to Kafka; called again after an error.
+    """
+
+    def __init__(self, log: MessageLog, topic: str, make: MakeProducer) -> None:
+        self._log = log
+        self._topic = topic
+        self._make = make
+        self._stop = threading.Event()
+        self._caught_up = threading.Event()
+        self.last_error: str | None = None
+        self.forwarded = 0
+        self._thread = threading.Thread(target=self._run, name="forwarder", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    @property
+    def has_caught_up(self) -> bool:
+        """Whether what was in the log at the start is in Kafka."""
+        return self._caught_up.is_set()
+
+    def stop(self, seconds: float) -> None:
+        """Forward what is there for so long, then end."""
+        until = time.monotonic() + seconds
+        while self._log.waiting and self.last_error is None and time.monotonic() < until:
+            self._stop.wait(0.05)
+        self._stop.set()
+        self._thread.join(_ACK_SECONDS)
+
+    def _run(self) -> None:
+        producer: KafkaProducer | None = None
+        reached, pause = 0, _FIRST_PAUSE
+        while not self._stop.is_set():
+            messages = self._log.pending(reached, _MOST)
+            if not messages:
+                self._caught_up.set()
+                self._log.wait_for_messages(_IDLE_SECONDS)
+                continue
+            try:
+                producer = producer or self._make()
+                self._send(producer, messages)
+            except (KafkaError, MillraceError, ValueError, OSError) as error:
+                self.last_error = f"{type(error).__name__}: {error}"
+                _LOG.warning(
+                    "Kafka does not take messages, trying again in %.1f s: %s", pause, self.last_error
+                )
+                _close(producer)
+                producer = None
+                self._stop.wait(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+            else:
+                self.last_error, pause = None, _FIRST_PAUSE
+                reached = messages[-1].sequence
+                self.forwarded += len(messages)
+                self._log.forget(reached)
+        _close(producer)
+
+    def _send(self, producer: KafkaProducer, messages: list[Logged]) -> None:
+        sent = [producer.send(self._topic, value=each.value, key=each.key) for each in messages]
+        producer.flush(timeout=_ACK_SECONDS)
+        for each in sent:
+            each.get(timeout=_ACK_SECONDS)
+
+
+def _close(producer: KafkaProducer | None) -> None:
+    if producer is not None:
+        with suppress(KafkaError):
+            producer.close(timeout=1)

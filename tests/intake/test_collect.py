@@ -1,0 +1,139 @@
+"""The collector as a process of its own, with a real broker and a real client, killed while it works."""
+
+import base64
+import gzip
+import http.client
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from random import Random
+
+from kit.collecting import collector, values_in
+from kit.home import Home
+from kit.polling import eventually
+from kit.serving import answers
+from millrace.local.process.ports import stable_port
+
+KILLS = 5
+CLIENTS = 4
+
+
+def post(port: int, path: str, body: bytes, **headers: str) -> tuple[int, dict[str, str], bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request(
+            "POST", path, body, {name.replace("_", "-"): value for name, value in headers.items()}
+        )
+        answer = connection.getresponse()
+        return answer.status, dict(answer.getheaders()), answer.read()
+    finally:
+        connection.close()
+
+
+def test_requests_as_clients_send_them(new_home: Callable[..., Home]) -> None:
+    home, port = new_home(), stable_port()
+    track = {"type": "track", "event": "A", "userId": "u", "messageId": "1"}
+    with collector(home, port):
+        batch = json.dumps({"batch": [track, {**track, "messageId": "2"}], "sentAt": "2026-11-02T10:00:00Z"})
+        key = base64.b64encode(b"key:").decode()
+        status, headers, _ = post(port, "/v1/batch", batch.encode(), Authorization=f"Basic {key}")
+        assert (status, headers["access-control-allow-origin"]) == (200, "*")
+        zipped = gzip.compress(json.dumps({**track, "messageId": "3"}).encode())
+        assert post(port, "/v1/track", zipped, Content_Encoding="gzip")[0] == 200
+        assert (
+            post(port, "/v1/t", json.dumps({**track, "messageId": "4", "writeKey": "k"}).encode())[0] == 200
+        )
+        for path, body, expected in (
+            ("/v1/batch", b"{", 400),
+            ("/v1/other", b"{}", 404),
+            ("/v1/track", b"x" * (5 << 20), 413),
+            ("/v1/track", json.dumps({"properties": {"x": "y" * 1_100_000}}).encode(), 413),
+        ):
+            assert post(port, path, body)[0] == expected
+        assert post(port, "/v1/track", gzip.compress(b"x" * (5 << 20)), Content_Encoding="gzip")[0] == 413
+        assert post(port, "/v1/track", zipped[:20], Content_Encoding="gzip")[0] == 400
+        pixel = base64.b64encode(json.dumps({**track, "messageId": "5"}).encode()).decode()
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection.request("GET", f"/v1/pixel/track?data={pixel}")
+        image = connection.getresponse()
+        assert (image.status, image.getheader("content-type"), image.read()[:3]) == (200, "image/gif", b"GIF")
+        connection.request("GET", "/v1/projects/k/settings")
+        settings = json.loads(connection.getresponse().read())
+        assert settings["integrations"]["Segment.io"]["apiHost"] == f"127.0.0.1:{port}/v1"
+        connection.close()
+        eventually(lambda: answers(f"http://127.0.0.1:{port}/ready"), 30)
+        eventually(lambda: len(values_in(home)) == 5, 30)
+    assert sorted(str(value["messageId"]) for value in values_in(home)) == ["1", "2", "3", "4", "5"]
+
+
+class Client(threading.Thread):
+    """Sends batches, each again until it is acknowledged, as Segment's SDKs do."""
+
+    def __init__(self, number: int, port: int, stop: threading.Event) -> None:
+        super().__init__(daemon=True)
+        self._rng = Random(number)
+        self._name = f"client{number}"
+        self._port = port
+        self._halt = stop
+        self.acknowledged: list[str] = []
+
+    def run(self) -> None:
+        count = 0
+        while not self._halt.is_set():
+            ids = [f"{self._name}-{count + place}" for place in range(self._rng.randrange(1, 30))]
+            count += len(ids)
+            body = {
+                "batch": [{"type": "track", "event": "A", "userId": "u", "messageId": uid} for uid in ids]
+            }
+            while True:
+                with suppress(OSError, http.client.HTTPException):
+                    if post(self._port, "/v1/batch", json.dumps(body).encode())[0] == 200:
+                        self.acknowledged += ids
+                        break
+                if self._halt.wait(0.02):
+                    return
+
+
+def acknowledged_by(clients: list[Client]) -> int:
+    return sum(len(client.acknowledged) for client in clients)
+
+
+def test_acknowledged_events_reach_kafka_though_the_collector_is_killed(
+    new_home: Callable[..., Home],
+) -> None:
+    home, port, stop, rng = new_home(), stable_port(), threading.Event(), Random(30)
+    clients = [Client(number, port, stop) for number in range(CLIENTS)]
+    for client in clients:
+        client.start()
+    for _ in range(KILLS):
+        with collector(home, port):
+            wanted = acknowledged_by(clients) + rng.randrange(50, 2000)
+            eventually(lambda wanted=wanted: acknowledged_by(clients) >= wanted, 30)
+    with collector(home, port):
+        eventually(lambda: answers(f"http://127.0.0.1:{port}/ready"), 60)
+        stop.set()
+        for client in clients:
+            client.join()
+        acknowledged = {uid for client in clients for uid in client.acknowledged}
+        eventually(lambda: acknowledged <= {str(value["messageId"]) for value in values_in(home)}, 60)
+    found = Counter(str(value["messageId"]) for value in values_in(home))
+    assert len(acknowledged) > 100
+    assert acknowledged - found.keys() == set()
+
+
+def test_events_wait_while_kafka_is_away(new_home: Callable[..., Home]) -> None:
+    home, port = new_home(), stable_port()
+    away = Home(home.path, f"127.0.0.1:{stable_port()}", home.topic)
+    event = {"type": "track", "event": "A", "userId": "u", "messageId": "waits"}
+    with collector(away, port):
+        assert post(port, "/v1/track", json.dumps(event).encode())[0] == 200
+    with collector(away, port):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection.request("GET", "/ready")
+        assert connection.getresponse().status == 503
+        connection.close()
+    with collector(home, port):
+        eventually(lambda: answers(f"http://127.0.0.1:{port}/ready"), 60)
+        eventually(lambda: [value["messageId"] for value in values_in(home)] == ["waits"], 30)

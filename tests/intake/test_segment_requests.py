@@ -1,0 +1,131 @@
+"""Requests of Segment's HTTP API become messages as silver reads them."""
+
+import base64
+import json
+from datetime import datetime, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from intake.segment_requests import KINDS, BadRequestError, read_pixel, read_request
+
+NOW = datetime(2026, 11, 2, 10, 0, 0, 123_000, tzinfo=timezone.utc)
+BATCH = {
+    "batch": [{"type": "track", "event": "A", "userId": "u"}, {"type": "page", "anonymousId": "a"}],
+    "sentAt": "2026-11-02T09:59:59Z",
+    "context": {"ip": "192.0.2.1"},
+}
+
+
+def messages_of(kind: str, body: object) -> list[dict[str, object]]:
+    return [
+        json.loads(message.value) for message in read_request(kind, json.dumps(body).encode(), NOW).messages
+    ]
+
+
+def test_each_message_of_a_batch_has_its_stamps_and_context() -> None:
+    first, second = messages_of("batch", BATCH)
+    for message in (first, second):
+        assert message["sentAt"] == BATCH["sentAt"]
+        assert message["context"] == BATCH["context"]
+        assert message["receivedAt"] == "2026-11-02T10:00:00.123Z"
+    assert (first["event"], second["type"]) == ("A", "page")
+
+
+def test_what_a_message_says_itself_wins_over_the_batch() -> None:
+    own = {"type": "page", "anonymousId": "a", "sentAt": "2026-01-01T00:00:00Z", "context": {}}
+    (message,) = messages_of("batch", BATCH | {"batch": [own]})
+    assert (message["sentAt"], message["context"]) == (own["sentAt"], {})
+
+
+@pytest.mark.parametrize(
+    ("path", "type_"), [("track", "track"), ("t", "track"), ("p", "page"), ("a", "alias")]
+)
+def test_a_path_names_the_type_of_its_one_message(path: str, type_: str) -> None:
+    (message,) = messages_of(path, {"userId": "u", "writeKey": "secret"})
+    assert message["type"] == type_
+    assert "writeKey" not in message
+
+
+def test_timestamp_is_the_original_timestamp_where_that_is_missing() -> None:
+    (message,) = messages_of("track", {"userId": "u", "timestamp": "2026-11-02T09:00:00Z"})
+    assert message["originalTimestamp"] == "2026-11-02T09:00:00Z"
+    both = {"userId": "u", "timestamp": "2026-11-02T09:00:00Z", "originalTimestamp": "2026-11-02T08:00:00Z"}
+    assert messages_of("track", both)[0]["originalTimestamp"] == "2026-11-02T08:00:00Z"
+
+
+def test_a_message_without_id_keeps_its_id_when_sent_again() -> None:
+    again = BATCH | {"sentAt": "2026-11-02T10:05:00Z"}
+    first, second = (messages_of("batch", body) for body in (BATCH, again))
+    assert [each["messageId"] for each in first] == [each["messageId"] for each in second]
+    assert len({each["messageId"] for each in first}) == 2
+
+
+def test_equal_messages_without_id_are_two_events() -> None:
+    twice = BATCH | {"batch": [BATCH["batch"][0]] * 2}  # type: ignore[index]
+    first, second = messages_of("batch", twice)
+    assert first["messageId"] != second["messageId"]
+
+
+def test_an_id_is_kept_and_numbers_keep_their_text() -> None:
+    body = b'{"messageId": "m", "userId": "u", "properties": {"total": 1.10, "big": 12345678901234567890123}}'
+    (message,) = read_request("track", body, NOW).messages
+    assert b"1.10" in message.value
+    assert b"12345678901234567890123" in message.value
+    assert json.loads(message.value)["messageId"] == "m"
+    assert message.key == b"u"
+
+
+def test_a_pixel_is_its_message_in_base64() -> None:
+    body = {"anonymousId": "a", "event": "Opened"}
+    for data in (base64.b64encode, base64.urlsafe_b64encode):
+        text = data(json.dumps(body).encode()).decode().rstrip("=")
+        (message,) = read_pixel("track", text, NOW).messages
+        assert json.loads(message.value)["event"] == "Opened"
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("track", b""),
+        ("track", b"[]"),
+        ("track", b"{broken"),
+        ("track", b"\xff\xfe"),
+        ("batch", b"{}"),
+        ("batch", b'{"batch": {}}'),
+        ("batch", b'{"batch": [1]}'),
+        ("batch", b'{"batch": []}'),
+        ("track", b"{" * 100_000),
+        ("track", b'{"a":' * 100_000),
+    ],
+)
+def test_what_is_no_request_is_refused(kind: str, body: bytes) -> None:
+    with pytest.raises(BadRequestError):
+        read_request(kind, body, NOW)
+
+
+@given(kind=st.sampled_from(sorted(KINDS)), body=st.binary(max_size=300))
+def test_any_bytes_are_messages_or_refused(kind: str, body: bytes) -> None:
+    try:
+        found = read_request(kind, body, NOW)
+    except BadRequestError:
+        return
+    assert all(json.loads(message.value)["receivedAt"] for message in found.messages)
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=9,
+)
+
+
+@given(batch=st.lists(st.dictionaries(st.text(max_size=12), _VALUES, max_size=5), min_size=1, max_size=4))
+def test_every_message_of_a_batch_is_there_as_it_came(batch: list[dict[str, object]]) -> None:
+    found = messages_of("batch", {"batch": batch})
+    assert len(found) == len(batch)
+    added = {"receivedAt", "messageId", "originalTimestamp", "writeKey"}
+    for message, sent in zip(found, batch, strict=True):
+        kept = {name: value for name, value in sent.items() if name not in added}
+        assert {name: message[name] for name in kept} == kept
