@@ -101,13 +101,18 @@ def _served(name: str, bootstrap: str, folder: str) -> Iterator[int]:
 
 async def _wait_for(port: int) -> None:
     for _ in range(300):
-        try:
-            _, writer = await asyncio.open_connection("127.0.0.1", port)
-        except OSError:
-            await asyncio.sleep(0.1)
-        else:
-            writer.close()
+        if await _answers(port):
             return
+        await asyncio.sleep(0.1)
+
+
+async def _answers(port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return False
+    writer.close()
+    return True
 
 
 def _request(path: str, body: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Forwards messages from the log to Kafka, in order, until it is told to end."""
+"""Forwards messages from the log to Kafka, in order."""
 
 import logging
 import threading

@@ -20,7 +20,7 @@ def collect(
     """Take events by HTTP from Segment's and RudderStack's clients, until Ctrl-C.
 
     An event is acknowledged (status 200) once it is on disk, and forwarded to Kafka from there; while
-    Kafka is away, events wait. Without conf/sources.yml only this machine may send, with any write key.
+    Kafka is away, events wait. While conf/sources.yml has no sources, only this machine may send.
     """
     from kafka import KafkaProducer
 

@@ -1,0 +1,49 @@
+"""Who may send to the collector."""
+
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from intake.sources import LOCAL, Sources, load_sources
+from lakehouse.errors import MillraceError
+from lakehouse.run.rules_version import rules_version
+from lakehouse.settings import load_settings
+
+KEY = sha256(b"secret").hexdigest()
+
+
+def declared(folder: Path, text: str) -> Sources:
+    (folder / "sources.yml").write_text(text)
+    return load_sources(folder)
+
+
+def test_without_sources_only_this_machine_may_send(tmp_path: Path) -> None:
+    for sources in (load_sources(tmp_path), load_sources(load_settings().conf)):
+        assert sources.find("any", "127.0.0.1", None) == LOCAL
+        assert sources.find(None, "::1", None) == LOCAL
+        assert sources.find("any", "192.0.2.1", None) is None
+        assert sources.find("any", None, None) is None
+
+
+def test_a_source_is_found_by_its_key_and_from_its_origins(tmp_path: Path) -> None:
+    entry = f"{{name: shop, key_sha256: {KEY}, origins: [https://shop.example]}}"
+    sources = declared(tmp_path, f"sources: [{entry}]")
+    for origin, may in ((None, True), ("https://shop.example", True), ("https://other.example", False)):
+        found = sources.find("secret", "192.0.2.1", origin)
+        assert (found is not None and found.name == "shop") is may
+    assert sources.find("wrong", "127.0.0.1", None) is None
+    assert sources.find(None, "127.0.0.1", None) is None
+
+
+@pytest.mark.parametrize("entry", ["{}", "{name: a}", "{name: a, key_sha256: x}", "a", "{name: a, key: b}"])
+def test_an_entry_that_is_none_is_refused(tmp_path: Path, entry: str) -> None:
+    with pytest.raises(MillraceError, match=r"conf/sources\.yml"):
+        declared(tmp_path, f"sources: [{entry}]")
+
+
+def test_sources_are_no_part_of_the_version_of_the_rules(tmp_path: Path) -> None:
+    (tmp_path / "roles.yml").write_text("types: {}")
+    before = rules_version(tmp_path)
+    declared(tmp_path, "sources: []")
+    assert rules_version(tmp_path) == before
