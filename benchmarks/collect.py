@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -57,14 +58,16 @@ def main() -> None:
     if arguments.serve:
         _serve(arguments.serve, arguments.port, arguments.bootstrap)
         return
-    table = Table("collector", "events/s in batches of 100", f"p50, ms at {arguments.rate:,.0f}/s", "p99, ms")
+    heads = ("events/s in batches of 100", "s until all is in Kafka", f"p50, ms at {arguments.rate:,.0f}/s")
+    table = Table("collector", *heads, "p99, ms")
     with tempfile.TemporaryDirectory() as folder, running_broker(Path(folder), stable_port()) as bootstrap:
         for name in ("log, fsync", "no log"):
             with _served(name, bootstrap, folder) as port:
                 events = asyncio.run(_batches(port, arguments.seconds))
+                drained = _seconds_until_forwarded(port)
                 waits = asyncio.run(_singles(port, arguments.seconds, arguments.rate))
             p50, p99 = np.percentile(waits, (50, 99)) * 1000
-            table.add_row(name, f"{events:,.0f}", f"{p50:.1f}", f"{p99:.1f}")
+            table.add_row(name, f"{events:,.0f}", f"{drained:.1f}", f"{p50:.1f}", f"{p99:.1f}")
     Console().print(table)
 
 
@@ -97,6 +100,15 @@ def _served(name: str, bootstrap: str, folder: str) -> Iterator[int]:
         finally:
             process.kill()
             process.wait()
+
+
+def _seconds_until_forwarded(port: int) -> float:
+    began = time.monotonic()
+    while True:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=30) as answer:
+            if not json.load(answer)["waiting"]:
+                return time.monotonic() - began
+        time.sleep(0.2)
 
 
 async def _wait_for(port: int) -> None:

@@ -7,7 +7,10 @@ import polars as pl
 
 PLAIN = ",.2~f"  # number format: at most two decimals
 
-_CLOCK = "utcFormat(datum.value, utchours(datum.value) + utcminutes(datum.value) ? '%H:%M' : '%-d %b')"
+_CLOCK = (
+    "utcFormat(datum.value, utcseconds(datum.value) ? '%H:%M:%S'"
+    " : utchours(datum.value) + utcminutes(datum.value) ? '%H:%M' : '%-d %b')"
+)
 _TIGHT = 6  # pixels between the plot and its axes, title and legend
 _LABEL_WIDTH = 190  # pixels
 _TICKS = 5  # numbers on an axis, approximately
@@ -16,7 +19,7 @@ _DAYS = 8  # day labels on an axis, approximately
 
 
 def clock() -> alt.Axis:
-    """A time axis: shows the time of day, and the date at midnight."""
+    """A time axis: shows the time of day, with seconds where ticks are closer, and the date at midnight."""
     return alt.Axis(labelExpr=_CLOCK, grid=False, tickCount=8, titlePadding=_TIGHT)
 
 

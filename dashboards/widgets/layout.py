@@ -54,7 +54,7 @@ def place_table(
     name: str,
     height: int = TABLE_HEIGHT,
     heading: str = "",
-    otherwise: str = "None in this period.",
+    otherwise: str = "Nothing to show here yet.",
 ) -> None:
     """Show rows as a table of constant height, with a button that downloads all of it as CSV.
 
