@@ -3,12 +3,10 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kafka import KafkaProducer
-from kafka.errors import KafkaError
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from intake.message_log import Logged, MessageLog
 from lakehouse.errors import MillraceError
@@ -19,20 +17,36 @@ _IDLE_SECONDS = 0.5
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0  # seconds between two tries while no broker answers
 _ACK_SECONDS = 30.0
 
-MakeProducer = Callable[[], KafkaProducer]
+MakeProducer = Callable[[], Producer]
+
+_NAMES = {
+    "security_protocol": "security.protocol",
+    "ssl_cafile": "ssl.ca.location",
+    "sasl_mechanism": "sasl.mechanism",
+    "sasl_plain_username": "sasl.username",
+    "sasl_plain_password": "sasl.password",
+}
+"""What librdkafka calls the options of kafka-python."""
 
 
-def make_producer(bootstrap: str, login: Mapping[str, Any]) -> KafkaProducer:
-    """A producer whose messages are acknowledged by all in-sync replicas, each once and in order."""
-    return KafkaProducer(
-        bootstrap_servers=bootstrap,
-        acks="all",
-        enable_idempotence=True,
-        linger_ms=5,
-        max_request_size=16 << 20,
-        request_timeout_ms=int(_ACK_SECONDS * 1000 / 3),
-        delivery_timeout_ms=int(_ACK_SECONDS * 1000),
-        **login,
+def make_producer(bootstrap: str, login: Mapping[str, Any]) -> Producer:
+    """A producer whose messages are acknowledged by all in-sync replicas, each once and in order.
+
+    Args:
+        bootstrap: Kafka, as host:port.
+        login: options of its login, as kafka-python names them.
+    """
+    return Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "acks": "all",
+            "enable.idempotence": True,
+            "linger.ms": 5,
+            "message.max.bytes": 16 << 20,
+            "delivery.timeout.ms": int(_ACK_SECONDS * 1000),
+            "log_level": 2,  # critical: errors come as exceptions
+            **{_NAMES[name]: value for name, value in login.items()},
+        }
     )
 
 
@@ -76,7 +90,7 @@ class Forwarder:
         self._thread.join(_ACK_SECONDS)
 
     def _run(self) -> None:
-        producer: KafkaProducer | None = None
+        producer: Producer | None = None
         reached, pause = 0, _FIRST_PAUSE
         while not self._stop.is_set():
             messages = self._log.pending(reached, _MOST)
@@ -87,13 +101,10 @@ class Forwarder:
             try:
                 producer = producer or self._make()
                 self._send(producer, messages)
-            except (KafkaError, MillraceError, ValueError, OSError) as error:
+            except (KafkaException, BufferError, MillraceError, ValueError) as error:
                 self.last_error = f"{type(error).__name__}: {error}"
-                _LOG.warning(
-                    "Kafka does not take messages, trying again in %.1f s: %s", pause, self.last_error
-                )
-                _close(producer)
-                producer = None
+                _LOG.warning("Kafka took nothing, trying again in %.1f s: %s", pause, self.last_error)
+                producer = None  # what it still holds ends with it: all of it is sent again
                 self._stop.wait(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
             else:
@@ -101,16 +112,18 @@ class Forwarder:
                 reached = messages[-1].sequence
                 self.forwarded += len(messages)
                 self._log.forget(reached)
-        _close(producer)
 
-    def _send(self, producer: KafkaProducer, messages: list[Logged]) -> None:
-        sent = [producer.send(self._topic, value=each.value, key=each.key) for each in messages]
-        producer.flush(timeout=_ACK_SECONDS)
-        for each in sent:
-            each.get(timeout=_ACK_SECONDS)
+    def _send(self, producer: Producer, messages: Sequence[Logged]) -> None:
+        failed: list[KafkaError] = []
 
+        def report(error: KafkaError | None, message: Message) -> None:
+            del message
+            if error is not None:
+                failed.append(error)
 
-def _close(producer: KafkaProducer | None) -> None:
-    if producer is not None:
-        with suppress(KafkaError):
-            producer.close(timeout=1)
+        for each in messages:
+            producer.produce(self._topic, value=each.value, key=each.key, on_delivery=report)
+        missing = producer.flush(_ACK_SECONDS)
+        if failed or missing:
+            producer.purge()
+            raise KafkaException(failed[0] if failed else KafkaError(KafkaError._MSG_TIMED_OUT))  # noqa: SLF001

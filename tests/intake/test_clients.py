@@ -8,7 +8,7 @@ import pytest
 import rudderstack.analytics.client as rudderstack
 import segment.analytics.client as segment
 
-from kit.collecting import collector, values_in
+from kit.collecting import collector, health, values_in
 from kit.home import Home
 from kit.polling import eventually
 from millrace.local.process.ports import stable_port
@@ -29,14 +29,14 @@ def test_a_client_delivers_everything_by_itself(
         for number in range(EVENTS):
             client.track(f"user{number % 7}", "Counted", {"number": number})
             if number == EVENTS // 3:
-                eventually(lambda: len(values_in(home)) > 0, 30)
+                eventually(lambda: health(port)["forwarded"] > 0, 30)
                 break
     with collector(home, port):
         for number in range(EVENTS // 3 + 1, EVENTS):
             client.track(f"user{number % 7}", "Counted", {"number": number})
         client.flush()
         client.join()
-        eventually(lambda: len(values_in(home)) >= EVENTS, 60)
+        eventually(lambda: health(port)["waiting"] == 0, 60)
     assert failed == []
     by_id = {str(value["messageId"]): value["properties"]["number"] for value in values_in(home)}
     assert Counter(by_id.values()) == dict.fromkeys(range(EVENTS), 1)

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -31,3 +32,10 @@ def collector(home: Home, port: int) -> Iterator[subprocess.Popen[bytes]]:
 def values_in(home: Home) -> list[dict[str, Any]]:
     """All events in the topic."""
     return [json.loads(record.value) for record in in_topic(home.settings)]
+
+
+def health(port: int) -> dict[str, Any]:
+    """What the collector says of itself."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=10) as answer:
+        found: dict[str, Any] = json.load(answer)
+    return found

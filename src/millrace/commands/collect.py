@@ -22,7 +22,7 @@ def collect(
     An event is acknowledged (status 200) once it is on disk, and forwarded to Kafka from there; while
     Kafka is away, events wait. While conf/sources.yml has no sources, only this machine may send.
     """
-    from kafka import KafkaProducer
+    from confluent_kafka import Producer
 
     from bronze.kafka_auth import client_options
     from intake.forwarder import make_producer
@@ -42,7 +42,7 @@ def collect(
     typer.echo(f"Collector  http://{address}:{port}/v1/batch  Ctrl-C stops it.")
     login = client_options(settings)
 
-    def connect() -> KafkaProducer:
+    def connect() -> Producer:
         ensure_topic(settings.bootstrap, settings.events_topic, login)
         return make_producer(settings.bootstrap, login)
 
