@@ -11,7 +11,7 @@ from intake.forwarder import Forwarder, MakeProducer
 from intake.message_log import MessageLog
 from intake.sources import Sources
 
-_DRAIN_SECONDS = 10.0
+_DRAIN_SECONDS = 4.0
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def serve(served: Served, sources: Sources) -> None:
         log_level="warning",
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=5,
+        timeout_graceful_shutdown=2,
     )
     try:
         uvicorn.Server(config).run()

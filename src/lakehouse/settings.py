@@ -56,6 +56,10 @@ class Settings(BaseSettings):
     dashboard_without_login: bool = Field(
         False, description="whether the dashboard may listen on other addresses without a login"
     )
+    collector_port: int | None = Field(
+        None,
+        description="port of the HTTP collector on 127.0.0.1, which `millrace up` then runs; unset, none",
+    )
     events_topic: str = Field("events", description="topic of behavioural events")
     exchange_rates_topic: str = Field("exchange_rates", description="topic of exchange rates")
     reporting_currency: str = Field("EUR", description="currency of reports (ISO 4217)")
@@ -73,8 +77,8 @@ class Settings(BaseSettings):
     )
     summary_interval: timedelta = Field(
         timedelta(seconds=30),
-        description="time between updates of tables by window and day; under load, windows take at most a "
-        "twentieth of publish's time and days a fortieth",
+        description="time between updates of tables by window and day; under load, they take at most a "
+        "twentieth of publish's time",
     )
     heartbeat_interval: timedelta | None = Field(
         None,

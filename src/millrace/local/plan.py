@@ -12,6 +12,7 @@ from millrace.local import demo_traffic
 from millrace.local.services import (
     Service,
     broker_service,
+    collector_service,
     dashboard_service,
     engine_service,
     url,
@@ -46,6 +47,8 @@ class Plan:
         needs = tuple(service.name for service in local)
         # The dashboard first: a viewer has something to look at while the rest starts.
         parts = [dashboard_service(settings), *local, engine_service(settings, needs)]
+        if settings.collector_port:
+            parts.append(collector_service(settings, settings.collector_port))
         if self.history:
             parts.append(demo_traffic.history_service(settings, self.history, self.rate, needs))
             needs = (*needs, demo_traffic.HISTORY)

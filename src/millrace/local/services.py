@@ -14,9 +14,10 @@ from lakehouse.settings import Settings
 from millrace.local.bind_policy import host_of, require_protection
 from millrace.local.kafka import broker, broker_setup
 from millrace.local.process.child_process import Child, Program, last_error
-from millrace.local.process.ports import require_free
+from millrace.local.process.ports import HOST, require_free
 from millrace.local.process.state_files import read_state
 
+COLLECTOR = "collector"
 ENGINE = "engine"
 DASHBOARD = "dashboard"
 
@@ -90,9 +91,23 @@ def dashboard_service(settings: Settings) -> Service:
     return Service(
         DASHBOARD,
         prepare=lambda: program,
-        is_ready=lambda _: _is_healthy(host_of(settings.dashboard_address), port),
+        is_ready=lambda _: _is_healthy(host_of(settings.dashboard_address), port, "/_stcore/health"),
         last_error_line=lambda: last_error_line(program),
         check=lambda: _check_dashboard(settings),
+    )
+
+
+def collector_service(settings: Settings, port: int) -> Service:
+    """The HTTP collector. It takes events while Kafka is away."""
+    command = (sys.executable, "-m", "millrace", "collect", "--port", str(port))
+    program = Program(COLLECTOR, command, settings.home, env=environment(settings))
+    next_step = "Stop that program, or set MILLRACE_COLLECTOR_PORT={free}"
+    return Service(
+        COLLECTOR,
+        prepare=lambda: program,
+        is_ready=lambda _: _is_healthy(HOST, port, "/health"),
+        last_error_line=lambda: last_error_line(program),
+        check=lambda: require_free(port, "the collector", next_step),
     )
 
 
@@ -128,11 +143,11 @@ def last_error_line(program: Program) -> str:
     return (last_error(program.log) or "its log is empty")[:300]
 
 
-def _is_healthy(host: str, port: int) -> bool:
+def _is_healthy(host: str, port: int, path: str) -> bool:
     # Not urllib: it would ask a proxy, where one is set.
     connection = http.client.HTTPConnection(host, port, timeout=1)
     try:
-        connection.request("GET", "/_stcore/health")
+        connection.request("GET", path)
         return connection.getresponse().status == http.HTTPStatus.OK
     except (OSError, http.client.HTTPException):
         return False

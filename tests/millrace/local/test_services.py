@@ -1,5 +1,6 @@
 """The parts of a workspace: how they are started, and when they count as ready."""
 
+import http.client
 import socket
 from datetime import timedelta
 
@@ -8,6 +9,7 @@ import pytest
 from kit.polling import eventually
 from lakehouse.errors import MillraceError
 from lakehouse.settings import load_settings
+from millrace.local.plan import Plan
 from millrace.local.process.child_process import Child
 from millrace.local.process.ports import free_port
 from millrace.local.process.state_files import write_state
@@ -27,6 +29,24 @@ def test_the_dashboard_comes_up_and_answers(home):
     child = Child(service.prepare())
     eventually(lambda: service.is_ready(child), seconds=30)
     assert child.stop()
+    assert not service.is_ready(child)
+
+
+def test_the_collector_is_a_service_where_it_has_a_port_and_takes_events_without_kafka(home):
+    port = free_port()
+    assert "collector" not in {service.name for service in Plan().services(load_settings(home=home))}
+    settings = load_settings(home=home, collector_port=port, broker_port=free_port())
+    service = next(each for each in Plan().services(settings) if each.name == "collector")
+    service.check()
+    child = Child(service.prepare())
+    eventually(lambda: service.is_ready(child), seconds=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("POST", "/v1/track", b'{"userId": "u", "event": "A"}')
+    assert connection.getresponse().status == 200
+    connection.close()
+    with pytest.raises(MillraceError, match="MILLRACE_COLLECTOR_PORT"):
+        service.check()
+    child.stop()
     assert not service.is_ready(child)
 
 
