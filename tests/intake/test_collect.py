@@ -10,8 +10,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from random import Random
 
+import pytest
+
 from kit.collecting import collector, health, values_in
-from kit.home import Home
+from kit.home import JOBS, Home
 from kit.polling import eventually
 from kit.serving import answers
 from millrace.local.process.ports import stable_port
@@ -100,10 +102,9 @@ def acknowledged_by(clients: list[Client]) -> int:
     return sum(len(client.acknowledged) for client in clients)
 
 
-def test_acknowledged_events_reach_kafka_though_the_collector_is_killed(
-    new_home: Callable[..., Home],
-) -> None:
-    home, port, stop, rng = new_home(), stable_port(), threading.Event(), Random(30)
+def send_while_it_is_killed(home: Home, port: int) -> set[str]:
+    """Let clients send to a collector that is killed again and again. The ids that were acknowledged."""
+    stop, rng = threading.Event(), Random(30)
     clients = [Client(number, port, stop) for number in range(CLIENTS)]
     for client in clients:
         client.start()
@@ -116,11 +117,29 @@ def test_acknowledged_events_reach_kafka_though_the_collector_is_killed(
         stop.set()
         for client in clients:
             client.join()
-        acknowledged = {uid for client in clients for uid in client.acknowledged}
         eventually(lambda: health(port)["waiting"] == 0, 60)
+    return {uid for client in clients for uid in client.acknowledged}
+
+
+def test_acknowledged_events_reach_kafka_though_the_collector_is_killed(
+    new_home: Callable[..., Home],
+) -> None:
+    home = new_home()
+    acknowledged = send_while_it_is_killed(home, stable_port())
     found = Counter(str(value["messageId"]) for value in values_in(home))
     assert len(acknowledged) > 100
     assert acknowledged - found.keys() == set()
+
+
+@pytest.mark.long
+def test_acknowledged_events_are_in_silver_once(new_home: Callable[..., Home]) -> None:
+    home = new_home()
+    acknowledged = send_while_it_is_killed(home, stable_port())
+    home.must("run", *JOBS, "--once")
+    home.must("audit")
+    events = [uid for (uid,) in home.sql("SELECT event_id FROM silver.events")]
+    assert len(events) == len(set(events))
+    assert acknowledged <= set(events)
 
 
 def test_events_wait_while_kafka_is_away(new_home: Callable[..., Home]) -> None:
