@@ -12,7 +12,7 @@ from folds.persons.fold import PersonRows, PersonRules, fold_person
 from folds.persons.records import Goal, PageView
 from folds.persons.refunds import OrderRules
 from folds.rule_numbers import RuleNumbers
-from folds.visitors.events import PAGE_VIEWS, Event
+from folds.visitors.events import PAGE_VIEW, Event
 from folds.visitors.fold import find_credit_inputs
 from folds.visitors.rules import VisitorRules
 from folds.visitors.sessions import session_id
@@ -58,7 +58,7 @@ def fold(events: list[Event], numbers: RuleNumbers) -> PersonRows:
     pages = [
         PageView(each.visitor_id, each.event_id, each.event_time, each.url, each.referrer)
         for each in events
-        if each.type in PAGE_VIEWS
+        if each.role == PAGE_VIEW
     ]
     return fold_person(
         goals,
