@@ -27,11 +27,15 @@ MOST_BYTES = 4 << 20
 _MOST_MESSAGE = 1_000_000
 """Bytes of one message: what a topic takes by default."""
 
+RECEIPT = "Millrace-Receipt"
+"""The header of an answer that names its request, for `millrace receipt`."""
+
 _GIF = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
 _CORS = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Allow-Methods": "GET, POST, OPTIONS",
     "Access-Control-Allow-Headers": "Authorization, Content-Type, Content-Encoding",
+    "Access-Control-Expose-Headers": "Millrace-Receipt",
     "Access-Control-Max-Age": "86400",
 }
 _RETRY_SECONDS = "1"
@@ -80,7 +84,9 @@ class Collector:
             return _refusal(413, f"the body is larger than {MOST_BYTES:,} bytes")
         except ClientDisconnect:
             return Response(status_code=400)
-        return await self._take(request, found) or JSONResponse({"success": True}, headers=_CORS)
+        receipt = uuid4().hex
+        taken = {**_CORS, RECEIPT: receipt}
+        return await self._take(request, found, receipt) or JSONResponse({"success": True}, headers=taken)
 
     async def pixel(self, request: HttpRequest) -> Response:
         """Take the event of an image's URL. The image comes once the event is on disk."""
@@ -91,17 +97,19 @@ class Collector:
             found = read_pixel(kind, request.query_params.get("data", ""), datetime.now(timezone.utc))
         except BadRequestError as error:
             return _refusal(400, str(error))
-        image = Response(_GIF, media_type="image/gif", headers={**_CORS, "Cache-Control": "no-store"})
-        return await self._take(request, found) or image
+        receipt = uuid4().hex
+        headers = {**_CORS, RECEIPT: receipt, "Cache-Control": "no-store"}
+        image = Response(_GIF, media_type="image/gif", headers=headers)
+        return await self._take(request, found, receipt) or image
 
-    async def _take(self, request: HttpRequest, found: Request) -> Response | None:
+    async def _take(self, request: HttpRequest, found: Request, receipt: str) -> Response | None:
         """Write events to the log; None once they are on disk, else why not."""
         if self._source(request, found.write_key) is None:
             return _refusal(401, "the write key is not known, or not from here")
         if any(len(message.value) > _MOST_MESSAGE for message in found.messages):
             return _refusal(413, f"an event is larger than {_MOST_MESSAGE:,} bytes")
         try:
-            written = self._log.append(uuid4().hex, found.messages)
+            written = self._log.append(receipt, found.messages)
             await asyncio.shield(asyncio.wrap_future(written))
         except OverloadedError:
             return _refusal(429, "too much is waiting, try again", {"Retry-After": _RETRY_SECONDS})

@@ -4,11 +4,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from intake.message_log import Logged, MessageLog
+from intake.message_log import Delivered, Logged, MessageLog
 from lakehouse.errors import MillraceError
 
 _LOG = logging.getLogger(__name__)
@@ -93,14 +94,15 @@ class Forwarder:
         producer: Producer | None = None
         reached, pause = 0, _FIRST_PAUSE
         while not self._stop.is_set():
+            if reached >= self._log.left_by_earlier:
+                self._caught_up.set()
             messages = self._log.pending(reached, _MOST)
             if not messages:
-                self._caught_up.set()
                 self._log.wait_for_messages(_IDLE_SECONDS)
                 continue
             try:
                 producer = producer or self._make()
-                self._send(producer, messages)
+                delivered = self._send(producer, messages)
             except (KafkaException, BufferError, MillraceError, ValueError) as error:
                 self.last_error = f"{type(error).__name__}: {error}"
                 _LOG.warning("Kafka took nothing, trying again in %.1f s: %s", pause, self.last_error)
@@ -111,19 +113,23 @@ class Forwarder:
                 self.last_error, pause = None, _FIRST_PAUSE
                 reached = messages[-1].sequence
                 self.forwarded += len(messages)
-                self._log.forget(reached)
+                self._log.forget(reached, delivered)
 
-    def _send(self, producer: Producer, messages: Sequence[Logged]) -> None:
+    def _send(self, producer: Producer, messages: Sequence[Logged]) -> list[Delivered]:
         failed: list[KafkaError] = []
+        delivered: list[Delivered] = []
 
-        def report(error: KafkaError | None, message: Message) -> None:
-            del message
+        def report(receipt: str, error: KafkaError | None, message: Message) -> None:
             if error is not None:
                 failed.append(error)
+            else:
+                delivered.append(Delivered(receipt, message.partition() or 0, message.offset() or 0))
 
         for each in messages:
-            producer.produce(self._topic, value=each.value, key=each.key, on_delivery=report)
+            report_this = partial(report, each.receipt)
+            producer.produce(self._topic, value=each.value, key=each.key, on_delivery=report_this)
         missing = producer.flush(_ACK_SECONDS)
         if failed or missing:
             producer.purge()
             raise KafkaException(failed[0] if failed else KafkaError(KafkaError._MSG_TIMED_OUT))  # noqa: SLF001
+        return delivered

@@ -21,8 +21,20 @@ CREATE TABLE IF NOT EXISTS messages (
     receipt TEXT NOT NULL,
     key BLOB,
     value BLOB NOT NULL
-)
+);
+CREATE TABLE IF NOT EXISTS delivered (
+    receipt TEXT NOT NULL,
+    partition INTEGER NOT NULL,
+    offset INTEGER NOT NULL,
+    at INTEGER NOT NULL DEFAULT (CAST(strftime('%s', 'now') AS INTEGER))
+);
+CREATE INDEX IF NOT EXISTS delivered_by_receipt ON delivered (receipt);
+CREATE INDEX IF NOT EXISTS delivered_by_time ON delivered (at);
 """
+_COUNTED = "SELECT count(*), coalesce(sum(length(value)), 0), coalesce(max(sequence), 0) FROM messages"
+_FORGET_OLD = "DELETE FROM delivered WHERE at < CAST(strftime('%s', 'now') AS INTEGER) - ?"
+_RECEIPT_SECONDS = 7 * 24 * 3600
+"""How long a receipt's places in Kafka are kept."""
 
 
 class OverloadedError(Exception):
@@ -31,6 +43,14 @@ class OverloadedError(Exception):
 
 class UnavailableError(Exception):
     """The log cannot be written: the disk is full or broken."""
+
+
+class Delivered(NamedTuple):
+    """A message in Kafka: the receipt of its request, and its place."""
+
+    receipt: str
+    partition: int
+    offset: int
 
 
 class Logged(NamedTuple):
@@ -71,6 +91,11 @@ class MessageLog:
     Args:
         file: the database. It may not exist yet.
         budget: how much may wait.
+
+    Attributes:
+        waiting: messages that Kafka does not have yet.
+        size: bytes of their values.
+        left_by_earlier: last sequence number that an earlier process left; 0 for none.
     """
 
     def __init__(self, file: Path, budget: Budget | None = None) -> None:
@@ -81,14 +106,16 @@ class MessageLog:
         self._writes: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
         self._queued = 0
         self._forwarded = 0
+        self._delivered: queue.SimpleQueue[Sequence[Delivered]] = queue.SimpleQueue()
         self._arrived = threading.Event()
         self._reader: sqlite3.Connection | None = None
         with closing(_open(file)) as connection:
-            connection.execute(_TABLES)
-            found = connection.execute(
-                "SELECT count(*), coalesce(sum(length(value)), 0) FROM messages"
-            ).fetchone()
-        self.waiting, self.size = found
+            connection.executescript(_TABLES)
+            connection.execute(_FORGET_OLD, (_RECEIPT_SECONDS,))
+            counted = (
+                "SELECT count(*), coalesce(sum(length(value)), 0), coalesce(max(sequence), 0) FROM messages"
+            )
+            self.waiting, self.size, self.left_by_earlier = connection.execute(counted).fetchone()
         self._thread = threading.Thread(target=self._run, name="message-log", daemon=True)
         self._thread.start()
 
@@ -117,8 +144,14 @@ class MessageLog:
         )
         return [Logged(*row) for row in rows.fetchall()]
 
-    def forget(self, upto: int) -> None:
-        """Remove messages that Kafka has, with the next commit: after a crash they are sent again."""
+    def forget(self, upto: int, delivered: Sequence[Delivered] = ()) -> None:
+        """Remove messages that Kafka has, with the next commit: after a crash they are sent again.
+
+        Args:
+            upto: the last sequence number that Kafka has.
+            delivered: where the messages are now.
+        """
+        self._delivered.put(delivered)
         self._forwarded = max(self._forwarded, upto)
         self._writes.put(_Write("", (), 0, Future()))
 
@@ -162,14 +195,20 @@ class MessageLog:
         rows = [(write.receipt, message.key, message.value) for write in group for message in write.messages]
         error: UnavailableError | None = None
         forgotten = (0, 0)
+        upto = self._forwarded  # read once: the forwarder goes on
         try:
             connection.execute("BEGIN IMMEDIATE")
             connection.executemany("INSERT INTO messages (receipt, key, value) VALUES (?, ?, ?)", rows)
             forgotten = connection.execute(
                 "SELECT count(*), coalesce(sum(length(value)), 0) FROM messages WHERE sequence <= ?",
-                (self._forwarded,),
+                (upto,),
             ).fetchone()
-            connection.execute("DELETE FROM messages WHERE sequence <= ?", (self._forwarded,))
+            connection.execute("DELETE FROM messages WHERE sequence <= ?", (upto,))
+            while not self._delivered.empty():
+                places = self._delivered.get_nowait()
+                connection.executemany(
+                    "INSERT INTO delivered (receipt, partition, offset) VALUES (?, ?, ?)", places
+                )
             connection.execute("COMMIT")
         except sqlite3.Error as failed:
             error, forgotten = UnavailableError(str(failed)), (0, 0)
@@ -187,6 +226,32 @@ class MessageLog:
                 write.done.set_result(None)
         if rows and not error:
             self._arrived.set()
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Where the events of a request are.
+
+    Args:
+        waiting: events in the log that Kafka does not have yet.
+        delivered: places in Kafka of the others; an event that was sent twice after a crash has two.
+    """
+
+    waiting: int
+    delivered: tuple[Delivered, ...]
+
+
+def read_receipt(file: Path, receipt: str) -> Receipt:
+    """Look up a receipt, also while a collector runs. Empty if it is not known, or older than a week."""
+    if not file.is_file():
+        return Receipt(0, ())
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=30)) as connection:
+        counted = connection.execute("SELECT count(*) FROM messages WHERE receipt = ?", (receipt,))
+        waiting = counted.fetchone()[0]
+        places = connection.execute(
+            "SELECT receipt, partition, offset FROM delivered WHERE receipt = ? ORDER BY rowid", (receipt,)
+        )
+        return Receipt(waiting, tuple(Delivered(*place) for place in places))
 
 
 def _open(file: Path) -> sqlite3.Connection:

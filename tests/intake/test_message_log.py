@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from intake.message_log import Budget, MessageLog, OverloadedError, UnavailableError
+from intake.message_log import (
+    Budget,
+    Delivered,
+    MessageLog,
+    OverloadedError,
+    Receipt,
+    UnavailableError,
+    read_receipt,
+)
 from intake.segment_requests import Message
 
 
@@ -88,3 +96,29 @@ def test_a_full_disk_is_told_and_nothing_is_lost(file: Path, monkeypatch: pytest
     full.append("r", [message(3)]).result()
     assert values(full) == [1, 3]
     full.close()
+
+
+def test_counts_are_right_while_messages_are_written_and_forgotten_at_once(file: Path) -> None:
+    log, reached = MessageLog(file), 0
+    written = [log.append("r", [message(number)]) for number in range(2000)]
+    while reached < 2000:
+        for each in log.pending(reached, 3):
+            log.forget(each.sequence)
+            reached = each.sequence
+    wait(written)
+    log.append("r", []).result()
+    assert (log.waiting, log.size, values(log)) == (0, 0, [])
+    log.close()
+
+
+def test_a_receipt_says_what_waits_and_where_the_rest_is(file: Path) -> None:
+    assert read_receipt(file, "a") == Receipt(0, ())
+    log = MessageLog(file)
+    log.append("a", [message(1), message(2)]).result()
+    log.append("b", [message(3)]).result()
+    first, *_ = log.pending(0, 1)
+    log.forget(first.sequence, [Delivered("a", 1, 7)])
+    log.append("c", []).result()
+    assert read_receipt(file, "a") == Receipt(1, (Delivered("a", 1, 7),))
+    assert read_receipt(file, "b") == Receipt(1, ())
+    log.close()
