@@ -228,32 +228,6 @@ class MessageLog:
             self._arrived.set()
 
 
-@dataclass(frozen=True)
-class Receipt:
-    """Where the events of a request are.
-
-    Args:
-        waiting: events in the log that Kafka does not have yet.
-        delivered: places in Kafka of the others; an event that was sent twice after a crash has two.
-    """
-
-    waiting: int
-    delivered: tuple[Delivered, ...]
-
-
-def read_receipt(file: Path, receipt: str) -> Receipt:
-    """Look up a receipt, also while a collector runs. Empty if it is not known, or older than a week."""
-    if not file.is_file():
-        return Receipt(0, ())
-    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=30)) as connection:
-        counted = connection.execute("SELECT count(*) FROM messages WHERE receipt = ?", (receipt,))
-        waiting = counted.fetchone()[0]
-        places = connection.execute(
-            "SELECT receipt, partition, offset FROM delivered WHERE receipt = ? ORDER BY rowid", (receipt,)
-        )
-        return Receipt(waiting, tuple(Delivered(*place) for place in places))
-
-
 def _open(file: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(file, isolation_level=None, timeout=30)
     connection.execute("PRAGMA journal_mode = WAL")

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,8 @@ from kit.collecting import collector, health, values_in
 from kit.home import JOBS, Home
 from kit.polling import eventually
 from kit.serving import answers
+from lakehouse.errors import MillraceError
+from millrace.explain.receipt import DUPLICATE, EVENT, IN_KAFKA, REJECTED, follow_receipt
 from millrace.local.process.ports import stable_port
 
 KILLS = 5
@@ -133,13 +136,29 @@ def test_acknowledged_events_reach_kafka_though_the_collector_is_killed(
 
 @pytest.mark.long
 def test_acknowledged_events_are_in_silver_once(new_home: Callable[..., Home]) -> None:
-    home = new_home()
+    home, port = new_home(), stable_port()
+    with collector(home, port):
+        order: dict[str, Any] = {"type": "track", "event": "Order Completed", "userId": "buyer"}
+        order |= {"messageId": "order", "properties": {"order_id": "1"}}
+        batch = [order, order, {"type": "nothing", "userId": "buyer"}]
+        _, headers, _ = post(port, "/v1/batch", json.dumps({"batch": batch}).encode())
+        receipt = headers["millrace-receipt"]
+        eventually(lambda: health(port)["forwarded"] == 3, 30)
+        assert [place.state for place in follow_receipt(home.settings, receipt)] == [IN_KAFKA] * 3
     acknowledged = send_while_it_is_killed(home, stable_port())
     home.must("run", *JOBS, "--once")
     home.must("audit")
     events = [uid for (uid,) in home.sql("SELECT event_id FROM silver.events")]
     assert len(events) == len(set(events))
     assert acknowledged <= set(events)
+    places = follow_receipt(home.settings, receipt)
+    assert sorted(place.state for place in places) == [DUPLICATE, EVENT, REJECTED]
+    (conversion,) = home.sql("SELECT conversion_id FROM gold.conversions")
+    of_event = next(place.details for place in places if place.state == EVENT)
+    assert of_event is not None
+    assert [of_event["conversion_id"]] == conversion
+    with pytest.raises(MillraceError, match="no events are known"):
+        follow_receipt(home.settings, "unknown")
 
 
 def test_events_wait_while_kafka_is_away(new_home: Callable[..., Home]) -> None:

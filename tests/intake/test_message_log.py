@@ -11,10 +11,9 @@ from intake.message_log import (
     Delivered,
     MessageLog,
     OverloadedError,
-    Receipt,
     UnavailableError,
-    read_receipt,
 )
+from intake.receipts import Receipt, read_receipt
 from intake.segment_requests import Message
 
 

@@ -1,0 +1,93 @@
+"""Where the events of a collector's receipt are: log, Kafka, bronze, silver, conversions."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from intake.receipts import read_receipt
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings
+from millrace.tables.duckdb_views import run_query
+from millrace.tables.table_reader import open_table
+
+IN_LOG, IN_KAFKA, IN_BRONZE = "in the collector's log", "in Kafka", "in bronze, not refined yet"
+EVENT, DUPLICATE, REJECTED = "event", "duplicate", "rejected"
+
+_PLACES = {
+    "bronze.kafka_records": ("timestamp", "ingested_at"),
+    "silver.events": ("event_id", "role", "event_time"),
+    "silver.duplicate_events": ("event_id",),
+    "silver.rejected_events": ("reason",),
+}
+
+
+@dataclass(frozen=True)
+class EventPlace:
+    """Where one event is.
+
+    Args:
+        state: one of the constants of this module.
+        partition, offset: its place in Kafka; None while it waits in the log.
+        details: what the tables say of it: times, event_id, role or reason, conversion_id.
+    """
+
+    state: str
+    partition: int | None = None
+    offset: int | None = None
+    details: dict[str, Any] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON."""
+        return asdict(self)
+
+
+def follow_receipt(settings: Settings, receipt: str) -> list[EventPlace]:
+    """Follow the events of a receipt as far as they have come.
+
+    Raises:
+        MillraceError: if the receipt is not known here, or is older than a week.
+    """
+    found = read_receipt(settings.home / "collect" / "messages.db", receipt)
+    if not found.waiting and not found.delivered:
+        raise MillraceError(
+            f"no events are known by the receipt {receipt}",
+            "Receipts are kept for a week in the home of the collector that gave them: check MILLRACE_HOME",
+        )
+    waiting = [EventPlace(IN_LOG)] * found.waiting
+    return [_follow(settings, each.partition, each.offset) for each in found.delivered] + waiting
+
+
+def _follow(settings: Settings, partition: int, offset: int) -> EventPlace:
+    rows = {name: _row(settings, name, partition, offset) for name in _PLACES}
+    record = rows["bronze.kafka_records"]
+    if record is None:
+        return EventPlace(IN_KAFKA, partition, offset)
+    for state, name in (
+        (EVENT, "silver.events"),
+        (DUPLICATE, "silver.duplicate_events"),
+        (REJECTED, "silver.rejected_events"),
+    ):
+        if (row := rows[name]) is not None:
+            details = {**record, **row, **_conversion(settings, row.get("event_id"))}
+            return EventPlace(state, partition, offset, details)
+    return EventPlace(IN_BRONZE, partition, offset, record)
+
+
+def _row(settings: Settings, name: str, partition: int, offset: int) -> dict[str, Any] | None:
+    if open_table(settings, name) is None:
+        return None
+    topic = settings.events_topic.replace("'", "''")
+    query = f"""
+        SELECT {", ".join(_PLACES[name])} FROM {name}
+        WHERE topic = '{topic}' AND "partition" = {partition:d} AND "offset" = {offset:d}
+    """
+    rows = run_query(settings, query).to_dicts()
+    return rows[0] if rows else None
+
+
+def _conversion(settings: Settings, event_id: str | None) -> dict[str, Any]:
+    if event_id is None or open_table(settings, "gold.conversions") is None:
+        return {}
+    wanted = event_id.replace("'", "''")
+    query = f"SELECT conversion_id FROM gold.conversions WHERE event_id = '{wanted}'"
+    rows = run_query(settings, query).to_dicts()
+    return rows[0] if rows else {}
