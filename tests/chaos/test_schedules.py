@@ -85,7 +85,7 @@ def test_jobs_begin_on_time_and_what_is_killed_comes_back(home: Home) -> None:
     assert engine is not None
     engine.kill()
     eventually(lambda: status(home)["processes"]["engine"]["restarts"] == 1, 60, "it is started again")
-    assert "ended with code -9" in status(home)["processes"]["engine"]["last_error"]
+    assert "killed by SIGKILL" in status(home)["processes"]["engine"]["last_error"]
     done = on_time(home)
     eventually(lambda: on_time(home) > done, PATIENCE, "maintenance begins on time again")
     ingest = [run["state"] for run in run_history.recorded(home.path, "ingest")]
