@@ -45,9 +45,7 @@ def visits(ask: Ask, scope: Scope) -> Visits:
         (length * sessions).sum().alias("views"),
         sessions.filter(length <= 1).sum().alias("single"),
     ).row(0)
-    with_pages = asked.only(
-        "page_views", ">", 0
-    )  # else it only fetched files, and its addresses are no pages
+    with_pages = asked.only("page_views", ">", 0)  # sessions of files alone have no entry page
     entries, exits = (_pages(ask, with_pages, column) for column in ("entry_url", "exit_url"))
     cut = _ADDRESSES in (entries.height, exits.height)
     return Visits(count, views, single, _top(entries), _top(exits), cut)

@@ -1,5 +1,7 @@
 """The interface of a table backend."""
 
+import json
+from contextlib import suppress
 from typing import Protocol
 
 import polars as pl
@@ -9,6 +11,19 @@ from tables.query import Facts, Query, Version
 
 class ReadError(Exception):
     """A table can't be read at the moment."""
+
+
+def high_water_mark(user_metadata: str | None) -> int | None:
+    """The ingest stamp that a commit's input is done up to, in microseconds; None if it has none.
+
+    Args:
+        user_metadata: JSON text of the commit's `userMetadata`.
+    """
+    with suppress(ValueError):
+        metadata = json.loads(user_metadata or "{}")
+        mark = metadata.get("upto") if isinstance(metadata, dict) else None
+        return mark if isinstance(mark, int) else None
+    return None
 
 
 class Backend(Protocol):

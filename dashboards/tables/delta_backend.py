@@ -12,7 +12,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from polars.exceptions import PolarsError
 
 from tables.backend import ReadError
-from tables.delta_log import Log, commit_file, high_water_mark
+from tables.delta_log import Log, commit_file, mark_of
 from tables.file_cache import Files, Memory
 from tables.polars_query import ask_frame, with_all_columns
 from tables.query import Facts, Query, Version
@@ -41,7 +41,7 @@ class _Opened:
         if position is None:
             return False
         if self.beyond is None or self.beyond[0] != version:
-            self.beyond = version, high_water_mark(folder, version) or 0
+            self.beyond = version, mark_of(folder, version) or 0
         return self.beyond[1] > position
 
 
@@ -70,7 +70,7 @@ class LocalTables:
     def position(self, table: str, version: Version) -> int | None:
         """The ingest stamp that a version is done up to."""
         for number in range(version.number, -1, -1):
-            mark = high_water_mark(self._path(table), number)
+            mark = mark_of(self._path(table), number)
             if mark is not None or not commit_file(self._path(table), number).exists():
                 return mark
         return None

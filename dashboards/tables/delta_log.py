@@ -11,6 +11,8 @@ from urllib.parse import unquote
 import polars as pl
 from deltalake import DeltaTable
 
+from tables.backend import high_water_mark
+
 _PLAIN = 1  # Delta reader protocol version: no deletion vectors, no column mapping
 _FAR = 200  # commits: beyond this, opening the table from its checkpoint is faster
 _SIMPLE = frozenset({"add", "remove", "commitInfo", "txn"})  # actions that change nothing but files
@@ -39,10 +41,8 @@ class Log:
 
     def __init__(self, folder: Path, version: int | None = None, position: int | None = None) -> None:
         table = DeltaTable(folder, version=version)
-        if (
-            position is not None
-            and (last := _last_within(folder, table.version(), position)) < table.version()
-        ):
+        last = table.version() if position is None else _last_within(folder, table.version(), position)
+        if last < table.version():
             table = DeltaTable(folder, version=last)
         self._folder = folder
         self.version = table.version()
@@ -92,24 +92,22 @@ def commit_file(folder: Path, version: int) -> Path:
     return folder / "_delta_log" / f"{version:020}.json"
 
 
-def high_water_mark(folder: Path, version: int) -> int | None:
-    """The ingest stamp that a commit's input is done up to, in microseconds; None if it says none."""
+def mark_of(folder: Path, version: int) -> int | None:
+    """The high-water mark of a commit; None if it has none, or can't be read."""
     with suppress(OSError, ValueError), commit_file(folder, version).open(encoding="utf-8") as lines:
         info = next((json.loads(line) for line in lines if line.startswith('{"commitInfo"')), {})
-        said = json.loads(info.get("commitInfo", {}).get("userMetadata") or "{}")
-        mark = said.get("upto") if isinstance(said, dict) else None
-        return mark if isinstance(mark, int) else None
+        return high_water_mark(info.get("commitInfo", {}).get("userMetadata"))
     return None
 
 
 def _is_within(folder: Path, version: int, position: int | None) -> bool:
-    return position is None or (high_water_mark(folder, version) or 0) <= position
+    return position is None or (mark_of(folder, version) or 0) <= position
 
 
 def _last_within(folder: Path, latest: int, position: int) -> int:
     """The last version before the first commit beyond a high-water mark.
 
-    A commit is written after the stamps it is done up to, so older commits need not be looked at.
+    A commit is written after the stamps it is done up to, so older commits need not be read.
     """
     best = latest
     for version in range(latest, 0, -1):

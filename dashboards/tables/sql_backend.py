@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
 from schema import COLUMNS
 
-from tables.backend import ReadError
+from tables.backend import ReadError, high_water_mark
 from tables.query import Facts, Measure, Query, Version
 
 _COMMITS = 100  # of a table's history, of which versions are chosen
@@ -36,7 +35,7 @@ class SqlTables:
             history = self._history(table, 1 if position is None else _COMMITS)
         except LookupError:
             return None
-        marks = [_high_water_mark(said) or 0 for said in history["userMetadata"]]
+        marks = [high_water_mark(each) or 0 for each in history["userMetadata"]]
         beyond = [place for place, mark in enumerate(marks) if position is not None and mark > position]
         place = min(max(beyond, default=-1) + 1, len(marks) - 1)
         return Version(history["version"][place], str(history["timestamp"][place]))
@@ -44,7 +43,7 @@ class SqlTables:
     def position(self, table: str, version: Version) -> int | None:
         """The ingest stamp that a version is done up to."""
         history = self._history(table, _COMMITS).filter(pl.col("version") <= version.number)
-        marks = map(_high_water_mark, history["userMetadata"])
+        marks = map(high_water_mark, history["userMetadata"])
         return next((mark for mark in marks if mark is not None), None)
 
     def _history(self, table: str, commits: int) -> pl.DataFrame:
@@ -87,15 +86,6 @@ class SqlTables:
             raise
         except Exception as error:  # drivers raise many types; the page falls back to cached results
             raise ReadError(table) from error
-
-
-def _high_water_mark(user_metadata: str | None) -> int | None:
-    """The ingest stamp that a commit's input is done up to, in microseconds; None if it says none."""
-    with suppress(ValueError):
-        said = json.loads(user_metadata or "{}")
-        mark = said.get("upto") if isinstance(said, dict) else None
-        return mark if isinstance(mark, int) else None
-    return None
 
 
 def statement(query: Query, source: str) -> tuple[str, dict[str, Any]]:

@@ -111,7 +111,6 @@ class MessageLog:
         self._reader: sqlite3.Connection | None = None
         with closing(_open(file)) as connection:
             connection.executescript(_TABLES)
-            connection.execute(_FORGET_OLD, (_RECEIPT_SECONDS,))
             counted = (
                 "SELECT count(*), coalesce(sum(length(value)), 0), coalesce(max(sequence), 0) FROM messages"
             )
@@ -191,7 +190,7 @@ class MessageLog:
         return group
 
     def _commit(self, connection: sqlite3.Connection, group: Sequence[_Write]) -> None:
-        heard = [write for write in group if write.done.set_running_or_notify_cancel()]
+        awaited = [write for write in group if write.done.set_running_or_notify_cancel()]
         rows = [(write.receipt, message.key, message.value) for write in group for message in write.messages]
         error: UnavailableError | None = None
         forgotten = (0, 0)
@@ -204,6 +203,7 @@ class MessageLog:
                 (upto,),
             ).fetchone()
             connection.execute("DELETE FROM messages WHERE sequence <= ?", (upto,))
+            connection.execute(_FORGET_OLD, (_RECEIPT_SECONDS,))
             while not self._delivered.empty():
                 places = self._delivered.get_nowait()
                 connection.executemany(
@@ -219,7 +219,7 @@ class MessageLog:
             self._queued -= size
             self.size += (0 if error else size) - forgotten[1]
             self.waiting += (0 if error else len(rows)) - forgotten[0]
-        for write in heard:
+        for write in awaited:
             if error:
                 write.done.set_exception(error)
             else:

@@ -1,4 +1,4 @@
-"""Sources of events: who may send, from where, and how much. Read from conf/sources.yml."""
+"""Sources of events: who may send, and from where. Read from conf/sources.yml."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

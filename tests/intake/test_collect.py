@@ -64,6 +64,10 @@ def test_requests_as_clients_send_them(new_home: Callable[..., Home]) -> None:
         connection.request("GET", f"/v1/pixel/track?data={pixel}")
         image = connection.getresponse()
         assert (image.status, image.getheader("content-type"), image.read()[:3]) == (200, "image/gif", b"GIF")
+        connection.request("OPTIONS", "/v1/batch")
+        preflight = connection.getresponse()
+        preflight.read()
+        assert (preflight.status, preflight.getheader("access-control-allow-origin")) == (204, "*")
         connection.request("GET", "/v1/projects/k/settings")
         settings = json.loads(connection.getresponse().read())
         assert settings["integrations"]["Segment.io"]["apiHost"] == f"127.0.0.1:{port}/v1"

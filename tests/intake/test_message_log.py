@@ -2,6 +2,7 @@
 
 import sqlite3
 from concurrent.futures import wait
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -120,4 +121,17 @@ def test_a_receipt_says_what_waits_and_where_the_rest_is(file: Path) -> None:
     log.append("c", []).result()
     assert read_receipt(file, "a") == Receipt(1, (Delivered("a", 1, 7),))
     assert read_receipt(file, "b") == Receipt(1, ())
+    log.close()
+
+
+def test_places_are_forgotten_after_a_week_while_the_log_is_open(file: Path) -> None:
+    log = MessageLog(file)
+    log.forget(0, [Delivered("old", 0, 1)])
+    log.append("r", []).result()
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE delivered SET at = at - 8 * 24 * 3600")
+    log.forget(0, [Delivered("new", 0, 2)])
+    log.append("r", []).result()
+    assert read_receipt(file, "old") == Receipt(0, ())
+    assert read_receipt(file, "new") == Receipt(0, (Delivered("new", 0, 2),))
     log.close()

@@ -137,10 +137,6 @@ def _fill_in(
     )
 
 
-def _take(members: Mapping[str, Raw], rule: TrackRule) -> dict[str, str | None]:
-    return {column: _member(members, key) for column, key in rule.takes.items()}
-
-
 def _member(members: Mapping[str, Raw], name: str) -> str | None:
     return text(members.get(name, NOTHING)) or None
 

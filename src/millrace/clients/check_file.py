@@ -130,7 +130,7 @@ def check_file(settings: Settings, file: str, format_name: str, site: str | None
                         break
         finally:
             source.close()
-    check.events, check.visitors = len(seen), len(visitors)
+    check.visitors = len(visitors)
     return check
 
 

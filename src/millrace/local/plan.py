@@ -45,7 +45,7 @@ class Plan:
         if self.broker_only:
             return local
         needs = tuple(service.name for service in local)
-        # The dashboard first: a viewer has something to look at while the rest starts.
+        # The dashboard first: its address can be opened while the rest starts.
         parts = [dashboard_service(settings), *local, engine_service(settings, needs)]
         if settings.collector_port:
             parts.append(collector_service(settings, settings.collector_port))
