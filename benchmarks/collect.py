@@ -1,7 +1,8 @@
 """How many events a second does the collector take, and how long does a request wait for the disk?
 
 Batches of 100 events over 16 connections, then single events at a steady rate. Beside it the same application
-with a log that keeps nothing, as the bound of HTTP and parsing. The load generator has the same cores.
+with events acknowledged by Kafka, and with a log that keeps nothing, as the bound of HTTP and parsing. The
+load generator has the same cores.
 """
 
 import argparse
@@ -15,16 +16,20 @@ import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from intake.message_log import Budget, MessageLog
+from intake.log.entries import Write
+from intake.log.message_log import Budget, MessageLog
 from millrace.local.kafka.broker import running_broker
 from millrace.local.process.ports import stable_port
 
+LOG, KAFKA, NO_LOG = "log, fsync", "Kafka acks alone", "no log"
 _CONNECTIONS, _BATCH = 16, 100
 _EVENT = {
     "type": "track",
@@ -39,7 +44,7 @@ _EVENT = {
 class NoLog(MessageLog):
     """Takes messages and keeps none."""
 
-    def append(self, receipt: str, messages: object) -> "Future[None]":  # type: ignore[override]
+    def append(self, write: Write) -> "Future[None]":
         """Done at once."""
         done: Future[None] = Future()
         done.set_result(None)
@@ -61,7 +66,7 @@ def main() -> None:
     heads = ("events/s in batches of 100", "s until all is in Kafka", f"p50, ms at {arguments.rate:,.0f}/s")
     table = Table("collector", *heads, "p99, ms")
     with tempfile.TemporaryDirectory() as folder, running_broker(Path(folder), stable_port()) as bootstrap:
-        for name in ("log, fsync", "no log"):
+        for name in (LOG, KAFKA, NO_LOG):
             with _served(name, bootstrap, folder) as port:
                 events = asyncio.run(_batches(port, arguments.seconds))
                 drained = _seconds_until_forwarded(port)
@@ -74,17 +79,25 @@ def main() -> None:
 def _serve(name: str, port: int, bootstrap: str) -> None:
     import uvicorn
 
+    from intake.admission import Admission
     from intake.app import Collector
-    from intake.forwarder import Forwarder, make_producer
-    from intake.sources import Sources
+    from intake.delivery import Delivery
+    from intake.direct_sender import DirectSender
+    from intake.forwarder import Forwarder
+    from intake.producers import direct_producer, durable_producer, once_producer
+    from intake.sources import LOCAL, Acknowledge, Sources
     from millrace.clients.topic import ensure_topic
 
     folder = Path(tempfile.mkdtemp())
-    log = (NoLog if name == "no log" else MessageLog)(folder / "messages.db", Budget(256 << 20, 8 << 30))
+    log = (NoLog if name == NO_LOG else MessageLog)(folder / "messages.db", Budget(256 << 20, 8 << 30))
     ensure_topic(bootstrap, "events")
-    forwarder = Forwarder(log, "events", lambda: make_producer(bootstrap, {}))
+    forwarder = Forwarder(log, "events", "main", lambda: durable_producer(bootstrap, {}))
     forwarder.start()
-    app = Collector(log, forwarder, Sources()).app()
+    makers = (partial(make, bootstrap, {}) for make in (direct_producer, once_producer))
+    delivery = Delivery(log, DirectSender(log, "events", "main", *makers), Admission())
+    source = LOCAL.model_copy(update={"acknowledge": Acknowledge.KAFKA if name == KAFKA else Acknowledge.LOG})
+    sources = Sources([source.model_copy(update={"key_sha256": (sha256(b"").hexdigest(),)})])
+    app = Collector(log, forwarder, delivery, lambda: sources).app()
     uvicorn.run(app, port=port, log_level="warning", access_log=False)
 
 

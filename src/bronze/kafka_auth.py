@@ -30,6 +30,9 @@ def client_options(settings: Settings) -> Login:
     options: dict[str, Any] = {"security_protocol": settings.kafka_security_protocol}
     if settings.kafka_ca_file:
         options["ssl_cafile"] = str(settings.kafka_ca_file)
+    if settings.kafka_certificate_file:
+        pem = str(settings.kafka_certificate_file)
+        options |= {"ssl_certfile": pem, "ssl_keyfile": pem}
     if settings.kafka_sasl_mechanism:
         user, password = _credentials(settings)
         options |= {
@@ -50,6 +53,9 @@ def source_options(settings: Settings) -> dict[str, str]:
     if settings.kafka_ca_file:
         options["kafka.ssl.truststore.type"] = "PEM"
         options["kafka.ssl.truststore.location"] = str(settings.kafka_ca_file)
+    if settings.kafka_certificate_file:
+        options["kafka.ssl.keystore.type"] = "PEM"
+        options["kafka.ssl.keystore.location"] = str(settings.kafka_certificate_file)
     if settings.kafka_sasl_mechanism:
         # A workspace's runtime has its own copy of the client, under another name.
         shaded = "kafkashaded." if os.environ.get("DATABRICKS_RUNTIME_VERSION") else ""

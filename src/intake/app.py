@@ -2,8 +2,9 @@
 
 import asyncio
 import base64
-import binascii
-import zlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timezone
 from http import HTTPStatus
 from uuid import uuid4
@@ -12,31 +13,37 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
+from intake.admission import Decision
+from intake.bodies import BodyMemory, TooLargeError, basic_user, read_body
+from intake.delivery import Delivery
 from intake.forwarder import Forwarder
-from intake.message_log import MessageLog, OverloadedError, UnavailableError
-from intake.segment_requests import KINDS, BadRequestError, Request, read_pixel, read_request
-from intake.sources import Source, Sources
+from intake.log.message_log import MessageLog, OverloadedError, UnavailableError
+from intake.promises import Leases, read_promise
+from intake.segment_requests import KINDS, BadRequestError, Message, Request, read_pixel, read_request
+from intake.sources import LOCAL, Semantics, Source, Sources
 
-MOST_BYTES = 4 << 20
-"""Of a body, compressed or not. Segment's own limit is 500 kB."""
-
+_BODY_MEMORY = 128 << 20
+"""Bytes of bodies that are read at the same time."""
 _MOST_MESSAGE = 1_000_000
 """Bytes of one message: what a topic takes by default."""
 
 RECEIPT = "Millrace-Receipt"
 """The header of an answer that names its request, for `millrace receipt`."""
+PROMISE = "Millrace-Promise"
+"""The header of a request with the time before which its source sends no more events."""
 
 _GIF = base64.b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
 _CORS = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Allow-Methods": "GET, POST, OPTIONS",
-    "Access-Control-Allow-Headers": "Authorization, Content-Type, Content-Encoding",
-    "Access-Control-Expose-Headers": "Millrace-Receipt",
+    "Access-Control-Allow-Headers": f"Authorization, Content-Type, Content-Encoding, {PROMISE}",
+    "Access-Control-Expose-Headers": RECEIPT,
     "Access-Control-Max-Age": "86400",
 }
 _RETRY_SECONDS = "1"
+_LEASE_SECONDS = 1.0  # between two looks at leases
 
 
 class Collector:
@@ -45,77 +52,114 @@ class Collector:
     Args:
         log: keeps events until Kafka has them.
         forwarder: sends them to Kafka.
-        sources: who may send.
+        delivery: takes events with the semantics of their source.
+        sources: who may send, now.
     """
 
-    def __init__(self, log: MessageLog, forwarder: Forwarder, sources: Sources) -> None:
+    def __init__(
+        self, log: MessageLog, forwarder: Forwarder, delivery: Delivery, sources: Callable[[], Sources]
+    ) -> None:
         self._log = log
         self._forwarder = forwarder
+        self._delivery = delivery
         self._sources = sources
+        self._memory = BodyMemory(_BODY_MEMORY)
+        self._leases = Leases(log, lambda name: (sources().named(name) or LOCAL).lease, time.monotonic)
 
-    def app(self) -> Starlette:
-        """The application."""
+    def app(self, more: Sequence[BaseRoute] = ()) -> Starlette:
+        """The application.
+
+        Args:
+            more: routes besides its own.
+        """
         return Starlette(
             routes=[
+                Route("/v1/promise", self.promise, methods=["POST"]),
                 Route("/v1/{kind}", self.collect, methods=["POST"]),
                 Route("/v1/{path:path}", self.preflight, methods=["OPTIONS"]),
                 Route("/v1/pixel/{kind}", self.pixel, methods=["GET"]),
                 Route("/v1/projects/{key}/settings", self.settings, methods=["GET"]),
                 Route("/health", self.health, methods=["GET"]),
                 Route("/ready", self.ready, methods=["GET"]),
-            ]
+                *more,
+            ],
+            lifespan=self._lifespan,
         )
 
     async def collect(self, request: HttpRequest) -> Response:
-        """Take the events of a body. 200 once they are on disk."""
+        """Take the events of a body. 200 once they are durable."""
         kind = request.path_params["kind"]
         if kind not in KINDS:
             return _refusal(404, f"there is no /v1/{kind}")
-        try:
-            body = await _body(request)
-            found = read_request(kind, body, datetime.now(timezone.utc))
-        except BadRequestError as error:
-            return _refusal(400, str(error))
-        except _TooLargeError:
-            return _refusal(413, f"the body is larger than {MOST_BYTES:,} bytes")
-        except ClientDisconnect:
-            return Response(status_code=400)
-        receipt = uuid4().hex
-        taken = {**_CORS, RECEIPT: receipt}
-        return await self._take(request, found, receipt) or JSONResponse({"success": True}, headers=taken)
+
+        async def read() -> Request:
+            most = self._largest_body(request)
+            with self._memory.hold(request, most):
+                return read_request(kind, await read_body(request, most))
+
+        return await self._answer(request, read)
 
     async def pixel(self, request: HttpRequest) -> Response:
-        """Take the event of an image's URL. The image comes once the event is on disk."""
+        """Take the event of an image's URL. The image comes once the event is durable."""
         kind = request.path_params["kind"]
         if KINDS.get(kind) is None:
             return _refusal(404, f"there is no pixel {kind}")
+
+        async def read() -> Request:
+            return read_pixel(kind, request.query_params.get("data", ""))
+
+        answer = await self._answer(request, read)
+        if answer.status_code != HTTPStatus.OK:
+            return answer
+        headers = {**_CORS, RECEIPT: answer.headers[RECEIPT], "Cache-Control": "no-store"}
+        return Response(_GIF, media_type="image/gif", headers=headers)
+
+    async def promise(self, request: HttpRequest) -> Response:
+        """Take a promise alone: the header, without events. 200 once it is durable."""
+
+        async def read() -> Request:
+            if request.headers.get(PROMISE) is None:
+                raise BadRequestError(f"the header {PROMISE} is missing")
+            return Request([], {}, None, None, 0)
+
+        return await self._answer(request, read)
+
+    async def _answer(self, request: HttpRequest, read: Callable[[], Awaitable[Request]]) -> Response:
+        received_at = datetime.now(timezone.utc)
         try:
-            found = read_pixel(kind, request.query_params.get("data", ""), datetime.now(timezone.utc))
+            found = await read()
+            promise = read_promise(request.headers.get(PROMISE))
+            source = self._source(request, found.write_key)
+            if source is None:
+                return _refusal(401, "the write key is not known, or not from here")
+            receipt = uuid4().hex
+            messages = _messages(found, source, received_at, receipt)
+            decision = await self._delivery.deliver(source, receipt, messages, promise)
+            self._leases.note(source, promise)
         except BadRequestError as error:
             return _refusal(400, str(error))
-        receipt = uuid4().hex
-        headers = {**_CORS, RECEIPT: receipt, "Cache-Control": "no-store"}
-        image = Response(_GIF, media_type="image/gif", headers=headers)
-        return await self._take(request, found, receipt) or image
-
-    async def _take(self, request: HttpRequest, found: Request, receipt: str) -> Response | None:
-        """Write events to the log; None once they are on disk, else why not."""
-        if self._source(request, found.write_key) is None:
-            return _refusal(401, "the write key is not known, or not from here")
-        if any(len(message.value) > _MOST_MESSAGE for message in found.messages):
-            return _refusal(413, f"an event is larger than {_MOST_MESSAGE:,} bytes")
-        try:
-            written = self._log.append(receipt, found.messages)
-            await asyncio.shield(asyncio.wrap_future(written))
+        except TooLargeError as error:
+            return _refusal(413, str(error))
+        except ClientDisconnect:
+            return Response(status_code=400)
         except OverloadedError:
             return _refusal(429, "too much is waiting, try again", {"Retry-After": _RETRY_SECONDS})
         except UnavailableError:
             return _refusal(503, "events cannot be stored now, try again", {"Retry-After": _RETRY_SECONDS})
-        return None
+        content = {"success": True} | ({"shed": len(messages)} if decision is Decision.SHED else {})
+        return JSONResponse(content, headers={**_CORS, RECEIPT: receipt})
 
     def _source(self, request: HttpRequest, in_body: str | None) -> Source | None:
         address = request.client.host if request.client else None
-        return self._sources.find(_basic_user(request) or in_body, address, request.headers.get("origin"))
+        key = basic_user(request) or in_body or request.query_params.get("writeKey")
+        return self._sources().find(key, address, request.headers.get("origin"))
+
+    def _largest_body(self, request: HttpRequest) -> int:
+        """Bytes that are read: the source's limit where the headers name it, else the largest of all."""
+        sources = self._sources()
+        if (source := self._source(request, None)) is not None:
+            return source.largest_body
+        return max((source.largest_body for source in sources.declared), default=LOCAL.largest_body)
 
     async def preflight(self, request: HttpRequest) -> Response:
         """Let browsers send from any origin: the write key's own origins are checked with the events."""
@@ -131,10 +175,12 @@ class Collector:
     async def health(self, request: HttpRequest) -> Response:
         """That the process answers, and how much waits."""
         del request
+        totals = self._log.totals
         return JSONResponse(
             {
-                "waiting": self._log.waiting,
-                "waiting_bytes": self._log.size,
+                "waiting": totals.waiting,
+                "waiting_bytes": totals.size,
+                "shed": totals.shed,
                 "forwarded": self._forwarder.forwarded,
                 "last_error": self._forwarder.last_error,
             }
@@ -145,48 +191,29 @@ class Collector:
         del request
         return Response(status_code=200 if self._forwarder.has_caught_up else 503)
 
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        del app
+        ending = asyncio.create_task(self._end_leases())
+        yield
+        ending.cancel()
+        with suppress(asyncio.CancelledError):
+            await ending
 
-class _TooLargeError(Exception):
-    pass
-
-
-async def _body(request: HttpRequest) -> bytes:
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > MOST_BYTES:
-            raise _TooLargeError
-        parts.append(part)
-    body = b"".join(parts)
-    encoding = request.headers.get("content-encoding", "identity").strip().lower()
-    if encoding in ("", "identity"):
-        return body
-    if encoding != "gzip":
-        raise BadRequestError("Content-Encoding is neither gzip nor identity")
-    return _unzipped(body)
+    async def _end_leases(self) -> None:
+        while True:
+            self._leases.end_expired()
+            await asyncio.sleep(_LEASE_SECONDS)
 
 
-def _unzipped(body: bytes) -> bytes:
-    inflate = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-    try:
-        plain = inflate.decompress(body, MOST_BYTES + 1)
-    except zlib.error:
-        raise BadRequestError("the body is not gzip") from None
-    if len(plain) > MOST_BYTES:
-        raise _TooLargeError
-    if not inflate.eof:
-        raise BadRequestError("the body's gzip is cut off")
-    return plain
-
-
-def _basic_user(request: HttpRequest) -> str | None:
-    scheme, _, encoded = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "basic":
-        return None
-    try:
-        return base64.b64decode(encoded, validate=True).decode().partition(":")[0] or None
-    except (binascii.Error, ValueError):
-        return None
+def _messages(found: Request, source: Source, received_at: datetime, receipt: str) -> list[Message]:
+    salt = receipt if source.delivery is Semantics.AT_LEAST_ONCE else ""
+    messages = found.messages(received_at, salt)
+    if any(len(message.value) > _MOST_MESSAGE for message in messages):
+        raise TooLargeError(f"an event is larger than {_MOST_MESSAGE:,} bytes")
+    if found.size > source.largest_body:
+        raise TooLargeError(f"the body is larger than {source.largest_body:,} bytes")
+    return messages
 
 
 def _refusal(status: int, why: str, headers: dict[str, str] | None = None) -> Response:

@@ -6,6 +6,7 @@ The paths and fields are those of Segment's documentation of its HTTP API.
 import base64
 import binascii
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from hashlib import sha256
 from typing import NamedTuple
@@ -42,24 +43,50 @@ class Message(NamedTuple):
     value: bytes
 
 
-class Request(NamedTuple):
-    """The messages of a request, and the write key that its body names."""
+@dataclass(frozen=True)
+class Request:
+    """A request's body, decoded.
 
-    messages: list[Message]
+    Args:
+        parts: its messages as they came.
+        shared: what a batch gives each of its messages.
+        type: of the one message, by the path; None for a batch.
+        write_key: the key that the body names.
+        size: bytes of the body.
+    """
+
+    parts: list[dict[str, Raw]]
+    shared: dict[str, Raw]
+    type: str | None
     write_key: str | None
+    size: int
+
+    def messages(self, received_at: datetime, salt: str = "") -> list[Message]:
+        """The messages as they go to Kafka.
+
+        Each gets `receivedAt`, and where the client left them out `type`, `messageId`, `originalTimestamp`
+        (from its `timestamp`) and, in a batch, the batch's `sentAt` and `context`. All else stays as it came,
+        numbers with their text.
+
+        Args:
+            received_at: when the request arrived.
+            salt: part of the ids that are made. With none, a message without id that is sent again gets the
+                same id; with a salt of its own for each request, another.
+        """
+        stamp = Raw(_encode(_text_of(received_at)))
+        digest = _digest(self.parts) + salt
+        return [
+            _message(self.shared | part, self.type, stamp, f"{digest}{number}")
+            for number, part in enumerate(self.parts)
+        ]
 
 
-def read_request(kind: str, body: bytes, received_at: datetime) -> Request:
-    """Read the messages of a request's body.
-
-    Each message gets `receivedAt`, and where the client left them out `type`, `messageId`,
-    `originalTimestamp` (from its `timestamp`) and, in a batch, the batch's `sentAt` and `context`. All else
-    stays as it came, numbers with their text. A message without id that is sent again gets the same id.
+def read_request(kind: str, body: bytes) -> Request:
+    """Decode a request's body.
 
     Args:
         kind: a key of `KINDS`.
         body: JSON, not compressed.
-        received_at: when the request arrived.
 
     Raises:
         BadRequestError: if the body is not what the path is for.
@@ -72,16 +99,13 @@ def read_request(kind: str, body: bytes, received_at: datetime) -> Request:
         parts = [_object(part, "a message of the batch") for part in _list(whole.get("batch"))]
     if not parts:
         raise BadRequestError("the batch is empty")
-    shared = {name: whole[name] for name in ("sentAt", "context") if one is None and name in whole}
-    stamp = Raw(_encode(_text_of(received_at)))
-    request_digest = _digest(parts)
-    messages = [
-        _message(shared | part, one, stamp, f"{request_digest}{number}") for number, part in enumerate(parts)
-    ]
-    return Request(messages, _text(whole.get("writeKey")))
+    shared: dict[str, Raw] = {
+        name: whole[name] for name in ("sentAt", "context") if one is None and name in whole
+    }
+    return Request(parts, shared, one, _text(whole.get("writeKey")), len(body))
 
 
-def read_pixel(kind: str, data: str, received_at: datetime) -> Request:
+def read_pixel(kind: str, data: str) -> Request:
     """Read the message of a pixel: base64 of the JSON that the same path takes as body.
 
     Raises:
@@ -91,7 +115,7 @@ def read_pixel(kind: str, data: str, received_at: datetime) -> Request:
         body = base64.b64decode(data.encode() + b"=" * (-len(data) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         raise BadRequestError("data is not base64") from None
-    return read_request(kind, body, received_at)
+    return read_request(kind, body)
 
 
 def _message(fields: dict[str, Raw], type_: str | None, received_at: Raw, otherwise: str) -> Message:

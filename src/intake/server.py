@@ -1,17 +1,50 @@
 """Runs the collector: HTTP server, log and forwarder."""
 
 import logging
+import ssl
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import uvicorn
+from confluent_kafka import Producer
 
+from intake.admission import Admission
 from intake.app import Collector
-from intake.forwarder import Forwarder, MakeProducer
-from intake.message_log import MessageLog
-from intake.sources import Sources
+from intake.delivery import Delivery
+from intake.direct_sender import DirectSender
+from intake.forwarder import Forwarder
+from intake.log.message_log import MessageLog
+from intake.log.place import log_file
+from intake.producers import direct_producer, durable_producer, once_producer
+from intake.sources_file import SourcesFile
 
 _DRAIN_SECONDS = 4.0
+_CONNECTIONS = 4096
+"""More are answered with 503."""
+
+
+@dataclass(frozen=True)
+class Tls:
+    """Certificates of HTTPS, as PEM files.
+
+    Args:
+        certificate: of the server, with its chain.
+        key: of that certificate.
+        client_ca: certificates that sign those of clients, which then need one; None for any client.
+    """
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None = None
+
+    def options(self) -> dict[str, Any]:
+        """Options of uvicorn."""
+        options: dict[str, Any] = {"ssl_certfile": str(self.certificate), "ssl_keyfile": str(self.key)}
+        if self.client_ca is not None:
+            options |= {"ssl_ca_certs": str(self.client_ca), "ssl_cert_reqs": ssl.CERT_REQUIRED}
+        return options
 
 
 @dataclass(frozen=True)
@@ -21,35 +54,64 @@ class Served:
     Args:
         address: IP address to listen on.
         port: port to listen on.
-        folder: folder of the log.
+        home: folder of the workspace.
+        node: name of this collector among those of the topic.
+        conf: folder of sources.yml.
         topic: the topic of events.
-        connect: makes a producer; called again after an error of Kafka.
+        bootstrap: Kafka, as host:port.
+        login: options of Kafka's login, as kafka-python names them.
+        prepare: creates the topic if it is missing.
+        capacity: events per second beyond which sources that are not protected are refused or shed.
+        tls: certificates; None for plain HTTP.
     """
 
     address: str
     port: int
-    folder: Path
+    home: Path
+    node: str
+    conf: Path
     topic: str
-    connect: MakeProducer
+    bootstrap: str
+    login: Mapping[str, Any]
+    prepare: Callable[[], object]
+    capacity: float | None = None
+    tls: Tls | None = None
+
+    def connect(self) -> Producer:
+        """The forwarder's producer."""
+        self.prepare()
+        return durable_producer(self.bootstrap, self.login)
 
 
-def serve(served: Served, sources: Sources) -> None:
+def serve(served: Served) -> None:
     """Serve until SIGINT or SIGTERM; then answer what is under way and forward what is in the log."""
     logging.getLogger("intake").addHandler(logging.StreamHandler())
-    log = MessageLog(served.folder / "messages.db")
-    forwarder = Forwarder(log, served.topic, served.connect)
+    sources = SourcesFile(served.conf)
+    log = MessageLog(log_file(served.home, served.node))
+    forwarder = Forwarder(log, served.topic, served.node, served.connect)
     forwarder.start()
+    direct = DirectSender(
+        log,
+        served.topic,
+        served.node,
+        lambda: direct_producer(served.bootstrap, served.login),
+        lambda: once_producer(served.bootstrap, served.login),
+    )
+    delivery = Delivery(log, direct, Admission(served.capacity))
     config = uvicorn.Config(
-        Collector(log, forwarder, sources).app(),
+        Collector(log, forwarder, delivery, sources.current).app(),
         host=served.address,
         port=served.port,
         log_level="warning",
         access_log=False,
         server_header=False,
+        limit_concurrency=_CONNECTIONS,
         timeout_graceful_shutdown=2,
+        **(served.tls.options() if served.tls else {}),
     )
     try:
         uvicorn.Server(config).run()
     finally:
+        direct.stop(_DRAIN_SECONDS)
         forwarder.stop(_DRAIN_SECONDS)
         log.close()

@@ -1,36 +1,99 @@
-"""Sources of events: who may send, and from where. Read from conf/sources.yml."""
+"""Sources of events: who may send, and what is promised to them. Read from conf/sources.yml."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
 from hashlib import sha256
 from hmac import compare_digest
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from lakehouse.errors import MillraceError
 
-_FILE = "sources.yml"
-_FIELDS = {"name", "key_sha256", "origins"}
+FILE = "sources.yml"
 
 
-@dataclass(frozen=True)
-class Source:
-    """A client or group of clients.
+class Semantics(str, Enum):
+    """How often an event that was acknowledged is in silver.events."""
+
+    AT_MOST_ONCE = "at_most_once"
+    AT_LEAST_ONCE = "at_least_once"
+    EXACTLY_ONCE = "exactly_once"
+
+
+class Acknowledge(str, Enum):
+    """Where an event is durable when it is acknowledged."""
+
+    LOG = "log"
+    KAFKA = "kafka"
+
+
+class Overload(str, Enum):
+    """What happens to the events of a source that is not protected while too much arrives."""
+
+    REFUSE = "refuse"
+    SHED = "shed"
+
+
+class Source(BaseModel):
+    """A client or group of clients: an entry of `conf/sources.yml`.
 
     Args:
-        name: as `conf/sources.yml` has it.
-        key_sha256: SHA-256 of its write key, as hexadecimal digits: keys themselves are not stored.
+        name: identifies it in the audit and in Kafka's headers.
+        key_sha256: SHA-256 of its write keys, as hexadecimal digits: keys themselves are not stored. While a
+            key is replaced, two are valid.
         origins: origins of web pages that may send with it; empty for any.
+        delivery: what is promised.
+        acknowledge: where an event is durable when it is acknowledged.
+        protected: whether its events are taken while others are refused or shed.
+        overload: what happens to its events while too much arrives.
+        events_per_second: more are refused; None for no limit.
+        largest_body: bytes of a request.
+        lease: how long a promise of its watermark holds without another.
     """
 
-    name: str
-    key_sha256: str
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+    key_sha256: tuple[str, ...] = Field(min_length=1)
     origins: tuple[str, ...] = ()
+    delivery: Semantics = Semantics.EXACTLY_ONCE
+    acknowledge: Acknowledge = Acknowledge.LOG
+    protected: bool = False
+    overload: Overload = Overload.REFUSE
+    events_per_second: float | None = Field(default=None, gt=0)
+    largest_body: int = Field(default=4 << 20, gt=0, le=16 << 20)
+    lease: timedelta = Field(default=timedelta(minutes=1), gt=timedelta(0))
+
+    @field_validator("key_sha256", mode="before")
+    @classmethod
+    def _digests(cls, given: Any) -> Any:
+        digests = [str(each).lower() for each in ([given] if isinstance(given, str) else given or ())]
+        if not all(re.fullmatch("[0-9a-f]{64}", each) for each in digests):
+            raise ValueError("is no SHA-256 of a write key: printf %s KEY | sha256sum")
+        return digests
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> "Source":
+        if self.delivery is Semantics.AT_MOST_ONCE and self.acknowledge is Acknowledge.KAFKA:
+            raise ValueError("at_most_once is acknowledged before Kafka has it: leave acknowledge out")
+        if self.overload is Overload.SHED and not self.is_logged:
+            raise ValueError("events are shed to the log: overload: shed needs acknowledge: log")
+        return self
+
+    @property
+    def is_logged(self) -> bool:
+        """Whether its events are in the node's log before they are acknowledged."""
+        return self.acknowledge is Acknowledge.LOG and self.delivery is not Semantics.AT_MOST_ONCE
 
 
-LOCAL = Source("local", "")
+LOCAL = Source(name="local", key_sha256=("0" * 64,))
 """Who sends from this machine, while no source is declared."""
 
 
@@ -51,9 +114,17 @@ class Sources:
         if not self.declared:
             return LOCAL if _is_loopback(address) else None
         digest = sha256((write_key or "").encode()).hexdigest()
-        found = [source for source in self.declared if compare_digest(source.key_sha256, digest)]
+        found = [
+            source
+            for source in self.declared
+            if any(compare_digest(each, digest) for each in source.key_sha256)
+        ]
         allowed = (source for source in found if not (origin and source.origins) or origin in source.origins)
         return next(allowed, None)
+
+    def named(self, name: str) -> Source | None:
+        """The source of that name."""
+        return next((source for source in (*self.declared, LOCAL) if source.name == name), None)
 
 
 def load_sources(conf: Path) -> Sources:
@@ -62,21 +133,32 @@ def load_sources(conf: Path) -> Sources:
     Raises:
         MillraceError: if an entry is not as it should be.
     """
-    file = conf / _FILE
+    file = conf / FILE
     if not file.is_file():
         return Sources()
-    document = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
-    return Sources(tuple(_source(entry) for entry in document.get("sources") or ()))
+    try:
+        document = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+    except yaml.YAMLError as error:
+        raise MillraceError(f"conf/{FILE} is no YAML: {error}", "docs/collect.md has an example") from None
+    entries = document.get("sources") or () if isinstance(document, dict) else [document]
+    sources = tuple(_source(entry) for entry in entries)
+    names = [source.name for source in sources]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise MillraceError(f"conf/{FILE} has {twice[0]} twice", "Give one entry several key_sha256")
+    return Sources(sources)
 
 
 def _source(entry: object) -> Source:
-    example = "Give each a name and key_sha256, the SHA-256 of its write key"
-    if not isinstance(entry, dict) or not entry.keys() <= _FIELDS or not entry.get("name"):
-        raise MillraceError(f"conf/{_FILE} has a source that is none: {entry!r}", example)
-    digest = str(entry.get("key_sha256") or "").lower()
-    if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
-        raise MillraceError(f"conf/{_FILE}: key_sha256 of {entry['name']} is no SHA-256", example)
-    return Source(str(entry["name"]), digest, tuple(map(str, entry.get("origins") or ())))
+    try:
+        return Source.model_validate(entry)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = entry.get("name") if isinstance(entry, dict) else entry
+        where = ".".join(map(str, first["loc"]))
+        raise MillraceError(
+            f"conf/{FILE}: source {name!r} {where}: {first['msg'].removeprefix('Value error, ')}",
+            "Give each a name and key_sha256, the SHA-256 of its write key: docs/collect.md",
+        ) from None
 
 
 def _is_loopback(address: str | None) -> bool:

@@ -48,6 +48,9 @@ class Settings(BaseSettings):
     kafka_ca_file: Path | None = Field(
         None, description="PEM file of the certificates that sign Kafka's; unset, the system's"
     )
+    kafka_certificate_file: Path | None = Field(
+        None, description="PEM file of the client's certificate and key, where Kafka wants one; unset, none"
+    )
     broker_port: int = Field(9092, description="port of the local broker on 127.0.0.1")
     dashboard_port: int = Field(8501, description="port of the dashboard")
     dashboard_address: str = Field(
@@ -59,6 +62,12 @@ class Settings(BaseSettings):
     collector_port: int | None = Field(
         None,
         description="port of the HTTP collector on 127.0.0.1, which `millrace up` then runs; unset, none",
+    )
+    collector_capacity: float | None = Field(
+        None,
+        gt=0,
+        description="events per second beyond which the collector refuses or sheds those of sources that "
+        "are not protected; unset, no limit",
     )
     events_topic: str = Field("events", description="topic of behavioural events")
     exchange_rates_topic: str = Field("exchange_rates", description="topic of exchange rates")

@@ -1,25 +1,29 @@
 """The collector's log: durable, in order, within its budget."""
 
 import sqlite3
-from concurrent.futures import wait
+from collections.abc import Sequence
+from concurrent.futures import Future, wait
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from intake.message_log import (
-    Budget,
-    Delivered,
-    MessageLog,
-    OverloadedError,
-    UnavailableError,
-)
-from intake.receipts import Receipt, read_receipt
+from intake.log.accounts import Account, read_accounts, replay_shed
+from intake.log.entries import Delivered, Tally, Write
+from intake.log.message_log import Budget, MessageLog, OverloadedError, UnavailableError
+from intake.log.receipts import Receipt, read_receipt
 from intake.segment_requests import Message
+from lakehouse.timestamps import from_micros
 
 
 def message(number: int, size: int = 10) -> Message:
     return Message(b"k", str(number).encode().ljust(size))
+
+
+def append(
+    log: MessageLog, receipt: str, messages: Sequence[Message], source: str = "s", is_shed: bool = False
+) -> "Future[None]":
+    return log.append(Write(receipt, source, messages, is_shed))
 
 
 @pytest.fixture
@@ -28,34 +32,34 @@ def file(tmp_path: Path) -> Path:
 
 
 def values(log: MessageLog, after: int = 0) -> list[int]:
-    return [int(each.value) for each in log.pending(after, 1000)]
+    return [int(each.value or b"") for each in log.pending(after, 1000)]
 
 
 def test_what_is_acknowledged_is_there_in_order_also_after_a_restart(file: Path) -> None:
     log = MessageLog(file)
-    written = [log.append("r", [message(2 * number), message(2 * number + 1)]) for number in range(20)]
+    written = [append(log, "r", [message(2 * number), message(2 * number + 1)]) for number in range(20)]
     wait(written)
     assert values(log) == list(range(40))
-    assert (log.waiting, log.size) == (40, 400)
+    assert (log.totals.waiting, log.totals.size) == (40, 400)
     log.close()
     again = MessageLog(file)
     assert values(again) == list(range(40))
-    assert (again.waiting, again.size) == (40, 400)
+    assert (again.totals.waiting, again.totals.size) == (40, 400)
     again.close()
 
 
 def test_what_kafka_has_is_removed_and_numbers_go_on(file: Path) -> None:
     log = MessageLog(file)
-    log.append("r", [message(1), message(2)]).result()
+    append(log, "r", [message(1), message(2)]).result()
     first, second = log.pending(0, 10)
     log.forget(first.sequence)
-    log.append("r", [message(3)]).result()
+    append(log, "r", [message(3)]).result()
     assert values(log) == [2, 3]
-    assert log.size == 20
+    assert log.totals.size == 20
     log.forget(second.sequence + 1)
     log.close()
     again = MessageLog(file)
-    again.append("r", [message(4)]).result()
+    append(again, "r", [message(4)]).result()
     (only,) = again.pending(0, 10)
     assert only.sequence > second.sequence + 1
     again.close()
@@ -63,21 +67,21 @@ def test_what_kafka_has_is_removed_and_numbers_go_on(file: Path) -> None:
 
 def test_no_more_is_taken_than_the_budget_allows(file: Path) -> None:
     log = MessageLog(file, Budget(queued=1000, logged=25))
-    log.append("r", [message(1), message(2)]).result()
+    append(log, "r", [message(1), message(2)]).result()
     with pytest.raises(OverloadedError):
-        log.append("r", [message(3)])
+        append(log, "r", [message(3)])
     log.forget(log.pending(0, 1)[0].sequence)
-    log.append("r", []).result()
-    log.append("r", [message(3)]).result()
+    append(log, "r", []).result()
+    append(log, "r", [message(3)]).result()
     assert values(log) == [2, 3]
     with pytest.raises(OverloadedError):
-        MessageLog(file.with_name("other.db"), Budget(queued=5)).append("r", [message(1)])
+        append(MessageLog(file.with_name("other.db"), Budget(queued=5)), "r", [message(1)])
     log.close()
 
 
 def test_a_full_disk_is_told_and_nothing_is_lost(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = MessageLog(file)
-    log.append("r", [message(1)]).result()
+    append(log, "r", [message(1)]).result()
     log.close()
     with sqlite3.connect(file) as connection:
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
@@ -91,47 +95,125 @@ def test_a_full_disk_is_told_and_nothing_is_lost(file: Path, monkeypatch: pytest
     monkeypatch.setattr(sqlite3, "connect", small)
     full = MessageLog(file)
     with pytest.raises(UnavailableError):
-        full.append("r", [message(2, 100_000)]).result()
-    assert full.waiting == 1
-    full.append("r", [message(3)]).result()
+        append(full, "r", [message(2, 100_000)]).result()
+    assert full.totals.waiting == 1
+    append(full, "r", [message(3)]).result()
     assert values(full) == [1, 3]
     full.close()
 
 
 def test_counts_are_right_while_messages_are_written_and_forgotten_at_once(file: Path) -> None:
     log, reached = MessageLog(file), 0
-    written = [log.append("r", [message(number)]) for number in range(2000)]
+    written = [append(log, "r", [message(number)]) for number in range(2000)]
     while reached < 2000:
         for each in log.pending(reached, 3):
             log.forget(each.sequence)
             reached = each.sequence
     wait(written)
-    log.append("r", []).result()
-    assert (log.waiting, log.size, values(log)) == (0, 0, [])
+    append(log, "r", []).result()
+    assert (log.totals.waiting, log.totals.size, values(log)) == (0, 0, [])
     log.close()
 
 
 def test_a_receipt_says_what_waits_and_where_the_rest_is(file: Path) -> None:
-    assert read_receipt(file, "a") == Receipt(0, ())
+    assert not read_receipt(file, "a").is_known
     log = MessageLog(file)
-    log.append("a", [message(1), message(2)]).result()
-    log.append("b", [message(3)]).result()
+    append(log, "a", [message(1), message(2)]).result()
+    append(log, "b", [message(3)]).result()
+    append(log, "d", [message(4)], is_shed=True).result()
     first, *_ = log.pending(0, 1)
-    log.forget(first.sequence, [Delivered("a", 1, 7)])
-    log.append("c", []).result()
-    assert read_receipt(file, "a") == Receipt(1, (Delivered("a", 1, 7),))
-    assert read_receipt(file, "b") == Receipt(1, ())
+    log.forget(first.sequence, [Delivered("a", 1, 7, first.logged_at)])
+    append(log, "c", []).result()
+    at = from_micros(first.logged_at)
+    assert read_receipt(file, "a") == Receipt(1, 0, (Delivered("a", 1, 7, first.logged_at),), at)
+    assert (read_receipt(file, "b").waiting, read_receipt(file, "d").shed) == (1, 1)
     log.close()
 
 
 def test_places_are_forgotten_after_a_week_while_the_log_is_open(file: Path) -> None:
     log = MessageLog(file)
-    log.forget(0, [Delivered("old", 0, 1)])
-    log.append("r", []).result()
+    log.forget(0, [Delivered("old", 0, 1, 1)])
+    append(log, "r", []).result()
     with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute("UPDATE delivered SET at = at - 8 * 24 * 3600")
-    log.forget(0, [Delivered("new", 0, 2)])
-    log.append("r", []).result()
-    assert read_receipt(file, "old") == Receipt(0, ())
-    assert read_receipt(file, "new") == Receipt(0, (Delivered("new", 0, 2),))
+        connection.execute("UPDATE delivered SET at = at - 8 * 24 * 3600 * 1000000")
+    log.forget(0, [Delivered("new", 0, 2, 1)])
+    append(log, "r", []).result()
+    assert not read_receipt(file, "old").is_known
+    assert read_receipt(file, "new").delivered == (Delivered("new", 0, 2, 1),)
     log.close()
+
+
+def test_each_acknowledged_event_is_accounted_for_by_source(file: Path) -> None:
+    log = MessageLog(file)
+    append(log, "1", [message(1), message(2)], "a").result()
+    append(log, "2", [message(3)], "b").result()
+    append(log, "3", [message(4)], "b", is_shed=True).result()
+    log.append(Write("4", "b", promise="2026-11-02T10:00:00Z")).result()
+    log.count("b", Tally(refused=7))
+    log.forget(log.pending(0, 1)[0].sequence)
+    log.close()
+    assert read_accounts(file) == [
+        Account("a", 2, 1, 1, shed=0, lost=0, refused=0, replayed=0),
+        Account("b", 2, 0, 1, shed=1, lost=0, refused=7, replayed=0),
+    ]
+    assert [account.missing for account in read_accounts(file)] == [0, 0]
+
+
+def test_shed_events_are_replayed_once_while_the_log_is_open(file: Path) -> None:
+    log = MessageLog(file)
+    append(log, "1", [message(1)], "a").result()
+    wait([append(log, "2", [message(number)], "b", is_shed=True) for number in range(10, 2510)])
+    append(log, "3", [message(3)], "c", is_shed=True).result()
+    assert (values(log), log.totals.shed) == ([1], 2501)
+    assert replay_shed(file, "b") == 2500
+    assert replay_shed(file, "b") == 0
+    append(log, "4", [message(4)], "a").result()
+    assert (log.totals.waiting, log.totals.shed) == (2502, 1)
+    assert sorted(int(each.value or b"") for each in log.pending(0, 5000)) == [1, 4, *range(10, 2510)]
+    assert replay_shed(file) == 1
+    log.close()
+    assert [(each.missing, each.shed, each.replayed) for each in read_accounts(file)] == [
+        (0, 0, 0),
+        (0, 0, 2500),
+        (0, 0, 1),
+    ]
+
+
+def test_no_more_is_shed_than_the_budget_allows(file: Path) -> None:
+    log = MessageLog(file, Budget(shed=15))
+    append(log, "1", [message(1)], is_shed=True).result()
+    with pytest.raises(OverloadedError):
+        append(log, "2", [message(2)], is_shed=True)
+    append(log, "2", [message(2)]).result()
+    assert log.load.shed == pytest.approx(10 / 15)
+    log.close()
+
+
+def test_leases_that_were_not_ended_are_known_after_a_restart(file: Path) -> None:
+    log = MessageLog(file)
+    for source, promise in (("a", "2026-11-02T10:00:00Z"), ("b", "2026-11-02T10:00:00Z"), ("b", "end")):
+        log.append(Write(source=source, promise=promise)).result()
+    log.close()
+    again = MessageLog(file)
+    assert again.held_leases == ["a"]
+    assert [each.promise for each in again.pending(0, 10)] == ["2026-11-02T10:00:00Z"] * 2 + ["end"]
+    again.close()
+
+
+def test_a_log_without_sources_is_kept(file: Path) -> None:
+    file.parent.mkdir()
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.executescript(
+            """
+            CREATE TABLE messages (
+                sequence INTEGER PRIMARY KEY AUTOINCREMENT, receipt TEXT, key BLOB, value BLOB
+            );
+            CREATE TABLE delivered (receipt TEXT, partition INTEGER, offset INTEGER);
+            INSERT INTO messages VALUES (5, 'r', NULL, CAST('7' AS BLOB));
+            """
+        )
+    log = MessageLog(file)
+    append(log, "s", [message(8)]).result()
+    assert values(log) == [7, 8]
+    log.close()
+    assert [(each.source, each.missing) for each in read_accounts(file)] == [("local", 0), ("s", 0)]

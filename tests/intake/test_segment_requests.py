@@ -20,7 +20,7 @@ BATCH = {
 
 def messages_of(kind: str, body: object) -> list[dict[str, object]]:
     return [
-        json.loads(message.value) for message in read_request(kind, json.dumps(body).encode(), NOW).messages
+        json.loads(message.value) for message in read_request(kind, json.dumps(body).encode()).messages(NOW)
     ]
 
 
@@ -70,18 +70,24 @@ def test_equal_messages_without_id_are_two_events() -> None:
 
 def test_an_id_is_kept_and_numbers_keep_their_text() -> None:
     body = b'{"messageId": "m", "userId": "u", "properties": {"total": 1.10, "big": 12345678901234567890123}}'
-    (message,) = read_request("track", body, NOW).messages
+    (message,) = read_request("track", body).messages(NOW)
     assert b"1.10" in message.value
     assert b"12345678901234567890123" in message.value
     assert json.loads(message.value)["messageId"] == "m"
     assert message.key == b"u"
 
 
+def test_with_a_salt_of_its_own_each_sending_has_other_ids() -> None:
+    request = read_request("batch", json.dumps(BATCH).encode())
+    ids = {json.loads(each.value)["messageId"] for salt in "ab" for each in request.messages(NOW, salt)}
+    assert len(ids) == 4
+
+
 def test_a_pixel_is_its_message_in_base64() -> None:
     body = {"anonymousId": "a", "event": "Opened"}
     for data in (base64.b64encode, base64.urlsafe_b64encode):
         text = data(json.dumps(body).encode()).decode().rstrip("=")
-        (message,) = read_pixel("track", text, NOW).messages
+        (message,) = read_pixel("track", text).messages(NOW)
         assert json.loads(message.value)["event"] == "Opened"
 
 
@@ -102,16 +108,16 @@ def test_a_pixel_is_its_message_in_base64() -> None:
 )
 def test_what_is_no_request_is_refused(kind: str, body: bytes) -> None:
     with pytest.raises(BadRequestError):
-        read_request(kind, body, NOW)
+        read_request(kind, body)
 
 
 @given(kind=st.sampled_from(sorted(KINDS)), body=st.binary(max_size=300))
 def test_any_bytes_are_messages_or_refused(kind: str, body: bytes) -> None:
     try:
-        found = read_request(kind, body, NOW)
+        found = read_request(kind, body)
     except BadRequestError:
         return
-    assert all(json.loads(message.value)["receivedAt"] for message in found.messages)
+    assert all(json.loads(message.value)["receivedAt"] for message in found.messages(NOW))
 
 
 _VALUES = st.recursive(

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from intake.sources import LOCAL, Sources, load_sources
+from intake.sources_file import SourcesFile
 from lakehouse.errors import MillraceError
 from lakehouse.run.rules_version import rules_version
 from lakehouse.settings import load_settings
@@ -36,7 +37,37 @@ def test_a_source_is_found_by_its_key_and_from_its_origins(tmp_path: Path) -> No
     assert sources.find(None, "127.0.0.1", None) is None
 
 
-@pytest.mark.parametrize("entry", ["{}", "{name: a}", "{name: a, key_sha256: x}", "a", "{name: a, key: b}"])
+def test_two_keys_are_valid_while_one_is_replaced(tmp_path: Path) -> None:
+    other = sha256(b"new").hexdigest()
+    sources = declared(tmp_path, f"sources: [{{name: shop, key_sha256: [{KEY}, {other}]}}]")
+    assert {sources.find(key, "192.0.2.1", None).name for key in ("secret", "new")} == {"shop"}  # type: ignore[union-attr]
+
+
+def test_sources_are_read_again_when_they_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = 0.0
+    monkeypatch.setattr("intake.sources_file.time.monotonic", lambda: at)
+    declared(tmp_path, f"sources: [{{name: shop, key_sha256: {KEY}}}]")
+    file = SourcesFile(tmp_path)
+    (tmp_path / "sources.yml").write_text("sources: [broken]")
+    assert file.current().named("shop") is not None
+    at = 2.0
+    assert file.current().named("shop") is not None
+    (tmp_path / "sources.yml").write_text(f"sources: [{{name: other, key_sha256: {KEY}}}]")
+    at = 4.0
+    assert (file.current().named("shop"), file.current().named("other") is not None) == (None, True)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        *("{}", "{name: a}", "{name: a, key_sha256: x}", "a", f"{{name: a, key_sha256: {KEY}, key: b}}"),
+        f"{{name: a, key_sha256: {KEY}, delivery: at_most_once, acknowledge: kafka}}",
+        f"{{name: a, key_sha256: {KEY}, overload: shed, acknowledge: kafka}}",
+        f"{{name: a, key_sha256: {KEY}, events_per_second: 0}}",
+        f"{{name: 'a b', key_sha256: {KEY}}}",
+        f"{{name: a, key_sha256: {KEY}}}, {{name: a, key_sha256: {KEY}}}",
+    ],
+)
 def test_an_entry_that_is_none_is_refused(tmp_path: Path, entry: str) -> None:
     with pytest.raises(MillraceError, match=r"conf/sources\.yml"):
         declared(tmp_path, f"sources: [{entry}]")

@@ -1,5 +1,6 @@
 """`millrace collect`: takes events by HTTP, as Segment's and RudderStack's clients send them."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,34 +17,56 @@ def register(app: typer.Typer) -> None:
 def collect(
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 8787,
     address: Annotated[str, typer.Option(help="IP address to listen on.")] = "127.0.0.1",
+    node: Annotated[
+        str, typer.Option(help="Name of this collector, if several share a home or a topic.")
+    ] = "main",
+    certificate: Annotated[
+        Path | None, typer.Option("--tls-certificate", help="PEM file of the server's certificate: HTTPS.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option("--tls-key", help="PEM file of its key.")] = None,
+    client_ca: Annotated[
+        Path | None,
+        typer.Option("--tls-client-ca", help="PEM file of the certificates that sign those of clients."),
+    ] = None,
 ) -> None:
     """Take events by HTTP from Segment's and RudderStack's clients, until Ctrl-C.
 
     An event is acknowledged (status 200) once it is on disk, and forwarded to Kafka from there; while
     Kafka is away, events wait. While conf/sources.yml has no sources, only this machine may send.
     """
-    from confluent_kafka import Producer
-
     from bronze.kafka_auth import client_options
-    from intake.forwarder import make_producer
-    from intake.server import Served, serve
+    from intake.log.place import require_node
+    from intake.server import Served, Tls, serve
     from intake.sources import load_sources
     from millrace.clients.topic import ensure_topic
     from millrace.local.process.ports import require_free
 
     settings = load_settings()
     sources = load_sources(settings.conf)
+    require_node(node)
     if not sources.declared and address not in ("127.0.0.1", "::1"):
         raise MillraceError(
             f"no source is declared, so nobody could send to {address}",
             "Declare sources in conf/sources.yml: docs/collect.md",
         )
+    if (certificate is None) != (key is None) or (client_ca and not certificate):
+        raise MillraceError("HTTPS needs a certificate and its key", "Give --tls-certificate and --tls-key")
     require_free(port, "the collector", "Choose another with --port {free}")
-    typer.echo(f"Collector  http://{address}:{port}/v1/batch  Ctrl-C stops it.")
+    tls = Tls(certificate, key, client_ca) if certificate and key else None
+    typer.echo(f"Collector  {'https' if tls else 'http'}://{address}:{port}/v1/batch  Ctrl-C stops it.")
     login = client_options(settings)
-
-    def connect() -> Producer:
-        ensure_topic(settings.bootstrap, settings.events_topic, login)
-        return make_producer(settings.bootstrap, login)
-
-    serve(Served(address, port, settings.home / "collect", settings.events_topic, connect), sources)
+    serve(
+        Served(
+            address,
+            port,
+            settings.home,
+            node,
+            settings.conf,
+            settings.events_topic,
+            settings.bootstrap,
+            login,
+            lambda: ensure_topic(settings.bootstrap, settings.events_topic, login),
+            settings.collector_capacity,
+            tls,
+        )
+    )

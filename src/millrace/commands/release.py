@@ -2,6 +2,7 @@
 
 import getpass
 from collections.abc import Sequence
+from enum import Enum
 from typing import Annotated
 
 import typer
@@ -26,15 +27,41 @@ def release(by: _By, reason: _Reason) -> None:
     carry_out(RELEASE, by, reason, then=["publish"])
 
 
-def replay(by: _By = "", reason: _Reason = "replayed by the rules of now") -> None:
+class _Replayed(str, Enum):
+    RECORDS = "records"
+    SHED = "shed"
+
+
+def replay(
+    what: Annotated[_Replayed, typer.Argument(help="records of bronze, or shed events of collectors.")] = (
+        _Replayed.RECORDS
+    ),
+    by: _By = "",
+    reason: _Reason = "replayed by the rules of now",
+    source: Annotated[str | None, typer.Option(help="Of shed events: those of one source.")] = None,
+) -> None:
     """Rebuild silver from bronze by the current rules and code, then evaluate the held rows again.
 
     Includes rejected records. If the held rows are as expected now, the gate opens; gold is rebuilt where
     published rows have changed.
+
+    `millrace replay shed` returns events that this home's collectors set aside under overload to their
+    logs, which forward them to Kafka.
     """
+    if what is _Replayed.SHED:
+        _replay_shed(source)
+        return
     from millrace.local.requests.engine_commands import REPLAY
 
     carry_out(REPLAY, by or getpass.getuser(), reason, then=["publish"])
+
+
+def _replay_shed(source: str | None) -> None:
+    from intake.log.accounts import replay_shed
+    from intake.log.place import log_files
+
+    for node, file in log_files(load_settings().home).items():
+        typer.echo(f"{node}: {replay_shed(file, source):,} shed events go to Kafka")
 
 
 def carry_out(command: str, *names: str, then: Sequence[str] = ()) -> None:

@@ -3,13 +3,15 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from intake.receipts import read_receipt
+from intake.log.place import log_files
+from intake.log.receipts import read_receipt
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.tables.duckdb_views import run_query
 from millrace.tables.table_reader import open_table
 
-IN_LOG, IN_KAFKA, IN_BRONZE = "in the collector's log", "in Kafka", "in bronze, not refined yet"
+IN_LOG, SHED = "in the collector's log", "shed, until `millrace replay shed`"
+IN_KAFKA, IN_BRONZE = "in Kafka", "in bronze, not refined yet"
 EVENT, DUPLICATE, REJECTED = "event", "duplicate", "rejected"
 
 _PLACES = {
@@ -46,30 +48,33 @@ def follow_receipt(settings: Settings, receipt: str) -> list[EventPlace]:
     Raises:
         MillraceError: if the receipt is not known here, or is older than a week.
     """
-    found = read_receipt(settings.home / "collect" / "messages.db", receipt)
-    if not found.waiting and not found.delivered:
+    found = [read_receipt(file, receipt) for file in log_files(settings.home).values()]
+    known = next((each for each in found if each.is_known), None)
+    if known is None:
         raise MillraceError(
             f"no events are known by the receipt {receipt}",
             "Receipts are kept for a week in the home of the collector that gave them: check MILLRACE_HOME",
         )
-    waiting = [EventPlace(IN_LOG)] * found.waiting
-    return [_follow(settings, each.partition, each.offset) for each in found.delivered] + waiting
+    times = {"logged_at": known.logged_at}
+    there = [_follow(settings, each.partition, each.offset, times) for each in known.delivered]
+    waiting = [EventPlace(IN_LOG, details=times)] * known.waiting
+    return there + waiting + [EventPlace(SHED, details=times)] * known.shed
 
 
-def _follow(settings: Settings, partition: int, offset: int) -> EventPlace:
+def _follow(settings: Settings, partition: int, offset: int, times: dict[str, Any]) -> EventPlace:
     rows = {name: _row(settings, name, partition, offset) for name in _PLACES}
     record = rows["bronze.kafka_records"]
     if record is None:
-        return EventPlace(IN_KAFKA, partition, offset)
+        return EventPlace(IN_KAFKA, partition, offset, times)
     for state, name in (
         (EVENT, "silver.events"),
         (DUPLICATE, "silver.duplicate_events"),
         (REJECTED, "silver.rejected_events"),
     ):
         if (row := rows[name]) is not None:
-            details = {**record, **row, **_conversion(settings, row.get("event_id"))}
+            details = {**times, **record, **row, **_conversion(settings, row.get("event_id"))}
             return EventPlace(state, partition, offset, details)
-    return EventPlace(IN_BRONZE, partition, offset, record)
+    return EventPlace(IN_BRONZE, partition, offset, {**times, **record})
 
 
 def _row(settings: Settings, name: str, partition: int, offset: int) -> dict[str, Any] | None:

@@ -1,0 +1,71 @@
+"""Delivers the events of a request with the semantics of its source."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+from intake.admission import Admission, Decision
+from intake.direct_sender import DirectSender
+from intake.log.entries import Tally, Write
+from intake.log.message_log import MessageLog, OverloadedError
+from intake.segment_requests import Message
+from intake.sources import Semantics, Source
+
+
+class Delivery:
+    """Takes events as long as there is room for them.
+
+    Args:
+        log: keeps events until Kafka has them.
+        direct: sends those of sources that are not logged.
+        admission: decides what is taken.
+    """
+
+    def __init__(self, log: MessageLog, direct: DirectSender, admission: Admission) -> None:
+        self._log = log
+        self._direct = direct
+        self._admission = admission
+
+    async def deliver(
+        self, source: Source, receipt: str, messages: Sequence[Message], promise: str | None = None
+    ) -> Decision:
+        """Take events, or set them aside. Returns once they are as durable as the source's setting says.
+
+        Args:
+            source: who sends.
+            receipt: of the request.
+            messages: its events.
+            promise: the source sends no more events before this RFC 3339 time, or `end`.
+
+        Returns:
+            TAKE or SHED.
+
+        Raises:
+            OverloadedError: if they are refused.
+            UnavailableError: if neither the log nor Kafka takes them now.
+        """
+        decision = self._admission.decide(source, len(messages), self._log.load, time.monotonic())
+        try:
+            if decision is Decision.REFUSE:
+                raise OverloadedError
+            await self._take(source, receipt, messages, promise, is_shed=decision is Decision.SHED)
+        except OverloadedError:
+            self._log.count(source.name, Tally(refused=len(messages)))
+            raise
+        return decision
+
+    async def _take(
+        self, source: Source, receipt: str, messages: Sequence[Message], promise: str | None, is_shed: bool
+    ) -> None:
+        if source.is_logged:
+            await self._append(Write(receipt, source.name, messages, is_shed, None if is_shed else promise))
+        elif source.delivery is Semantics.AT_MOST_ONCE:
+            self._direct.send_once(source.name, receipt, messages)
+        else:
+            sent = self._direct.send_acknowledged(source.name, receipt, messages)
+            await asyncio.shield(asyncio.wrap_future(sent))
+        if promise is not None and (is_shed or not source.is_logged):
+            await self._append(Write(receipt, source.name, promise=promise))
+
+    async def _append(self, write: Write) -> None:
+        await asyncio.shield(asyncio.wrap_future(self._log.append(write)))

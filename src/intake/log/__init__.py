@@ -1,0 +1,1 @@
+"""The collector's log: messages are durable here before they are acknowledged."""

@@ -1,0 +1,239 @@
+"""Queues requests for the log, and commits those that wait together."""
+
+import queue
+import sqlite3
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from intake.admission import Load
+from intake.log.entries import Delivered, Logged, Tally, Totals, Write
+from intake.log.schema import create_log, open_log
+from intake.log.writer import LogWriter
+
+_GROUP_BYTES = 4 << 20
+"""Bytes of messages that one commit takes at most: requests that wait are committed together."""
+_IDLE_SECONDS = 1.0
+"""After this time without a request, counts are written, and changes by other processes are noticed."""
+
+
+class OverloadedError(Exception):
+    """The log, or the queue before it, has no room for now: try again later."""
+
+
+class UnavailableError(Exception):
+    """The log cannot be written, or Kafka does not answer."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much may wait, in bytes.
+
+    Args:
+        queued: in memory, before it is in the log.
+        logged: in the log and not in Kafka yet.
+        shed: set aside in the log.
+    """
+
+    queued: int = 32 << 20
+    logged: int = 2 << 30
+    shed: int = 2 << 30
+
+
+@dataclass
+class _Queued:
+    write: Write = field(default_factory=Write)
+    done: "Future[None]" = field(default_factory=Future)
+
+    @property
+    def size(self) -> int:
+        return self.write.size
+
+
+class MessageLog:
+    """Messages in SQLite, in a write-ahead log that is synchronised with the disk at each commit.
+
+    One thread writes. Requests that arrive during a commit are committed together with the next.
+
+    Args:
+        file: the database. It may not exist yet.
+        budget: how much may wait.
+
+    Attributes:
+        totals: what the log holds.
+        left_by_earlier: last sequence number that an earlier process left; 0 for none.
+        held_leases: sources whose promises an earlier process had not ended.
+    """
+
+    def __init__(self, file: Path, budget: Budget | None = None) -> None:
+        self._file = file
+        self._budget = budget or Budget()
+        self._lock = threading.Lock()
+        self._queue: queue.SimpleQueue[_Queued | None] = queue.SimpleQueue()
+        self._queued = 0
+        self._forwarded = 0
+        self._delivered: queue.SimpleQueue[Sequence[Delivered]] = queue.SimpleQueue()
+        self._tallies: dict[str, Tally] = {}
+        self._arrived = threading.Event()
+        self._reader: sqlite3.Connection | None = None
+        create_log(file)
+        self._writer = LogWriter(file)
+        self.totals = self._writer.totals()
+        self.left_by_earlier = self.totals.last if self.totals.waiting else 0
+        self.held_leases = self._writer.leases()
+        self._thread = threading.Thread(target=self._run, name="message-log", daemon=True)
+        self._thread.start()
+
+    @property
+    def load(self) -> Load:
+        """Shares of the budgets that are used."""
+        budget, totals = self._budget, self.totals
+        return Load(self._queued / budget.queued, totals.size / budget.logged, totals.shed_size / budget.shed)
+
+    def append(self, write: Write) -> "Future[None]":
+        """Write messages. The result is there once they are on disk.
+
+        Raises:
+            OverloadedError: if too much is waiting.
+        """
+        size = write.size
+        with self._lock:
+            budget = self._budget.shed if write.is_shed else self._budget.logged
+            used = self.totals.shed_size if write.is_shed else self.totals.size
+            if self._queued + size > self._budget.queued or used + size > budget:
+                raise OverloadedError
+            self._queued += size
+        queued = _Queued(write)
+        self._queue.put(queued)
+        return queued.done
+
+    def count(self, source: str, tally: Tally) -> None:
+        """Add to the counts of a source, with the next commit."""
+        with self._lock:
+            known = self._tallies.setdefault(source, Tally())
+            for name, number in vars(tally).items():
+                setattr(known, name, getattr(known, name) + number)
+
+    def pending(self, after: int, most: int) -> list[Logged]:
+        """Messages after a sequence number, in order. For the one thread that forwards them."""
+        if self._reader is None:
+            self._reader = open_log(self._file)
+        rows = self._reader.execute(
+            "SELECT sequence, receipt, source, logged_at, key, value, promise FROM messages"
+            " WHERE sequence > ? ORDER BY sequence LIMIT ?",
+            (after, most),
+        )
+        return [Logged(*row) for row in rows.fetchall()]
+
+    def oldest(self) -> int | None:
+        """When the oldest message that waits was logged, in microseconds since 1970."""
+        with closing(open_log(self._file)) as connection:
+            found = connection.execute("SELECT logged_at FROM messages ORDER BY sequence LIMIT 1").fetchone()
+        return found[0] if found else None
+
+    def forget(self, upto: int, delivered: Sequence[Delivered] = ()) -> None:
+        """Remove messages that Kafka has, with the next commit: after a crash they are sent again.
+
+        Args:
+            upto: the last sequence number that Kafka has.
+            delivered: where the messages are now.
+        """
+        self.note_delivered(delivered)
+        self._forwarded = max(self._forwarded, upto)
+        self._queue.put(_Queued())
+
+    def note_delivered(self, delivered: Sequence[Delivered]) -> None:
+        """Keep where messages are in Kafka, with the next commit."""
+        self._delivered.put(delivered)
+
+    def wait_for_messages(self, seconds: float) -> None:
+        """Wait until messages have been written, or for some seconds."""
+        self._arrived.wait(seconds)
+        self._arrived.clear()
+
+    def close(self) -> None:
+        """Write what is queued and end."""
+        self._queue.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while (group := self._next_group()) is not None:
+                self._commit(group)
+            self._commit([])
+        finally:
+            self._writer.close()
+
+    def _next_group(self) -> list[_Queued] | None:
+        """Requests to commit together; empty after a while without any, None at the end."""
+        try:
+            first = self._queue.get(timeout=_IDLE_SECONDS)
+        except queue.Empty:
+            return []
+        if first is None:
+            return None
+        group, size = [first], first.size
+        while size < _GROUP_BYTES:
+            try:
+                following = self._queue.get_nowait()
+            except queue.Empty:
+                break
+            if following is None:
+                self._queue.put(None)
+                break
+            group.append(following)
+            size += following.size
+        return group
+
+    def _commit(self, group: Sequence[_Queued]) -> None:
+        awaited = [each for each in group if each.done.set_running_or_notify_cancel()]
+        upto = self._forwarded  # read once: the forwarder goes on
+        with self._lock:
+            tallies, self._tallies = self._tallies, {}
+        delivered = self._taken_places()
+        error: UnavailableError | None = None
+        removed = (0, 0)
+        if group or tallies or delivered:
+            try:
+                removed = self._writer.commit([each.write for each in group], upto, delivered, tallies)
+            except sqlite3.Error as failed:
+                error = UnavailableError(str(failed))
+                self._delivered.put(delivered)
+                for source, tally in tallies.items():
+                    self.count(source, tally)
+        self._update_totals([] if error else group, sum(each.size for each in group), removed)
+        for each in awaited:
+            if error:
+                each.done.set_exception(error)
+            else:
+                each.done.set_result(None)
+        if any(each.write.messages or each.write.promise for each in group) and not error:
+            self._arrived.set()
+
+    def _taken_places(self) -> list[Delivered]:
+        places: list[Delivered] = []
+        while not self._delivered.empty():
+            places += self._delivered.get_nowait()
+        return places
+
+    def _update_totals(self, written: Sequence[_Queued], size: int, removed: tuple[int, int]) -> None:
+        recounted = self._writer.totals() if self._writer.is_changed_by_others() else None
+        with self._lock:
+            self._queued -= size
+            self.totals = recounted or _added(self.totals, written, removed)
+
+
+def _added(totals: Totals, written: Sequence[_Queued], removed: tuple[int, int]) -> Totals:
+    shed = [each for each in written if each.write.is_shed]
+    kept = [each for each in written if not each.write.is_shed]
+    promises = sum(each.write.promise is not None for each in kept)
+    return replace(
+        totals,
+        waiting=totals.waiting + sum(len(each.write.messages) for each in kept) + promises - removed[0],
+        size=totals.size + sum(each.size for each in kept) - removed[1],
+        shed=totals.shed + sum(len(each.write.messages) for each in shed),
+        shed_size=totals.shed_size + sum(each.size for each in shed),
+    )

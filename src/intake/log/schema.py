@@ -1,0 +1,81 @@
+"""The tables of the collector's log, in SQLite, whose write-ahead log is synchronised at each commit."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS messages (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    receipt TEXT NOT NULL,
+    source TEXT NOT NULL,
+    logged_at INTEGER NOT NULL,
+    key BLOB,
+    value BLOB,
+    promise TEXT
+);
+CREATE TABLE IF NOT EXISTS shed (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    receipt TEXT NOT NULL,
+    source TEXT NOT NULL,
+    logged_at INTEGER NOT NULL,
+    key BLOB,
+    value BLOB NOT NULL
+);
+CREATE TABLE IF NOT EXISTS delivered (
+    receipt TEXT NOT NULL,
+    partition INTEGER NOT NULL,
+    offset INTEGER NOT NULL,
+    logged_at INTEGER NOT NULL,
+    at INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS delivered_by_receipt ON delivered (receipt);
+CREATE INDEX IF NOT EXISTS delivered_by_time ON delivered (at);
+CREATE INDEX IF NOT EXISTS shed_by_receipt ON shed (receipt);
+CREATE TABLE IF NOT EXISTS counts (
+    source TEXT PRIMARY KEY,
+    received INTEGER NOT NULL DEFAULT 0,
+    forwarded INTEGER NOT NULL DEFAULT 0,
+    lost INTEGER NOT NULL DEFAULT 0,
+    refused INTEGER NOT NULL DEFAULT 0,
+    shed INTEGER NOT NULL DEFAULT 0,
+    replayed INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE IF NOT EXISTS leases (source TEXT PRIMARY KEY);
+"""
+_UPGRADE = """
+BEGIN IMMEDIATE;
+INSERT INTO messages (sequence, receipt, source, logged_at, key, value)
+    SELECT sequence, receipt, 'local', 0, key, value FROM messages_before;
+INSERT INTO counts (source, received) SELECT 'local', count(*) FROM messages_before;
+DROP TABLE messages_before;
+COMMIT;
+"""
+_VERSION = 1
+
+
+def open_log(file: Path) -> sqlite3.Connection:
+    """Connect. A commit returns once the disk has it."""
+    connection = sqlite3.connect(file, isolation_level=None, timeout=30, check_same_thread=False)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    return connection
+
+
+def create_log(file: Path) -> None:
+    """Create the tables; the messages of a log that had neither sources nor times are kept."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with closing(open_log(file)) as connection:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version == 0 and _has_table(connection, "messages"):
+            connection.execute("ALTER TABLE messages RENAME TO messages_before")
+            connection.execute("DROP TABLE delivered")
+        connection.executescript(_TABLES)
+        if _has_table(connection, "messages_before"):
+            connection.executescript(_UPGRADE)
+        connection.execute(f"PRAGMA user_version = {_VERSION}")
+
+
+def _has_table(connection: sqlite3.Connection, name: str) -> bool:
+    found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,))
+    return found.fetchone() is not None

@@ -1,0 +1,146 @@
+"""Writes the collector's log, one transaction at a time."""
+
+import sqlite3
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from intake.log.entries import Delivered, Tally, Totals, Write
+from intake.log.schema import open_log
+
+_RECEIPT_SECONDS = 7 * 24 * 3600
+"""How long a receipt's places in Kafka are kept."""
+
+
+class LogWriter:
+    """The one connection of a collector that writes; other processes may write beside it.
+
+    Args:
+        file: the database, with its tables.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._connection = open_log(file)
+        self._seen = self._version()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def is_changed_by_others(self) -> bool:
+        """Whether another process has written since the last call."""
+        before, self._seen = self._seen, self._version()
+        return self._seen != before
+
+    def totals(self) -> Totals:
+        """What the log holds, counted."""
+        counted = "SELECT count(*), coalesce(sum(length(value)), 0), coalesce(max(sequence), 0) FROM "
+        waiting, size, last = self._connection.execute(counted + "messages").fetchone()
+        shed, shed_size, _ = self._connection.execute(counted + "shed").fetchone()
+        return Totals(waiting, size, shed, shed_size, last)
+
+    def leases(self) -> list[str]:
+        """Sources that promised, and whose lease has not ended."""
+        return [row[0] for row in self._connection.execute("SELECT source FROM leases ORDER BY source")]
+
+    def commit(
+        self,
+        writes: Iterable[Write],
+        upto: int,
+        delivered: Sequence[Delivered],
+        tallies: Mapping[str, Tally],
+    ) -> tuple[int, int]:
+        """Write requests and remove what Kafka has, in one transaction.
+
+        Args:
+            writes: the requests.
+            upto: last sequence number that Kafka has.
+            delivered: places of messages that are new in Kafka.
+            tallies: counts to add, by source.
+
+        Returns:
+            Number of messages removed, and bytes of their values.
+
+        Raises:
+            sqlite3.Error: if the disk is full or broken; nothing is written then.
+        """
+        now = time.time_ns() // 1000
+        connection = self._connection
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            self._insert(writes, now)
+            removed = self._remove(upto)
+            connection.executemany(
+                "INSERT INTO delivered VALUES (?, ?, ?, ?, ?)", [(*each, now) for each in delivered]
+            )
+            connection.execute("DELETE FROM delivered WHERE at < ?", (now - _RECEIPT_SECONDS * 1_000_000,))
+            for source, tally in tallies.items():
+                self._count(source, vars(tally))
+            connection.execute("COMMIT")
+        except sqlite3.Error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        return removed
+
+    def _insert(self, writes: Iterable[Write], now: int) -> None:
+        received: dict[str, int] = {}
+        shed: dict[str, int] = {}
+        for write in writes:
+            rows: list[tuple[object, ...]] = [
+                (write.receipt, write.source, now, message.key, message.value, None)
+                for message in write.messages
+            ]
+            if write.is_shed:
+                self._connection.executemany(
+                    "INSERT INTO shed (receipt, source, logged_at, key, value) VALUES (?, ?, ?, ?, ?)",
+                    [row[:-1] for row in rows],
+                )
+                shed[write.source] = shed.get(write.source, 0) + len(rows)
+            else:
+                rows += self._promise(write, now)
+                self._connection.executemany(
+                    "INSERT INTO messages (receipt, source, logged_at, key, value, promise)"
+                    " VALUES (?, ?, ?, ?, ?, ?)",
+                    rows,
+                )
+            if write.messages:
+                received[write.source] = received.get(write.source, 0) + len(write.messages)
+        for source, number in received.items():
+            self._count(source, {"received": number, "shed": shed.get(source, 0)})
+
+    def _promise(self, write: Write, now: int) -> list[tuple[object, ...]]:
+        if write.promise is None:
+            return []
+        held = write.promise != "end"
+        statement = (
+            "INSERT OR IGNORE INTO leases VALUES (?)" if held else "DELETE FROM leases WHERE source = ?"
+        )
+        self._connection.execute(statement, (write.source,))
+        return [(write.receipt, write.source, now, None, None, write.promise)]
+
+    def _remove(self, upto: int) -> tuple[int, int]:
+        by_source = self._connection.execute(
+            "SELECT source, count(*), coalesce(sum(length(value)), 0), count(value) FROM messages"
+            " WHERE sequence <= ? GROUP BY source",
+            (upto,),
+        ).fetchall()
+        if not by_source:
+            return 0, 0
+        self._connection.execute("DELETE FROM messages WHERE sequence <= ?", (upto,))
+        for source, _, _, events in by_source:
+            self._count(source, {"forwarded": events})
+        return sum(row[1] for row in by_source), sum(row[2] for row in by_source)
+
+    def _count(self, source: str, added: Mapping[str, int]) -> None:
+        self._connection.execute("INSERT OR IGNORE INTO counts (source) VALUES (?)", (source,))
+        changes = {name: number for name, number in added.items() if number}
+        if changes:
+            terms = ", ".join(f"{name} = {name} + ?" for name in changes)
+            self._connection.execute(
+                f"UPDATE counts SET {terms} WHERE source = ?",
+                (*changes.values(), source),
+            )
+
+    def _version(self) -> int:
+        return int(self._connection.execute("PRAGMA data_version").fetchone()[0])

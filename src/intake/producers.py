@@ -1,0 +1,70 @@
+"""Kafka producers of the collector, and the headers of their records."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from confluent_kafka import Producer
+
+_ACK_SECONDS = 30
+_DIRECT_SECONDS = 10
+"""Less than the 15 s that clients wait for an answer."""
+
+_NAMES = {
+    "security_protocol": "security.protocol",
+    "ssl_cafile": "ssl.ca.location",
+    "ssl_certfile": "ssl.certificate.location",
+    "ssl_keyfile": "ssl.key.location",
+    "sasl_mechanism": "sasl.mechanism",
+    "sasl_plain_username": "sasl.username",
+    "sasl_plain_password": "sasl.password",
+}
+"""What librdkafka calls the options of kafka-python."""
+
+_DURABLE = {"acks": "all", "enable.idempotence": True, "delivery.timeout.ms": _ACK_SECONDS * 1000}
+_DIRECT = {**_DURABLE, "delivery.timeout.ms": _DIRECT_SECONDS * 1000, "queue.buffering.max.kbytes": 32 << 10}
+_ONCE = {"acks": 1, "retries": 0, "queue.buffering.max.kbytes": 32 << 10, "message.timeout.ms": 5000}
+
+Headers = list[tuple[str, str | bytes | None]]
+
+
+def durable_producer(bootstrap: str, login: Mapping[str, Any]) -> Producer:
+    """A producer whose messages are acknowledged by all in-sync replicas, each once and in order.
+
+    Args:
+        bootstrap: Kafka, as host:port.
+        login: options of its login, as kafka-python names them.
+    """
+    return _producer(bootstrap, login, _DURABLE)
+
+
+def direct_producer(bootstrap: str, login: Mapping[str, Any]) -> Producer:
+    """The same for requests that wait for Kafka: bounded in memory, and it gives up sooner."""
+    return _producer(bootstrap, login, _DIRECT)
+
+
+def once_producer(bootstrap: str, login: Mapping[str, Any]) -> Producer:
+    """A producer that sends each message once and never again."""
+    return _producer(bootstrap, login, _ONCE)
+
+
+def event_headers(source: str, node: str) -> Headers:
+    """Headers of an event: which source sent it, by which node."""
+    return [("source", source), ("node", node)]
+
+
+def promise_headers(source: str, node: str, promise: str) -> Headers:
+    """Headers of a promise: no events of the source before this RFC 3339 time follow, or `end`."""
+    return [("source", f"{source}@{node}"), ("promise", promise)]
+
+
+def _producer(bootstrap: str, login: Mapping[str, Any], more: Mapping[str, Any]) -> Producer:
+    return Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "linger.ms": 5,
+            "message.max.bytes": 16 << 20,
+            "log_level": 2,  # critical: errors come as exceptions
+            **more,
+            **{_NAMES[name]: value for name, value in login.items()},
+        }
+    )

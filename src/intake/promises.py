@@ -1,0 +1,69 @@
+"""Promises of sources: no more events before a time. They hold for a lease, whose end is a record too."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+
+import msgspec
+
+from intake.log.entries import Write
+from intake.log.message_log import MessageLog, OverloadedError
+from intake.segment_requests import BadRequestError
+from intake.sources import Source
+
+END = "end"
+"""A promise that the source has left."""
+
+
+def read_promise(text: str | None) -> str | None:
+    """A promise as it goes to Kafka: a time in UTC, or `end`; None for none.
+
+    Raises:
+        BadRequestError: if it is neither.
+    """
+    if text is None or text == END:
+        return text
+    try:
+        at = msgspec.convert(text, datetime)
+    except msgspec.ValidationError:
+        raise BadRequestError("the promise is neither an RFC 3339 time nor `end`") from None
+    at = at.replace(tzinfo=timezone.utc) if at.tzinfo is None else at.astimezone(timezone.utc)
+    return at.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+class Leases:
+    """Ends the promises of sources that have gone silent, by a record.
+
+    Leases that an earlier process had not ended go on for their whole length.
+
+    Args:
+        log: takes the records.
+        lease: length of a source's lease, by its name.
+        now: seconds of a clock that never goes back.
+    """
+
+    def __init__(self, log: MessageLog, lease: Callable[[str], timedelta], now: Callable[[], float]) -> None:
+        self._log = log
+        self._lease = lease
+        self._now = now
+        self._until: dict[str, float] = {}
+        for source in log.held_leases:
+            self._extend(source)
+
+    def note(self, source: Source, promise: str | None) -> None:
+        """Start, extend or end a source's lease by its promise."""
+        if promise == END:
+            self._until.pop(source.name, None)
+        elif promise is not None:
+            self._extend(source.name)
+
+    def end_expired(self) -> None:
+        """Log a record for each lease that is over."""
+        for source in [name for name, until in self._until.items() if until <= self._now()]:
+            try:
+                self._log.append(Write(source=source, promise=END))
+            except OverloadedError:
+                return  # the next call tries again
+            del self._until[source]
+
+    def _extend(self, source: str) -> None:
+        self._until[source] = self._now() + self._lease(source).total_seconds()

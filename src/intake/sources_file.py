@@ -1,0 +1,52 @@
+"""Follows conf/sources.yml, so that a write key can be replaced while the collector runs."""
+
+import logging
+import time
+from pathlib import Path
+
+from intake.sources import FILE, Sources, load_sources
+from lakehouse.errors import MillraceError
+
+_LOG = logging.getLogger(__name__)
+_SECONDS = 1.0  # between two looks
+
+
+class SourcesFile:
+    """The sources as the file has them now. While the file is not valid, those before stay.
+
+    Args:
+        conf: folder of the file.
+
+    Raises:
+        MillraceError: if the file is not valid at first.
+    """
+
+    def __init__(self, conf: Path) -> None:
+        self._conf = conf
+        self._state = self._read_state()
+        self._sources = load_sources(conf)
+        self._looked_at = time.monotonic()
+
+    def current(self) -> Sources:
+        """The sources; looks at the file at most once a second."""
+        now = time.monotonic()
+        if now - self._looked_at >= _SECONDS:
+            self._looked_at = now
+            state = self._read_state()
+            if state != self._state:
+                self._state = state
+                self._reload()
+        return self._sources
+
+    def _reload(self) -> None:
+        try:
+            self._sources = load_sources(self._conf)
+        except (MillraceError, OSError) as error:
+            _LOG.warning("the sources stay as they were: %s", error)
+
+    def _read_state(self) -> tuple[int, int] | None:
+        try:
+            state = (self._conf / FILE).stat()
+        except OSError:
+            return None
+        return state.st_mtime_ns, state.st_size
