@@ -12,6 +12,7 @@ import narwhals as nw
 from lakehouse.settings import Settings
 from millrace.audit.broker import against_broker
 from millrace.audit.bronze_offsets import ledger_sums
+from millrace.audit.collectors import against_collectors, read_collectors
 from millrace.audit.finding import Finding
 from millrace.audit.gold import audit_gold
 from millrace.audit.manifests import against_manifests
@@ -39,9 +40,11 @@ def run_audit(settings: Settings) -> Iterator[Finding]:
         yield _no_bronze(settings)
         return
     yield _unique("bronze.kafka_records", bronze)
+    collectors = read_collectors(settings)
     topics = read_topics(settings)
     yield from against_broker(settings, topics)
     yield from against_manifests(settings, topics, bronze)
+    yield from against_collectors(settings, collectors, topics)
     yield from _against_ledger(settings, bronze)
     yield from _against_silver(settings, bronze)
     yield from audit_gold(settings)
