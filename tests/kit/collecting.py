@@ -1,10 +1,13 @@
-"""Runs a collector as a process of its own, and reads what it forwarded."""
+"""Runs collectors as processes, alone or behind a load balancer, and reads what they forwarded."""
 
 import json
+import shutil
 import subprocess
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from kit.home import ROOT, Home, command
@@ -12,26 +15,106 @@ from kit.polling import eventually
 from kit.sending import in_topic
 from kit.serving import answers
 
+_UP_SECONDS = 30
+HAPROXY = shutil.which("haproxy") or "/usr/sbin/haproxy"
+_EXAMPLE = ROOT / "resources" / "haproxy.cfg"
+
+
+@dataclass
+class Node:
+    """A collector that can be killed and started again.
+
+    Args:
+        home: where its log is.
+        port: on 127.0.0.1.
+        name: of the node.
+        more: further arguments.
+        largest_file: bytes; a write beyond them fails, as on a full disk. None for no limit.
+    """
+
+    home: Home
+    port: int
+    name: str = "main"
+    more: tuple[str, ...] = ()
+    largest_file: int | None = None
+    process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        arguments = ("collect", "--port", str(self.port), "--node", self.name, *self.more)
+        with (self.home.path / f"collect-{self.name}.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                (*_limited(self.largest_file), *command(*arguments)),
+                env=self.home.env,
+                cwd=self.home.place,
+                stdout=log,
+                stderr=log,
+            )
+        eventually(lambda: answers(f"http://127.0.0.1:{self.port}/health"), _UP_SECONDS, "the node answers")
+
+    def wait_until_ready(self, seconds: float = 60) -> None:
+        """Wait until what it had left is in Kafka."""
+        eventually(lambda: answers(f"http://127.0.0.1:{self.port}/ready"), seconds, "the node is ready")
+
+    def kill(self) -> None:
+        """End it at once, as a crash does."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def wait_until_forwarded(self, seconds: float = 60) -> None:
+        """Wait until nothing waits in its log."""
+        eventually(lambda: health(self.port)["waiting"] == 0, seconds, "all is in Kafka")
+
+
+def _limited(largest_file: int | None) -> tuple[str, ...]:
+    return () if largest_file is None else ("prlimit", f"--fsize={largest_file}")
+
 
 @contextmanager
-def collector(home: Home, port: int) -> Iterator[subprocess.Popen[bytes]]:
+def collector(home: Home, port: int, name: str = "main", *more: str) -> Iterator[Node]:
     """A collector that answers; killed at the end of the block."""
-    log = (home.path / "collect.log").open("ab")
-    with log:
-        process = subprocess.Popen(
-            command("collect", "--port", str(port)), env=home.env, cwd=ROOT, stdout=log, stderr=log
-        )
+    node = Node(home, port, name, more)
+    try:
+        node.start()
+        yield node
+    finally:
+        node.kill()
+
+
+@contextmanager
+def load_balancer(folder: Path, port: int, ports: tuple[int, int]) -> Iterator[str]:
+    """HAProxy with the configuration of `resources/`, before two nodes. Yields host:port."""
+    text = _EXAMPLE.read_text()
+    for before, after in (("8788", port), ("8781", ports[0]), ("8782", ports[1])):
+        assert before in text
+        text = text.replace(f":{before}", f":{after}")
+    file = folder / "haproxy.cfg"
+    file.write_text(text)
+    with (folder / "haproxy.log").open("wb") as log:
+        process = subprocess.Popen([HAPROXY, "-db", "-f", str(file)], stdout=log, stderr=log)
         try:
-            eventually(lambda: answers(f"http://127.0.0.1:{port}/health"), 30, "the collector answers")
-            yield process
+            eventually(lambda: answers(f"http://127.0.0.1:{port}/ready"), _UP_SECONDS, "HAProxy answers")
+            yield f"127.0.0.1:{port}"
         finally:
-            process.kill()
+            process.terminate()
             process.wait()
+
+
+def with_sources(home: Home, text: str) -> Home:
+    """The home with a checkout's rules of its own and these sources."""
+    place = home.path / "checkout"
+    shutil.copytree(ROOT / "conf", place / "conf")
+    for name in ("bundle.yml", "resources"):
+        (place / name).symlink_to(ROOT / name)
+    (place / "conf" / "sources.yml").write_text(text)
+    return Home(home.path, home.bootstrap, home.topic, home.more, place)
 
 
 def values_in(home: Home) -> list[dict[str, Any]]:
     """All events in the topic."""
-    return [json.loads(record.value) for record in in_topic(home.settings)]
+    return [json.loads(record.value) for record in in_topic(home.settings) if record.value is not None]
 
 
 def health(port: int) -> dict[str, Any]:

@@ -1,0 +1,75 @@
+"""Five clients as they are, through two collectors and a load balancer; nodes and broker are killed."""
+
+import os
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+from uuid import uuid4
+
+from kit.collecting import Node, load_balancer, values_in
+from kit.home import JOBS, Home
+from kit.killed_broker import killed_broker
+from kit.oracle import Oracle
+from kit.pipeline import assert_as_the_oracle
+from kit.sdk_clients import CLIENTS, SendingClient, install_clients, journeys
+from kit.stored_records import stored_records
+from millrace.local.process.ports import stable_port
+
+EVENTS = int(os.environ.get("MILLRACE_TEST_EVENTS", "100000")) // len(CLIENTS)
+RATE = 100  # events a second of each client
+NODE_KILLS, BROKER_KILLS = 20, 3
+
+
+def test_every_event_of_five_clients_is_in_silver_once(tmp_path: Path) -> None:
+    install_clients()
+    rng = Random(30)
+    (tmp_path / "home").mkdir()
+    with killed_broker(tmp_path / "broker") as broker:
+        home = Home(tmp_path / "home", broker.bootstrap, f"events-{uuid4().hex}")
+        ports, front = (stable_port(), stable_port()), stable_port()
+        nodes = [Node(home, port, name) for port, name in zip(ports, "ab", strict=True)]
+        try:
+            for node in nodes:
+                node.start()
+            with load_balancer(tmp_path, front, ports) as address:
+                clients = [
+                    SendingClient(name, address, "key", list(journeys(name, EVENTS)), RATE, tmp_path)
+                    for name in CLIENTS
+                ]
+                for client in clients:
+                    client.start()
+                killed = [*nodes * NODE_KILLS, *[broker] * BROKER_KILLS]
+                rng.shuffle(killed)
+                seconds = EVENTS / RATE / len(killed)
+                for each in killed:  # one at a time: a client gives up after few tries
+                    clients[0].join(rng.uniform(0, seconds))
+                    each.kill()
+                    each.start()
+                    for node in nodes:
+                        node.wait_until_ready()
+                for client in clients:
+                    client.join()
+            for node in nodes:
+                node.wait_until_forwarded()
+        finally:
+            for node in nodes:
+                node.kill()
+        failures = {name: client.failure for name, client in zip(CLIENTS, clients, strict=True)}
+        assert failures == dict.fromkeys(CLIENTS)
+        in_kafka = values_in(home)
+        home.must("run", *JOBS, "--once")
+        home.must("audit")
+    sent = [_place(message) for name in CLIENTS for message in journeys(name, EVENTS)]
+    by_id = {value["messageId"]: _place(value) for value in in_kafka}
+    assert Counter(by_id.values()) == Counter(sent)
+    assert len(in_kafka) >= len(by_id)
+    events = [uid for (uid,) in home.sql("SELECT event_id FROM silver.events")]
+    assert Counter(events) == Counter(by_id)
+    assert_as_the_oracle(home.settings, Oracle.over(stored_records(home)))
+
+
+def _place(message: dict[str, Any]) -> tuple[str, int]:
+    """The visitor and the number of an event."""
+    members = {**(message.get("properties") or {}), **(message.get("traits") or {})}
+    return message["anonymousId"], members["number"]
