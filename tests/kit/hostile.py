@@ -139,6 +139,11 @@ _HEADERS = st.sampled_from(
         ((("heartbeat"), b"2026-03-01T12:00:00Z"),),
         (("heartbeat", b"\xff"),),
         (("x", b"1"), ("heartbeat", b"soon")),
+        (("source", b"shop@1"), ("promise", b"2026-03-01T12:00:00Z"), ("heartbeat", b"2026-03-01T12:00:00Z")),
+        (("promise", b"end"), ("source", "caf\u00e9".encode()), ("source", b"")),
+        (("source", b"\xff"), ("promise", b"end"), ("heartbeat", b"2026-03-01T12:00:00Z")),
+        (("source", b"@1"), ("promise", b"end")),
+        (("source", b"shop"), ("promise", b"soon")),
     ]
 )
 _VALUES = st.one_of(

@@ -13,6 +13,7 @@ from kit import oracle_joins, oracle_results
 from kit.oracle_gold import Gold
 from kit.oracle_identities import RATES_TOPIC, bots_of, identities_of, rate_of, rates_of
 from kit.oracle_promotions import DEFAULTS, Choices
+from kit.oracle_watermark import Promised, Step, watermark_after
 from kit.oracle_windows import Windows
 from kit.oracle_wire import (
     MINUTE,
@@ -37,7 +38,7 @@ _ENTRY = (
 
 @dataclass
 class Oracle:
-    """The expected tables, and the watermark; None before the first event."""
+    """The expected tables, and the watermark; None before the first event, heartbeat or promise."""
 
     events: list[Fields] = field(default_factory=list)
     rejected: list[Fields] = field(default_factory=list)
@@ -45,6 +46,7 @@ class Oracle:
     told_rates: list[Fields] = field(default_factory=list)
     heartbeats: int = 0
     watermark: int | None = None
+    steps: list[Step] = field(default_factory=list)
     choices: Choices = DEFAULTS
 
     @classmethod
@@ -54,6 +56,7 @@ class Oracle:
         first: dict[str, Fields] = {}
         for each in sorted(stored, key=_place):
             oracle._take(each, first)
+        oracle.watermark = watermark_after(oracle.steps, DELAY)
         return oracle
 
     def _take(self, stored: Stored, first: dict[str, Fields]) -> None:
@@ -62,9 +65,9 @@ class Oracle:
             self._take_rate(stored, place)
             return
         read = read_record(stored)
-        if read.heartbeat is not None:
+        if read.promise or read.heartbeat is not None:
             self.heartbeats += 1
-            self._advance(read.heartbeat)
+            self._count(stored, read.heartbeat, read.promise)
             return
         if read.reason:
             self.rejected.append({"reason": read.reason, "value": stored.record.value, **place})
@@ -76,7 +79,7 @@ class Oracle:
             return
         first[uid] = place
         self.events.append({**read.fields, **place})
-        self._advance(read.fields["event_time"])
+        self._count(stored, read.fields["event_time"])
 
     def _take_rate(self, stored: Stored, place: Fields) -> None:
         rate = rate_of(stored)
@@ -85,8 +88,9 @@ class Oracle:
         else:
             self.told_rates.append({**rate, **place})
 
-    def _advance(self, at: int) -> None:
-        self.watermark = max(self.watermark if self.watermark is not None else at - DELAY, at - DELAY)
+    def _count(self, stored: Stored, time: int | None, promise: Promised | None = None) -> None:
+        stamp, *place = _place(stored)
+        self.steps.append(Step((stamp, micros(stored.record.timestamp), *place), time, promise))
 
     @property
     def sessions(self) -> list[Fields]:
@@ -184,15 +188,19 @@ def session_id(visitor: str, started_at: int) -> str:
 
 @dataclass(frozen=True)
 class Read:
-    """One parsed record: the time of a heartbeat, or the fields of an event and its rejection reason."""
+    """One parsed record: a promise, a heartbeat's time, or an event's fields and why it is rejected."""
 
     heartbeat: int | None = None
+    promise: Promised | None = None
     reason: str | None = None
     fields: Fields = field(default_factory=dict)
 
 
 def read_record(stored: Stored) -> Read:
     """Parse one record."""
+    promise = _promise(stored)
+    if promise is not None:
+        return Read(promise=promise)
     beat = _heartbeat(stored)
     if beat is not None:
         return Read(heartbeat=beat)
@@ -202,7 +210,7 @@ def read_record(stored: Stored) -> Read:
     reason = _reason(stored, body, fields, happened - arrival)
     device = parse_time(text((body or {}).get("originalTimestamp")))
     return Read(
-        None, reason, {**fields, "event_time": happened, "arrival_time": arrival, "device_time": device}
+        None, None, reason, {**fields, "event_time": happened, "arrival_time": arrival, "device_time": device}
     )
 
 
@@ -215,6 +223,22 @@ def _heartbeat(stored: Stored) -> int | None:
         return None
     texts = [value for key, value in stored.record.headers if key == "heartbeat"]
     return parse_time(texts[0].decode(errors="replace")) if texts else None
+
+
+def _promise(stored: Stored) -> Promised | None:
+    if stored.record.value is not None:
+        return None
+    sent = {}
+    for key, value in stored.record.headers:
+        sent.setdefault(key, value)
+    try:
+        source, promised = sent["source"].decode("utf-8"), sent["promise"].decode(errors="replace")
+    except (KeyError, UnicodeDecodeError):
+        return None
+    at = parse_time(promised)
+    if source.rsplit("@", 1)[0] == "" or len(source) > 256 or (at is None and promised != "end"):
+        return None
+    return source, at
 
 
 def _reason(stored: Stored, body: Fields | None, fields: Fields, ahead: int) -> str | None:

@@ -23,7 +23,7 @@ FIELDS = (
     *("product_id", "goal", "search_id", "shown_products"),
     *("order_id", "refund_id", "value", "currency", "properties", "channel", *TIMES),
 )
-_EVERY = (*FIELDS, "reason", "heartbeat_at", "rate", "valid_from")
+_EVERY = (*FIELDS, "reason", "heartbeat_at", "promise_source", "promised_at", "rate", "valid_from")
 
 
 def parse(records: list[Record]) -> list[dict[str, Any]]:

@@ -71,6 +71,13 @@ def heartbeat(text: str, value: bytes | None = None) -> Record:
     return Record(value, headers=(("other", b"1"), ("heartbeat", text.encode())))
 
 
+def promise(source: str, until: datetime | str, at: datetime = SENT, partition: int = 0) -> Record:
+    """A record in which a producer promises to send no event from before a time, or says `end`."""
+    text = until if isinstance(until, str) else instant(until)
+    headers = (("source", source.encode()), ("promise", text.encode()))
+    return Record(None, headers, timestamp=at, partition=partition)
+
+
 def in_bronze(spark: SparkSession, stored: Sequence[Stored]) -> DataFrame:
     """The records as rows of bronze."""
     rows = [

@@ -1,1 +1,1 @@
-"""Parses a Kafka record's bytes to an event, a rejection, a heartbeat or an exchange rate."""
+"""Parses a Kafka record's bytes to an event, a rejection, a heartbeat, a promise or an exchange rate."""

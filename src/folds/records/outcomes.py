@@ -1,4 +1,4 @@
-"""Outcomes of parsing a record: event, rejection, heartbeat or exchange rate. Times are in microseconds."""
+"""Outcomes of parsing a record. Times are in microseconds."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -73,6 +73,18 @@ class Heartbeat(msgspec.Struct, frozen=True, gc=False):
     heartbeat_at: int
 
 
+class Promise(msgspec.Struct, frozen=True, gc=False):
+    """A record without a value, in which a node of a producer promises.
+
+    Args:
+        promise_source: `producer@node`, or the producer alone.
+        promised_at: the node sends no event from before this time any more; None if it has left.
+    """
+
+    promise_source: str
+    promised_at: int | None
+
+
 class ExchangeRate(msgspec.Struct, frozen=True, gc=False):
     """The rate of a currency, from a time on."""
 
@@ -82,4 +94,4 @@ class ExchangeRate(msgspec.Struct, frozen=True, gc=False):
     arrival_time: int
 
 
-Outcome = Event | Rejection | Heartbeat | ExchangeRate
+Outcome = Event | Rejection | Heartbeat | Promise | ExchangeRate

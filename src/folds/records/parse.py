@@ -26,6 +26,7 @@ from folds.records.message import (
 from folds.records.outcomes import Event, Heartbeat, Outcome, Record, Rejection
 from folds.records.parse_rules import ParseRules
 from folds.records.product_lists import product_ids
+from folds.records.promise import parse_promise
 from folds.records.roles import OTHER, FileRule, RoleRules, TrackRule
 
 TYPES = frozenset({"page", "screen", "track", "identify", "group", "alias"})
@@ -48,7 +49,7 @@ def parse(record: Record, rules: ParseRules) -> Outcome:
     if record.is_rate:
         return parse_rate(record)
     if not record.value:
-        return _parse_heartbeat(record) or Rejection("empty", record.timestamp)
+        return parse_promise(record) or _parse_heartbeat(record) or Rejection("empty", record.timestamp)
     message = decode_message(record.value)
     if message is None:
         return Rejection("not_json", record.timestamp)

@@ -18,6 +18,9 @@ from kit.records import SENT, Record, Stored
 
 def expect(record: Record) -> dict[str, Any]:
     read = read_record(Stored(record, 0, SENT))
+    if read.promise:
+        source, at = read.promise
+        return {"reason": None, "heartbeat_at": None, "promise_source": source, "promised_at": at}
     if read.reason or read.heartbeat is not None:
         return {"reason": read.reason, "heartbeat_at": read.heartbeat}
     return {"reason": None, "heartbeat_at": None, **{name: read.fields.get(name) for name in FIELDS}}
@@ -93,6 +96,7 @@ def test_any_bytes_give_a_rejection(value: bytes, is_rate: bool) -> None:
 @given(st.binary(max_size=64), st.booleans())
 def test_no_bytes_raise(value: bytes, is_rate: bool) -> None:
     parse_record(outcomes.Record(value, 0, (("heartbeat", value),), is_rate), RULES)
+    parse_record(outcomes.Record(None, 0, (("source", value), ("promise", value)), is_rate), RULES)
 
 
 def test_what_is_made_up_is_of_many_kinds() -> None:

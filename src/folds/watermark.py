@@ -1,0 +1,142 @@
+"""The watermark of producers, which promise to send no event from before a time: the least promise counts.
+
+A node of a producer is live from its first promise until it says that it has left. While any node is live,
+the promises alone move the watermark; while none is, event times and heartbeats do. Times are in
+microseconds.
+"""
+
+import json
+from bisect import bisect
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class RecordKey(NamedTuple):
+    """The order in which records count: that of bronze's commits, and of Kafka's timestamps within one.
+
+    It is a property of the record in bronze, so it does not depend on micro-batches.
+    """
+
+    ingested_at: int
+    timestamp: int
+    topic: str
+    partition: int
+    offset: int
+
+
+class PromiseRecord(NamedTuple):
+    """A record in which a node of a producer promises.
+
+    Args:
+        key: of the record.
+        source: `producer@node`, or the producer alone.
+        promised_at: the node sends no event from before this time any more; None if it has left.
+    """
+
+    key: RecordKey
+    source: str
+    promised_at: int | None
+
+
+def producer_of(source: str) -> str:
+    """The name of a producer: what comes before the last `@` of a source, or all of it."""
+    name, separator, node = source.rpartition("@")
+    return name if separator else node
+
+
+@dataclass(frozen=True)
+class Producers:
+    """The live nodes of producers.
+
+    Args:
+        promises: the greatest promise of each live `producer@node` since it joined.
+    """
+
+    promises: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, text: str | None) -> "Producers":
+        """The producers that `to_json` has written."""
+        return cls(json.loads(text) if text else {})
+
+    def to_json(self) -> str | None:
+        """The promises as a JSON object, sorted by source; None if no producer is live."""
+        return json.dumps(self.promises, sort_keys=True, ensure_ascii=False) if self.promises else None
+
+    @property
+    def least(self) -> int | None:
+        """The least promise of all live producers, where that of a producer is the greatest of its nodes.
+
+        None if no producer is live.
+        """
+        by_producer: dict[str, int] = {}
+        for source, at in self.promises.items():
+            name = producer_of(source)
+            by_producer[name] = max(at, by_producer.get(name, at))
+        return min(by_producer.values(), default=None)
+
+
+class Liveness(NamedTuple):
+    """When some producer was live.
+
+    Args:
+        at_first: whether one was before the first record.
+        changes: keys of the records since which none was, or one was again, in order.
+    """
+
+    at_first: bool
+    changes: tuple[RecordKey, ...] = ()
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it has not changed."""
+        return not self.changes
+
+    def is_live_at(self, key: tuple[int, int, str, int, int]) -> bool:
+        """Whether some producer was live when a record was read that is not one of `changes`."""
+        return self.at_first != bool(bisect(self.changes, key) % 2)
+
+
+class Fold(NamedTuple):
+    """The result of promise records.
+
+    Args:
+        producers: the live ones after the records.
+        watermark: the latest that the promises give after any of the records; None if no producer was live.
+        liveness: when some producer was live.
+    """
+
+    producers: Producers
+    watermark: int | None
+    liveness: Liveness
+
+
+def fold_promises(producers: Producers, records: Iterable[PromiseRecord]) -> Fold:
+    """Apply promise records in the order of their keys.
+
+    A promise counts as at most the timestamp of its record, so a fast clock moves no watermark ahead. An
+    event at a promised time may still come, so the watermark is a microsecond before the least promise.
+
+    Args:
+        producers: the live ones before the records.
+        records: with different keys, in any order.
+    """
+    live = dict(producers.promises)
+    least: list[int | None] = []
+    changes: list[RecordKey] = []
+    for key, source, promised_at in sorted(records, key=lambda record: record.key):
+        was_live = bool(live)
+        if promised_at is None or source not in live:
+            least.append(Producers(live).least)  # it only rises until a node joins or leaves
+        if promised_at is None:
+            live.pop(source, None)
+        else:
+            at = min(promised_at, key.timestamp)
+            live[source] = max(at, live.get(source, at))
+        if bool(live) != was_live:
+            changes.append(key)
+    after = Producers(live)
+    reached = max((at for at in (*least, after.least) if at is not None), default=None)
+    watermark = None if reached is None else reached - 1
+    return Fold(after, watermark, Liveness(bool(producers.promises), tuple(changes)))
