@@ -1,7 +1,7 @@
 """One micro-batch of the refine job: classifies records and updates the silver tables."""
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 import numpy as np
@@ -24,7 +24,7 @@ from lakehouse.run.concurrent import run_concurrently
 from lakehouse.run.job import JobContext
 from lakehouse.run.microbatch import Batch, Outcome
 from lakehouse.run.query_tuning import SMALL_BATCH_ROWS
-from lakehouse.timestamps import EPOCH, as_utc, to_micros
+from lakehouse.timestamps import EPOCH, to_micros
 from silver.dedup.classification import DUPLICATE, EVENT, HEARTBEAT, RATE, REJECTED
 from silver.dedup.classify import (
     Counts,
@@ -43,6 +43,7 @@ from silver.visits.result_fold import EVENT_COLUMNS
 from silver.visits.shown_results import results_on_time, write_results
 from silver.visits.visitor_fold import TableChanges, events_of, fold_changes, fold_events
 from silver.visits.visitor_history import open_rows
+from silver.watermark import Progress, advance
 
 _OUTPUTS = ((EVENTS.name, EVENT), (REJECTED_EVENTS.name, REJECTED), (DUPLICATE_EVENTS.name, DUPLICATE))
 _FOLDED_COLUMNS = (*dict.fromkeys((*Event._fields, *EVENT_COLUMNS)), "ingested_at")
@@ -80,7 +81,7 @@ class Refine:
         if counts.by_class[RATE]:
             rates = self._unwritten(EXCHANGE_RATES.name, records_of_class(classified, RATE))
             upsert_rates(self._run.lake, rates, batch.upto)
-        outcome = self._sum_up(counts, batch)
+        outcome = self._sum_up(classified, counts, batch)
         self._write(source, classified, counts, batch, outcome.watermark)
         return outcome
 
@@ -107,8 +108,10 @@ class Refine:
         self._rewrites = lake.rewrite_count(EVENTS.name)
         self._seen = UidIndex(partial(lake.find, EVENTS.name), _rows_by_stamp(lake))
 
-    def _sum_up(self, counts: Counts, batch: Batch) -> Outcome:
+    def _sum_up(self, classified: Rows, counts: Counts, batch: Batch) -> Outcome:
         """The ledger row of the batch."""
+        before = Progress(batch.watermark, batch.producers)
+        progress = advance(before, classified, counts, self._run.settings.watermark_delay)
         return Outcome(
             input_rows=counts.read,
             output_rows=counts.by_class[EVENT],
@@ -116,7 +119,8 @@ class Refine:
             rejected=counts.refused,
             heartbeats=counts.by_class[HEARTBEAT],
             late=counts.late,
-            watermark=_advance(batch.watermark, counts.latest, self._run.settings.watermark_delay),
+            watermark=progress.watermark,
+            producers=progress.producers,
         )
 
     def _write(
@@ -172,9 +176,3 @@ def _rows_by_stamp(lake: Lakehouse) -> list[tuple[int, int]]:
         return list(zip(found.tolist(), counts.tolist(), strict=True))
     stamps = lake.read(EVENTS.name).groupBy(F.unix_micros("ingested_at").alias("stamp"))
     return sorted((row.stamp, row["count"]) for row in stamps.count().collect())
-
-
-def _advance(before: datetime | None, latest: datetime | None, delay: timedelta) -> datetime | None:
-    """The watermark after a batch: the latest event time less the delay; it never decreases."""
-    reached = as_utc(latest) - delay if latest is not None else None
-    return max((time for time in (before, reached) if time is not None), default=None)

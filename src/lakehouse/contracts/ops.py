@@ -26,6 +26,7 @@ LEDGER = Table(
         Column("shuffles", "bigint", "stages of theirs that read shuffled rows; null where it does not say"),
         Column("commits", "bigint", "commits to tables, but for that of this row"),
         Column("table_reads", "bigint", "look-ups of tables"),
+        Column("producers", "string", "promises of live producers after the micro-batch, as JSON"),
     ),
 )
 

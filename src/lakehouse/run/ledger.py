@@ -47,6 +47,7 @@ class Entry:
     late: int = 0
     watermark: datetime | None = None
     heard: datetime | None = None
+    producers: str | None = None
     spark_jobs: int | None = None
     shuffles: int | None = None
     commits: int | None = None

@@ -27,6 +27,7 @@ class Batch:
         upstream_watermark: the upstream job's at `upto`.
         side_input_after: high-water mark of the side input at the last batch.
         side_input_upto: high-water mark of the side input at this batch.
+        producers: promises of live producers after the job's last batch, as JSON; None if none was live.
     """
 
     id: int
@@ -37,6 +38,7 @@ class Batch:
     upstream_watermark: datetime | None = None
     side_input_after: datetime = EPOCH
     side_input_upto: datetime = EPOCH
+    producers: str | None = None
 
     @property
     def has_side_input(self) -> bool:
@@ -59,6 +61,7 @@ class Outcome:
     erased: int = 0
     late: int = 0
     watermark: datetime | None = None
+    producers: str | None = None
 
 
 def run_microbatches(
@@ -168,6 +171,7 @@ def _next_batch(
         rows=rows,
         watermark=last.watermark if last else None,
         upstream_watermark=taken.watermark,
+        producers=last.producers if last else None,
     )
 
 
@@ -183,6 +187,7 @@ def _with_side_input(batch: Batch | None, last: Entry | None, other: Entry | Non
             rows=0,
             watermark=last.watermark,
             upstream_watermark=last.watermark,
+            producers=last.producers,
         )
     return None if batch is None else replace(batch, side_input_after=before, side_input_upto=now_at)
 

@@ -1,4 +1,4 @@
-"""Record classes."""
+"""Record classes. A promise of a producer has the class of heartbeats."""
 
 EVENT, DUPLICATE, REJECTED, HEARTBEAT = "event", "duplicate", "rejected", "heartbeat"
 RATE = "rate"

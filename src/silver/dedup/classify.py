@@ -28,6 +28,7 @@ class Counts:
         refused: number of these that were rejected.
         late: number of late events.
         latest: the latest event time or heartbeat time.
+        promises: number of promises of producers; they are among the heartbeats.
     """
 
     by_class: Counter[str]
@@ -35,6 +36,7 @@ class Counts:
     refused: int
     late: int
     latest: datetime | None
+    promises: int
 
 
 def dedup_candidates(candidates: Rows) -> Rows:
@@ -129,6 +131,7 @@ def count_records(classified: Rows, rates_topic: str) -> Counts:
         refused=of_events.count(REJECTED),
         late=pc.sum(events["is_late"]).as_py() or 0,
         latest=None if latest is None else from_micros(latest),
+        promises=pc.count(classified["promise_source"]).as_py(),
     )
 
 
@@ -141,9 +144,10 @@ def _count_in_spark(classified: DataFrame, rates_topic: str) -> Counts:
         F.count_if(of_events & (record_class == REJECTED)).alias("refused"),
         F.count_if((record_class == EVENT) & F.col("is_late")).alias("late"),
         F.max(F.when(record_class.isin(EVENT, HEARTBEAT), clock)).alias("latest"),
+        F.count("promise_source").alias("promises"),
     ).collect()[0]
     by_class = Counter({each: row[each] for each in CLASSES})
-    return Counts(by_class, row.read, row.refused, row.late, row.latest)
+    return Counts(by_class, row.read, row.refused, row.late, row.latest, row.promises)
 
 
 def _places(rows: pa.Table) -> list[list[object]]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from xxhash import xxh64_intdigest
 
-from folds.records.outcomes import Event, ExchangeRate, Heartbeat, Outcome, Record, Rejection
+from folds.records.outcomes import Event, ExchangeRate, Heartbeat, Outcome, Promise, Record, Rejection
 from folds.records.parse import parse
 from folds.records.parse_rules import ParseRules
 from silver.dedup.classification import EVENT, HEARTBEAT, RATE, REJECTED
@@ -26,11 +26,15 @@ _TYPES = {
     "value": pa.decimal128(18, 4),
     "shown_products": pa.list_(pa.string()),
     "heartbeat_at": _TIME,
+    "promised_at": _TIME,
     "rate": pa.decimal128(19, 10),
     "valid_from": _TIME,
     "raw": pa.binary(),
 }
-_OTHERS = ("reason", "heartbeat_at", "rate", "valid_from", "raw", "record_class")
+_OTHERS = (
+    *("reason", "heartbeat_at", "promise_source", "promised_at"),
+    *("rate", "valid_from", "raw", "record_class"),
+)
 PARSED = (*Event.__struct_fields__, *_OTHERS)
 """Columns that the parser computes."""
 
@@ -41,7 +45,7 @@ _WIDTH = len(PARSED)
 _EVENT = (None,) * (len(_OTHERS) - 1) + (EVENT,)
 _ARRIVAL, _CURRENCY = PARSED.index("arrival_time"), PARSED.index("currency")
 _ID = PARSED.index("event_id")
-_REASON, _HEARTBEAT, _RATE, _VALID_FROM, _RAW, _CLASS = (PARSED.index(name) for name in _OTHERS)
+_REASON, _HEARTBEAT, _SOURCE, _PROMISED, _RATE, _VALID_FROM, _RAW, _CLASS = map(PARSED.index, _OTHERS)
 _SEED = 42  # of Spark's xxhash64
 
 _log = logging.getLogger(__name__)
@@ -84,8 +88,9 @@ def parse_batch(batch: pa.RecordBatch, rules: ParseRules, rates_topic: str) -> p
     Returns:
         `UNTOUCHED` unchanged, `PARSED`, and `event_hash`: Spark's xxhash64 of an event's UID. `PARSED` has
         the columns of silver.events that one record determines; `reason` and `raw` (the value) of a
-        rejection; `heartbeat_at` of a heartbeat; `currency`, `rate` and `valid_from` of an exchange rate; and
-        `record_class`. Columns that do not apply are null.
+        rejection; `heartbeat_at` of a heartbeat; `promise_source` and `promised_at` of a promise, which has
+        the class of heartbeats; `currency`, `rate` and `valid_from` of an exchange rate; and `record_class`.
+        Columns that do not apply are null.
     """
     values = batch.column("value").to_pylist()
     rows = [_row(_outcome(record, rules), record) for record in _records(batch, values, rates_topic)]
@@ -149,6 +154,8 @@ def _row(outcome: Outcome, record: Record) -> tuple[Any, ...]:
             row[_CLASS] = REJECTED
         case Heartbeat(heartbeat_at=at):
             row[_HEARTBEAT], row[_CLASS] = at, HEARTBEAT
+        case Promise(promise_source=source, promised_at=at):
+            row[_SOURCE], row[_PROMISED], row[_CLASS] = source, at, HEARTBEAT
         case ExchangeRate(currency=code, rate=rate, valid_from=start, arrival_time=arrival):
             row[_CURRENCY], row[_RATE], row[_VALID_FROM], row[_ARRIVAL] = code, rate, start, arrival
             row[_CLASS] = RATE

@@ -24,7 +24,13 @@ _TYPES = {
     column.name: column.type
     for table in (KAFKA_RECORDS, REJECTED_EVENTS, EXCHANGE_RATES, EVENTS)
     for column in table.columns
-} | {"heartbeat_at": "timestamp", "raw": "binary", "record_class": "string"}
+} | {
+    "heartbeat_at": "timestamp",
+    "promise_source": "string",
+    "promised_at": "timestamp",
+    "raw": "binary",
+    "record_class": "string",
+}
 _SCHEMA = ", ".join(f"`{name}` {_TYPES[name]}" for name in COLUMNS)
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
 
@@ -74,7 +80,7 @@ class RecordParser:
         Returns:
             The columns of `silver.parsing.parse_worker.parse_batch`, and `rules_version`.
         """
-        # only heartbeats need their headers, and they have no value
+        # only heartbeats and promises need their headers, and they have no value
         headers = F.when(F.col("value").isNull(), F.col("headers")).alias("headers")
         sent = records.select(*UNTOUCHED, "value", headers)
         return sent.mapInArrow(self._parse, _SCHEMA).withColumn("rules_version", F.lit(self.rules.version))

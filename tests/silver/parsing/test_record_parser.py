@@ -13,7 +13,7 @@ from folds.records.parse import parse as parse_record
 from kit import hostile
 from kit.oracle_wire import micros
 from kit.parser import FIELDS, RULES, TIMES, parse
-from kit.records import SENT, Record, Stored, heartbeat, in_bronze, rate
+from kit.records import SENT, Record, Stored, heartbeat, in_bronze, promise, rate
 from lakehouse.errors import MillraceError
 from silver.parsing import parse_worker
 from silver.parsing.record_parser import RecordParser, naming_missing_packages
@@ -25,8 +25,8 @@ RATES = [rate("usd", 0.92, SENT), rate("USD", "1e-400", SENT), rate("US", 1, SEN
 def candidates(spark: SparkSession, records: list[Record], partitions: int) -> list[dict[str, Any]]:
     stored = [Stored(each, number, SENT + timedelta(days=1)) for number, each in enumerate(records)]
     frame = RecordParser(RULES, "exchange_rates").read(in_bronze(spark, stored).repartition(partitions))
-    times = [*TIMES, "heartbeat_at", "valid_from", "ingested_at", "timestamp"]
-    names = [name for name in (*FIELDS, "reason", "rate") if name not in times]
+    times = [*TIMES, "heartbeat_at", "promised_at", "valid_from", "ingested_at", "timestamp"]
+    names = [name for name in (*FIELDS, "reason", "promise_source", "rate") if name not in times]
     hashed = (F.xxhash64("event_id") == F.col("event_hash")).alias("hashed")
     rows = frame.select("offset", "raw", hashed, *names, *(F.unix_micros(name).alias(name) for name in times))
     return [row.asDict() for row in rows.orderBy("offset").collect()]
@@ -35,6 +35,7 @@ def candidates(spark: SparkSession, records: list[Record], partitions: int) -> l
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 def test_rows_are_those_of_the_pure_function_whatever_the_batches(spark: SparkSession, size: int) -> None:
     records = [*hostile.make_up(150), heartbeat("2026-03-01T12:00:00Z"), *RATES, Record(None), Record(b"")]
+    records += [promise("shop@1", SENT), promise("shop@1", "end"), promise("", SENT)]
     before = spark.conf.get(BATCH)
     spark.conf.set(BATCH, str(size))
     try:
