@@ -74,27 +74,33 @@ class Admission:
         self._capacity = TokenBucket(capacity) if capacity else None
         self._limits: dict[str, TokenBucket] = {}
 
-    def decide(self, source: Source, events: int, load: Load, now: float) -> Decision:
+    def decide(
+        self, source: Source, events: int, load: Load, now: float, *, has_reserve: bool = True
+    ) -> Decision:
         """Decide on a request of a source.
 
-        A source's own limit holds always. Protected sources are taken as long as there is any room; others
-        are refused or shed once half of a budget or the node's capacity is used.
+        A source's own limit holds always. Protected sources are taken as long as there is any room. Others
+        are shed or refused beyond the node's capacity, and once half of a budget is used, where the rest is
+        reserved for protected sources.
 
         Args:
             source: who sends.
             events: how many.
             load: of the node.
             now: seconds of a clock that never goes back.
+            has_reserve: whether any source is protected.
         """
         limit = self._limit(source)
         if limit and not limit.has_room(now):
             return Decision.REFUSE
-        is_busy = self._capacity is not None and not self._capacity.has_room(now)
-        is_busy = is_busy or max(load.queued, load.logged) > _PRESSURE
+        is_beyond = self._capacity is not None and not self._capacity.has_room(now)
+        is_busy = max(load.queued, load.logged) > _PRESSURE
         decision = Decision.TAKE
-        if is_busy and not source.protected:
-            sheds = source.overload is Overload.SHED and load.shed < 1
-            decision = Decision.SHED if sheds else Decision.REFUSE
+        if (is_beyond or is_busy) and not source.protected:
+            if source.overload is Overload.SHED and load.shed < 1:
+                decision = Decision.SHED
+            elif is_beyond or has_reserve:
+                decision = Decision.REFUSE
         if limit and decision is not Decision.REFUSE:
             limit.take(events)
         if self._capacity and decision is Decision.TAKE:

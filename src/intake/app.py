@@ -5,6 +5,7 @@ import base64
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict
 from datetime import datetime, timezone
 from http import HTTPStatus
 from uuid import uuid4
@@ -134,7 +135,9 @@ class Collector:
                 return _refusal(401, "the write key is not known, or not from here")
             receipt = uuid4().hex
             messages = _messages(found, source, received_at, receipt)
-            decision = await self._delivery.deliver(source, receipt, messages, promise)
+            decision = await self._delivery.deliver(
+                source, receipt, messages, promise, has_reserve=self._sources().has_protected
+            )
             self._leases.note(source, promise)
         except BadRequestError as error:
             return _refusal(400, str(error))
@@ -173,9 +176,10 @@ class Collector:
         return JSONResponse({"integrations": {"Segment.io": here}, "plan": {}}, headers=_CORS)
 
     async def health(self, request: HttpRequest) -> Response:
-        """That the process answers, and how much waits."""
+        """That the process answers, how much waits, and what each source has sent since the log began."""
         del request
         totals = self._log.totals
+        accounts = await asyncio.to_thread(self._log.accounts)
         return JSONResponse(
             {
                 "waiting": totals.waiting,
@@ -183,6 +187,7 @@ class Collector:
                 "shed": totals.shed,
                 "forwarded": self._forwarder.forwarded,
                 "last_error": self._forwarder.last_error,
+                "sources": {account.source: asdict(account) for account in accounts},
             }
         )
 

@@ -27,7 +27,13 @@ class Delivery:
         self._admission = admission
 
     async def deliver(
-        self, source: Source, receipt: str, messages: Sequence[Message], promise: str | None = None
+        self,
+        source: Source,
+        receipt: str,
+        messages: Sequence[Message],
+        promise: str | None = None,
+        *,
+        has_reserve: bool = True,
     ) -> Decision:
         """Take events, or set them aside. Returns once they are as durable as the source's setting says.
 
@@ -36,6 +42,7 @@ class Delivery:
             receipt: of the request.
             messages: its events.
             promise: the source sends no more events before this RFC 3339 time, or `end`.
+            has_reserve: whether any source is protected.
 
         Returns:
             TAKE or SHED.
@@ -44,7 +51,9 @@ class Delivery:
             OverloadedError: if they are refused.
             UnavailableError: if neither the log nor Kafka takes them now.
         """
-        decision = self._admission.decide(source, len(messages), self._log.load, time.monotonic())
+        decision = self._admission.decide(
+            source, len(messages), self._log.load, time.monotonic(), has_reserve=has_reserve
+        )
         try:
             if decision is Decision.REFUSE:
                 raise OverloadedError

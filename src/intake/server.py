@@ -15,7 +15,7 @@ from intake.app import Collector
 from intake.delivery import Delivery
 from intake.direct_sender import DirectSender
 from intake.forwarder import Forwarder
-from intake.log.message_log import MessageLog
+from intake.log.message_log import Budget, MessageLog
 from intake.log.place import log_file
 from intake.producers import direct_producer, durable_producer, once_producer
 from intake.sources_file import SourcesFile
@@ -61,6 +61,7 @@ class Served:
         bootstrap: Kafka, as host:port.
         login: options of Kafka's login, as kafka-python names them.
         prepare: creates the topic if it is missing.
+        budget: how much may wait.
         capacity: events per second beyond which sources that are not protected are refused or shed.
         tls: certificates; None for plain HTTP.
     """
@@ -74,6 +75,7 @@ class Served:
     bootstrap: str
     login: Mapping[str, Any]
     prepare: Callable[[], object]
+    budget: Budget
     capacity: float | None = None
     tls: Tls | None = None
 
@@ -87,7 +89,7 @@ def serve(served: Served) -> None:
     """Serve until SIGINT or SIGTERM; then answer what is under way and forward what is in the log."""
     logging.getLogger("intake").addHandler(logging.StreamHandler())
     sources = SourcesFile(served.conf)
-    log = MessageLog(log_file(served.home, served.node))
+    log = MessageLog(log_file(served.home, served.node), served.budget)
     forwarder = Forwarder(log, served.topic, served.node, served.connect)
     forwarder.start()
     direct = DirectSender(

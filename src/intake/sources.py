@@ -122,6 +122,11 @@ class Sources:
         allowed = (source for source in found if not (origin and source.origins) or origin in source.origins)
         return next(allowed, None)
 
+    @property
+    def has_protected(self) -> bool:
+        """Whether any source is protected."""
+        return any(source.protected for source in self.declared)
+
     def named(self, name: str) -> Source | None:
         """The source of that name."""
         return next((source for source in (*self.declared, LOCAL) if source.name == name), None)

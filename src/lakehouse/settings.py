@@ -69,6 +69,11 @@ class Settings(BaseSettings):
         description="events per second beyond which the collector refuses or sheds those of sources that "
         "are not protected; unset, no limit",
     )
+    collector_log_bytes: int = Field(
+        2 << 30,
+        gt=0,
+        description="bytes of events that may wait for Kafka in a collector's log; more are refused",
+    )
     events_topic: str = Field("events", description="topic of behavioural events")
     exchange_rates_topic: str = Field("exchange_rates", description="topic of exchange rates")
     reporting_currency: str = Field("EUR", description="currency of reports (ISO 4217)")

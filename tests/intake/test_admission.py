@@ -22,6 +22,15 @@ def test_protected_sources_are_taken_while_others_are_refused_or_shed() -> None:
         assert Admission().decide(source, 1, Load(0.5, 0.5), 0) is Decision.TAKE
 
 
+def test_without_protected_sources_all_room_is_used() -> None:
+    for load in (Load(queued=0.9), Load(logged=0.9)):
+        assert Admission().decide(PLAIN, 1, load, 0, has_reserve=False) is Decision.TAKE
+        assert Admission().decide(SHEDS, 1, load, 0, has_reserve=False) is Decision.SHED
+    admission = Admission(capacity=10)
+    decisions = [admission.decide(PLAIN, 10, Load(), 0, has_reserve=False) for _ in range(2)]
+    assert decisions == [Decision.TAKE, Decision.REFUSE]
+
+
 def test_beyond_capacity_protected_sources_go_first() -> None:
     admission = Admission(capacity=100)
     assert admission.decide(PROTECTED, 150, Load(), 0) is Decision.TAKE

@@ -1,7 +1,9 @@
 """Runs collectors as processes, alone or behind a load balancer, and reads what they forwarded."""
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import urllib.request
 from collections.abc import Iterator
@@ -29,14 +31,14 @@ class Node:
         port: on 127.0.0.1.
         name: of the node.
         more: further arguments.
-        largest_file: bytes; a write beyond them fails, as on a full disk. None for no limit.
+        prefix: a program that runs it, with its arguments.
     """
 
     home: Home
     port: int
     name: str = "main"
     more: tuple[str, ...] = ()
-    largest_file: int | None = None
+    prefix: tuple[str, ...] = ()
     process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
 
     def start(self) -> None:
@@ -44,11 +46,12 @@ class Node:
         arguments = ("collect", "--port", str(self.port), "--node", self.name, *self.more)
         with (self.home.path / f"collect-{self.name}.log").open("ab") as log:
             self.process = subprocess.Popen(
-                (*_limited(self.largest_file), *command(*arguments)),
+                (*self.prefix, *command(*arguments)),
                 env=self.home.env,
                 cwd=self.home.place,
                 stdout=log,
                 stderr=log,
+                start_new_session=True,
             )
         eventually(lambda: answers(f"http://127.0.0.1:{self.port}/health"), _UP_SECONDS, "the node answers")
 
@@ -59,17 +62,13 @@ class Node:
     def kill(self) -> None:
         """End it at once, as a crash does."""
         if self.process is not None:
-            self.process.kill()
+            os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
             self.process = None
 
     def wait_until_forwarded(self, seconds: float = 60) -> None:
         """Wait until nothing waits in its log."""
         eventually(lambda: health(self.port)["waiting"] == 0, seconds, "all is in Kafka")
-
-
-def _limited(largest_file: int | None) -> tuple[str, ...]:
-    return () if largest_file is None else ("prlimit", f"--fsize={largest_file}")
 
 
 @contextmanager

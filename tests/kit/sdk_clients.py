@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -160,8 +161,10 @@ class SendingClient(threading.Thread):
                     "([host, key, messages, rate]) => window.replay(host, key, messages, rate)",
                     [self._address, self._key, self._messages, self._rate],
                 )
-                page.wait_for_function(
-                    "!JSON.stringify(localStorage).includes('segment:queue')", timeout=60_000
-                )
+                until = time.monotonic() + _RETRY_SECONDS  # it repeats requests after its promises are kept
+                while len(acknowledged) < len(self._messages) and time.monotonic() < until:
+                    page.wait_for_timeout(200)
+                missing = len(self._messages) - len(acknowledged)
+                self.failure = f"{missing} events are not acknowledged" if missing else None
             finally:
                 browser.close()

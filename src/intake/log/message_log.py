@@ -5,11 +5,11 @@ import sqlite3
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from intake.admission import Load
+from intake.log.accounts import Account, read_accounts
 from intake.log.entries import Delivered, Logged, Tally, Totals, Write
 from intake.log.schema import create_log, open_log
 from intake.log.writer import LogWriter
@@ -128,11 +128,9 @@ class MessageLog:
         )
         return [Logged(*row) for row in rows.fetchall()]
 
-    def oldest(self) -> int | None:
-        """When the oldest message that waits was logged, in microseconds since 1970."""
-        with closing(open_log(self._file)) as connection:
-            found = connection.execute("SELECT logged_at FROM messages ORDER BY sequence LIMIT 1").fetchone()
-        return found[0] if found else None
+    def accounts(self) -> list[Account]:
+        """What each source has sent and where it is."""
+        return read_accounts(self._file)
 
     def forget(self, upto: int, delivered: Sequence[Delivered] = ()) -> None:
         """Remove messages that Kafka has, with the next commit: after a crash they are sent again.

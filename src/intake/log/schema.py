@@ -4,6 +4,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from lakehouse.errors import MillraceError
+
 _TABLES = """
 CREATE TABLE IF NOT EXISTS messages (
     sequence INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -63,10 +65,26 @@ def open_log(file: Path) -> sqlite3.Connection:
 
 
 def create_log(file: Path) -> None:
-    """Create the tables; the messages of a log that had neither sources nor times are kept."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    """Create the tables; the messages of a log that had neither sources nor times are kept.
+
+    Raises:
+        MillraceError: if the disk is full or the folder is not writable.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _create(file)
+    except (sqlite3.Error, OSError) as error:
+        raise MillraceError(
+            f"the collector's log {file} can't be written: {error}",
+            "Is the disk full, or the folder not writable?",
+        ) from error
+
+
+def _create(file: Path) -> None:
     with closing(open_log(file)) as connection:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version == _VERSION:
+            return
         if version == 0 and _has_table(connection, "messages"):
             connection.execute("ALTER TABLE messages RENAME TO messages_before")
             connection.execute("DROP TABLE delivered")

@@ -35,6 +35,7 @@ def collect(
     Kafka is away, events wait. While conf/sources.yml has no sources, only this machine may send.
     """
     from bronze.kafka_auth import client_options
+    from intake.log.message_log import Budget
     from intake.log.place import require_node
     from intake.server import Served, Tls, serve
     from intake.sources import load_sources
@@ -66,6 +67,7 @@ def collect(
             settings.bootstrap,
             login,
             lambda: ensure_topic(settings.bootstrap, settings.events_topic, login),
+            Budget(logged=settings.collector_log_bytes),
             settings.collector_capacity,
             tls,
         )
