@@ -6,6 +6,7 @@ import re
 import shutil
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ pytestmark = pytest.mark.long
 
 CLIENTS, REQUESTS = 4, 250
 TRACED = "recvfrom,read,sendto,write,writev,sendmsg,fsync,fdatasync"
+SYNCHRONISES, READS = ("fsync", "fdatasync"), ("recvfrom", "read")
 STRACE = shutil.which("strace")
 RESUMED = re.compile(r"^(\d+)\s+<\.\.\. (\w+) resumed>(.*)$")
 CALL = re.compile(r"^(\d+)\s+(\w+)\((\d+)<([^>]*)>(.*)$")
@@ -34,39 +36,46 @@ def send(port: int, number: int) -> None:
     connection.close()
 
 
-def acknowledgements(trace: Path) -> tuple[int, list[str]]:
-    """Number of answers with 200, and those with no whole fdatasync of the log since their request."""
-    begun: dict[str, int] = {}  # by process: line of an fdatasync of the log that runs
-    synchronised: list[tuple[int, int]] = []  # lines of begin and end
-    reading: dict[str, str] = {}  # by process: the descriptor that it reads
-    received: dict[str, int] = {}  # by socket: line of its last request
-    count, wrong = 0, []
-    for number, line in enumerate(trace.read_text(errors="replace").splitlines()):
+@dataclass
+class Trace:
+    """Follows the calls of a process by line number.
+
+    Attributes:
+        count: answers with status 200.
+        wrong: those with no whole synchronisation of the log since their request.
+    """
+
+    count: int = 0
+    wrong: list[str] = field(default_factory=list)
+    _begun: dict[str, int] = field(default_factory=dict)
+    _synchronised: list[tuple[int, int]] = field(default_factory=list)
+    _reading: dict[str, str] = field(default_factory=dict)
+    _received: dict[str, int] = field(default_factory=dict)
+
+    def follow(self, number: int, line: str) -> None:
         if resumed := RESUMED.match(line):
             process, name, rest = resumed.groups()
-            if name in ("fsync", "fdatasync") and process in begun and "= 0" in rest:
-                synchronised.append((begun.pop(process), number))
-            elif name in ("recvfrom", "read") and "POST /v1/track" in rest:
-                received[reading[process]] = number
-            continue
-        call = CALL.match(line)
-        if call is None:
-            continue
-        process, name, descriptor, place, rest = call.groups()
-        if name in ("fsync", "fdatasync") and place.endswith("messages.db-wal"):
-            begun[process] = number
-            if "= 0" in rest:
-                synchronised.append((begun.pop(process), number))
-        elif name in ("recvfrom", "read"):
-            reading[process] = descriptor
-            if "POST /v1/track" in rest:
-                received[descriptor] = number
-        elif "HTTP/1.1 200" in rest and descriptor in received:
-            count += 1
-            since = received.pop(descriptor)
-            if not any(since < begin and end < number for begin, end in reversed(synchronised[-50:])):
-                wrong.append(line)
-    return count, wrong
+            self._ended(number, process, name, rest, self._reading.get(process, ""))
+        elif call := CALL.match(line):
+            process, name, descriptor, place, rest = call.groups()
+            if name in SYNCHRONISES and place.endswith("messages.db-wal"):
+                self._begun[process] = number
+            if name in READS:
+                self._reading[process] = descriptor
+            self._ended(number, process, name, rest, descriptor)
+            if "HTTP/1.1 200" in rest and descriptor in self._received:
+                self._answered(number, line, self._received.pop(descriptor))
+
+    def _ended(self, number: int, process: str, name: str, rest: str, descriptor: str) -> None:
+        if name in SYNCHRONISES and process in self._begun and "= 0" in rest:
+            self._synchronised.append((self._begun.pop(process), number))
+        if name in READS and "POST /v1/track" in rest:
+            self._received[descriptor] = number
+
+    def _answered(self, number: int, line: str, received: int) -> None:
+        self.count += 1
+        if not any(received < begin and end < number for begin, end in self._synchronised[-50:]):
+            self.wrong.append(line)
 
 
 @pytest.mark.skipif(STRACE is None, reason="strace is not installed: apt-get install strace")
@@ -85,6 +94,8 @@ def test_each_acknowledgement_follows_its_synchronisation(
             client.join()
     finally:
         node.kill()
-    count, wrong = acknowledgements(trace)
-    assert count == CLIENTS * REQUESTS
-    assert wrong == []
+    followed = Trace()
+    for number, line in enumerate(trace.read_text(errors="replace").splitlines()):
+        followed.follow(number, line)
+    assert followed.count == CLIENTS * REQUESTS
+    assert followed.wrong == []
