@@ -3,6 +3,7 @@
 from datetime import timedelta
 from functools import partial
 
+import collectors
 import data_source
 import polars as pl
 import streamlit as st
@@ -23,6 +24,7 @@ def body(look: Look, _: Scope | None) -> None:
     jobs = look.figure(pipeline.jobs)
     _figures(jobs)
     _jobs(jobs)
+    _collectors()
     over = st.segmented_control(
         "Micro-batches of the last",
         list(_OVER),
@@ -100,6 +102,23 @@ def _jobs(jobs: pl.DataFrame) -> None:
         "last_batch": time_column("Last batch began (UTC)"),
     }
     place_table(jobs, columns, "jobs", heading="Jobs", height=layout.fitting(jobs))
+
+
+def _collectors() -> None:
+    sources = collectors.by_source(data_source.home())
+    if sources.is_empty():
+        return
+    columns = {
+        "node": "Node",
+        "source": "Source",
+        "last_minute": number_column("Events in the last minute"),
+        "received": number_column("Acknowledged", meaning="Since the log began"),
+        "waiting": number_column("Waiting for Kafka"),
+        "oldest": time_column("Oldest waiting (UTC)"),
+        "shed": number_column("Shed", meaning="Set aside under overload, until `millrace replay shed`"),
+        "refused": number_column("Refused", meaning="Answered with 429: the client has them"),
+    }
+    place_table(sources, columns, "collectors", heading="Collectors", height=layout.fitting(sources))
 
 
 def _errors() -> None:

@@ -22,6 +22,7 @@ class _Sending:
     """The messages of a request that Kafka has not acknowledged yet. Callbacks come on one thread."""
 
     receipt: str
+    source: str
     received_at: int
     missing: int
     delivered: list[Delivered] = field(default_factory=list)
@@ -32,7 +33,7 @@ class _Sending:
         """Kafka's answer for one message."""
         if error is None:
             place = (message.partition() or 0, message.offset() or 0)
-            self.delivered.append(Delivered(self.receipt, *place, self.received_at))
+            self.delivered.append(Delivered(self.receipt, self.source, *place, self.received_at))
         self.failed += error is not None
         self.missing -= 1
         if not self.missing:
@@ -102,7 +103,7 @@ class DirectSender:
             producer.stop(seconds)
 
     def _send(self, producer: Producer, source: str, receipt: str, messages: Sequence[Event]) -> _Sending:
-        sending = _Sending(receipt, time_ns() // 1000, len(messages))
+        sending = _Sending(receipt, source, time_ns() // 1000, len(messages))
         headers = event_headers(source, self._node)
         try:
             for message in messages:

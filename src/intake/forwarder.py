@@ -100,7 +100,7 @@ class Forwarder:
                 failed.append(error)
             else:
                 place = (message.partition() or 0, message.offset() or 0)
-                delivered.append(Delivered(logged.receipt, *place, logged.logged_at))
+                delivered.append(Delivered(logged.receipt, logged.source, *place, logged.logged_at))
 
         promises: dict[str, str] = {}
         for each in messages:

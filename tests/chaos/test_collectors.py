@@ -71,5 +71,6 @@ def test_every_event_of_five_clients_is_in_silver_once(tmp_path: Path) -> None:
 
 def _place(message: dict[str, Any]) -> tuple[str, int]:
     """The visitor and the number of an event."""
-    members = {**(message.get("properties") or {}), **(message.get("traits") or {})}
+    traits = message.get("traits") or message.get("context", {}).get("traits")  # as RudderStack's clients do
+    members = {**(message.get("properties") or {}), **(traits or {})}
     return message["anonymousId"], members["number"]

@@ -122,24 +122,24 @@ def test_a_receipt_says_what_waits_and_where_the_rest_is(file: Path) -> None:
     append(log, "b", [message(3)]).result()
     append(log, "d", [message(4)], is_shed=True).result()
     first, *_ = log.pending(0, 1)
-    log.forget(first.sequence, [Delivered("a", 1, 7, first.logged_at)])
+    log.forget(first.sequence, [Delivered("a", "s", 1, 7, first.logged_at)])
     append(log, "c", []).result()
     at = from_micros(first.logged_at)
-    assert read_receipt(file, "a") == Receipt(1, 0, (Delivered("a", 1, 7, first.logged_at),), at)
+    assert read_receipt(file, "a") == Receipt(1, 0, (Delivered("a", "s", 1, 7, first.logged_at),), at)
     assert (read_receipt(file, "b").waiting, read_receipt(file, "d").shed) == (1, 1)
     log.close()
 
 
 def test_places_are_forgotten_after_a_week_while_the_log_is_open(file: Path) -> None:
     log = MessageLog(file)
-    log.forget(0, [Delivered("old", 0, 1, 1)])
+    log.forget(0, [Delivered("old", "s", 0, 1, 1)])
     append(log, "r", []).result()
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE delivered SET at = at - 8 * 24 * 3600 * 1000000")
-    log.forget(0, [Delivered("new", 0, 2, 1)])
+    log.forget(0, [Delivered("new", "s", 0, 2, 1)])
     append(log, "r", []).result()
     assert not read_receipt(file, "old").is_known
-    assert read_receipt(file, "new").delivered == (Delivered("new", 0, 2, 1),)
+    assert read_receipt(file, "new").delivered == (Delivered("new", "s", 0, 2, 1),)
     log.close()
 
 

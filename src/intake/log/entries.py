@@ -8,9 +8,10 @@ from intake.segment_requests import Message
 
 
 class Delivered(NamedTuple):
-    """A message in Kafka: the receipt of its request, its place, when it was logged (microseconds)."""
+    """A message in Kafka: receipt and source of its request, its place, when it was logged (microseconds)."""
 
     receipt: str
+    source: str
     partition: int
     offset: int
     logged_at: int

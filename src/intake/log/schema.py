@@ -26,6 +26,7 @@ CREATE TABLE IF NOT EXISTS shed (
 );
 CREATE TABLE IF NOT EXISTS delivered (
     receipt TEXT NOT NULL,
+    source TEXT NOT NULL,
     partition INTEGER NOT NULL,
     offset INTEGER NOT NULL,
     logged_at INTEGER NOT NULL,

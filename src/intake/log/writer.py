@@ -71,7 +71,7 @@ class LogWriter:
             self._insert(writes, now)
             removed = self._remove(upto)
             connection.executemany(
-                "INSERT INTO delivered VALUES (?, ?, ?, ?, ?)", [(*each, now) for each in delivered]
+                "INSERT INTO delivered VALUES (?, ?, ?, ?, ?, ?)", [(*each, now) for each in delivered]
             )
             connection.execute("DELETE FROM delivered WHERE at < ?", (now - _RECEIPT_SECONDS * 1_000_000,))
             for source, tally in tallies.items():
