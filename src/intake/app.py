@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime, timezone
@@ -14,10 +14,11 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 
 from intake.admission import Decision
 from intake.bodies import BodyMemory, TooLargeError, basic_user, read_body
+from intake.browser.routes import browser_routes
 from intake.delivery import Delivery
 from intake.forwarder import Forwarder
 from intake.log.message_log import MessageLog, OverloadedError, UnavailableError
@@ -40,7 +41,7 @@ _CORS = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Allow-Methods": "GET, POST, OPTIONS",
     "Access-Control-Allow-Headers": f"Authorization, Content-Type, Content-Encoding, {PROMISE}",
-    "Access-Control-Expose-Headers": RECEIPT,
+    "Access-Control-Expose-Headers": f"{RECEIPT}, Retry-After",
     "Access-Control-Max-Age": "86400",
 }
 _RETRY_SECONDS = "1"
@@ -67,12 +68,8 @@ class Collector:
         self._memory = BodyMemory(_BODY_MEMORY)
         self._leases = Leases(log, lambda name: (sources().named(name) or LOCAL).lease, time.monotonic)
 
-    def app(self, more: Sequence[BaseRoute] = ()) -> Starlette:
-        """The application.
-
-        Args:
-            more: routes besides its own.
-        """
+    def app(self) -> Starlette:
+        """The application."""
         return Starlette(
             routes=[
                 Route("/v1/promise", self.promise, methods=["POST"]),
@@ -82,7 +79,7 @@ class Collector:
                 Route("/v1/projects/{key}/settings", self.settings, methods=["GET"]),
                 Route("/health", self.health, methods=["GET"]),
                 Route("/ready", self.ready, methods=["GET"]),
-                *more,
+                *browser_routes(shop=not self._sources().declared),
             ],
             lifespan=self._lifespan,
         )
