@@ -178,7 +178,8 @@
     const known = messagesIn("store");
     const oldest = (await inStore("readonly", (all) => all.getAll(null, BATCH_MESSAGES))) ?? [];
     if (oldest.length) return batchOf(oldest);
-    known.forEach(({ messageId }) => unsent.delete(messageId)); // another tab has sent them
+    known.forEach(({ messageId }) => unsent.delete(messageId));
+    report("acknowledged", known); // to another tab
     return batchOf(messagesIn("memory"));
   }
 
@@ -249,8 +250,13 @@
   function sendBeforeLeaving() {
     const batch = batchOf(messagesIn(undefined, "store", "memory"));
     if (!batch.length) return;
-    if ("keepalive" in Request.prototype) deliver(batch);
-    else navigator.sendBeacon(endpoint, bodyOf(batch));
+    if ("keepalive" in Request.prototype) return deliver(batch);
+    navigator.sendBeacon(endpoint, bodyOf(batch)); // has no answer: if the page stays, they are sent again
+    batch.forEach(({ messageId }) => inFlight.add(messageId));
+    setTimeout(() => {
+      batch.forEach(({ messageId }) => inFlight.delete(messageId));
+      send();
+    }, TIMEOUT);
   }
 
   // --- Clicks, and promotions: viewed once a page view, when half of one has been visible for a second.

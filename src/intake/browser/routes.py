@@ -23,7 +23,9 @@ class _File:
         }
 
     async def answer(self, request: Request) -> Response:
-        known = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
+        known = [
+            tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")
+        ]
         if self._headers["ETag"] in known or "*" in known:
             return Response(status_code=304, headers=self._headers)
         return Response(self._content, media_type=self._media_type, headers=self._headers)

@@ -1,0 +1,81 @@
+"""Visits pages that have the tracker, in Chromium."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
+
+from kit.browser import FLAGS, chromium
+
+_DEADLINE = 30_000  # milliseconds
+
+
+@contextmanager
+def visitor(folder: Path) -> Iterator[BrowserContext]:
+    """A browser with a profile in a folder, until the block ends: what a page stores is there in the next."""
+    executable = chromium()
+    with sync_playwright() as playwright:
+        context = playwright.chromium.launch_persistent_context(
+            folder,
+            executable_path=executable,
+            args=FLAGS,
+            viewport={"width": 1280, "height": 800},
+            locale="en-GB",
+        )
+        context.set_default_timeout(_DEADLINE)
+        expect.set_options(timeout=_DEADLINE)
+        try:
+            yield context
+        finally:
+            context.close()
+
+
+@contextmanager
+def site(html: str) -> Iterator[str]:
+    """A site of its own origin, with the same HTML at every path. Yields its URL."""
+
+    class Pages(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = html.encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://localhost:{server.server_address[1]}"
+        server.shutdown()
+
+
+def anonymous_id(page: Page) -> str:
+    """The visitor's id, once it is stored."""
+    page.wait_for_function("localStorage.getItem('millrace_anonymous_id')")
+    return str(page.evaluate("localStorage.getItem('millrace_anonymous_id')"))
+
+
+def kept(page: Page) -> dict[str, list[str]]:
+    """What the page has stored in the browser: names of values, and of databases."""
+    found: dict[str, list[str]] = page.evaluate(
+        "async () => ({values: Object.keys(localStorage), databases: (await indexedDB.databases()).map(d => d.name)})"
+    )
+    return found
+
+
+def see(page: Page, selector: str) -> None:
+    """Scroll to an element, and wait until observers that are there have seen it."""
+    page.evaluate(
+        """selector => new Promise(resolve => {
+            const element = document.querySelector(selector);
+            element.scrollIntoView();
+            new IntersectionObserver(([entry]) => entry.isIntersecting && resolve(true)).observe(element);
+        })""",
+        selector,
+    )
