@@ -64,7 +64,10 @@ def anonymous_id(page: Page) -> str:
 def kept(page: Page) -> dict[str, list[str]]:
     """What the page has stored in the browser: names of values, and of databases."""
     found: dict[str, list[str]] = page.evaluate(
-        "async () => ({values: Object.keys(localStorage), databases: (await indexedDB.databases()).map(d => d.name)})"
+        """async () => {
+            const databases = await indexedDB.databases();
+            return {values: Object.keys(localStorage), databases: databases.map(({name}) => name)};
+        }"""
     )
     return found
 

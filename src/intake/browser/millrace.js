@@ -34,12 +34,13 @@
 
   function write(name, value, mayStore = consent === "granted") {
     inMemory[name] = value;
-    if (!mayStore) return;
     try {
+      if (!mayStore) return value;
       if (value === null) localStorage.removeItem(`millrace_${name}`);
       else localStorage.setItem(`millrace_${name}`, value);
       delete inMemory[name];
     } catch {} // it stays in memory
+    return value;
   }
 
   // A refusal wins over a grant, whether the page declares it or the visitor has decided it.
@@ -48,15 +49,12 @@
 
   function uuid() {
     if (crypto.randomUUID) return crypto.randomUUID(); // only on pages that came by HTTPS or from this machine
-    const random = (digit) => (digit ^ (crypto.getRandomValues(new Uint8Array(1))[0] & (15 >> (digit / 4)))).toString(16);
+    const bits = () => crypto.getRandomValues(new Uint8Array(1))[0];
+    const random = (digit) => (digit ^ (bits() & (15 >> (digit / 4)))).toString(16);
     return "10000000-1000-4000-8000-100000000000".replace(/[018]/g, random);
   }
 
-  function anonymousId() {
-    if (!read("anonymous_id")) write("anonymous_id", uuid());
-    return read("anonymous_id");
-  }
-
+  const anonymousId = () => read("anonymous_id") ?? write("anonymous_id", uuid());
   const dropped = () => ({ refused: 0, overflowed: 0, ...JSON.parse(read("dropped") ?? "{}") });
 
   function countDropped(reason, messages) {
@@ -93,6 +91,14 @@
     const ids = { messageId: uuid(), anonymousId: anonymousId(), userId: read("user_id") ?? undefined };
     const message = { type, ...ids, ...fields, originalTimestamp: new Date().toISOString(), context };
     if (type === "page") message.properties = { ...page, ...fields.properties };
+    try {
+      keep(JSON.parse(JSON.stringify(message))); // as it is now, and nothing that could not be sent
+    } catch (error) {
+      console.error("millrace.js:", error);
+    }
+  }
+
+  function keep(message) {
     if (consent === "granted") store(message);
     else if (held.push(message) > MOST_HELD) held.pop();
     else report("held", [message]);
@@ -112,7 +118,7 @@
       request.onsuccess = () => resolve(request.result);
       request.onerror = reject;
     }).then((opened) => {
-      opened.onversionchange = closeDatabase; // another tab deletes it
+      opened.onversionchange = opened.onclose = closeDatabase; // another tab, or the visitor, deletes it
       return opened;
     });
     return opening;
@@ -127,6 +133,7 @@
   // The result of a request to the stored messages, once it is committed; null where that fails.
   async function inStore(mode, ask) {
     try {
+      if (consent !== "granted") return null;
       const transaction = (await database()).transaction("messages", mode);
       return await new Promise((resolve, reject) => {
         const request = ask(transaction.objectStore("messages"));
@@ -189,9 +196,7 @@
   let isDue = false; // once more, after what is being sent
   let failures = 0;
 
-  function schedule(milliseconds) {
-    timer ??= setTimeout(send, milliseconds);
-  }
+  const schedule = (milliseconds) => (timer ??= setTimeout(send, milliseconds));
 
   function unschedule() {
     clearTimeout(timer);
@@ -275,13 +280,9 @@
     viewed.add(key);
   }
 
-  function promotionOf({ dataset: { promotionId, name, creative, position } }) {
-    return { promotion_id: promotionId, name, creative, position };
-  }
-
-  function findPromotions() {
-    document.querySelectorAll(PROMOTIONS).forEach((each) => visible.observe(each));
-  }
+  const findPromotions = () => document.querySelectorAll(PROMOTIONS).forEach((each) => visible.observe(each));
+  const promotionOf = ({ dataset: { promotionId, name, creative, position } }) =>
+    ({ promotion_id: promotionId, name, creative, position });
 
   // Look again at what is visible now.
   function watchAgain() {
@@ -292,7 +293,7 @@
   }
 
   function click({ type, button, target }) {
-    if (type === "auxclick" && button !== 1) return; // the middle button opens links too
+    if (!target.closest || (type === "auxclick" && button !== 1)) return; // the middle button opens links too
     const promotion = target.closest(PROMOTIONS);
     if (promotion) millrace.track("Promotion Clicked", promotionOf(promotion));
     const element = target.closest("[data-track]");
@@ -338,7 +339,7 @@
     ["anonymous_id", "user_id", "dropped"].forEach((name) => write(name, null, true));
     report("forgotten", [...messages, ...messagesIn(undefined, "store", "memory")]);
     unsent.clear();
-    closeDatabase().then(() => indexedDB.deleteDatabase("millrace"));
+    closeDatabase().then(() => window.indexedDB?.deleteDatabase("millrace"));
   }
 
   function move() {
