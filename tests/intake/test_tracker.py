@@ -355,6 +355,17 @@ def test_retry_after_is_waited_for(browser: BrowserContext, collecting: Collecti
     assert answered[1] - answered[0] >= 300_000
 
 
+def test_being_online_again_ends_the_wait(browser: BrowserContext, collecting: Collecting) -> None:
+    page = shop_page(browser, collecting)
+    page.route("**/v1/batch", lambda route: route.fulfill(status=503, headers={"Retry-After": "300"}))
+    with page.expect_response("**/v1/batch"):
+        page.evaluate("millrace.track('Waits')")
+    page.unroute("**/v1/batch")
+    browser.set_offline(True)
+    browser.set_offline(False)
+    all_acknowledged(page)
+
+
 def test_the_oldest_are_dropped_beyond_the_limit(browser: BrowserContext, collecting: Collecting) -> None:
     page = shop_page(browser, collecting)
     browser.set_offline(True)
