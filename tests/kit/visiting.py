@@ -1,14 +1,19 @@
 """Visits pages that have the tracker, in Chromium."""
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
 
 from kit.browser import FLAGS, chromium
+from kit.collecting import values_in
+from kit.home import Home
+from kit.polling import eventually
 
 _DEADLINE = 30_000  # milliseconds
 
@@ -82,3 +87,45 @@ def see(page: Page, selector: str) -> None:
         })""",
         selector,
     )
+
+
+class Collecting:
+    """A collector, and what it sent to Kafka.
+
+    Args:
+        home: its home.
+        port: where it listens.
+    """
+
+    def __init__(self, home: Home, port: int) -> None:
+        self.home = home
+        self.address = f"http://127.0.0.1:{port}"
+        self.shop = f"{self.address}/shop"
+        self.teapot = f"{self.shop}?product=teapot"  # no promotion is on this page
+
+    def events(self, visitor_id: str) -> list[dict[str, Any]]:
+        """The visitor's events, in order of time."""
+        found = [value for value in values_in(self.home) if value["anonymousId"] == visitor_id]
+        return sorted(found, key=lambda value: str(value["originalTimestamp"]))
+
+    def named(self, visitor_id: str, *names: str) -> list[dict[str, Any]]:
+        """The visitor's events, as soon as there are some of each name."""
+        eventually(lambda: set(names) <= {name(value) for value in self.events(visitor_id)}, 40, str(names))
+        return self.events(visitor_id)
+
+
+def name(value: dict[str, Any]) -> str:
+    return str(value.get("event") or value["type"])
+
+
+def shop_page(browser: BrowserContext, collecting: Collecting) -> Page:
+    """A page of the shop, with consent, its first events acknowledged."""
+    page = browser.new_page()
+    page.goto(collecting.teapot)
+    page.get_by_role("button", name="Agree").click()
+    expect(page.locator("#counts")).to_have_text("2 acknowledged")
+    return page
+
+
+def all_acknowledged(page: Page) -> None:
+    expect(page.locator("#counts")).to_have_text(re.compile(r"^\d+ acknowledged$"))
