@@ -41,7 +41,8 @@ def read_receipt(file: Path, receipt: str) -> Receipt:
         waiting, *first = connection.execute(counted.format("messages"), (receipt,)).fetchone()
         shed, *second = connection.execute(counted.format("shed"), (receipt,)).fetchone()
         places = connection.execute(
-            "SELECT receipt, source, partition, offset, logged_at FROM delivered WHERE receipt = ? ORDER BY rowid",
+            "SELECT receipt, source, partition, offset, logged_at FROM delivered"
+            " WHERE receipt = ? ORDER BY rowid",
             (receipt,),
         )
         delivered = tuple(Delivered(*place) for place in places)

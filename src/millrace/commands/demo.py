@@ -14,6 +14,7 @@ from lakehouse.settings import Settings, load_settings
 _HOURS = 24.0
 _RATE = 2.0
 _ONCE = 50_000
+_COLLECTOR_PORT = 8787
 
 
 def register(app: typer.Typer) -> None:
@@ -34,6 +35,8 @@ def demo(
     history: Annotated[float, typer.Option(help="Hours of history before live traffic.")] = _HOURS,
 ) -> None:
     """Start a broker, sample traffic, all jobs and the dashboard, until Ctrl-C.
+
+    The collector serves a small shop to click through: its visits appear on the dashboard, too.
 
     The traffic of the last 24 hours is sent first, then live traffic at the same rate. The data stays:
     the next start continues with live traffic. With --once, send the events, process them, print
@@ -75,10 +78,13 @@ def _stay(settings: Settings, history: float, rate: float) -> None:
     from millrace.local.demo_traffic import history_is_sent
     from millrace.local.foreground import run_in_foreground
     from millrace.local.plan import Plan
+    from millrace.local.process.ports import is_free, stable_port
     from millrace.local.status.demo import draw
     from millrace.local.status.poll import watch
 
     _make_ready()
+    if settings.collector_port is None:
+        settings.collector_port = _COLLECTOR_PORT if is_free(_COLLECTOR_PORT) else stable_port()
     plan = Plan(history=0 if history_is_sent(settings.home) else history, rate=rate)
     by_signal = run_in_foreground(
         settings, plan, lambda is_running: watch(settings, is_running, draw, lag=False)

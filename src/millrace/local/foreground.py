@@ -97,5 +97,7 @@ def _print_addresses(settings: Settings) -> None:
     state = workspace_state(settings)
     if page := state.get("dashboard"):
         typer.echo(f"Dashboard  {page}")
+    if collector := state.get("collector"):
+        typer.echo(f"Collector  {collector}/v1/batch")
     typer.echo(f"Kafka      {state.get('kafka')}")
     typer.echo(f"Logs       {settings.home / 'logs'}")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
 from millrace.local import demo_traffic
+from millrace.local.process.ports import HOST
 from millrace.local.services import (
     Service,
     broker_service,
@@ -58,8 +59,11 @@ class Plan:
 
     def environment(self, settings: Settings) -> dict[str, str]:
         """Addresses for the workspace's state file."""
-        page = {} if self.broker_only else {"dashboard": url(settings)}
-        return {"kafka": settings.bootstrap, **page}
+        if self.broker_only:
+            return {"kafka": settings.bootstrap}
+        port = settings.collector_port
+        collector = {"collector": f"http://{HOST}:{port}"} if port else {}
+        return {"kafka": settings.bootstrap, "dashboard": url(settings), **collector}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

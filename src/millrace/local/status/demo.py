@@ -32,4 +32,9 @@ def draw(listener: StatusPoller) -> RenderableType:
     table.add_row("complete up to", readable(snapshot.watermark))
     errors = [Text(f"{name}: {error}", style="red") for name, error in last_errors(snapshot).items()]
     page = Text.assemble("\nSee it at ", (str(snapshot.dashboard), "bold"), "; Ctrl-C stops everything.")
-    return Group(Text(), table, *errors, page)
+    shop = (
+        [Text.assemble("Add your own visits at ", (f"{snapshot.collector}/shop", "bold"))]
+        if snapshot.collector
+        else []
+    )
+    return Group(Text(), table, *errors, page, *shop)

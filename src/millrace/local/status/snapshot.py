@@ -24,6 +24,7 @@ class Snapshot:
         state: starting, running, stopping, failed or stopped.
         kafka: where clients find it, as host:port.
         dashboard: its address, while it runs.
+        collector: its address, while it runs.
         processes: by name, as the supervisor describes them.
         jobs: by name, as the engine describes them.
         rows: by table.
@@ -38,6 +39,7 @@ class Snapshot:
     state: str
     kafka: str
     dashboard: str | None = None
+    collector: str | None = None
     processes: dict[str, dict[str, Any]] = field(default_factory=dict)
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
@@ -70,6 +72,7 @@ def take_snapshot(settings: Settings, lag: bool = True) -> Snapshot:
     if alive:
         snapshot.kafka = saved.get("kafka", settings.bootstrap)
         snapshot.dashboard = saved.get("dashboard")
+        snapshot.collector = saved.get("collector")
         snapshot.processes = saved.get("processes", {})
         snapshot.jobs = _jobs(settings, snapshot.processes.get(ENGINE, {}).get("pid"))
     elif error := saved.get("error"):
