@@ -161,6 +161,9 @@ def test_acknowledged_events_are_in_silver_once(new_home: Callable[..., Home]) -
     of_event = next(place.details for place in places if place.state == EVENT)
     assert of_event is not None
     assert [of_event["conversion_id"]] == conversion
+    after = home.run("sql", "SELECT count(*) FROM gold.conversions", "--csv", "--after", receipt)
+    assert (after.returncode, after.stdout.split()[-1]) == (0, "1")
+    assert home.run("sql", "SELECT 1", "--after", "unknown").returncode == 1
     with pytest.raises(MillraceError, match="no events are known"):
         follow_receipt(home.settings, "unknown")
 

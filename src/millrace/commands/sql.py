@@ -20,6 +20,11 @@ def sql(
     query: Annotated[str, typer.Argument(help='A query, as "SELECT count(*) FROM silver.sessions".')],
     csv: Annotated[bool, typer.Option("--csv", help="Print all rows as CSV.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print all rows, one JSON object a line.")] = False,
+    after: Annotated[
+        str | None,
+        typer.Option("--after", metavar="RECEIPT", help="Wait until a collector's receipt is in gold."),
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="With --after: how many seconds to wait.")] = 60,
 ) -> None:
     """Query the tables in DuckDB's SQL, as layer.table, without Spark or Java.
 
@@ -30,7 +35,12 @@ def sql(
 
     if not query.strip().rstrip(";"):
         raise MillraceError("the query is empty", 'As an example: millrace sql "SHOW TABLES"')
-    answer = run_query(load_settings(), query)
+    settings = load_settings()
+    if after:
+        from millrace.explain.receipt import wait_for_receipt
+
+        wait_for_receipt(settings, after, timeout)
+    answer = run_query(settings, query)
     if csv:
         typer.echo(with_nested_as_text(answer).write_csv(), nl=False)
     elif as_json:

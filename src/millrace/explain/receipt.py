@@ -1,18 +1,25 @@
 """Where the events of a collector's receipt are: log, Kafka, bronze, silver, conversions."""
 
+import time
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any
 
 from intake.log.place import log_files
 from intake.log.receipts import read_receipt
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
+from lakehouse.timestamps import EPOCH, as_utc
+from millrace.audit.bronze_offsets import ledger_sums
 from millrace.tables.duckdb_views import run_query
 from millrace.tables.table_reader import open_table
 
 IN_LOG, SHED = "in the collector's log", "shed, until `millrace replay shed`"
 IN_KAFKA, IN_BRONZE = "in Kafka", "in bronze, not refined yet"
 EVENT, DUPLICATE, REJECTED = "event", "duplicate", "rejected"
+
+_FINAL = (EVENT, DUPLICATE, REJECTED)
+_POLL_SECONDS = 0.2
 
 _PLACES = {
     "bronze.kafka_records": ("timestamp", "ingested_at"),
@@ -59,6 +66,42 @@ def follow_receipt(settings: Settings, receipt: str) -> list[EventPlace]:
     there = [_follow(settings, each.partition, each.offset, times) for each in known.delivered]
     waiting = [EventPlace(IN_LOG, details=times)] * known.waiting
     return there + waiting + [EventPlace(SHED, details=times)] * known.shed
+
+
+def wait_for_receipt(settings: Settings, receipt: str, seconds: float) -> None:
+    """Wait until silver and gold have the events of a receipt.
+
+    Args:
+        settings: the settings in force.
+        receipt: of the collector's answer.
+        seconds: how long.
+
+    Raises:
+        MillraceError: if the receipt is not known, its events were shed, or they have not come in time.
+    """
+    until = time.monotonic() + seconds
+    while True:
+        places = follow_receipt(settings, receipt)
+        if any(place.state == SHED for place in places):
+            raise MillraceError(
+                "the collector has shed events of this receipt", "`millrace replay shed` sends them on"
+            )
+        arrived = [(place.details or {}).get("ingested_at") for place in places if place.state in _FINAL]
+        if len(arrived) == len(places) and _published(settings) >= max(at for at in arrived if at):
+            return
+        if time.monotonic() > until:
+            states = ", ".join(sorted({place.state for place in places}))
+            raise MillraceError(
+                f"after {seconds:g} s the events are not in gold: {states}",
+                "Do the jobs run? `millrace status`; or wait longer with --timeout",
+            )
+        time.sleep(_POLL_SECONDS)
+
+
+def _published(settings: Settings) -> datetime:
+    """The ingest stamp that publish has processed through, without a zone as queries give it."""
+    position = ledger_sums(settings).get("publish", {}).get("position") or EPOCH
+    return as_utc(position).replace(tzinfo=None)
 
 
 def _follow(settings: Settings, partition: int, offset: int, times: dict[str, Any]) -> EventPlace:
