@@ -3,19 +3,23 @@
 import gzip
 import http.client
 import json
+import re
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from random import Random
 
-from kit.collecting import collector, health
+from kit.collecting import collector
 from kit.home import Home
-from kit.polling import eventually
 from kit.sending import in_topic
 from millrace.local.process.ports import stable_port
 
-BODIES = 3000
+BODIES = 10_000
+CLIENTS, EVERY = 4, 100  # requests between two events that must arrive
+VALID = re.compile(rb'"messageId": ?"valid (\d+)"')
 PATHS = (
     *("/v1/batch", "/v1/track", "/v1/page", "/v1/t", "/v1/import"),
-    *("/v1/..%2f", "/v1/", "/v1/pixel/track", "/x"),
+    *("/v1/..%2f", "/v1/", "/v1/pixel/track", "/v1/promise", "/x"),
 )
 PIECES = (
     *(b"{", b"}", b"[", b"]", b'"', b",", b":", b"null", b"1e999", b"-0", b"1" * 400),
@@ -42,28 +46,40 @@ def headers_of(rng: Random) -> dict[str, str]:
         **rng.choice(encodings),
         **rng.choice(logins),
         "Origin": rng.choice(("null", "https://a.example", "\xfc")),
+        "Millrace-Promise": rng.choice(("end", "", "2026-11-02T10:00:00Z", "9999-99-99", "\xfc")),
     }
 
 
-def test_no_request_is_an_error_of_the_server(new_home: Callable[..., Home]) -> None:
-    home, port, rng = new_home(), stable_port(), Random(8)
-    statuses: set[int] = set()
-    with collector(home, port):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-        for _ in range(BODIES):
-            body, headers = body_of(rng), headers_of(rng)
-            if headers.get("Content-Encoding") == "gzip" and rng.random() < 0.7:
-                body = gzip.compress(body)
-            connection.request(
-                rng.choice(("POST", "POST", "POST", "PUT", "GET")), rng.choice(PATHS), body, headers
-            )
+def send_all(port: int, client: int) -> set[int]:
+    """Send a client's share of requests, some of them valid; the statuses of the others."""
+    rng, statuses = Random(client), set[int]()
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    for number in range(client, BODIES, CLIENTS):
+        if number % EVERY == client:
+            event = EVENT | {"messageId": f"valid {number}"}
+            connection.request("POST", "/v1/track", json.dumps(event))
             answer = connection.getresponse()
             answer.read()
-            statuses.add(answer.status)
-        connection.request("POST", "/v1/track", json.dumps(EVENT | {"messageId": "last"}).encode())
-        assert connection.getresponse().status == 200
-        connection.close()
-        eventually(lambda: health(port)["waiting"] == 0, 30)
+            assert answer.status == 200
+        body, headers = body_of(rng), headers_of(rng)
+        if headers.get("Content-Encoding") == "gzip" and rng.random() < 0.7:
+            body = gzip.compress(body)
+        method = rng.choice(("POST", "POST", "POST", "PUT", "GET"))
+        connection.request(method, rng.choice(PATHS), body, headers)
+        answer = connection.getresponse()
+        answer.read()
+        statuses.add(answer.status)
+    connection.close()
+    return statuses
+
+
+def test_no_request_is_an_error_of_the_server(new_home: Callable[..., Home]) -> None:
+    home, port = new_home(), stable_port()
+    with collector(home, port) as node, ThreadPoolExecutor(CLIENTS) as pool:
+        statuses = set().union(*pool.map(partial(send_all, port), range(CLIENTS)))
+        node.wait_until_forwarded()
     assert statuses <= {200, 400, 401, 404, 405, 413}
     assert {200, 400, 404} <= statuses
-    assert sum(b'"last"' in record.value for record in in_topic(home.settings)) == 1
+    found = [VALID.search(record.value or b"") for record in in_topic(home.settings)]
+    expected = [number for client in range(CLIENTS) for number in range(client, BODIES, EVERY)]
+    assert sorted(int(each[1]) for each in found if each) == sorted(expected)
