@@ -98,7 +98,7 @@ lock: setup ## resolve the Python packages anew into requirements.lock (UPGRADE=
 	@./scripts/setup
 	@$(MAKE) app-requirements
 
-app-requirements: setup ## what the page needs, from the lock into dashboards/requirements.txt
+app-requirements: setup ## what the apps need, from the lock into their requirements.txt
 	@.venv/bin/python -m millrace.environment.app_requirements
 
 wheel: setup ## build the wheel into dist/

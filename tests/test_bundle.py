@@ -48,7 +48,12 @@ def test_the_bundle_is_right(name: str) -> None:
         ("entry points", "bundle.yml", "default: continuous", "default: now and then"),
         ("references", "resources/schemas.yml", "${var.catalog}", "${var.catalogue}"),
         ("references", "bundle.yml", "registered_models.channel-credit.id", "registered_models.model.id"),
-        ("references", "bundle.yml", "events_topic: ${var.events_topic}", "events_topic: events"),
+        (
+            "references",
+            "bundle.yml",
+            "exchange_rates_topic: ${var.exchange_rates_topic}",
+            "exchange_rates_topic: rates",
+        ),
         ("paths", "resources/dashboard.app.yml", "../dashboards", "../dashboard"),
         ("paths", "bundle.yml", "- ./dist/*.whl", "- ../dist/*.whl"),
         ("schedules", "resources/maintenance.job.yml", "0 10,40 * * * ?", "0 10,40 * * *"),

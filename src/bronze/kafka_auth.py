@@ -1,5 +1,6 @@
 """Kafka login for Spark's source and for the Python client, from the same settings."""
 
+import base64
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -84,11 +85,20 @@ def _secret(scope: str, key: str) -> str:
         from pyspark.dbutils import DBUtils  # type: ignore[import-not-found]  # a workspace's own
         from pyspark.sql import SparkSession
     except ModuleNotFoundError:
+        return _secret_by_api(scope, key)
+    return str(DBUtils(SparkSession.getActiveSession()).secrets.get(scope, key))
+
+
+def _secret_by_api(scope: str, key: str) -> str:
+    """The secret, for an app of a workspace: it has no Spark."""
+    if "DATABRICKS_HOST" not in os.environ:
         raise MillraceError(
             f"the secret scope {scope} can't be read: this is no workspace",
             "Set MILLRACE_KAFKA_USERNAME and MILLRACE_KAFKA_PASSWORD instead",
-        ) from None
-    return str(DBUtils(SparkSession.getActiveSession()).secrets.get(scope, key))
+        )
+    from databricks.sdk import WorkspaceClient
+
+    return base64.b64decode(WorkspaceClient().secrets.get_secret(scope, key).value or "").decode()
 
 
 def _quoted(text: str) -> str:

@@ -18,6 +18,7 @@ from intake.forwarder import Forwarder
 from intake.log.message_log import Budget, MessageLog
 from intake.log.place import log_file
 from intake.producers import direct_producer, durable_producer, once_producer
+from intake.sources import Acknowledge
 from intake.sources_file import SourcesFile
 
 _DRAIN_SECONDS = 4.0
@@ -63,6 +64,7 @@ class Served:
         prepare: creates the topic if it is missing.
         budget: how much may wait.
         capacity: events per second beyond which sources that are not protected are refused or shed.
+        acknowledge: where events are durable when they are acknowledged; None as each source says.
         tls: certificates; None for plain HTTP.
     """
 
@@ -77,6 +79,7 @@ class Served:
     prepare: Callable[[], object]
     budget: Budget
     capacity: float | None = None
+    acknowledge: Acknowledge | None = None
     tls: Tls | None = None
 
     def connect(self) -> Producer:
@@ -88,7 +91,7 @@ class Served:
 def serve(served: Served) -> None:
     """Serve until SIGINT or SIGTERM; then answer what is under way and forward what is in the log."""
     logging.getLogger("intake").addHandler(logging.StreamHandler())
-    sources = SourcesFile(served.conf)
+    sources = SourcesFile(served.conf, served.acknowledge)
     log = MessageLog(log_file(served.home, served.node), served.budget)
     forwarder = Forwarder(log, served.topic, served.node, served.connect)
     forwarder.start()

@@ -122,6 +122,19 @@ class Sources:
         allowed = (source for source in found if not (origin and source.origins) or origin in source.origins)
         return next(allowed, None)
 
+    def acknowledged_by(self, place: Acknowledge) -> "Sources":
+        """The same sources, acknowledged elsewhere. By Kafka, none is shed; at most once stays as it is."""
+        if place is Acknowledge.LOG:
+            more: dict[str, object] = {"acknowledge": place}
+        else:
+            more = {"acknowledge": place, "overload": Overload.REFUSE}
+        return Sources(
+            [
+                each if each.delivery is Semantics.AT_MOST_ONCE else each.model_copy(update=more)
+                for each in self.declared
+            ]
+        )
+
     @property
     def has_protected(self) -> bool:
         """Whether any source is protected."""

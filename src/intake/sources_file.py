@@ -4,7 +4,7 @@ import logging
 import time
 from pathlib import Path
 
-from intake.sources import FILE, Sources, load_sources
+from intake.sources import FILE, Acknowledge, Sources, load_sources
 from lakehouse.errors import MillraceError
 
 _LOG = logging.getLogger(__name__)
@@ -16,15 +16,17 @@ class SourcesFile:
 
     Args:
         conf: folder of the file.
+        acknowledge: where events are durable when they are acknowledged; None as each source says.
 
     Raises:
         MillraceError: if the file is not valid at first.
     """
 
-    def __init__(self, conf: Path) -> None:
+    def __init__(self, conf: Path, acknowledge: Acknowledge | None = None) -> None:
         self._conf = conf
+        self._acknowledge = acknowledge
         self._state = self._read_state()
-        self._sources = load_sources(conf)
+        self._sources = self._load()
         self._looked_at = time.monotonic()
 
     def current(self) -> Sources:
@@ -40,9 +42,13 @@ class SourcesFile:
 
     def _reload(self) -> None:
         try:
-            self._sources = load_sources(self._conf)
+            self._sources = self._load()
         except (MillraceError, OSError) as error:
             _LOG.warning("the sources stay as they were: %s", error)
+
+    def _load(self) -> Sources:
+        sources = load_sources(self._conf)
+        return sources if self._acknowledge is None else sources.acknowledged_by(self._acknowledge)
 
     def _read_state(self) -> tuple[int, int] | None:
         try:

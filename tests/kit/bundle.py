@@ -14,6 +14,7 @@ import yaml
 
 from kit.home import ROOT
 from lakehouse.bundle_file import BUNDLE_FILE, read_yaml
+from lakehouse.settings import Settings
 from millrace.environment.app_requirements import app_requirements
 from millrace.local.bundle.bundle_resolver import Tree, read_tree, resolve
 from millrace.local.bundle.jobs import BundleJob, read_job
@@ -148,20 +149,29 @@ def check_schedules(root: Path) -> None:
 
 
 def check_app(root: Path) -> None:
-    """The app pins its imports as in the lock file, starts an existing file, and uses its variables."""
+    """The apps pin their packages as in the lock file, start existing files, and use their variables."""
     lock = (root / "requirements.lock").read_text(encoding="utf-8")
-    pinned = (root / "dashboards" / "requirements.txt").read_text(encoding="utf-8")
-    assert pinned == app_requirements(lock), "dashboards/requirements.txt: run make app-requirements"
-    names = set(re.findall(r"^([\w.-]+)==", pinned, re.MULTILINE))
-    lacking = _imported(root / "dashboards") - names
-    assert not lacking, f"dashboards/requirements.txt lacks {lacking}"
-    command = yaml.safe_load((root / "dashboards" / "app.yaml").read_text(encoding="utf-8"))["command"]
-    assert (root / "dashboards" / command[2]).is_file(), f"dashboards/app.yaml: there is no {command[2]}"
-    for target in TARGETS:
-        reported = tree_of(root, target)["resources"]["apps"]["dashboard"]["config"]
-        assert reported["command"] == command, f"{target}: dashboards/app.yaml has another command"
-        idle = {variable["name"] for variable in reported["env"]} - _asked_for(root / "dashboards")
-        assert not idle, f"{target}: the page does not ask for {idle}"
+    for folder, name in (("dashboards", "dashboard"), ("collector", "collector")):
+        pinned = (root / folder / "requirements.txt").read_text(encoding="utf-8")
+        assert pinned == app_requirements(lock, folder), (
+            f"{folder}/requirements.txt: run make app-requirements"
+        )
+        names = set(re.findall(r"^([\w.-]+)==", pinned, re.MULTILINE))
+        lacking = _imported(root / folder) - names
+        assert not lacking, f"{folder}/requirements.txt lacks {lacking}"
+        command = yaml.safe_load((root / folder / "app.yaml").read_text(encoding="utf-8"))["command"]
+        (file,) = [each for each in command if each.endswith(".py")]
+        assert (root / folder / file).is_file(), f"{folder}/app.yaml: there is no {file}"
+        asked = _asked_for(root / folder) if folder == "dashboards" else _settings()
+        for target in TARGETS:
+            reported = tree_of(root, target)["resources"]["apps"][name]["config"]
+            assert reported["command"] == command, f"{target}: {folder}/app.yaml has another command"
+            idle = {variable["name"] for variable in reported["env"]} - asked
+            assert not idle, f"{target}: the app does not ask for {idle}"
+
+
+def _settings() -> set[str]:
+    return {f"MILLRACE_{name.upper()}" for name in Settings.model_fields}
 
 
 def _asked_for(folder: Path) -> set[str]:

@@ -7,7 +7,6 @@ from intake.log.place import log_files
 from intake.sources import Semantics, Source, load_sources
 from lakehouse.settings import Settings
 from millrace.audit.finding import Finding
-from millrace.tables.duckdb_views import run_query
 from millrace.tables.topic_state import TopicState
 
 Accounts = dict[str, list[Account]]
@@ -80,6 +79,8 @@ def _name(node: str, account: Account) -> str:
 
 def _arrived(settings: Settings) -> Arrived:
     """Records of events that a collector forwarded, by the headers it gave them."""
+    from millrace.tables.duckdb_views import run_query
+
     rows = run_query(
         settings,
         """

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from intake.sources import Acknowledge, load_sources
 from lakehouse.errors import MillraceError
 from lakehouse.settings import load_settings
 
@@ -20,6 +21,10 @@ def collect(
     node: Annotated[
         str, typer.Option(help="Name of this collector, if several share a home or a topic.")
     ] = "main",
+    acknowledge: Annotated[
+        Acknowledge | None,
+        typer.Option(help="Where events are durable when they are acknowledged, whatever sources say."),
+    ] = None,
     certificate: Annotated[
         Path | None, typer.Option("--tls-certificate", help="PEM file of the server's certificate: HTTPS.")
     ] = None,
@@ -38,7 +43,6 @@ def collect(
     from intake.log.message_log import Budget
     from intake.log.place import require_node
     from intake.server import Served, Tls, serve
-    from intake.sources import load_sources
     from millrace.clients.topic import ensure_topic
     from millrace.local.process.ports import require_free
 
@@ -69,6 +73,7 @@ def collect(
             lambda: ensure_topic(settings.bootstrap, settings.events_topic, login),
             Budget(logged=settings.collector_log_bytes),
             settings.collector_capacity,
+            acknowledge,
             tls,
         )
     )

@@ -1,21 +1,31 @@
-"""Requirements of the dashboard, from the lock: a Databricks app installs only these."""
+"""Requirements of the Databricks apps, from the lock: an app installs only these."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOTS = ("altair", "authlib", "databricks-sql-connector", "deltalake", "polars", "pyarrow", "streamlit")
-"""Packages that dashboards/ imports, and those that its readers of tables need."""
+ROOTS = {
+    # What dashboards/ imports, and what its readers of tables need.
+    "dashboards": (
+        *("altair", "authlib", "databricks-sql-connector", "deltalake", "polars", "pyarrow", "streamlit"),
+    ),
+    # What `millrace collect` imports, and the SDK that reads Kafka's login from a secret scope.
+    "collector": (
+        *("confluent-kafka", "databricks-sdk", "kafka-python", "lz4", "msgspec", "psutil", "pydantic"),
+        *("pydantic-settings", "pyyaml", "rich", "starlette", "typer", "uvicorn", "xxhash", "zstandard"),
+    ),
+}
+"""By folder of an app: the packages that it imports."""
 
-_HEAD = "# What the page needs, from requirements.lock, by `make app-requirements`.\n"
+_HEAD = "# What the app needs, from requirements.lock, by `make app-requirements`.\n"
 _PIN = re.compile(r"^([\w.-]+)==")
 _NEEDED_BY = re.compile(r"^\s*#(?: via)?\s+([\w.-]+)$")
 
 
-def app_requirements(lock: str) -> str:
-    """The part of a lock that the dashboard needs: its packages and their dependencies, with hashes."""
+def app_requirements(lock: str, app: str) -> str:
+    """The part of a lock that an app needs: its packages and their dependencies, with hashes."""
     blocks = list(_blocks(lock))
-    wanted = set(ROOTS)
+    wanted = set(ROOTS[app])
     while more := {name for name, _, parents in blocks if parents & wanted} - wanted:
         wanted |= more
     return _HEAD + "".join(block for name, block, _ in blocks if name in wanted)
@@ -31,10 +41,11 @@ def _blocks(lock: str) -> Iterator[tuple[str, str, set[str]]]:
 
 
 def main() -> None:
-    """Write dashboards/requirements.txt of this checkout."""
+    """Write the requirements.txt of each app of this checkout."""
     root = Path(__file__).resolve().parents[3]
-    text = app_requirements((root / "requirements.lock").read_text(encoding="utf-8"))
-    (root / "dashboards" / "requirements.txt").write_text(text, encoding="utf-8")
+    lock = (root / "requirements.lock").read_text(encoding="utf-8")
+    for app in ROOTS:
+        (root / app / "requirements.txt").write_text(app_requirements(lock, app), encoding="utf-8")
 
 
 if __name__ == "__main__":
