@@ -1,19 +1,19 @@
-"""Starts the collector in a Databricks app, from the wheel that was uploaded beside this file."""
+"""Starts a Databricks app with the wheel beside this file, which has no place among requirements with hashes.
+
+Its arguments are those of `python -m`.
+"""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-_PORT = os.environ.get("DATABRICKS_APP_PORT", "8000")
-_ARGUMENTS = ("collect", "--address", "0.0.0.0", "--port", _PORT, "--acknowledge", "kafka")
-
 
 def main() -> None:
-    """Install the wheel, whose dependencies are those of requirements.txt, and become the collector."""
+    """Install the wheel, whose dependencies are those of requirements.txt, and become the program."""
     (wheel,) = Path(__file__).parent.glob("millrace-*.whl")
     subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", str(wheel)], check=True)
-    os.execv(sys.executable, [sys.executable, "-m", "millrace", *_ARGUMENTS])
+    os.execv(sys.executable, [sys.executable, "-m", *sys.argv[1:]])
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ import polars as pl
 from period import Period
 from tables.query import Query
 
+from folds.persons.models import MODELS as RULE_MODELS
+
 MODEL_NAMES = {
     "first": "First touch",
     "last": "Last touch",
@@ -18,7 +20,8 @@ MODEL_NAMES = {
 }
 """How the pages write the models of gold.attribution and gold.channel_credit."""
 
-MODELS = ("first", "last", "last_non_direct", "linear", "position_based", "time_decay")
+MODELS = tuple(RULE_MODELS)
+"""Names of the rule models, in gold.attribution."""
 
 _NAMES = ("campaign_name", "promotion_id")
 

@@ -102,7 +102,7 @@ def test_the_bundle_is_right(name: str) -> None:
 )
 def test_what_is_wrong_is_found(tmp_path: Path, name: str, file: str, right: str, wrong: str) -> None:
     root = tmp_path / "bundle"
-    for folder in ("resources", "dashboards"):
+    for folder in ("resources", "dashboards", "collector"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
     for single in ("bundle.yml", "requirements.lock"):
         shutil.copy(ROOT / single, root)

@@ -7,9 +7,9 @@ import polars as pl
 from query_scope import Scope
 from tables.query import Measure, Query
 from tables.table_cache import Ask
-from widgets.trail_steps import WORDS, in_words
 
 from metrics.attribution import is_counted
+from millrace.explain.trail_steps import WORDS, in_words
 
 CONVERTED = "converted"
 NO_TOUCH = "no touch"

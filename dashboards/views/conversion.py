@@ -5,14 +5,17 @@ import polars as pl
 import streamlit as st
 from charts import timeline_chart
 from metrics import attribution, story
-from metrics.arithmetic import share_out, work_out
 from metrics.story import Row, Story
 from query_scope import MODEL_NAMES, MODELS, Scope
 from tables.table_cache import Look
 from widgets import layout, page
 from widgets.formatting import plain_text, utc
 from widgets.layout import choose_row, number_column, place_chart, place_table, text_column, time_column
-from widgets.trail_steps import in_words
+
+from folds.rule_numbers import load_rule_numbers
+from lakehouse.bundle_file import conf_folder
+from millrace.explain.credit import explain_value_split, work_out
+from millrace.explain.trail_steps import in_words
 
 _KEY = "conversion"
 _TRAIL = 740  # pixels: twenty steps
@@ -200,12 +203,13 @@ def _model(explained: Story, model: str) -> None:
     at = explained.anchor["converted_at"]
     touches = [(row["channel"] or "", at - row["touched_at"]) for row in rows if row["touch_id"]]
     values = [row["credited_value"] for row in rows]
-    parts = share_out(explained.conversion["value"], [row["credit"] for row in rows], values)
+    parts = explain_value_split(explained.conversion["value"], [row["credit"] for row in rows], values)
+    numbers = load_rule_numbers(conf_folder())
     frame = pl.DataFrame(
         {
             "position": [row["position"] for row in rows],
             "channel": [row["channel"] for row in rows],
-            "why": list(map(_as_written, work_out(model, touches))),
+            "why": list(map(_as_written, work_out(model, touches, numbers))),
             "share": list(map(_as_written, parts)),
             "value": [row["credited_reporting_value"] for row in rows],
         },

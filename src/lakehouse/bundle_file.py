@@ -22,6 +22,12 @@ def bundle_root() -> Path | None:
     return None
 
 
+def conf_folder() -> Path:
+    """The rules as data: `conf/` beside bundle.yml, else the wheel's own."""
+    root = bundle_root()
+    return root / "conf" if root else Path(__file__).with_name("conf")
+
+
 def read_yaml(path: Path) -> dict[str, Any]:
     """The content of a YAML file; empty if there is none.
 

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from lakehouse.bundle_file import BUNDLE_FILE, bundle_root, read_yaml, variables_of
+from lakehouse.bundle_file import BUNDLE_FILE, bundle_root, conf_folder, read_yaml, variables_of
 from lakehouse.errors import MillraceError
 
 FROM_ENVIRONMENT_ALONE = ("alert_secret",)
@@ -158,9 +158,8 @@ class Settings(BaseSettings):
 
     @property
     def conf(self) -> Path:
-        """The rules as data: `conf/` beside bundle.yml, else the wheel's own."""
-        root = bundle_root()
-        return root / "conf" if root else Path(__file__).with_name("conf")
+        """The rules as data."""
+        return conf_folder()
 
     @classmethod
     def settings_customise_sources(

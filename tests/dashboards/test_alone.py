@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kit.dashboards_folder import DASHBOARDS
+from kit.home import ROOT
 from kit.serving import served
 from kit.shop_warehouse import Shop
 from kit.warehouse_builder import build_warehouse
@@ -36,16 +37,22 @@ def test_the_folder_starts_where_the_checkout_is_not(shop: Shop, tmp_path: Path)
 
 
 @pytest.mark.long
-def test_the_folder_starts_with_its_requirements_alone(shop: Shop, tmp_path: Path) -> None:
-    """A new environment that holds what requirements.txt names, and nothing else."""
+def test_the_folder_starts_with_its_requirements_and_the_wheel_alone(shop: Shop, tmp_path: Path) -> None:
+    """A new environment that holds what requirements.txt names, and the wheel without its dependencies."""
     assert REQUIREMENTS.is_file(), "dashboards/requirements.txt is to say what the pages need"
     build_warehouse(tmp_path, shop.tables)
     folder, venv = copied(tmp_path), tmp_path / "venv"
     uv = str(Path(sys.executable).with_name("uv"))
     python = str(venv / "bin" / "python")
-    subprocess.run([uv, "venv", "--python", sys.executable, str(venv)], check=True, capture_output=True)
+    create = [uv, "venv", "--seed", "--python", sys.executable, str(venv)]
+    subprocess.run(create, check=True, capture_output=True)
     install = [uv, "pip", "install", "--python", python, "--require-hashes", "-r", str(REQUIREMENTS)]
     subprocess.run(install, check=True, capture_output=True)
+    subprocess.run([uv, "build", "--wheel", "--quiet", "--out-dir", str(folder)], cwd=ROOT, check=True)
+    version = subprocess.run(
+        [python, "run.py", "millrace", "--version"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert "pip install 'millrace[local]'" in version.stderr, version
     with served(tmp_path, folder, python, PYTHONPATH=""):
         environment = {**os.environ, "MILLRACE_HOME": str(tmp_path), "PYTHONPATH": ""}
         app = [python, "-c", OPENS, str(folder / "app.py")]

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from widgets.trail_steps import WORDS, in_words
 
 from kit.shop_warehouse import Shop
 from kit.shown import MODELS, said
 from kit.warehouse_builder import build_warehouse, replace_rows
+from millrace.explain.trail_steps import WORDS, in_words
 
 
 def test_a_conversion(open_page: Any, shop_home: Path, sql: Any) -> None:
@@ -35,6 +35,20 @@ def test_a_conversion(open_page: Any, shop_home: Path, sql: Any) -> None:
     assert len(arithmetic) == len(MODELS)
     assert [round(table["value"].sum(), 4) for table in arithmetic] == [float(worth)] * len(MODELS)
     assert order in said(page)
+
+
+def test_the_arithmetic_is_by_the_rules_of_the_checkout(
+    open_page: Any, shop_home: Path, sql: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ((wanted,),) = sql("SELECT conversion_id FROM gold.conversions WHERE touches > 1 ORDER BY 1 LIMIT 1")
+    (tmp_path / "bundle.yml").write_text("")
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "rules.yml").write_text("half_life: P3D\n")
+    monkeypatch.chdir(tmp_path)
+    page = open_page(shop_home, "conversion", conversion=wanted)
+    reasons = [why for table in page.dataframe if "why" in table.value for why in table.value["why"]]
+    assert any("d / 3 d)" in why for why in reasons)
+    assert not any("d / 7 d)" in why for why in reasons)
 
 
 def test_a_refund_is_told_by_its_order(open_page: Any, shop_home: Path, sql: Any) -> None:

@@ -160,8 +160,9 @@ def check_app(root: Path) -> None:
         lacking = _imported(root / folder) - names
         assert not lacking, f"{folder}/requirements.txt lacks {lacking}"
         command = yaml.safe_load((root / folder / "app.yaml").read_text(encoding="utf-8"))["command"]
-        (file,) = [each for each in command if each.endswith(".py")]
-        assert (root / folder / file).is_file(), f"{folder}/app.yaml: there is no {file}"
+        for file in (each for each in command if each.endswith(".py")):
+            assert (root / folder / file).is_file(), f"{folder}/app.yaml: there is no {file}"
+        assert (root / folder / "run.py").read_bytes() == (root / "collector" / "run.py").read_bytes()
         asked = _asked_for(root / folder) if folder == "dashboards" else _settings()
         for target in TARGETS:
             reported = tree_of(root, target)["resources"]["apps"][name]["config"]
@@ -188,7 +189,7 @@ def _imported(folder: Path) -> set[str]:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
             found |= {name.split(".")[0] for name in names}
-    own = {path.stem for path in folder.iterdir()}
+    own = {path.stem for path in folder.iterdir()} | {"folds", "lakehouse", "millrace"}  # of the wheel
     distributions = packages_distributions() | {
         "databricks": ["databricks-sql-connector"]
     }  # a namespace package of several distributions

@@ -192,7 +192,10 @@ def check_paid_for(root: Path) -> None:
 def check_upload(root: Path) -> None:
     """Only files needed on the workspace are uploaded. The CLI version is pinned."""
     tree = tree_of(root, "prod")
-    assert tree["sync"] == {"paths": ["dashboards", "collector"], "include": ["collector/*.whl"]}
+    assert tree["sync"] == {
+        "paths": ["dashboards", "collector"],
+        "include": ["dashboards/*.whl", "collector/*.whl"],
+    }
     assert tree["bundle"]["databricks_cli_version"]
     assert all(tree_of(root, target)["presets"]["tags"] for target in WORKSPACES)
 

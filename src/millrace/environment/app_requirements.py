@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOTS = {
-    # What dashboards/ imports, and what its readers of tables need.
+    # What dashboards/ imports, what its readers of tables need, and the contracts and rules of the wheel.
     "dashboards": (
-        *("altair", "authlib", "databricks-sql-connector", "deltalake", "polars", "pyarrow", "streamlit"),
+        *("altair", "authlib", "databricks-sql-connector", "deltalake", "polars", "pyarrow", "pydantic"),
+        *("pyyaml", "streamlit"),
     ),
     # What `millrace collect` imports, and the SDK that reads Kafka's login from a secret scope.
     "collector": (

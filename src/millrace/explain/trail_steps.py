@@ -1,4 +1,4 @@
-"""Steps of a trail as text; the dashboard has the same."""
+"""Steps of a trail as text."""
 
 WORDS = {
     ("impression", "promotion"): "promotion seen, then clicked",

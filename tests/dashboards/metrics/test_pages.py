@@ -6,11 +6,10 @@ from typing import Any
 import polars as pl
 import pytest
 from metrics.attribution import BY
-from widgets import trail_steps
 
 from kit.shop_warehouse import Shop
 from kit.shown import chart_rows, metrics, number, said
-from millrace.explain.trail_steps import WORDS, in_words
+from millrace.explain.trail_steps import WORDS
 
 _CENT = 0.0051  # what a table with two decimals rounds off, at most
 
@@ -163,12 +162,6 @@ def test_what_trails_are_made_of(open_page: Any, shop_home: Path, sql: Any) -> N
         for kind, tie, conversions, steps in counted
         if (kind, tie) == key
     ]
-
-
-def test_trails_read_the_same_on_pages_and_by_command() -> None:
-    assert trail_steps.WORDS == WORDS
-    for kind, matched_on in (*WORDS, ("other", "x"), ("other", None)):
-        assert trail_steps.in_words(kind, matched_on) == in_words(kind, matched_on)
 
 
 def test_audience(open_page: Any, shop_home: Path, sql: Any) -> None:
