@@ -67,6 +67,8 @@ class Forwarder:
         producer: Producer | None = None
         reached, pause = 0, _FIRST_PAUSE
         while not self._stop.is_set():
+            if reached >= self._log.left_by_earlier:
+                self._caught_up.set()
             try:
                 producer = producer or self._make()
                 reached = self._forward(producer, reached)
@@ -80,8 +82,6 @@ class Forwarder:
 
     def _forward(self, producer: Producer, reached: int) -> int:
         """Forward what follows a sequence number, or wait for it; the last that Kafka has."""
-        if reached >= self._log.left_by_earlier:
-            self._caught_up.set()
         messages = self._log.pending(reached, _MOST)
         if not messages:
             self._log.wait_for_messages(_IDLE_SECONDS)

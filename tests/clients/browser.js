@@ -5,6 +5,8 @@ window.replay = async (host, writeKey, messages, rate) => {
     { integrations: { 'Segment.io': { apiHost: `${host}/v1`, protocol: 'http' } } },
   )
   await analytics.ready()
+  window.failures = []
+  analytics.on('error', ({ code, reason }) => window.failures.push(`${code}: ${reason}`))
   const begin = performance.now()
   const sent = []
   let visitor

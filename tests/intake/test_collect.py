@@ -172,7 +172,8 @@ def test_events_wait_while_kafka_is_away(new_home: Callable[..., Home]) -> None:
     home, port = new_home(), stable_port()
     away = Home(home.path, f"127.0.0.1:{stable_port()}", home.topic)
     event = {"type": "track", "event": "A", "userId": "u", "messageId": "waits"}
-    with collector(away, port):
+    with collector(away, port) as node:
+        node.wait_until_ready()
         assert post(port, "/v1/track", json.dumps(event).encode())[0] == 200
     with collector(away, port):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)

@@ -165,6 +165,7 @@ class SendingClient(threading.Thread):
                 while len(acknowledged) < len(self._messages) and time.monotonic() < until:
                     page.wait_for_timeout(200)
                 missing = len(self._messages) - len(acknowledged)
-                self.failure = f"{missing} events are not acknowledged" if missing else None
+                reasons = page.evaluate("window.failures.slice(0, 3)")
+                self.failure = f"{missing} events are not acknowledged: {reasons}" if missing else None
             finally:
                 browser.close()
