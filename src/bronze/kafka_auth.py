@@ -3,10 +3,12 @@
 import base64
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from bronze.broker_login import login_settings
 from lakehouse.errors import MillraceError
-from lakehouse.settings import Settings
+from lakehouse.settings import BrokerSecurity, Settings
 
 _MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
@@ -26,8 +28,9 @@ def client_options(settings: Settings) -> Login:
     """Keyword arguments for the classes of kafka-python.
 
     Raises:
-        MillraceError: if user or password is missing.
+        MillraceError: if user or password is missing, or the local broker has no login yet.
     """
+    settings = _in_force(settings)
     options: dict[str, Any] = {"security_protocol": settings.kafka_security_protocol}
     if settings.kafka_ca_file:
         options["ssl_cafile"] = str(settings.kafka_ca_file)
@@ -48,8 +51,9 @@ def source_options(settings: Settings) -> dict[str, str]:
     """Options of Spark's source.
 
     Raises:
-        MillraceError: if user or password is missing.
+        MillraceError: if user or password is missing, or the local broker has no login yet.
     """
+    settings = _in_force(settings)
     options = {"kafka.security.protocol": settings.kafka_security_protocol}
     if settings.kafka_ca_file:
         options["kafka.ssl.truststore.type"] = "PEM"
@@ -65,6 +69,22 @@ def source_options(settings: Settings) -> dict[str, str]:
         options["kafka.sasl.mechanism"] = settings.kafka_sasl_mechanism
         options["kafka.sasl.jaas.config"] = f"{module} required username={user} password={password};"
     return options
+
+
+def broker_login(home: Path, security: BrokerSecurity) -> Login:
+    """`client_options` for the local broker of a home.
+
+    Raises:
+        MillraceError: if it has no login yet.
+    """
+    return client_options(Settings.model_construct(home=home, broker_security=security))
+
+
+def _in_force(settings: Settings) -> Settings:
+    """The settings, with the login of the local broker where that is the Kafka in use."""
+    if settings.kafka_bootstrap:
+        return settings
+    return settings.model_copy(update=login_settings(settings.home, settings.broker_security))
 
 
 def _credentials(settings: Settings) -> tuple[str, str]:

@@ -156,9 +156,13 @@ def load_sources(conf: Path) -> Sources:
         return Sources()
     try:
         document = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
-    except yaml.YAMLError as error:
-        raise MillraceError(f"conf/{FILE} is no YAML: {error}", "docs/collect.md has an example") from None
-    entries = document.get("sources") or () if isinstance(document, dict) else [document]
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        # Without its text, which a log would keep: it may hold a write key.
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}" if mark else ""
+        raise MillraceError(f"conf/{FILE} is no YAML{where}", "docs/collect.md has an example") from None
+    found = document.get("sources") or [] if isinstance(document, dict) else document
+    entries = found if isinstance(found, list) else [found]
     sources = tuple(_source(entry) for entry in entries)
     names = [source.name for source in sources]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -171,10 +175,10 @@ def _source(entry: object) -> Source:
         return Source.model_validate(entry)
     except ValidationError as error:
         first = error.errors()[0]
-        name = entry.get("name") if isinstance(entry, dict) else entry
+        which = f"source {entry.get('name')!r}" if isinstance(entry, dict) else "an entry"
         where = ".".join(map(str, first["loc"]))
         raise MillraceError(
-            f"conf/{FILE}: source {name!r} {where}: {first['msg'].removeprefix('Value error, ')}",
+            f"conf/{FILE}: {which} {where}: {first['msg'].removeprefix('Value error, ')}",
             "Give each a name and key_sha256, the SHA-256 of its write key: docs/collect.md",
         ) from None
 

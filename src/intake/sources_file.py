@@ -12,7 +12,10 @@ _SECONDS = 1.0  # between two looks
 
 
 class SourcesFile:
-    """The sources as the file has them now. While the file is not valid, those before stay.
+    """The sources as the file has them now. While the file is not valid or has none, those before stay.
+
+    Without sources, any client of this machine may send, as a proxy is one: a file that is being written
+    must not open the collector.
 
     Args:
         conf: folder of the file.
@@ -42,9 +45,14 @@ class SourcesFile:
 
     def _reload(self) -> None:
         try:
-            self._sources = self._load()
+            sources = self._load()
         except (MillraceError, OSError) as error:
             _LOG.warning("the sources stay as they were: %s", error)
+            return
+        if self._sources.declared and not sources.declared:
+            _LOG.warning("the sources stay as they were: conf/%s has none", FILE)
+            return
+        self._sources = sources
 
     def _load(self) -> Sources:
         sources = load_sources(self._conf)

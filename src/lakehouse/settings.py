@@ -14,6 +14,7 @@ from lakehouse.errors import MillraceError
 
 FROM_ENVIRONMENT_ALONE = ("alert_secret",)
 
+BrokerSecurity = Literal["plaintext", "sasl_ssl", "mtls"]
 
 LEAST_RETENTION = timedelta(days=1)
 """Files that are being written are in no version yet. Only their age tells them from orphaned files."""
@@ -52,6 +53,11 @@ class Settings(BaseSettings):
         None, description="PEM file of the client's certificate and key, where Kafka wants one; unset, none"
     )
     broker_port: int = Field(9092, description="port of the local broker on 127.0.0.1")
+    broker_security: BrokerSecurity = Field(
+        "plaintext",
+        description="how clients reach the local broker: plaintext, sasl_ssl (TLS and a password) or "
+        "mtls (TLS and a client's certificate)",
+    )
     dashboard_port: int = Field(8501, description="port of the dashboard")
     dashboard_address: str = Field(
         "127.0.0.1", description="address that the dashboard listens on; any other needs a login"

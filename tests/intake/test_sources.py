@@ -52,8 +52,15 @@ def test_sources_are_read_again_when_they_change(tmp_path: Path, monkeypatch: py
     assert file.current().named("shop") is not None
     at = 2.0
     assert file.current().named("shop") is not None
+    for content in (b"", b"\xff", b"sources: 5"):
+        at += 2
+        (tmp_path / "sources.yml").write_bytes(content)
+        assert file.current().named("shop") is not None
+    (tmp_path / "sources.yml").unlink()
+    at += 2
+    assert file.current().named("shop") is not None
     (tmp_path / "sources.yml").write_text(f"sources: [{{name: other, key_sha256: {KEY}}}]")
-    at = 4.0
+    at += 2
     assert (file.current().named("shop"), file.current().named("other") is not None) == (None, True)
 
 

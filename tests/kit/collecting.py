@@ -53,7 +53,11 @@ class Node:
                 stderr=log,
                 start_new_session=True,
             )
-        eventually(lambda: answers(f"http://127.0.0.1:{self.port}/health"), _UP_SECONDS, "the node answers")
+        eventually(self.answers, _UP_SECONDS, "the node answers")
+
+    def answers(self) -> bool:
+        """Whether it answers."""
+        return answers(f"http://127.0.0.1:{self.port}/health")
 
     def wait_until_ready(self, seconds: float = 60) -> None:
         """Wait until what it had left is in Kafka."""

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from kafka import KafkaConsumer, TopicPartition
 
+from bronze.kafka_auth import client_options
 from kit.polling import eventually
 from lakehouse.settings import Settings, load_settings
 from millrace.clients.record import Record
@@ -21,7 +22,9 @@ def settings_for(bootstrap: str, home: Path) -> Settings:
 
 def in_topic(settings: Settings) -> list[Any]:
     """All records of the topic, from each partition's start to its end."""
-    consumer = KafkaConsumer(bootstrap_servers=settings.bootstrap, enable_auto_commit=False)
+    consumer = KafkaConsumer(
+        bootstrap_servers=settings.bootstrap, enable_auto_commit=False, **client_options(settings)
+    )
     parts = [
         TopicPartition(settings.events_topic, number)
         for number in consumer.partitions_for_topic(settings.events_topic)

@@ -1,10 +1,13 @@
 """A Kafka that wants a login: clients, jobs and the audit all give it."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from kit.broker_profiles import secured_home, track
+from kit.collecting import collector
 from kit.home import Home
 from kit.polling import eventually
 from millrace.local.kafka.broker_setup import prepare_broker
@@ -63,3 +66,25 @@ def test_who_does_not_is_told_so(
     assert done.returncode == 1
     assert "MILLRACE_KAFKA_" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("security", ["sasl_ssl", "mtls"])
+def test_a_workspace_with_a_secured_broker_works_as_any_other(tmp_path: Path, security: str) -> None:
+    home = secured_home(tmp_path, security)
+    assert "has no login yet" in home.run("produce", "--events", "5").stderr
+    assert "has no login yet" in " ".join(json.loads(home.must("status", "--json"))["notes"])
+    home.must("up", "--broker")
+    try:
+        home.must("produce", "--events", "500")
+        with collector(home, port := stable_port()) as node:
+            assert track(port) == 200
+            node.wait_until_forwarded()
+        home.must("run", "ingest", "--once")
+        assert "in use by this workspace's broker" in home.must("doctor", "--json")
+        assert set(json.loads(home.must("status", "--json"))["lag"].values()) == {0}
+        home.must("audit")
+    finally:
+        home.must("down")
+    assert "Starting the local broker" in home.run("audit").stderr
+    assert home.sql("SELECT count(*) > 400 FROM bronze.kafka_records") == [["true"]]

@@ -94,17 +94,19 @@ def require_whole(settings: Settings) -> None:
 @contextmanager
 def _kafka(settings: Settings) -> Iterator[None]:
     """Start the local broker for as long as it is asked, if it isn't running."""
+    from bronze.kafka_auth import client_options
     from millrace.local.kafka.broker import running_broker
     from millrace.local.kafka.kafka_health import cluster_id
+    from millrace.local.kafka.login_files import make_login
 
-    is_stopped = (
-        settings.kafka_bootstrap is None
-        and not settings.catalog
-        and cluster_id(settings.bootstrap, seconds=1.0) is None
+    has_broker = (
+        settings.kafka_bootstrap is None and not settings.catalog and (settings.home / "kafka").is_dir()
     )
-    if is_stopped and (settings.home / "kafka").is_dir():
+    if has_broker:
+        make_login(settings.home, settings.broker_security)
+    if has_broker and cluster_id(settings.bootstrap, 1.0, client_options(settings)) is None:
         typer.echo("Starting the local broker for the audit.", err=True)
-        with running_broker(settings.home, settings.broker_port):
+        with running_broker(settings.home, settings.broker_port, settings.broker_security):
             yield
     else:
         yield

@@ -69,9 +69,11 @@ def print_summary(summary: dict[str, Any], console: Console) -> None:
 
 @contextmanager
 def _kafka(settings: Settings, watch: Stopwatch) -> Iterator[None]:
-    local = None if settings.kafka_bootstrap else running_broker(settings.home, settings.broker_port)
-    if local is None:
+    local = None
+    if settings.kafka_bootstrap:
         require_kafka(settings)
+    else:
+        local = running_broker(settings.home, settings.broker_port, settings.broker_security)
     started = time.monotonic()
     with local or nullcontext():
         watch.seconds["broker"] = round(time.monotonic() - started, 3)

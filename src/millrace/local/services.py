@@ -8,11 +8,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from bronze.kafka_auth import client_options
 from lakehouse.bundle_file import bundle_root
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.local.bind_policy import host_of, require_protection
 from millrace.local.kafka import broker, broker_setup
+from millrace.local.kafka.login_files import make_login
 from millrace.local.process.child_process import Child, Program, last_error
 from millrace.local.process.ports import HOST, require_free
 from millrace.local.process.state_files import read_state
@@ -51,13 +53,18 @@ class Service:
 
 def broker_service(settings: Settings) -> Service:
     """The local Kafka."""
-    home, port = settings.home, settings.broker_port
+    home, port, security = settings.home, settings.broker_port, settings.broker_security
+
+    def check() -> None:
+        broker_setup.check_port(port)
+        make_login(home, security)  # the collector, which does not wait for the broker, has it too
+
     return Service(
         broker_setup.NAME,
-        prepare=lambda: broker_setup.prepare_broker(home, port),
-        is_ready=lambda child: broker.is_ready(child, port),
+        prepare=lambda: broker_setup.prepare_broker(home, port, security),
+        is_ready=lambda child: broker.is_ready(child, port, login=client_options(settings)),
         last_error_line=lambda: broker.last_error_line(home),
-        check=lambda: broker_setup.check_port(port),
+        check=check,
         ready_within=timedelta(seconds=broker.READY_SECONDS),
     )
 

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bronze.kafka_auth import PLAINTEXT, Login, broker_login
 from lakehouse.errors import MillraceError
+from lakehouse.settings import BrokerSecurity
 from millrace.local.kafka.broker_setup import check_port, own_id, prepare_broker, server_log
 from millrace.local.kafka.kafka_health import cluster_id
 from millrace.local.process.child_process import Child, last_error
@@ -18,7 +20,7 @@ _STOP_SECONDS = 8.0
 
 
 @contextmanager
-def running_broker(home: Path, port: int) -> Iterator[str]:
+def running_broker(home: Path, port: int, security: BrokerSecurity = "plaintext") -> Iterator[str]:
     """A broker during the block; its data stays.
 
     It is tied to the thread that enters the block: when that ends, so does the broker.
@@ -26,6 +28,7 @@ def running_broker(home: Path, port: int) -> Iterator[str]:
     Args:
         home: the folder of all local state.
         port: on 127.0.0.1.
+        security: how clients log in.
 
     Yields:
         Where clients find it, as host:port.
@@ -36,27 +39,29 @@ def running_broker(home: Path, port: int) -> Iterator[str]:
     with workspace_lock(home):
         kill_orphans(home)
         check_port(port)
-        broker = Child(prepare_broker(home, port))
+        broker = Child(prepare_broker(home, port, security))
         try:
-            wait_until_ready(broker, port)
+            wait_until_ready(broker, port, login=broker_login(home, security))
             yield f"{HOST}:{port}"
         finally:
             broker.stop(_STOP_SECONDS)
 
 
-def is_ready(broker: Child, port: int, seconds: float = 1.0) -> bool:
+def is_ready(broker: Child, port: int, seconds: float = 1.0, login: Login = PLAINTEXT) -> bool:
     """Whether this broker, not another program on its port, answers a metadata request."""
-    return cluster_id(f"{HOST}:{port}", seconds) == own_id(broker.program.home / "kafka" / "data")
+    return cluster_id(f"{HOST}:{port}", seconds, login) == own_id(broker.program.home / "kafka" / "data")
 
 
-def wait_until_ready(broker: Child, port: int, seconds: float = READY_SECONDS) -> None:
+def wait_until_ready(
+    broker: Child, port: int, seconds: float = READY_SECONDS, login: Login = PLAINTEXT
+) -> None:
     """Wait for the first answer.
 
     Raises:
         MillraceError: if the broker ends, or has not answered within the time (seconds).
     """
     until = time.monotonic() + seconds
-    while not is_ready(broker, port):
+    while not is_ready(broker, port, login=login):
         if broker.exit_code is not None or time.monotonic() > until:
             raise not_ready(broker)
         time.sleep(0.1)

@@ -1,6 +1,10 @@
 """Configuration files of the local Kafka."""
 
+import os
 from pathlib import Path
+
+from bronze.broker_login import USER, LoginFiles
+from lakehouse.settings import BrokerSecurity
 
 _SERVER = """\
 process.roles=broker,controller
@@ -8,7 +12,7 @@ node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller_port}
 listeners=BROKER://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}
 advertised.listeners=BROKER://127.0.0.1:{port}
-listener.security.protocol.map=BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT
+listener.security.protocol.map=BROKER:{protocol},CONTROLLER:PLAINTEXT
 inter.broker.listener.name=BROKER
 controller.listener.names=CONTROLLER
 log.dirs={data}
@@ -42,6 +46,24 @@ num.io.threads=4
 log.cleaner.dedupe.buffer.size=16777216
 """
 
+_TLS = """
+ssl.keystore.type=PEM
+ssl.keystore.location={broker}
+ssl.truststore.type=PEM
+ssl.truststore.location={ca}
+ssl.client.auth={client_auth}
+"""
+
+_SASL = """
+sasl.enabled.mechanisms=PLAIN
+sasl.mechanism.inter.broker.protocol=PLAIN
+listener.name.broker.plain.sasl.jaas.config=\\
+  org.apache.kafka.common.security.plain.PlainLoginModule required \\
+  username="{user}" password="{password}" user_{user}="{password}";
+"""
+
+_PROTOCOLS: dict[BrokerSecurity, str] = {"plaintext": "PLAINTEXT", "sasl_ssl": "SASL_SSL", "mtls": "SSL"}
+
 _LOGGING = """\
 Configuration:
   status: "error"
@@ -61,22 +83,44 @@ Configuration:
 """
 
 
-def write_server_properties(file: Path, port: int, controller_port: int, data: Path) -> None:
+def write_server_properties(
+    file: Path, port: int, controller_port: int, data: Path, security: BrokerSecurity = "plaintext"
+) -> None:
     """Write the server properties: both listeners on 127.0.0.1, unlimited retention.
+
+    Only the owner may read the file: it may hold the password.
 
     Args:
         file: where to.
         port: for clients.
         controller_port: for the broker talking to its own controller half.
         data: the folder of the log.
+        security: how clients log in; where they do, their files are in the folder of the properties.
     """
     values = {"port": port, "controller_port": controller_port, "data": _escaped(data)}
-    file.write_text(_SERVER.format(**values), encoding="utf-8")
+    text = _SERVER.format(**values, protocol=_PROTOCOLS[security])
+    if security != "plaintext":
+        text += _login(LoginFiles(file.parent.parent), security)
+    with open(file, "w", encoding="utf-8", opener=_private) as out:
+        file.chmod(0o600)
+        out.write(text)
 
 
 def write_logging(file: Path, log: Path) -> None:
     """Write the log4j configuration: warnings, start and stop; files of 10 MB, two kept."""
     file.write_text(_LOGGING.format(log=log), encoding="utf-8")
+
+
+def _login(files: LoginFiles, security: BrokerSecurity) -> str:
+    client_auth = "required" if security == "mtls" else "none"
+    text = _TLS.format(broker=_escaped(files.broker), ca=_escaped(files.ca), client_auth=client_auth)
+    if security == "sasl_ssl":
+        text += _SASL.format(user=USER, password=files.password.read_text(encoding="utf-8"))
+    return text
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, mode=0o600)
 
 
 def _escaped(path: Path) -> str:

@@ -9,9 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from lakehouse.errors import MillraceError
+from lakehouse.settings import BrokerSecurity
 from millrace.environment.jars import broker_jars
 from millrace.environment.java import java_executable
 from millrace.local.kafka import broker_config
+from millrace.local.kafka.login_files import make_login
 from millrace.local.process.child_process import Program
 from millrace.local.process.ports import HOST, require_free, stable_port
 
@@ -41,8 +43,8 @@ def check_port(port: int) -> None:
     )
 
 
-def prepare_broker(home: Path, port: int) -> Program:
-    """Format the data folder of a new broker, or use the existing one; write its configuration.
+def prepare_broker(home: Path, port: int, security: BrokerSecurity = "plaintext") -> Program:
+    """Format the data folder of a new broker, or use the existing one; write its login and configuration.
 
     Raises:
         MillraceError: if Java or a jar is missing, or the data can't be set up.
@@ -55,7 +57,8 @@ def prepare_broker(home: Path, port: int) -> Program:
     own_id(folder / "data")
     properties, logging = folder / "server.properties", folder / "log4j2.yaml"
     # The controller's port is nobody else's business, and not part of the data: a new free one each time.
-    broker_config.write_server_properties(properties, port, stable_port(), folder / "data")
+    make_login(home, security)
+    broker_config.write_server_properties(properties, port, stable_port(), folder / "data", security)
     broker_config.write_logging(logging, server_log(home))
     command = _java(f"-Dlog4j2.configurationFile={logging}", "kafka.Kafka", str(properties))
     return Program(NAME, command, home, log_name="broker.out")

@@ -105,7 +105,7 @@ def _read_tables(settings: Settings, snapshot: Snapshot, lag: bool) -> None:
     if _read(lambda: is_held(settings), snapshot, False):
         snapshot.notes.append(held_error(settings).problem)
     snapshot.behind = _read(lambda: table_reader.behind(settings), snapshot, {})
-    if lag and _answers(settings):
+    if lag and _read(lambda: _answers(settings), snapshot, False):
         _read_topics(settings, snapshot)
 
 

@@ -1,0 +1,66 @@
+"""Makes the certificates and the password of the local broker."""
+
+import os
+import secrets
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from bronze.broker_login import LoginFiles
+from lakehouse.errors import MillraceError
+from lakehouse.settings import BrokerSecurity
+from millrace.local.process.ports import HOST
+
+
+def make_login(home: Path, security: BrokerSecurity) -> None:
+    """Make the files of the broker's login that are missing; none where it wants no login.
+
+    Only the owner may read them. The key of the authority is not kept.
+
+    Args:
+        home: the folder of all local state.
+        security: how clients log in.
+    """
+    if security == "plaintext":
+        return
+    files = LoginFiles(home)
+    files.folder.parent.mkdir(parents=True, exist_ok=True)
+    if not files.folder.exists():
+        _make_certificates(files)
+    if not files.password.exists():
+        _make_password(files)
+
+
+def _make_certificates(files: LoginFiles) -> None:
+    """Write them to another folder, then rename it; another process may have been first."""
+    from millrace.local.kafka.certificates import new_authority
+
+    authority = new_authority("Millrace local CA")
+    draft = Path(tempfile.mkdtemp(prefix="tls.", dir=files.folder.parent))  # 0700
+    try:
+        _write(draft / files.ca.name, authority.pem)
+        _write(draft / files.broker.name, authority.issue("broker", (HOST, "localhost")))
+        _write(draft / files.client.name, authority.issue("client"))
+        with suppress(OSError):
+            draft.rename(files.folder)
+        if not files.folder.is_dir():
+            raise MillraceError(f"{files.folder} can't be made", "See that its folder can be written to")
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _make_password(files: LoginFiles) -> None:
+    draft = files.password.with_name(f"password.{os.getpid()}")
+    _write(draft, secrets.token_urlsafe(24).encode())
+    with suppress(FileExistsError):
+        os.link(draft, files.password)
+    draft.unlink()
+
+
+def _write(file: Path, content: bytes) -> None:
+    file.unlink(missing_ok=True)
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+        out.write(content)
+        out.flush()
+        os.fsync(out.fileno())

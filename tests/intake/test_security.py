@@ -1,0 +1,214 @@
+"""Who may send, over TLS: certificates, write keys, origins and limits; and what the log does not hold."""
+
+import base64
+import gzip
+import http.client
+import json
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from kit.certificates import Certificates, SecureNode, new_certificates
+from kit.collecting import with_sources
+from kit.home import Home
+from kit.polling import eventually
+from millrace.local.process.ports import stable_port
+
+EMAIL = "ada.lovelace@personal.example"
+KEYS = {name: f"key-of-{name}-7f3a" for name in ("shop", "limited", "small", "web", "next")}
+DIGESTS = {name: sha256(key.encode()).hexdigest() for name, key in KEYS.items()}
+SOURCES = f"""
+sources:
+  - {{name: shop, key_sha256: {DIGESTS["shop"]}}}
+  - {{name: limited, key_sha256: {DIGESTS["limited"]}, events_per_second: 2}}
+  - {{name: small, key_sha256: {DIGESTS["small"]}, largest_body: 2000}}
+  - {{name: web, key_sha256: {DIGESTS["web"]}, origins: ["https://shop.example"]}}
+"""
+
+
+@dataclass
+class Served:
+    """A collector with HTTPS, and clients of it."""
+
+    home: Home
+    port: int
+    certificates: Certificates
+
+    @property
+    def log(self) -> str:
+        return (self.home.path / "collect-main.log").read_text()
+
+    def declare(self, text: str) -> None:
+        (self.home.place / "conf" / "sources.yml").write_text(text)
+
+    def ask(
+        self, key: str, body: bytes, context: ssl.SSLContext | None = None, **headers: str
+    ) -> tuple[int, dict[str, str]]:
+        """Send a body. Returns status and headers."""
+        login = {"Authorization": f"Basic {base64.b64encode(f'{key}:'.encode()).decode()}"} if key else {}
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", self.port, timeout=10, context=context or self.certificates.trust()
+        )
+        try:
+            connection.request("POST", "/v1/batch", body, {**login, **headers})
+            answer = connection.getresponse()
+            answer.read()
+            return answer.status, {name.lower(): value for name, value in answer.getheaders()}
+        finally:
+            connection.close()
+
+    def ask_plainly(self, path: str) -> http.client.HTTPResponse:
+        """Ask without TLS."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            connection.request("GET", path)
+            return connection.getresponse()
+        finally:
+            connection.close()
+
+    def status(self, key: str, body: bytes, **headers: str) -> int:
+        return self.ask(key, body, **headers)[0]
+
+
+def batch(events: int = 1, padding: int = 0, **more: str) -> bytes:
+    event = {"type": "track", "event": "A", "userId": EMAIL, "properties": {"x": "y" * padding}}
+    return json.dumps({"batch": [event] * events, **more}).encode()
+
+
+@contextmanager
+def served(home: Home, made: Certificates, *more: str, client: Path | None = None) -> Iterator[Served]:
+    port = stable_port()
+    tls = ("--tls-certificate", str(made.server), "--tls-key", str(made.server), *more)
+    node = SecureNode(with_sources(home, SOURCES), port, more=tls, context=made.trust(client))
+    try:
+        node.start()
+        yield Served(node.home, port, made)
+    finally:
+        node.kill()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return new_certificates(tmp_path_factory.mktemp("made") / "certificates")
+
+
+@pytest.fixture(scope="module")
+def https(new_home: Callable[..., Home], made: Certificates) -> Iterator[Served]:
+    with served(new_home(), made) as found:
+        yield found
+
+
+def test_a_client_that_trusts_the_authority_is_answered_and_another_ends_the_handshake(https: Served) -> None:
+    assert https.status(KEYS["shop"], batch()) == 200
+    with pytest.raises(ssl.SSLCertVerificationError):
+        https.ask(KEYS["shop"], batch(), ssl.create_default_context())
+    with pytest.raises((http.client.HTTPException, OSError)):
+        https.ask_plainly("/v1/pixel/track")
+    assert https.status(KEYS["shop"], batch()) == 200
+
+
+def test_versions_of_tls_before_1_2_are_refused(https: Served) -> None:
+    context = https.certificates.trust()
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    context.minimum_version, context.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1
+    with pytest.raises(OSError, match=r"(?i)ssl|reset"):
+        https.ask(KEYS["shop"], batch(), context)
+
+
+def test_with_a_client_ca_a_client_without_its_certificate_is_refused(
+    new_home: Callable[..., Home], made: Certificates, tmp_path: Path
+) -> None:
+    other = new_certificates(tmp_path / "other")
+    with served(new_home(), made, "--tls-client-ca", str(made.ca), client=made.client) as found:
+        for client in (None, other.client):
+            # With TLS 1.3 the client is done with its part before it is refused: it sees so when it reads.
+            with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
+                found.ask(KEYS["shop"], batch(), made.trust(client))
+        assert found.ask(KEYS["shop"], batch(), made.trust(made.client))[0] == 200
+        assert found.ask("guessed", batch(), made.trust(made.client))[0] == 401
+
+
+def test_a_write_key_is_replaced_while_the_collector_runs(https: Served) -> None:
+    both = SOURCES.replace(DIGESTS["shop"], f"[{DIGESTS['shop']}, {DIGESTS['next']}]")
+    assert https.status(KEYS["next"], batch()) == 401
+    https.declare(both)
+    eventually(lambda: https.status(KEYS["next"], batch()) == 200, 10, "the new key is valid")
+    assert https.status(KEYS["shop"], batch()) == 200
+    https.declare(SOURCES.replace(DIGESTS["shop"], DIGESTS["next"]))
+    eventually(lambda: https.status(KEYS["shop"], batch()) == 401, 10, "the old key is not valid")
+    assert https.status(KEYS["next"], batch()) == 200
+    https.declare("sources: [")
+    time.sleep(1.5)
+    assert https.status(KEYS["next"], batch()) == 200
+    https.declare(SOURCES)
+    eventually(lambda: https.status(KEYS["next"], batch()) == 401, 10, "the first key is valid again")
+
+
+def test_a_source_that_sends_too_much_is_asked_to_wait(https: Served) -> None:
+    assert https.status(KEYS["limited"], batch(20)) == 200
+    status, headers = https.ask(KEYS["limited"], batch())
+    assert (status, headers["retry-after"]) == (429, "1")
+    assert https.status(KEYS["shop"], batch(20)) == 200
+    eventually(lambda: https.status(KEYS["limited"], batch()) == 200, 10, "it may send again")
+
+
+def test_a_body_has_the_size_of_its_source_at_most(https: Served) -> None:
+    large = batch(padding=2000)
+    assert https.status(KEYS["small"], batch()) == 200
+    assert https.status(KEYS["small"], large) == 413
+    assert https.status("", batch(padding=2000, writeKey=KEYS["small"])) == 413
+    assert https.status(KEYS["small"], gzip.compress(large), **{"Content-Encoding": "gzip"}) == 413
+    assert https.status(KEYS["shop"], large) == 200
+
+
+def test_a_page_of_another_origin_is_refused(https: Served) -> None:
+    for origin, expected in (
+        ("https://shop.example", 200),
+        ("https://shop.example.evil.example", 401),
+        ("http://shop.example", 401),
+        ("null", 401),
+    ):
+        assert https.status(KEYS["web"], batch(), Origin=origin) == expected
+
+
+def test_the_log_has_no_key_and_no_personal_data(new_home: Callable[..., Home], made: Certificates) -> None:
+    with served(new_home(), made) as found:
+        pixel = base64.b64encode(json.dumps({"userId": EMAIL, "writeKey": KEYS["shop"]}).encode()).decode()
+        asked = (
+            (KEYS["shop"], batch(), 200),
+            (KEYS["shop"], batch()[:-2], 400),
+            (KEYS["shop"], f'{{"batch": "{EMAIL}"}}'.encode(), 400),
+            (KEYS["shop"], f'{{"batch": ["{EMAIL}", {{"userId": "\\ud800{EMAIL}"}}]}}'.encode(), 400),
+            ("guessed-key-7f3a", batch(), 401),
+            ("", batch(writeKey="guessed-key-7f3a"), 401),
+            (KEYS["small"], batch(padding=5000), 413),
+            (KEYS["limited"], batch(20), 200),
+            (KEYS["limited"], batch(), 429),
+        )
+        for key, body, expected in asked:
+            assert found.status(key, body) == expected, body
+        assert found.status(KEYS["shop"], batch(), **{"Millrace-Promise": EMAIL}) == 400
+        with pytest.raises((http.client.HTTPException, OSError)):
+            found.ask_plainly(f"/v1/pixel/track?data={pixel}&writeKey={KEYS['shop']}")
+        # A key in place of its SHA-256, and lines that are no YAML: both are reported without their text.
+        for text in (
+            f"sources: [{{name: shop, key_sha256: {KEYS['shop']}}}]",
+            f"sources: [{{name: shop, key: {KEYS['shop']}}}]",
+            f"sources: [{KEYS['shop']}]",
+            f"sources: [{{name: shop, key_sha256: {KEYS['shop']}, : ]",
+        ):
+            before = found.log.count("the sources stay as they were")
+            found.declare(text)
+            time.sleep(1.1)
+            assert found.status(KEYS["shop"], batch()) == 200
+            assert found.log.count("the sources stay as they were") == before + 1
+        log = found.log
+    secrets = (EMAIL, EMAIL.partition("@")[0], pixel[:20], *KEYS.values(), *DIGESTS.values(), "guessed-key")
+    assert [secret for secret in secrets if secret in log] == []
+    assert "Traceback" not in log
