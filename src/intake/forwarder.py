@@ -73,7 +73,7 @@ class Forwarder:
                 producer = producer or self._make()
                 reached = self._forward(producer, reached)
                 self.last_error, pause = None, _FIRST_PAUSE
-            except (KafkaException, BufferError, MillraceError, ValueError) as error:  # noqa: PERF203 - per group
+            except (KafkaException, BufferError, MillraceError, ValueError) as error:
                 self.last_error = f"{type(error).__name__}: {error}"
                 _LOG.warning("Kafka took nothing, trying again in %.1f s: %s", pause, self.last_error)
                 producer = None  # what it still holds ends with it: all of it is sent again
