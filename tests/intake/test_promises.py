@@ -119,7 +119,7 @@ def test_a_promise_follows_its_events_and_ends_with_its_lease(new_home: Callable
 
 @pytest.mark.long
 def test_the_watermark_is_as_promised_in_any_batches(new_home: Callable[..., Home]) -> None:
-    home = with_sources(new_home(), sources_of({"silent": "PT1S", "leaves": "PT1H", "ahead": "PT1H"}))
+    home = with_sources(new_home(), sources_of({"silent": "PT20S", "leaves": "PT1H", "ahead": "PT1H"}))
     minute = timedelta(minutes=1)
 
     def watermark() -> datetime:
@@ -133,6 +133,9 @@ def test_the_watermark_is_as_promised_in_any_batches(new_home: Callable[..., Hom
     seen = []
     with collector(home, stable_port()) as node:
         in_an_hour = datetime.now(timezone.utc) + timedelta(hours=1)
+        for source in ("leaves", "ahead"):  # a producer joins before its first event
+            send(node, source, BEGIN.isoformat())
+        node.wait_until_forwarded()
         send(node, "silent", BEGIN.isoformat(), [BEGIN + minute])
         send(node, "leaves", (BEGIN + 2 * minute).isoformat(), [BEGIN + 3 * minute])
         send(node, "ahead", in_an_hour.isoformat(), [BEGIN + 30 * minute])
