@@ -3,10 +3,11 @@
 import asyncio
 import base64
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import asdict
 from datetime import datetime, timezone
+from functools import partial
 from http import HTTPStatus
 from uuid import uuid4
 
@@ -68,8 +69,15 @@ class Collector:
         self._memory = BodyMemory(_BODY_MEMORY)
         self._leases = Leases(log, lambda name: (sources().named(name) or LOCAL).lease, time.monotonic)
 
-    def app(self) -> Starlette:
-        """The application."""
+    def app(
+        self, more: Sequence[BaseRoute] = (), background: Sequence[Callable[[], Awaitable[None]]] = ()
+    ) -> Starlette:
+        """The application.
+
+        Args:
+            more: further routes.
+            background: what runs while the application does.
+        """
         return Starlette(
             routes=[
                 Route("/v1/promise", self.promise, methods=["POST"]),
@@ -80,8 +88,9 @@ class Collector:
                 Route("/health", self.health, methods=["GET"]),
                 Route("/ready", self.ready, methods=["GET"]),
                 *browser_routes(shop=not self._sources().declared),
+                *more,
             ],
-            lifespan=self._lifespan,
+            lifespan=partial(self._lifespan, background),
         )
 
     async def collect(self, request: HttpRequest) -> Response:
@@ -194,13 +203,15 @@ class Collector:
         return Response(status_code=200 if self._forwarder.has_caught_up else 503)
 
     @asynccontextmanager
-    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+    async def _lifespan(
+        self, background: Sequence[Callable[[], Awaitable[None]]], app: Starlette
+    ) -> AsyncIterator[None]:
         del app
-        ending = asyncio.create_task(self._end_leases())
+        tasks = [asyncio.ensure_future(each()) for each in (self._end_leases, *background)]
         yield
-        ending.cancel()
-        with suppress(asyncio.CancelledError):
-            await ending
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _end_leases(self) -> None:
         while True:

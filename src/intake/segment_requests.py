@@ -73,7 +73,7 @@ class Request:
             salt: part of the ids that are made. With none, a message without id that is sent again gets the
                 same id; with a salt of its own for each request, another.
         """
-        stamp = Raw(_encode(_text_of(received_at)))
+        stamp = Raw(_encode(text_of(received_at)))
         digest = _digest(self.parts) + salt
         return [
             _message(self.shared | part, self.type, stamp, f"{digest}{number}")
@@ -163,5 +163,6 @@ def _text(raw: Raw | None) -> str | None:
         return None
 
 
-def _text_of(at: datetime) -> str:
+def text_of(at: datetime) -> str:
+    """A time as RFC 3339 text in UTC, with milliseconds."""
     return at.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")

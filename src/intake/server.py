@@ -18,8 +18,10 @@ from intake.forwarder import Forwarder
 from intake.log.message_log import Budget, MessageLog
 from intake.log.place import log_file
 from intake.producers import direct_producer, durable_producer, once_producer
+from intake.pull.puller import Puller
 from intake.sources import Acknowledge
 from intake.sources_file import SourcesFile
+from intake.webhooks.routes import Webhooks
 
 _DRAIN_SECONDS = 4.0
 _CONNECTIONS = 4096
@@ -66,6 +68,7 @@ class Served:
         capacity: events per second beyond which sources that are not protected are refused or shed.
         acknowledge: where events are durable when they are acknowledged; None as each source says.
         tls: certificates; None for plain HTTP.
+        pulls: whether this node reads the streams of sources.
     """
 
     address: str
@@ -81,6 +84,7 @@ class Served:
     capacity: float | None = None
     acknowledge: Acknowledge | None = None
     tls: Tls | None = None
+    pulls: bool = False
 
     def connect(self) -> Producer:
         """The forwarder's producer."""
@@ -103,8 +107,10 @@ def serve(served: Served) -> None:
         lambda: once_producer(served.bootstrap, served.login),
     )
     delivery = Delivery(log, direct, Admission(served.capacity))
+    webhooks = Webhooks(delivery, sources.current).routes()
+    pulling = [Puller(log, sources.current).run] if served.pulls else []
     config = uvicorn.Config(
-        Collector(log, forwarder, delivery, sources.current).app(),
+        Collector(log, forwarder, delivery, sources.current).app(webhooks, pulling),
         host=served.address,
         port=served.port,
         log_level="warning",

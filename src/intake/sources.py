@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from intake.providers import Events, Pull, Webhook
 from lakehouse.errors import MillraceError
 
 FILE = "sources.yml"
@@ -48,6 +49,9 @@ class Source(BaseModel):
         name: identifies it in the audit and in Kafka's headers.
         key_sha256: SHA-256 of its write keys, as hexadecimal digits: keys themselves are not stored. While a
             key is replaced, two are valid.
+        webhook: how its webhooks are signed, in place of a write key.
+        pull: the stream that it is, in place of a write key.
+        events: how a webhook or an element of the stream becomes an event.
         origins: origins of web pages that may send with it; empty for any.
         delivery: what is promised.
         acknowledge: where an event is durable when it is acknowledged.
@@ -61,7 +65,10 @@ class Source(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
-    key_sha256: tuple[str, ...] = Field(min_length=1)
+    key_sha256: tuple[str, ...] = ()
+    webhook: Webhook | None = None
+    pull: Pull | None = None
+    events: Events = Events()
     origins: tuple[str, ...] = ()
     delivery: Semantics = Semantics.EXACTLY_ONCE
     acknowledge: Acknowledge = Acknowledge.LOG
@@ -78,6 +85,20 @@ class Source(BaseModel):
         if not all(re.fullmatch("[0-9a-f]{64}", each) for each in digests):
             raise ValueError("is no SHA-256 of a write key: printf %s KEY | sha256sum")
         return digests
+
+    @model_validator(mode="after")
+    def _has_one_way(self) -> "Source":
+        if sum(map(bool, (self.key_sha256, self.webhook, self.pull))) != 1:
+            raise ValueError("has one of key_sha256, webhook and pull")
+        if self.key_sha256 and self.events != Events():
+            raise ValueError("events are those of a webhook or of pull")
+        if self.pull is not None:
+            kept = ("delivery", "acknowledge", "overload", "events_per_second", "origins", "lease")
+            if given := sorted(self.model_fields_set.intersection(kept)):
+                raise ValueError(f"a stream is pulled exactly once, as fast as there is room: no {given[0]}")
+            if self.pull.resume_parameter and not self.events.id:
+                raise ValueError("resume_parameter needs events.id")
+        return self
 
     @model_validator(mode="after")
     def _is_possible(self) -> "Source":
@@ -179,7 +200,8 @@ def _source(entry: object) -> Source:
         where = ".".join(map(str, first["loc"]))
         raise MillraceError(
             f"conf/{FILE}: {which} {where}: {first['msg'].removeprefix('Value error, ')}",
-            "Give each a name and key_sha256, the SHA-256 of its write key: docs/collect.md",
+            "Give each a name and key_sha256, the SHA-256 of its write key: docs/collect.md."
+            " Or webhook, or pull: docs/webhooks.md, docs/pull.md",
         ) from None
 
 

@@ -39,6 +39,7 @@ class Write:
         messages: to be forwarded, or set aside.
         is_shed: whether they are set aside.
         promise: RFC 3339 time before which the source sends no more, or `end`; it follows the messages.
+        position: of the source's stream, up to which its messages are written with these.
     """
 
     receipt: str = ""
@@ -46,6 +47,7 @@ class Write:
     messages: Sequence[Message] = ()
     is_shed: bool = False
     promise: str | None = None
+    position: str | None = None
 
     @property
     def size(self) -> int:

@@ -66,6 +66,7 @@ class MessageLog:
         totals: what the log holds.
         left_by_earlier: last sequence number that an earlier process left; 0 for none.
         held_leases: sources whose promises an earlier process had not ended.
+        positions: of streams, by source, as they are on disk.
     """
 
     def __init__(self, file: Path, budget: Budget | None = None) -> None:
@@ -84,6 +85,7 @@ class MessageLog:
         self.totals = self._writer.totals()
         self.left_by_earlier = self.totals.last if self.totals.waiting else 0
         self.held_leases = self._writer.leases()
+        self.positions = self._writer.positions()
         self._thread = threading.Thread(target=self._run, name="message-log", daemon=True)
         self._thread.start()
 
@@ -203,6 +205,9 @@ class MessageLog:
                 for source, tally in tallies.items():
                     self.count(source, tally)
         self._update_totals([] if error else group, sum(each.size for each in group), removed)
+        for each in [] if error else group:
+            if each.write.position is not None:
+                self.positions[each.write.source] = each.write.position
         for each in awaited:
             if error:
                 each.done.set_exception(error)

@@ -45,6 +45,7 @@ CREATE TABLE IF NOT EXISTS counts (
     replayed INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE IF NOT EXISTS leases (source TEXT PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS positions (source TEXT PRIMARY KEY, position TEXT NOT NULL);
 """
 _UPGRADE = """
 BEGIN IMMEDIATE;
@@ -54,7 +55,7 @@ INSERT INTO counts (source, received) SELECT 'local', count(*) FROM messages_bef
 DROP TABLE messages_before;
 COMMIT;
 """
-_VERSION = 1
+_VERSION = 2
 
 
 def open_log(file: Path) -> sqlite3.Connection:

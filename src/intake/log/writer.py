@@ -43,6 +43,10 @@ class LogWriter:
         """Sources that promised, and whose lease has not ended."""
         return [row[0] for row in self._connection.execute("SELECT source FROM leases ORDER BY source")]
 
+    def positions(self) -> dict[str, str]:
+        """Position of each stream, by source."""
+        return dict(self._connection.execute("SELECT source, position FROM positions").fetchall())
+
     def commit(
         self,
         writes: Iterable[Write],
@@ -103,6 +107,10 @@ class LogWriter:
                     "INSERT INTO messages (receipt, source, logged_at, key, value, promise)"
                     " VALUES (?, ?, ?, ?, ?, ?)",
                     rows,
+                )
+            if write.position is not None:
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO positions VALUES (?, ?)", (write.source, write.position)
                 )
             if write.messages:
                 received[write.source] = received.get(write.source, 0) + len(write.messages)

@@ -1,5 +1,6 @@
 """`millrace collect`: takes events by HTTP, as Segment's and RudderStack's clients send them."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -33,6 +34,10 @@ def collect(
         Path | None,
         typer.Option("--tls-client-ca", help="PEM file of the certificates that sign those of clients."),
     ] = None,
+    pull: Annotated[
+        bool | None,
+        typer.Option("--pull/--no-pull", help="Read the streams of sources. Default: if the node is `main`."),
+    ] = None,
 ) -> None:
     """Take events by HTTP from Segment's and RudderStack's clients, until Ctrl-C.
 
@@ -41,7 +46,8 @@ def collect(
     """
     from bronze.kafka_auth import client_options
     from intake.log.message_log import Budget
-    from intake.log.place import require_node
+    from intake.log.place import DEFAULT_NODE, require_node
+    from intake.required_secrets import require_secrets
     from intake.server import Served, Tls, serve
     from millrace.clients.topic import ensure_topic
     from millrace.local.process.ports import require_free
@@ -49,6 +55,8 @@ def collect(
     settings = load_settings()
     sources = load_sources(settings.conf)
     require_node(node)
+    pulls = node == DEFAULT_NODE if pull is None else pull
+    require_secrets(sources, os.environ, pulls=pulls)
     if not sources.declared and address not in ("127.0.0.1", "::1"):
         raise MillraceError(
             f"no source is declared, so nobody could send to {address}",
@@ -75,5 +83,6 @@ def collect(
             settings.collector_capacity,
             acknowledge,
             tls,
+            pulls,
         )
     )

@@ -1,0 +1,115 @@
+"""Settings of sources that are no clients of Segment's API: webhooks, and streams that are pulled."""
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+
+from intake.webhooks.signatures import Scheme
+
+ORIGINAL = "original"
+"""The property with the whole of what the provider sent."""
+
+Path = Annotated[str, StringConstraints(pattern=r"^[^.]+(\.[^.]+)*$")]
+Variable = Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]*$")]
+_HEADER = re.compile(r"[A-Za-z0-9-]+")
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Events(_Settings):
+    """How what a provider sends becomes an event. Paths are names with dots; a number is a place in a list.
+
+    Args:
+        id: path to the provider's id.
+        time: path to the time: RFC 3339 text, or seconds since 1970.
+        name: path to the provider's name of the event.
+        names: the provider's names, and those that they become.
+        user: path to the user's id.
+        anonymous: path to the visitor's id.
+        properties: names of properties and their paths.
+        minor_units: names of properties and paths to integers in the currency's minor unit.
+        decimals: currencies whose minor unit at the provider is not that of ISO 4217, with its decimals.
+    """
+
+    id: Path | None = None
+    time: Path | None = None
+    name: Path | None = None
+    names: Mapping[str, str] = Field(default_factory=dict)
+    user: Path | None = None
+    anonymous: Path | None = None
+    properties: Mapping[str, Path] = Field(default_factory=dict)
+    minor_units: Mapping[str, Path] = Field(default_factory=dict)
+    decimals: Mapping[str, Annotated[int, Field(ge=0, le=6)]] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> "Events":
+        if ORIGINAL in {*self.properties, *self.minor_units}:
+            raise ValueError(f"the property {ORIGINAL} is what the provider sent: choose another name")
+        if self.minor_units and "currency" not in self.properties:
+            raise ValueError("minor_units need properties.currency")
+        return self
+
+
+class Webhook(_Settings):
+    """How the webhooks of a source are signed.
+
+    Args:
+        signature: the scheme.
+        secret_env: environment variable with the secret; two while it is replaced.
+        header: of the signature, for `hmac_sha256`.
+        tolerance: how far a signature's timestamp may be from now.
+    """
+
+    signature: Scheme
+    secret_env: tuple[Variable, ...] = Field(min_length=1)
+    header: str | None = None
+    tolerance: timedelta = Field(default=timedelta(minutes=5), gt=timedelta(0))
+
+    @field_validator("secret_env", mode="before")
+    @classmethod
+    def _several(cls, given: Any) -> Any:
+        return (given,) if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _has_header(self) -> "Webhook":
+        if (self.header is not None) != (self.signature is Scheme.HMAC_SHA256):
+            raise ValueError("hmac_sha256 needs a header, and no other scheme does")
+        if self.header is not None and not _HEADER.fullmatch(self.header):
+            raise ValueError("header is no name of a header")
+        return self
+
+
+class Pull(_Settings):
+    """A stream that the collector connects to.
+
+    Args:
+        url: http or https of server-sent events, ws or wss of a WebSocket.
+        token_env: environment variable with the token of `Authorization: Bearer`.
+        resume_parameter: query parameter of a WebSocket with the last id; without it, none is sent.
+    """
+
+    url: str
+    token_env: Variable | None = None
+    resume_parameter: str | None = Field(default=None, min_length=1)
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> "Pull":
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https", "ws", "wss") or not parts.hostname:
+            raise ValueError("url is none of http, https, ws and wss")
+        if parts.username or parts.password:
+            raise ValueError("url has a login: give the token by token_env")
+        if self.resume_parameter is not None and not self.is_websocket:
+            raise ValueError("server-sent events resume by Last-Event-ID: leave resume_parameter out")
+        return self
+
+    @property
+    def is_websocket(self) -> bool:
+        """Whether the stream is a WebSocket."""
+        return urlsplit(self.url).scheme in ("ws", "wss")

@@ -1,0 +1,1 @@
+"""Pull: events of streams that the collector connects to, resumed by their ids."""

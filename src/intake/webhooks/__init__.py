@@ -1,0 +1,1 @@
+"""Webhooks: events that shops and payment providers push, signed."""

@@ -1,0 +1,215 @@
+"""Maps what providers send to messages of Segment's specification."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+
+import msgspec
+from msgspec import Raw
+
+from folds.records.event_time import parse_time
+from folds.records.json_text import text
+from folds.records.message import decode_message, decode_value
+from folds.records.parse import FUTURE, MAX_ID
+from intake.providers import ORIGINAL, Events
+from intake.segment_requests import Message, text_of
+from intake.webhooks.minor_units import major_units
+from lakehouse.timestamps import from_micros
+
+MOST = 1_000_000
+"""Bytes of one message: what a topic takes by default."""
+
+_SIZE = "original_bytes"
+"""The property of an event whose original is too large, with its size."""
+
+_decode_any = msgspec.json.Decoder(Raw).decode
+_decode_object = msgspec.json.Decoder(dict[str, Raw]).decode
+_decode_list = msgspec.json.Decoder(list[Raw]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class NotJsonError(Exception):
+    """A body is not JSON in UTF-8."""
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """What a provider sent.
+
+    Args:
+        source: name of the source.
+        body: as it came.
+        received_at: when it arrived.
+        id: its id, where the body names none.
+        name: its name, where the body names none.
+        salt: part of an id that is made from the body; with none, an equal body gets the same one.
+    """
+
+    source: str
+    body: bytes
+    received_at: datetime
+    id: str | None = None
+    name: str | None = None
+    salt: str = ""
+
+
+def map_event(arrival: Arrival, events: Events, most: int = MOST) -> Message:
+    """Map a JSON value to a track event, which the parser of records takes.
+
+    What its paths do not find is left out. The whole value is the property `original`.
+
+    Args:
+        arrival: a body that is JSON.
+        events: the paths.
+        most: bytes of a message: of a larger one, the original is left out, then what else is too large.
+
+    Raises:
+        NotJsonError: if the body is not JSON.
+    """
+    return _map(arrival, events, _read(arrival.body), most)
+
+
+def map_any(arrival: Arrival, events: Events, most: int = MOST) -> Message:
+    """Map a body as `map_event` does; one that is not JSON is kept as text."""
+    try:
+        body = _read(arrival.body)
+    except NotJsonError:
+        body = _as_text(arrival.body)
+    return _map(arrival, events, body, most)
+
+
+def find_id(body: bytes, events: Events) -> str | None:
+    """The provider's id in a body; None if there is none."""
+    try:
+        return _find(_read(body), events.id)
+    except NotJsonError:
+        return None
+
+
+def _read(body: bytes) -> Raw:
+    """The body as one value that can be part of a message."""
+    # As a member of an object, since that is what the parser of records checks, and what it will be.
+    wrapped = b'{"properties":{"original":' + body + b"}}"
+    message = decode_message(wrapped)
+    if message is not None:
+        members = decode_value(bytes(message.properties), _decode_object)
+        if members is not None and len(members) == 1 and _is_one_value(body):
+            return members[ORIGINAL]
+    raise NotJsonError
+
+
+def _is_one_value(body: bytes) -> bool:
+    try:
+        _decode_any(body)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def _as_text(body: bytes) -> Raw:
+    return Raw(_encode(body.decode(errors="replace")))
+
+
+def _map(arrival: Arrival, events: Events, body: Raw, most: int) -> Message:
+    uid = _uid(arrival, _find(body, events.id))
+    name = _find(body, events.name) or arrival.name or arrival.source
+    user, anonymous = _find(body, events.user), _find(body, events.anonymous)
+    if user is None and anonymous is None:
+        anonymous = uid
+    received = text_of(arrival.received_at)
+    happened = _time(_find(body, events.time), received)
+    fields = {
+        "type": "track",
+        "event": events.names.get(name, name),
+        "messageId": uid,
+        "userId": user,
+        "anonymousId": anonymous,
+        "timestamp": happened,
+        "originalTimestamp": happened,
+        "receivedAt": received,
+    }
+    fields = {field: value for field, value in fields.items() if value is not None}
+    mapped = _properties(body, events)
+    value = _encode({**fields, "properties": {**mapped, ORIGINAL: body}})
+    if len(value) > most:
+        size = {_SIZE: len(arrival.body)}
+        value = _encode({**fields, "properties": {**mapped, **size}})
+        if len(value) > most:
+            fields |= {"event": arrival.source, "anonymousId": uid}
+            fields.pop("userId", None)
+            return Message(uid.encode(), _encode({**fields, "properties": size}))
+    return Message((anonymous or user or uid).encode(), value)
+
+
+def _uid(arrival: Arrival, found: str | None) -> str:
+    """The message's id: the provider's where there is one, with the name of the source."""
+    id_ = found or arrival.id
+    if id_ is None:
+        id_ = sha256(arrival.body + arrival.salt.encode()).hexdigest()[:32]
+    uid = f"{arrival.source}:{id_}"
+    return uid if len(uid) <= MAX_ID else f"{arrival.source}:{sha256(id_.encode()).hexdigest()}"
+
+
+def _properties(body: Raw, events: Events) -> dict[str, object]:
+    found = {name: _walk(body, path) for name, path in events.properties.items()}
+    properties: dict[str, object] = {name: raw for name, raw in found.items() if raw is not None}
+    currency = (_find(body, events.properties.get("currency")) or "").strip().upper()
+    if currency:
+        properties["currency"] = currency
+        for name, path in events.minor_units.items():
+            amount = major_units(_find(body, path), currency, events.decimals)
+            properties |= {} if amount is None else {name: amount}
+    return properties
+
+
+def _time(given: str | None, received: str) -> str | None:
+    """RFC 3339 of a time; None if it is none, or one that the parser rejects since it is in the future."""
+    at = parse_time(given)
+    if at is None and given is not None and len(given) <= MAX_ID:
+        at = _unix(given)
+    arrived = parse_time(received)
+    if at is None or arrived is None or at - arrived > FUTURE:
+        return None
+    return from_micros(at).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _unix(given: str) -> int | None:
+    whole, _, fraction = given.partition(".")
+    if not (whole.isascii() and whole.isdigit() and len(whole) <= 11):
+        return None
+    if fraction and not (fraction.isascii() and fraction.isdigit()):
+        return None
+    return int(whole) * 1_000_000 + int(fraction[:6].ljust(6, "0"))
+
+
+def _find(body: Raw, path: str | None) -> str | None:
+    """The value at a path as text; None if there is none, or it is null, empty or an object or list."""
+    found = None if path is None else _walk(body, path)
+    if found is None or bytes(found)[:1] in (b"{", b"["):
+        return None
+    return text(found) or None
+
+
+def _walk(body: Raw, path: str) -> Raw | None:
+    """The value at a path; None if there is none or it is null."""
+    value = body
+    for name in path.split("."):
+        inside = _inside(value, name)
+        if inside is None:
+            return None
+        value = inside
+    return None if bytes(value) == b"null" else value
+
+
+def _inside(value: Raw, name: str) -> Raw | None:
+    try:
+        members: Mapping[str, Raw] = _decode_object(value)
+        return members.get(name)
+    except msgspec.ValidationError:
+        pass
+    try:
+        items = _decode_list(value)
+        return items[int(name)] if name.isascii() and name.isdigit() else None
+    except (msgspec.ValidationError, IndexError):
+        return None
