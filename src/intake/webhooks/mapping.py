@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from folds.records.event_time import parse_time
 from folds.records.json_text import text
-from folds.records.message import decode_message, decode_value
+from folds.records.message import decode_value
 from folds.records.parse import FUTURE, MAX_ID
 from intake.providers import ORIGINAL, Events
 from intake.segment_requests import Message, text_of
@@ -23,7 +23,6 @@ MOST = 1_000_000
 _SIZE = "original_bytes"
 """The property of an event whose original is too large, with its size."""
 
-_decode_any = msgspec.json.Decoder(Raw).decode
 _decode_object = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_list = msgspec.json.Decoder(list[Raw]).decode
 _encode = msgspec.json.Encoder().encode
@@ -88,23 +87,12 @@ def find_id(body: bytes, events: Events) -> str | None:
 
 
 def _read(body: bytes) -> Raw:
-    """The body as one value that can be part of a message."""
-    # As a member of an object, since that is what the parser of records checks, and what it will be.
-    wrapped = b'{"properties":{"original":' + body + b"}}"
-    message = decode_message(wrapped)
-    if message is not None:
-        members = decode_value(bytes(message.properties), _decode_object)
-        if members is not None and len(members) == 1 and _is_one_value(body):
-            return members[ORIGINAL]
-    raise NotJsonError
-
-
-def _is_one_value(body: bytes) -> bool:
-    try:
-        _decode_any(body)
-    except (msgspec.DecodeError, RecursionError):
-        return False
-    return True
+    """The body as one value that the parser of records takes within the properties of a message."""
+    outer = decode_value(b"[[" + body + b"]]", _decode_list) or []  # as deep as it will be there
+    inner = _decode_list(outer[0]) if len(outer) == 1 else []
+    if len(inner) != 1:
+        raise NotJsonError
+    return inner[0]
 
 
 def _as_text(body: bytes) -> Raw:

@@ -1,0 +1,360 @@
+"""Streams that are pulled: real servers, a real log, and a collector that is killed while it reads."""
+
+import asyncio
+import json
+import logging
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from intake.log.entries import Write
+from intake.log.message_log import Budget, MessageLog, UnavailableError
+from intake.log.place import log_file
+from intake.pull.puller import Backoff, Puller
+from intake.segment_requests import Message
+from intake.sources import Sources, load_sources
+from kit.collecting import collector, health, values_in, with_sources
+from kit.home import Home
+from kit.parser import parse
+from kit.polling import eventually
+from kit.records import Record
+from kit.streams import Stream, sse_server, sse_text, websocket_server
+from lakehouse.errors import MillraceError
+from millrace.local.process.ports import stable_port
+
+EVENTS, KILLS = 2000, 5
+TOKEN = "a-token-that-is-secret"
+SSE = """
+  - name: feed
+    pull: {{url: "{url}", token_env: FEED_TOKEN}}
+    events: {{user: user}}
+"""
+WEBSOCKET = """
+  - name: feed
+    pull: {{url: "{url}", token_env: FEED_TOKEN, resume_parameter: since}}
+    events: {{id: id, name: type, user: user}}
+"""
+Serve = Callable[..., AbstractContextManager[Stream]]
+both = pytest.mark.parametrize(
+    ("serve", "entry"), [(sse_server, SSE), (websocket_server, WEBSOCKET)], ids=["sse", "websocket"]
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+@pytest.fixture
+def log(folder: Path) -> Iterator[MessageLog]:
+    opened = MessageLog(folder / "messages.db")
+    yield opened
+    opened.close()
+
+
+def declared(folder: Path, entry: str, url: str) -> Sources:
+    (folder / "sources.yml").write_text("sources:" + entry.format(url=url))
+    return load_sources(folder)
+
+
+def values(log: MessageLog) -> list[dict[str, Any]]:
+    return [json.loads(each.value or b"") for each in log.pending(0, 10_000)]
+
+
+def pull_until(
+    log: MessageLog, sources: Callable[[], Sources], is_done: Callable[[], object], seconds: float = 20
+) -> None:
+    """Pull in this process until a condition holds."""
+
+    async def run() -> None:
+        puller = Puller(log, sources, {"FEED_TOKEN": TOKEN}, Random(1))
+        task = asyncio.create_task(puller.run())
+        try:
+            await asyncio.to_thread(eventually, is_done, seconds, "pulled")
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(run())
+
+
+@both
+def test_events_are_logged_with_their_position_and_resumed_after_it(
+    log: MessageLog, folder: Path, serve: Serve, entry: str
+) -> None:
+    with serve(allowed=30) as stream:
+        sources = declared(folder, entry, stream.url)
+        pull_until(log, lambda: sources, lambda: log.totals.waiting == 30)
+        assert log.positions == {"feed": "30"}
+        stream.allow(40)
+        pull_until(log, lambda: sources, lambda: log.totals.waiting == 40)
+        assert stream.resumed == [None, "30"]
+        assert stream.tokens == [f"Bearer {TOKEN}"] * 2
+    found = values(log)
+    assert [value["messageId"] for value in found] == [f"feed:{number}" for number in range(1, 41)]
+    assert {(value["event"], value["userId"][:1]) for value in found} == {("Signed Up", "u")}
+    row = parse([Record(log.pending(0, 1)[0].value)])[0]
+    assert (row["goal"], row["user_id"]) == ("Signed Up", "u1")
+
+
+@both
+def test_an_event_that_is_repeated_is_a_copy(log: MessageLog, folder: Path, serve: Serve, entry: str) -> None:
+    with serve(allowed=5, repeats=True) as stream:
+        sources = declared(folder, entry, stream.url)
+        pull_until(log, lambda: sources, lambda: log.totals.waiting == 5)
+        stream.allow(6)
+        pull_until(log, lambda: sources, lambda: log.totals.waiting == 7)
+    ids = [value["messageId"] for value in values(log)]
+    assert ids == ["feed:1", "feed:2", "feed:3", "feed:4", "feed:5", "feed:5", "feed:6"]
+
+
+@both
+def test_connections_that_break_are_made_again(
+    log: MessageLog, folder: Path, serve: Serve, entry: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = {"refused": 2, "retry": 1} if serve is sse_server else {}
+    with serve(allowed=10, cut=3, **options) as stream:
+        sources = declared(folder, entry, stream.url)
+        pull_until(log, lambda: sources, lambda: log.totals.waiting == 10)
+        address = stream.url.partition("//")[2].partition("/")[0]
+    assert stream.resumed == [None, "3", "6", "9"]
+    assert [value["messageId"] for value in values(log)] == [f"feed:{number}" for number in range(1, 11)]
+    assert "connecting again" in caplog.text
+    assert ("status 503" in caplog.text) is bool(options)
+    assert TOKEN not in caplog.text
+    assert address not in caplog.text
+
+
+def test_server_sent_events_without_an_id_of_their_own_are_kept(log: MessageLog, folder: Path) -> None:
+    lines = [
+        *(
+            b"data: first\n\n",
+            b"id: 1\ndata: a\n\n",
+            b"data: b\n\n",
+            b"event: x\ndata: b\n\n",
+            b": a comment\n\n",
+        ),
+        *(b"id: 1\ndata: a\n\n", b"data: one\ndata: two\r\n\r\n", b"id: 2\n\n", b"data: b\n\n"),
+    ]
+    with sse_server(allowed=1, raw=b"".join(lines)) as stream:
+        sources = declared(folder, SSE, stream.url)
+        pull_until(log, lambda: sources, lambda: log.totals.waiting == 7)
+    found = values(log)
+    originals = [value["properties"]["original"] for value in found]
+    assert originals == ["first", "a", "b", "b", "a", "one\ntwo", "b"]
+    assert len({value["messageId"] for value in found}) == 6  # the event with id 1 came twice
+    assert found[1]["messageId"] == found[4]["messageId"] == "feed:1"
+    assert [value["event"] for value in found] == ["message"] * 3 + ["x"] + ["message"] * 3
+    assert log.positions == {"feed": "2"}
+
+
+def test_nothing_is_read_on_while_the_log_is_full(folder: Path) -> None:
+    total, size = 2000, 20_000
+    log = MessageLog(folder / "messages.db", Budget(logged=2_000_000))
+    with sse_server(allowed=total, padding=size) as stream:
+        sources = declared(folder, SSE, stream.url)
+        seen: list[int] = []
+
+        def stands_still() -> bool:
+            seen.append(stream.sent)
+            return len(seen) > 20 and len(set(seen[-20:])) == 1 and seen[-1] > 0
+
+        def is_drained() -> bool:
+            pending = log.pending(0, 5000)
+            ids.update(json.loads(each.value or b"")["messageId"] for each in pending)
+            if pending:
+                log.forget(pending[-1].sequence)
+            return len(ids) == total
+
+        ids: set[str] = set()
+        pull_until(log, lambda: sources, stands_still)
+        assert stream.sent < total
+        assert log.totals.size <= 2_000_000
+        pull_until(log, lambda: sources, is_drained, 60)
+    log.close()
+
+
+def test_while_the_log_is_half_full_the_rest_is_for_protected_sources(folder: Path) -> None:
+    log = MessageLog(folder / "messages.db", Budget(logged=1000))
+    log.append(Write("r", "other", [Message(None, b"x" * 501)])).result()
+    key = "0" * 64
+    with sse_server(allowed=1) as stream:
+        protected = SSE + f"\n  - {{{{name: shop, key_sha256: '{key}', protected: true}}}}\n"
+        sources = declared(folder, protected, stream.url)
+        pull_until(log, lambda: sources, lambda: stream.sent == 1)
+        assert log.totals.waiting == 1
+        sources = declared(folder, SSE, stream.url)
+        pull_until(log, lambda: sources, lambda: log.totals.waiting == 2)
+    log.close()
+
+
+def test_a_source_that_changes_is_connected_again(log: MessageLog, folder: Path) -> None:
+    with sse_server(allowed=3) as first, websocket_server(allowed=5) as second:
+        now = declared(folder, SSE, first.url)
+
+        def is_done() -> bool:
+            nonlocal now
+            if log.totals.waiting == 3:
+                now = declared(folder, WEBSOCKET, second.url)
+            return log.totals.waiting == 5
+
+        pull_until(log, lambda: now, is_done)
+        assert second.resumed == ["3"]
+
+
+def test_pauses_double_up_to_a_minute_and_are_spread() -> None:
+    backoff = Backoff(Random(1))
+    pauses = [backoff.next_pause() for _ in range(40)]
+    for number, pause in enumerate(pauses):
+        least = min(0.5 * 2**number, 60)
+        assert least <= pause <= 1.5 * least
+    assert len({round(pause / 60, 6) for pause in pauses[10:]}) > 20
+    backoff.reset()
+    assert backoff.next_pause() <= 0.75
+
+
+def test_a_server_may_ask_for_a_pause() -> None:
+    for asked, least in ((10.0, 10.0), (0.0, 0.001), (120.0, 120.0), (1e30, 300.0)):
+        backoff = Backoff(Random(1))
+        backoff.note_retry(asked)
+        assert least <= backoff.next_pause() <= 1.5 * least
+
+
+def test_a_position_is_written_with_its_messages_or_not_at_all(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = folder / "messages.db"
+    log = MessageLog(file)
+    log.append(Write("r", "feed", [Message(None, b"1")], position="1")).result()
+    log.close()
+    with closing(sqlite3.connect(file)) as connection:
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    opened = sqlite3.connect
+
+    def small(*args: Any, **more: Any) -> sqlite3.Connection:
+        connection = opened(*args, **more)
+        connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", small)
+    full = MessageLog(file)
+    with pytest.raises(UnavailableError):
+        full.append(Write("r", "feed", [Message(None, b"x" * 100_000)], position="2")).result()
+    assert full.positions == {"feed": "1"}
+    full.close()
+    again = MessageLog(file)
+    assert (again.positions, again.totals.waiting) == ({"feed": "1"}, 1)
+    again.close()
+
+
+def test_a_log_of_version_1_gets_positions(folder: Path) -> None:
+    file = folder / "messages.db"
+    log = MessageLog(file)
+    log.append(Write("r", "a", [Message(None, b"1")])).result()
+    log.close()
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.executescript("DROP TABLE positions; PRAGMA user_version = 1;")
+    again = MessageLog(file)
+    again.append(Write("r", "a", [Message(None, b"2")], position="7")).result()
+    assert ([each.value for each in again.pending(0, 10)], again.positions) == ([b"1", b"2"], {"a": "7"})
+    again.close()
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "pull: {url: ftp://a.example}",
+        "pull: {url: 'https://user:pass@a.example'}",
+        "pull: {url: https://a.example, resume_parameter: since}",
+        "pull: {url: wss://a.example, resume_parameter: since}",
+        "pull: {url: https://a.example, token_env: not-a-variable}",
+        "pull: {url: https://a.example}, delivery: at_least_once",
+        "pull: {url: https://a.example}, overload: shed",
+        f"pull: {{url: https://a.example}}, key_sha256: {'a' * 64}",
+        "pull: {url: https://a.example}, events: {properties: {original: a}}",
+    ],
+)
+def test_an_entry_that_is_none_is_refused(folder: Path, entry: str) -> None:
+    with pytest.raises(MillraceError, match=r"conf/sources\.yml") as error:
+        declared(folder, f" [{{{{name: feed, {entry.replace('{', '{{').replace('}', '}}')}}}}}]", "")
+    assert "pass" not in str(error.value)
+
+
+def received(port: int) -> int:
+    accounts = health(port)["sources"]
+    return int(accounts["feed"]["received"]) if "feed" in accounts else 0
+
+
+@both
+def test_no_event_is_missing_though_the_collector_is_killed(
+    new_home: Callable[..., Home], serve: Serve, entry: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    port, rng = stable_port(), Random(7)
+    with serve(repeats=True) as stream:
+        home = with_sources(new_home(FEED_TOKEN=TOKEN), "sources:" + entry.format(url=stream.url))
+        killed_in_mid_stream = 0
+        for kill in range(1, KILLS + 1):
+            with collector(home, port):
+                wanted = received(port) + rng.randrange(1, 150)
+                stream.allow(kill * EVENTS // (KILLS + 1))
+                eventually(lambda wanted=wanted: received(port) >= wanted, 30)
+            killed_in_mid_stream += _is_behind(home, stream.allowed)
+        assert killed_in_mid_stream
+        with collector(home, port) as node:
+            stream.allow(EVENTS)
+            eventually(lambda: MessagePosition(home).read() == str(EVENTS), 60)
+            node.wait_until_forwarded()
+    assert stream.resumed[0] is None
+    assert len(stream.resumed) == KILLS + 1
+    found = {value["messageId"] for value in values_in(home)}
+    assert found == {f"feed:{number}" for number in range(1, EVENTS + 1)}
+    assert TOKEN not in (home.path / "collect-main.log").read_text()
+
+
+class MessagePosition:
+    """The position on disk, read beside the collector."""
+
+    def __init__(self, home: Home) -> None:
+        self._file = log_file(home.path, "main")
+
+    def read(self) -> str:
+        with closing(sqlite3.connect(f"file:{self._file}?mode=ro", uri=True)) as connection:
+            return str(connection.execute("SELECT max(position) FROM positions").fetchone()[0])
+
+
+def _is_behind(home: Home, allowed: int) -> bool:
+    return int(MessagePosition(home).read()) < allowed
+
+
+def test_one_node_pulls(new_home: Callable[..., Home]) -> None:
+    ports = stable_port(), stable_port()
+    with sse_server(allowed=3) as stream:
+        home = with_sources(new_home(FEED_TOKEN=TOKEN), "sources:" + SSE.format(url=stream.url))
+        with (
+            collector(home, ports[0], "other") as other,
+            collector(home, ports[1], "main", "--no-pull") as main,
+        ):
+            other.wait_until_ready()
+            main.wait_until_ready()
+            assert stream.resumed == []
+        with collector(home, ports[0], "other", "--pull") as other:
+            eventually(lambda: received(ports[0]) == 3, 30)
+            other.wait_until_forwarded()
+    assert len(values_in(home)) == 3
+
+
+def test_a_collector_without_its_token_does_not_start(new_home: Callable[..., Home]) -> None:
+    home = with_sources(new_home(), "sources:" + SSE.format(url="http://127.0.0.1:9/"))
+    ended = home.run("collect", "--port", str(stable_port()))
+    assert ended.returncode != 0
+    assert "FEED_TOKEN" in ended.stderr + ended.stdout
+
+
+def test_numbered_events_are_written_as_the_specification_has_it() -> None:
+    assert sse_text({"id": 1, "type": "A", "b": 2}) == b'id: 1\nevent: A\ndata: {"b": 2}\n\n'

@@ -1,0 +1,223 @@
+"""How what a provider sends becomes an event that the parser of records takes."""
+
+import json
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from intake.providers import Events
+from intake.webhooks.mapping import MOST, Arrival, NotJsonError, find_id, map_any, map_event
+from intake.webhooks.minor_units import decimals_of, major_units
+from kit.odd_values import TEXTS
+from kit.parser import parse
+from kit.records import Record
+
+AT = datetime(2026, 6, 1, 12, tzinfo=timezone.utc)
+EVENTS = Events(
+    id="id",
+    time="created",
+    name="type",
+    names={"checkout.session.completed": "Order Completed", "charge.refunded": "Order Refunded"},
+    user="data.object.client_reference_id",
+    properties={"order_id": "data.object.metadata.order_id", "currency": "data.object.currency"},
+    minor_units={"total": "data.object.amount_total"},
+)
+SESSION: dict[str, Any] = {
+    "id": "evt_1",
+    "created": 1780311600,
+    "type": "checkout.session.completed",
+    "data": {
+        "object": {
+            "client_reference_id": "ada",
+            "metadata": {"order_id": "o-1"},
+            "currency": "eur",
+            "amount_total": 1999,
+        }
+    },
+}
+
+
+def mapped(body: object, events: Events = EVENTS, **more: Any) -> dict[str, Any]:
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    found: dict[str, Any] = json.loads(map_event(Arrival("payments", raw, AT, **more), events).value)
+    return found
+
+
+def parsed(value: bytes, at: datetime = AT) -> dict[str, Any]:
+    (row,) = parse([Record(value, timestamp=at)])
+    return row
+
+
+def test_a_purchase_is_a_conversion_with_its_value() -> None:
+    message = map_event(Arrival("payments", json.dumps(SESSION).encode(), AT), EVENTS)
+    assert message.key == b"ada"
+    row = parsed(message.value)
+    assert (row["role"], row["goal"], row["order_id"]) == ("goal", "Order Completed", "o-1")
+    assert (row["value"], row["currency"], row["user_id"]) == (Decimal("19.99"), "EUR", "ada")
+    assert row["event_id"] == "payments:evt_1"
+    assert row["event_time"] == 1780311600 * 1_000_000
+    assert json.loads(row["properties"])["original"] == SESSION
+
+
+def test_an_event_that_has_no_name_of_ours_is_kept_with_its_own() -> None:
+    assert mapped({**SESSION, "type": "invoice.paid"})["event"] == "invoice.paid"
+    assert mapped({"id": 7})["event"] == "payments"
+    assert mapped({"id": 7}, name="orders/create")["event"] == "orders/create"
+
+
+def test_an_event_without_a_user_has_a_visitor_of_its_own() -> None:
+    found = mapped({"id": "evt_2"})
+    assert (found["anonymousId"], found["messageId"]) == ("payments:evt_2", "payments:evt_2")
+    with_visitor = mapped({"id": 1, "cart": {"visitor": "v"}}, Events(id="id", anonymous="cart.visitor"))
+    assert with_visitor["anonymousId"] == "v"
+    assert "userId" not in with_visitor
+
+
+def test_a_body_without_id_has_one_of_its_content_or_of_the_request() -> None:
+    first, again, other = (mapped(body)["messageId"] for body in ({"a": 1}, {"a": 1}, {"a": 2}))
+    assert first == again != other
+    assert mapped({"a": 1}, salt="r1")["messageId"] != mapped({"a": 1}, salt="r2")["messageId"]
+    assert mapped({"a": 1}, id="msg_1")["messageId"] == "payments:msg_1"
+    assert mapped({"id": "in body"}, id="msg_1")["messageId"] == "payments:in body"
+
+
+@pytest.mark.parametrize(
+    ("time", "expected"),
+    [
+        (1780311600, "2026-06-01T11:00:00.000000Z"),
+        (1780311600.25, "2026-06-01T11:00:00.250000Z"),
+        ("1780311600", "2026-06-01T11:00:00.000000Z"),
+        ("2026-06-01T13:00:00+02:00", "2026-06-01T11:00:00.000000Z"),
+        ("2026-06-01T12:05:00Z", "2026-06-01T12:05:00.000000Z"),
+        ("2026-06-01T12:05:01Z", None),  # the parser rejects events of the future
+        (1780311600000, None),
+        (-5, None),
+        ("yesterday", None),
+        ("9" * 300, None),
+        ({"at": 1}, None),
+    ],
+)
+def test_times(time: object, expected: str | None) -> None:
+    found = mapped({"id": 1, "created": time})
+    assert found.get("timestamp") == found.get("originalTimestamp") == expected
+    assert parsed(json.dumps(found).encode())["reason"] is None
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "expected"),
+    [
+        (1999, "eur", "19.99"),
+        (5, "EUR", "0.05"),
+        (-5, "EUR", "-0.05"),
+        (0, "EUR", "0.00"),
+        (1999, "jpy", "1999"),
+        (1999, "KWD", "1.999"),
+        ("1999", " usd ", "19.99"),
+        (123456789012345678901234567890123456789, "EUR", "1234567890123456789012345678901234567.89"),
+        (19.99, "EUR", None),
+        ("12 EUR", "EUR", None),
+        (None, "EUR", None),
+        (1999, "euro", None),
+        (1999, None, None),
+    ],
+)
+def test_minor_units(amount: object, currency: object, expected: str | None) -> None:
+    fields = {"currency": currency, "amount_total": amount}
+    assert mapped({"id": 1, "data": {"object": fields}})["properties"].get("total") == expected
+
+
+def test_a_provider_may_count_a_currency_otherwise() -> None:
+    # Stripe counts ISK in two decimals all the same: docs.stripe.com/currencies, "Special cases".
+    assert (decimals_of("ISK"), decimals_of("CLF"), decimals_of("EUR"), decimals_of("€")) == (0, 4, 2, None)
+    assert major_units("500", "ISK", {}) == "500"
+    assert major_units("500", "ISK", {"ISK": 2}) == "5.00"
+
+
+def test_paths_lead_through_lists_and_numbers_keep_their_text() -> None:
+    events = Events(
+        properties={"first": "lines.0.price", "all": "lines", "none": "lines.9.price", "no": "a.b"}
+    )
+    properties = mapped(b'{"lines": [{"price": 1.10}], "a": null}', events)["properties"]
+    assert properties.keys() == {"first", "all", "original"}
+    value = map_event(Arrival("s", b'{"lines": [{"price": 1.10}]}', AT), events).value
+    assert b'"first":1.10' in value
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b'{"a": NaN}', b"\xff", b'1}, "x": {"y": 2', b"1 2", b"1, 2", b"1],[2", b"[" * 5000]
+)
+def test_what_is_not_json_is_refused_or_kept_as_text(body: bytes) -> None:
+    with pytest.raises(NotJsonError):
+        map_event(Arrival("s", body, AT), EVENTS)
+    row = parsed(map_any(Arrival("s", body, AT), EVENTS).value)
+    assert json.loads(row["properties"])["original"] == body.decode(errors="replace")
+
+
+def test_of_a_large_body_the_mapped_part_is_kept() -> None:
+    large = json.dumps({**SESSION, "more": "x" * MOST}).encode()
+    message = map_event(Arrival("s", large, AT), EVENTS)
+    row = parsed(message.value)
+    assert (len(message.value) < 1000, row["order_id"], row["value"]) == (True, "o-1", Decimal("19.99"))
+    assert json.loads(row["properties"])["original_bytes"] == len(large)
+    too_large = json.dumps({"id": 1, "type": "x" * MOST}).encode()
+    message = map_event(Arrival("s", too_large, AT), EVENTS)
+    assert (len(message.value) < 1000, parsed(message.value)["name"]) == (True, "s")
+
+
+def test_ids_are_found_as_they_are_mapped() -> None:
+    assert find_id(b'{"id": 12}', EVENTS) == "12"
+    assert [find_id(body, EVENTS) for body in (b"{}", b"[", b'{"id": ""}', b'{"id": {}}')] == [None] * 4
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=10,
+)
+OBJECTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "id": VALUES,
+        "created": VALUES | st.integers(0, 2**40) | st.datetimes().map(lambda at: at.isoformat() + "Z"),
+        "type": VALUES | st.sampled_from([*EVENTS.names]),
+        "data": st.fixed_dictionaries(
+            {},
+            optional={
+                "object": st.fixed_dictionaries(
+                    {}, optional={"client_reference_id": VALUES, "currency": VALUES, "amount_total": VALUES}
+                )
+            },
+        ),
+    },
+)
+
+
+@given(OBJECTS | VALUES, st.booleans())
+def test_any_json_becomes_one_event_that_the_parser_takes(body: object, ascii_only: bool) -> None:
+    raw = json.dumps(body, ensure_ascii=ascii_only).encode(errors="surrogatepass")
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return  # no JSON: it is UTF-8
+    row = parsed(map_event(Arrival("payments", raw, AT), EVENTS).value)
+    assert row["reason"] is None
+    assert row["visitor_id"]
+    assert row["arrival_time"] // 1_000_000 == int(AT.timestamp())
+    if "\\ud" not in raw.decode().lower():
+        assert json.loads(row["properties"])["original"] == body
+
+
+@given(st.binary() | st.text().map(str.encode))
+def test_any_bytes_become_one_event_that_the_parser_takes(body: bytes) -> None:
+    row = parsed(map_any(Arrival("feed", body, AT), EVENTS).value)
+    assert (row["reason"], row["type"]) == (None, "track")
+
+
+def test_the_arrival_may_be_before_kafkas_time() -> None:
+    late = AT + timedelta(days=3)
+    row = parsed(map_event(Arrival("payments", json.dumps(SESSION).encode(), AT), EVENTS).value, late)
+    assert row["reason"] is None

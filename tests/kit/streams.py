@@ -1,0 +1,135 @@
+"""Real servers of numbered events: server-sent events and a WebSocket, which resume after an id."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.server import ServerConnection, serve
+
+
+@dataclass
+class Stream:
+    """What a server sends, and what it was asked for.
+
+    Args:
+        allowed: number of events that it sends before it waits.
+        repeats: whether it sends the event of the resumed id again.
+        cut: events after which it ends a connection; 0 for never.
+        refused: requests that it answers with status 503 first.
+        retry: milliseconds that it asks clients to wait; None for none.
+        padding: bytes of each event.
+        raw: lines of server-sent events in place of numbered ones.
+    """
+
+    allowed: int = 0
+    repeats: bool = False
+    cut: int = 0
+    refused: int = 0
+    retry: int | None = None
+    padding: int = 0
+    raw: bytes | None = None
+    url: str = ""
+    sent: int = 0
+    resumed: list[str | None] = field(default_factory=list)
+    tokens: list[str | None] = field(default_factory=list)
+    is_closed: bool = False
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def allow(self, number: int) -> None:
+        """Send events up to this number."""
+        with self._changed:
+            self.allowed = number
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """End all connections."""
+        with self._changed:
+            self.is_closed = True
+            self._changed.notify_all()
+
+    def events(self, last: str | None, token: str | None) -> Iterator[dict[str, Any]]:
+        """The events after an id, as they are allowed."""
+        self.resumed.append(last)
+        self.tokens.append(token)
+        number = first = int(last or 0) + (0 if self.repeats and last else 1)
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda number=number: self.is_closed or number <= self.allowed)
+                if self.is_closed or (self.cut and number - first >= self.cut):
+                    return
+                self.sent += 1
+            yield {"id": number, "type": "Signed Up", "user": f"u{number}", "more": "x" * self.padding}
+            number += 1
+
+
+@contextmanager
+def sse_server(**options: Any) -> Iterator[Stream]:
+    """Serve server-sent events until the block ends."""
+    stream = Stream(**options)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if stream.refused > 0:
+                stream.refused -= 1
+                self.send_error(503)
+                return
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            with suppress(OSError):
+                if stream.retry is not None:
+                    self.wfile.write(b"retry: %d\n\n" % stream.retry)
+                for event in stream.events(self.headers["Last-Event-ID"], self.headers["Authorization"]):
+                    self.wfile.write(stream.raw or sse_text(event))
+                    self.wfile.flush()
+
+        def log_message(self, *_: Any) -> None:
+            """Log nothing."""
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        stream.url = f"http://127.0.0.1:{server.server_port}/events"
+        yield from _served(stream, server.serve_forever, server.shutdown)
+
+
+@contextmanager
+def websocket_server(**options: Any) -> Iterator[Stream]:
+    """Serve a WebSocket until the block ends."""
+    stream = Stream(**options)
+
+    def answer(connection: ServerConnection) -> None:
+        request = connection.request
+        assert request is not None
+        last = parse_qs(urlsplit(request.path).query).get("since", [None])[0]
+        with suppress(ConnectionClosed, OSError):
+            for event in stream.events(last, request.headers.get("Authorization")):
+                connection.send(json.dumps(event))
+
+    with serve(answer, "127.0.0.1", 0, compression=None) as server:
+        stream.url = f"ws://127.0.0.1:{server.socket.getsockname()[1]}/events?from=test"
+        yield from _served(stream, server.serve_forever, server.shutdown)
+
+
+def sse_text(event: dict[str, Any]) -> bytes:
+    """An event as it is sent: the id and the type are fields of the stream."""
+    rest = {name: value for name, value in event.items() if name not in ("id", "type")}
+    return f"id: {event['id']}\nevent: {event['type']}\ndata: {json.dumps(rest)}\n\n".encode()
+
+
+def _served(stream: Stream, run: Callable[[], None], shut_down: Callable[[], None]) -> Iterator[Stream]:
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield stream
+    finally:
+        stream.close()
+        shut_down()
+        thread.join()
