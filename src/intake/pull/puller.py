@@ -19,7 +19,6 @@ _LOG = logging.getLogger(__name__)
 _SOURCES_SECONDS = 1.0  # between two looks at the sources
 _FULL_SECONDS = 0.2  # between two tries while the log has no room
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 60.0  # seconds between two connections
-_LONGEST_RETRY = 300.0  # seconds that a server may ask for
 _AHEAD = 64
 """Elements that are read before they are written."""
 _BATCH_BYTES = 1 << 20
@@ -41,7 +40,7 @@ class Backoff:
 
     def note_retry(self, seconds: float) -> None:
         """Wait at least so long from now on: the server's wish."""
-        self._base = min(seconds, _LONGEST_RETRY)
+        self._base = seconds
 
     def reset(self) -> None:
         """Note that an element was written."""

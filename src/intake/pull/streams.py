@@ -18,6 +18,8 @@ _CONNECT_SECONDS = 10.0
 _SILENT_SECONDS = 300.0
 """A stream of server-sent events that sends nothing for so long, not even a comment, is connected again."""
 
+_LONGEST_RETRY = 300_000  # milliseconds that a server may ask for
+
 
 class StreamError(Exception):
     """A stream cannot be read now. The message has neither address nor token."""
@@ -116,7 +118,7 @@ async def _server_sent_events(
             ids = _Ids(position or "")
             async with aclosing(source.aiter_sse()) as found:
                 async for each in found:
-                    retry = None if each.retry is None or each.retry < 0 else each.retry / 1000
+                    retry = _seconds(each.retry)
                     if not each.data:  # no event, as the specification has it
                         yield Element(None, each.id or None, retry=retry)
                         continue
@@ -124,6 +126,12 @@ async def _server_sent_events(
                     yield Element(each.data.encode(), each.id or None, id_, each.event, retry)
 
         yield elements()
+
+
+def _seconds(milliseconds: int | None) -> float | None:
+    if milliseconds is None or milliseconds < 0:
+        return None
+    return min(milliseconds, _LONGEST_RETRY) / 1000  # an int can be too large for a float
 
 
 @asynccontextmanager

@@ -168,6 +168,14 @@ def test_of_a_large_body_the_mapped_part_is_kept() -> None:
     assert (len(message.value) < 1000, parsed(message.value)["name"]) == (True, "s")
 
 
+def test_an_id_that_is_too_long_is_replaced_by_its_digest() -> None:
+    long, other = "x" * 248, "y" * 248
+    assert mapped({"id": long[1:]})["messageId"] == f"payments:{long[1:]}"
+    first, again, second = (mapped({"id": id_})["messageId"] for id_ in (long, long, other))
+    assert first == again != second
+    assert parsed(json.dumps(mapped({"id": long})).encode())["event_id"] == first
+
+
 def test_ids_are_found_as_they_are_mapped() -> None:
     assert find_id(b'{"id": 12}', EVENTS) == "12"
     assert [find_id(body, EVENTS) for body in (b"{}", b"[", b'{"id": ""}', b'{"id": {}}')] == [None] * 4

@@ -1,0 +1,27 @@
+"""The examples of the documents are sources."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from intake.required_secrets import require_secrets
+from intake.sources import load_sources
+from kit.home import ROOT
+from lakehouse.errors import MillraceError
+
+
+@pytest.mark.parametrize(("name", "number"), [("webhooks", 4), ("pull", 2)])
+def test_each_example_can_be_loaded(tmp_path: Path, name: str, number: int) -> None:
+    text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```yaml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert blocks
+    found = []
+    for block in blocks:
+        (tmp_path / "sources.yml").write_text(block)
+        sources = load_sources(tmp_path)
+        found += sources.declared
+        with pytest.raises(MillraceError, match="is not set"):
+            require_secrets(sources, {}, pulls=True)
+    assert len(found) == number
+    assert {bool(source.webhook) for source in found} == {name == "webhooks"}
