@@ -305,12 +305,14 @@ def test_no_event_is_missing_though_the_collector_is_killed(
     with serve(repeats=True) as stream:
         home = with_sources(new_home(FEED_TOKEN=TOKEN), "sources:" + entry.format(url=stream.url))
         killed_in_mid_stream = 0
-        for kill in range(1, KILLS + 1):
+        for _ in range(KILLS):
             with collector(home, port):
-                wanted = received(port) + rng.randrange(1, 150)
-                stream.allow(kill * EVENTS // (KILLS + 1))
-                eventually(lambda wanted=wanted: received(port) >= wanted, 30)
-            killed_in_mid_stream += _is_behind(home, stream.allowed)
+                stream.allow(stream.allowed + 100)
+                eventually(lambda: MessagePosition(home).read() == str(stream.allowed), 30)
+                while_sending = stream.sent + rng.randrange(1, 150)
+                stream.allow(stream.allowed + 200)
+                stream.wait_until_sent(while_sending)
+            killed_in_mid_stream += int(MessagePosition(home).read()) < stream.allowed
         assert killed_in_mid_stream
         with collector(home, port) as node:
             stream.allow(EVENTS)
@@ -332,10 +334,6 @@ class MessagePosition:
     def read(self) -> str:
         with closing(sqlite3.connect(f"file:{self._file}?mode=ro", uri=True)) as connection:
             return str(connection.execute("SELECT max(position) FROM positions").fetchone()[0])
-
-
-def _is_behind(home: Home, allowed: int) -> bool:
-    return int(MessagePosition(home).read()) < allowed
 
 
 def test_one_node_pulls(new_home: Callable[..., Home]) -> None:

@@ -47,6 +47,11 @@ class Stream:
             self.allowed = number
             self._changed.notify_all()
 
+    def wait_until_sent(self, number: int) -> None:
+        """Return as soon as so many events were sent, on all connections together."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.sent >= number, 30)
+
     def close(self) -> None:
         """End all connections."""
         with self._changed:
@@ -64,6 +69,7 @@ class Stream:
                 if self.is_closed or (self.cut and number - first >= self.cut):
                     return
                 self.sent += 1
+                self._changed.notify_all()
             yield {"id": number, "type": "Signed Up", "user": f"u{number}", "more": "x" * self.padding}
             number += 1
 
