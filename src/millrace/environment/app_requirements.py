@@ -12,8 +12,9 @@ ROOTS = {
     ),
     # What `millrace collect` imports, and the SDK that reads Kafka's login from a secret scope.
     "collector": (
-        *("confluent-kafka", "databricks-sdk", "kafka-python", "lz4", "msgspec", "psutil", "pydantic"),
-        *("pydantic-settings", "pyyaml", "rich", "starlette", "typer", "uvicorn", "xxhash", "zstandard"),
+        *("confluent-kafka", "databricks-sdk", "httpx", "httpx-sse", "kafka-python", "lz4", "msgspec"),
+        *("psutil", "pydantic", "pydantic-settings", "pyyaml", "rich", "starlette", "typer", "uvicorn"),
+        *("websockets", "xxhash", "zstandard"),
     ),
 }
 """By folder of an app: the packages that it imports."""
