@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from intake.admission import Decision
 from intake.bodies import BodyMemory, TooLargeError, basic_user, read_body
