@@ -64,9 +64,7 @@ def _in_bronze(
     rows = arrived.get((node, account.source), 0)
     copies = max(rows - account.forwarded, 0)
     promise = source.delivery.value.replace("_", " ") if source else "a source that is no longer declared"
-    detail = (
-        f"{promise}: {rows:,} records in bronze of {account.forwarded:,} forwarded, {copies:,} of them copies"
-    )
+    detail = f"{promise}: {rows:,} records in bronze, {account.forwarded:,} forwarded, {copies:,} copies"
     waits = not is_ingested and rows < account.forwarded
     if waits:
         detail += "; not all of Kafka is ingested yet"
@@ -97,7 +95,7 @@ def _is_ingested(topics: TopicState, topic: str) -> bool:
     """Whether bronze has all that Kafka has, and never lost any."""
     broker = topics.broker.get(topic)
     known = topics.known.get(topic)
-    if broker is None or known is None or known.number or known.lost:
+    if broker is None or known is None or known.number or any(known.lost.values()):
         return False
     upcoming = topics.upcoming.get(topic, {})
     return all(end <= upcoming.get(partition, 0) for partition, (_, end) in broker.spans.items())
