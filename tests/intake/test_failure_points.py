@@ -20,6 +20,7 @@ from kit.collecting import Node, health, values_in, with_sources
 from kit.cut_connections import Cut, cutting_proxy
 from kit.home import JOBS, ROOT, Home, command
 from kit.polling import eventually
+from kit.programs import required
 from millrace.local.process.ports import stable_port
 
 pytestmark = pytest.mark.long
@@ -164,7 +165,7 @@ def break_the_node(world: World, point: str) -> list[Sender]:
 
 def break_node_to_log(world: World, point: str) -> list[Sender]:
     world.node.kill()
-    full = Node(world.home, world.node.port, prefix=("prlimit", f"--fsize={SHARED_MEMORY}"))
+    full = Node(world.home, world.node.port, prefix=(required("prlimit"), f"--fsize={SHARED_MEMORY}"))
     clients = senders(full.port)
     full.start()
     try:

@@ -3,7 +3,6 @@
 import http.client
 import json
 import re
-import shutil
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ import pytest
 
 from kit.collecting import Node
 from kit.home import Home
+from kit.programs import required
 from millrace.local.process.ports import stable_port
 
 pytestmark = pytest.mark.long
@@ -20,7 +20,6 @@ pytestmark = pytest.mark.long
 CLIENTS, REQUESTS = 4, 250
 TRACED = "recvfrom,read,sendto,write,writev,sendmsg,fsync,fdatasync"
 SYNCHRONISES, READS = ("fsync", "fdatasync"), ("recvfrom", "read")
-STRACE = shutil.which("strace")
 RESUMED = re.compile(r"^(\d+)\s+<\.\.\. (\w+) resumed>(.*)$")
 CALL = re.compile(r"^(\d+)\s+(\w+)\((\d+)<([^>]*)>(.*)$")
 
@@ -78,13 +77,12 @@ class Trace:
             self.wrong.append(line)
 
 
-@pytest.mark.skipif(STRACE is None, reason="strace is not installed: apt-get install strace")
 def test_each_acknowledgement_follows_its_synchronisation(
     new_home: Callable[..., Home], tmp_path: Path
 ) -> None:
     trace = tmp_path / "trace"
     options = ("-f", "-y", "-s", "40", "-e", f"trace={TRACED}", "-o", str(trace))
-    node = Node(new_home(), stable_port(), prefix=(str(STRACE), *options))
+    node = Node(new_home(), stable_port(), prefix=(required("strace"), *options))
     try:
         node.start()
         clients = [threading.Thread(target=send, args=(node.port, number)) for number in range(CLIENTS)]

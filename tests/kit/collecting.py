@@ -14,11 +14,11 @@ from typing import Any
 
 from kit.home import ROOT, Home, command
 from kit.polling import eventually
+from kit.programs import required
 from kit.sending import in_topic
 from kit.serving import answers
 
 _UP_SECONDS = 30
-HAPROXY = shutil.which("haproxy") or "/usr/sbin/haproxy"
 _EXAMPLE = ROOT / "resources" / "haproxy.cfg"
 
 
@@ -96,7 +96,7 @@ def load_balancer(folder: Path, port: int, ports: tuple[int, int]) -> Iterator[s
     file = folder / "haproxy.cfg"
     file.write_text(text)
     with (folder / "haproxy.log").open("wb") as log:
-        process = subprocess.Popen([HAPROXY, "-db", "-f", str(file)], stdout=log, stderr=log)
+        process = subprocess.Popen([required("haproxy"), "-db", "-f", str(file)], stdout=log, stderr=log)
         try:
             eventually(lambda: answers(f"http://127.0.0.1:{port}/ready"), _UP_SECONDS, "HAProxy answers")
             yield f"127.0.0.1:{port}"

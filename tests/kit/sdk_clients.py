@@ -14,6 +14,7 @@ from typing import Any
 from playwright.sync_api import Response, sync_playwright
 
 from kit.browser import FLAGS, chromium
+from kit.programs import required
 
 FOLDER = Path(__file__).resolve().parents[1] / "clients"
 PROGRAMS = {
@@ -33,7 +34,9 @@ def install_clients() -> None:
     """Install the packages for Node that are locked."""
     wanted, installed = FOLDER / "package-lock.json", FOLDER / "node_modules" / ".package-lock.json"
     if not installed.is_file() or installed.stat().st_mtime < wanted.stat().st_mtime:
-        subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=FOLDER, check=True)
+        subprocess.run(
+            [required("npm"), "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=FOLDER, check=True
+        )
 
 
 def journeys(client: str, events: int) -> Iterator[dict[str, Any]]:
