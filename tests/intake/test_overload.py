@@ -45,7 +45,7 @@ def event(source: str, number: int) -> dict[str, Any]:
     }
 
 
-@dataclass
+@dataclass(eq=False)
 class Client(threading.Thread):
     """Sends batches at a rate, whatever the answers are. A refused batch is counted and not repeated."""
 

@@ -257,3 +257,13 @@ def test_spark_gives_the_rows_that_duckdb_gives(spark: SparkSession, name: str) 
     wanted = in_duckdb(name, example())
     assert wanted
     assert _sorted(on_driver(run_sql(spark, QUERIES[f"gold.{name}"], frames)).to_pylist()) == wanted
+
+
+@pytest.mark.parametrize("engine", ["DuckDB", "Spark"])
+def test_a_campaign_may_have_many_conversions_on_a_day(spark: SparkSession, engine: str) -> None:
+    """2^63 multiples of 1e-15 are 9,223 conversions."""
+    row = {"day": date(2026, 3, 1), "event_time": 0, "model": "first", "credit": 1.0, "is_counted": True}
+    world = tables({name: [] for name in TYPES} | {"attribution": [row] * 20_000})
+    rows = {name: to_frame(spark, table) for name, table in world.items()} if engine == "Spark" else world
+    (found,) = on_driver(run_sql(spark, QUERIES["gold.campaign_performance"], rows)).to_pylist()
+    assert found["conversions"] == 20_000
