@@ -188,9 +188,9 @@ class Collector:
         accounts = await asyncio.to_thread(self._log.accounts)
         return JSONResponse(
             {
-                "waiting": totals.waiting,
+                "waiting": max(totals.waiting, sum(account.waiting for account in accounts)),
                 "waiting_bytes": totals.size,
-                "shed": totals.shed,
+                "shed": sum(account.shed for account in accounts),
                 "forwarded": self._forwarder.forwarded,
                 "last_error": self._forwarder.last_error,
                 "sources": {account.source: asdict(account) for account in accounts},
