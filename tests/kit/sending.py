@@ -39,7 +39,7 @@ def in_topic(settings: Settings) -> list[Any]:
             found.extend(batch)
         return all(consumer.position(part) >= ends[part] for part in parts)
 
-    eventually(all_read)
+    eventually(all_read, 120)
     consumer.close()
     return found
 
