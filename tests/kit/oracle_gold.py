@@ -88,11 +88,9 @@ class Gold:
         return sorted(touches, key=lambda touch: (touch["touched_at"], touch["touch_id"]))
 
     def _view_of(self, session: Fields) -> Fields | None:
-        seen, clicked = (
-            [event for event in events if event["visitor_id"] == session["visitor_id"]]
-            for events in (self.events, self.counted_clicks)
-        )
-        seen = [event for event in seen if event["role"] == "impression"]
+        visitor = session["visitor_id"]
+        clicked = self._clicks_of[visitor]
+        seen = [event for event in self._events_of[visitor] if event["role"] == "impression"]
         channels = {event["event_id"]: _own_channel(event) for event in seen}
         return view_of(session, seen, clicked, channels)
 
@@ -108,9 +106,9 @@ class Gold:
         """The visitor's last impression of the promotion in the 30 minutes before the click."""
         seen = [
             event
-            for event in self.events
+            for event in self._events_of[click["visitor_id"]]
             if event["role"] == "impression"
-            and (event["visitor_id"], event["promotion_id"]) == (click["visitor_id"], click["promotion_id"])
+            and event["promotion_id"] == click["promotion_id"]
             and 0 <= click["event_time"] - event["event_time"] < 30 * MINUTE
         ]
         return step_event(max(seen, key=when)) if seen else None
@@ -251,9 +249,17 @@ class Gold:
         start = conversion["visit"]["at"]
         of = {"event_time": conversion["converted_at"], "visitor_id": conversion["visitor_id"]}
         end = self.session_of(of)["ended_at"]
-        mine = [event for event in self.events if event["visitor_id"] == conversion["visitor_id"]]
+        mine = self._events_of[conversion["visitor_id"]]
         there = [event for event in mine if start <= event["event_time"] <= end and event["type"] in SESSION]
         return sorted(there, key=when)
+
+    @cached_property
+    def _events_of(self) -> dict[str, list[Fields]]:
+        return _by_visitor(self.events)
+
+    @cached_property
+    def _clicks_of(self) -> dict[str, list[Fields]]:
+        return _by_visitor(self.counted_clicks)
 
     def session_of(self, event: Fields) -> Fields:
         return next(
@@ -268,6 +274,13 @@ class Gold:
         for session in self.sessions:
             of[session["visitor_id"]].append(session)
         return of
+
+
+def _by_visitor(events: list[Fields]) -> dict[str, list[Fields]]:
+    of: dict[str, list[Fields]] = defaultdict(list)
+    for event in events:
+        of[event["visitor_id"]].append(event)
+    return of
 
 
 def _own_channel(event: Fields) -> str:
