@@ -1,7 +1,6 @@
 """Metadata of commits to a table, the latest first."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,9 @@ from typing import Any
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
+from lakehouse.delta.log_files import commit_file, latest_version
+
 _RECENT = 100  # asked of a catalog's table before all are
-_COMMIT = re.compile(r"\d{20}\.json")
 
 _LATEST: dict[Path, int] = {}
 
@@ -29,20 +29,9 @@ def read_commits(spark: SparkSession, name: str, folder: Path | None) -> Iterato
     return _read(folder) if folder else _ask(spark, name)
 
 
-def commit_file(folder: Path, version: int) -> Path:
-    """Path of a commit in a table's log."""
-    return folder / "_delta_log" / f"{version:020}.json"
-
-
 def _read(folder: Path) -> Iterator[Commit]:
     """Commits from the last known version on: a log has too many files to list it each time."""
-    version = _LATEST.get(folder, -1)
-    if not commit_file(folder, version).exists():
-        names = (file.name for file in (folder / "_delta_log").iterdir())
-        version = max((int(name[:20]) for name in names if _COMMIT.fullmatch(name)), default=-1)
-    while commit_file(folder, version + 1).exists():
-        version += 1
-    _LATEST[folder] = version
+    version = _LATEST[folder] = latest_version(folder, _LATEST.get(folder, -1))
     while (file := commit_file(folder, version)).exists():
         with file.open(encoding="utf-8") as lines:
             metadata = next((line for line in lines if line.startswith('{"commitInfo"')), "{}")

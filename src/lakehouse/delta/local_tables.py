@@ -15,8 +15,8 @@ from deltalake.exceptions import CommitFailedError
 
 from lakehouse.contracts.arrow import arrow_schema, typed
 from lakehouse.contracts.table import DELETED, Table
-from lakehouse.delta.commit_log import commit_file
 from lakehouse.delta.local_ddl import ensure_table
+from lakehouse.delta.log_files import commit_file
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope
 from lakehouse.delta.parquet_cache import ParquetCache

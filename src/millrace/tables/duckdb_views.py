@@ -4,10 +4,9 @@ from difflib import get_close_matches
 
 import duckdb
 import polars as pl
-import pyarrow as pa
-from deltalake import DeltaTable
 
 from lakehouse.contracts import TABLES
+from lakehouse.delta.sql_views import add_view
 from lakehouse.errors import MillraceError
 from lakehouse.rows.duckdb_sql import connect
 from lakehouse.settings import Settings
@@ -29,7 +28,7 @@ def run_query(settings: Settings, query: str) -> pl.DataFrame:
         is_named = name.partition(".")[2] in query.lower()
         table = open_table(settings, name) if is_named else None
         if table is not None:
-            _add_view(connection, name, table)
+            add_view(connection, name, table)
     try:
         found = connection.sql(query)
         if found is None:
@@ -39,22 +38,6 @@ def run_query(settings: Settings, query: str) -> pl.DataFrame:
         return pl.DataFrame(found.to_arrow_table())
     except duckdb.Error as error:
         raise MillraceError(str(error).splitlines()[0], _advice(query)) from error
-
-
-def _add_view(connection: duckdb.DuckDBPyConnection, name: str, table: DeltaTable) -> None:
-    """A view of a table's live files, with the columns of its schema; those that a file lacks are null."""
-    layer, short = name.split(".")
-    empty, files = f"_{layer}_{short}", table.file_uris()
-    schema = pa.schema(table.schema().to_arrow())
-    connection.register(empty, schema.empty_table())
-    rows = f"FROM {empty}"
-    if files:
-        hive = bool(table.metadata().partition_columns)
-        rows += (
-            f" UNION ALL BY NAME FROM read_parquet({files}, union_by_name = true, hive_partitioning = {hive})"
-        )
-    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {layer}")
-    connection.execute(f"CREATE VIEW {name} AS SELECT {_in_utc(schema)} FROM ({rows})")
 
 
 def _list_tables(settings: Settings) -> pl.DataFrame:
@@ -69,10 +52,3 @@ def _advice(query: str) -> str:
     likely = [each for word in named if word not in TABLES for each in get_close_matches(word, TABLES, 1)]
     meant = f"Is {likely[0]} meant? " if likely else ""
     return f'{meant}`millrace sql "SHOW TABLES"` lists the tables, `DESCRIBE layer.table` the columns'
-
-
-def _in_utc(schema: pa.Schema) -> str:
-    """Instants as plain timestamps in UTC: DuckDB's time zones come from the network."""
-    instants = [column.name for column in schema if pa.types.is_timestamp(column.type)]
-    plain = ", ".join(f'make_timestamp(epoch_us("{instant}")) AS "{instant}"' for instant in instants)
-    return f"* REPLACE ({plain})" if instants else "*"

@@ -1,7 +1,7 @@
 """Rows in a terminal: a table where it fits, else one value a line; in a pipe always a table."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -36,6 +36,16 @@ def print_rows(answer: pl.DataFrame, most: int) -> None:
     console.print(f"{len(answer):,} row{'' if len(answer) == 1 else 's'}{shown}", style="dim")
 
 
+def as_table(answer: pl.DataFrame, most: int, versions: Mapping[str, int]) -> Table:
+    """Rows as a table, with their number and the versions that they were read from below it."""
+    shown = answer.head(most)
+    rows = [["" if value is None else as_text(value) for value in row] for row in shown.iter_rows()]
+    table = _table(answer.columns, rows)
+    at = ", ".join(f"{name} {version}" for name, version in versions.items())
+    table.caption, table.caption_justify = f"{len(answer):,} rows at {at}", "left"
+    return table
+
+
 def as_text(value: Any) -> str:
     """A value as text: lists and structs as JSON."""
     return (
@@ -54,12 +64,16 @@ def with_nested_as_text(answer: pl.DataFrame) -> pl.DataFrame:
 
 
 def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]], console: Console) -> None:
+    console.print(_table(names, rows), soft_wrap=True)
+
+
+def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     table = Table(box=None, header_style="dim", padding=(0, _GAP, 0, 0))
     for name in names:
         table.add_column(name, no_wrap=True)
     for row in rows:
         table.add_row(*map(Text, row))
-    console.print(table, soft_wrap=True)
+    return table
 
 
 def _print_records(names: Sequence[str], rows: Sequence[Sequence[str]], console: Console) -> None:

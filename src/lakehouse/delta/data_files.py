@@ -1,0 +1,117 @@
+"""Rows of data files of a table in a folder, read without Spark."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlparse
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+
+from lakehouse.contracts.arrow import arrow_schema
+from lakehouse.contracts.table import Table
+
+_DELETION_VECTORS = "deletionVectors"
+
+
+class DataFile(NamedTuple):
+    """A data file of a version.
+
+    Args:
+        path: relative to the table's folder, as a file name.
+        partition: values of the partition columns, typed or as in the log.
+        has_deletion_vector: whether rows of it are deleted in that version.
+    """
+
+    path: str
+    partition: Mapping[str, Any]
+    has_deletion_vector: bool
+
+
+def file_of(action: Mapping[str, Any]) -> DataFile:
+    """The file that an `add` or `remove` of the log names."""
+    has_vector = bool(action.get("deletionVector"))
+    return DataFile(unquote(action["path"]), action.get("partitionValues") or {}, has_vector)
+
+
+def has_deletion_vectors(table: DeltaTable) -> bool:
+    """Whether files of a table may have deletion vectors."""
+    return _DELETION_VECTORS in (table.protocol().reader_features or ())
+
+
+def live_files(table: DeltaTable) -> list[DataFile]:
+    """The files of an open table's version."""
+    has_vectors = has_deletion_vectors(table)
+    return [
+        DataFile(
+            file["path"],
+            {name[len("partition.") :]: file[name] for name in file if name.startswith("partition.")},
+            has_vectors,
+        )
+        for file in _paths(table)
+    ]
+
+
+def read_files(folder: Path, table: Table, files: Iterable[DataFile], version: int) -> pa.Table:
+    """Rows of files, in the columns of the contract; null where a file has no such column.
+
+    Args:
+        folder: of the table.
+        table: its contract.
+        files: files that are live in that version.
+        version: of the table, whose deletion vectors apply.
+
+    Raises:
+        FileNotFoundError: if VACUUM has removed a file.
+        DeltaError: if a file has a deletion vector and that version can no longer be opened.
+    """
+    files = list(files)
+    kept = _kept_rows(folder, version) if any(file.has_deletion_vector for file in files) else {}
+    parts = [arrow_schema(table).empty_table()]
+    for file in files:
+        rows = _read(folder / file.path, table, file.partition)
+        mask = kept.get(file.path) if file.has_deletion_vector else None
+        parts.append(rows if mask is None else rows.filter(_padded(mask, rows.num_rows)))
+    return pa.concat_tables(parts)
+
+
+def _paths(table: DeltaTable) -> list[dict[str, Any]]:
+    files = pa.table(table.get_add_actions(flatten=True))
+    names = [name for name in files.column_names if name == "path" or name.startswith("partition.")]
+    found: list[dict[str, Any]] = files.select(names).to_pylist()
+    return found
+
+
+def _read(path: Path, table: Table, partition: Mapping[str, Any]) -> pa.Table:
+    schema = arrow_schema(table)
+    checked = {"page_checksum_verification": True, "coerce_int96_timestamp_unit": "us"}
+    with pq.ParquetFile(path, **checked) as file:
+        there = set(file.schema_arrow.names) - set(partition)
+        stored = file.read([name for name in schema.names if name in there])
+        count = file.metadata.num_rows
+    columns = {}
+    for field in schema:
+        if field.name in there:
+            columns[field.name] = stored[field.name].cast(field.type)
+        else:
+            value = pa.array([partition.get(field.name)]).cast(field.type)[0]
+            columns[field.name] = pa.repeat(value, count)
+    return pa.table(columns, schema=schema)
+
+
+def _kept_rows(folder: Path, version: int) -> dict[str, pa.Array]:
+    """By file with a deletion vector: for each row, whether it is not deleted."""
+    vectors = pa.table(DeltaTable(folder, version=version).deletion_vectors())
+    root = folder.resolve()
+    return {
+        str(Path(unquote(urlparse(uri).path)).resolve().relative_to(root)): kept.values
+        for uri, kept in zip(vectors["filepath"].to_pylist(), vectors["selection_vector"], strict=True)
+    }
+
+
+def _padded(mask: pa.Array, count: int) -> pa.Array:
+    """A mask of all rows: a vector may end with the last deleted one."""
+    rest = pa.repeat(pa.scalar(True), count - len(mask))
+    return pc.fill_null(pa.concat_arrays([mask, rest]), True)

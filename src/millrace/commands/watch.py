@@ -1,0 +1,144 @@
+"""`millrace watch`: a table or a query, as it changes."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from millrace.shutdown_signal import ShutdownSignal
+    from serving.json_lines import LineGroup
+    from serving.position_file import PositionFile
+    from serving.standing_query import StandingQuery
+    from serving.table_feed import TableFeed
+
+_SHOWN = 200
+_LEAST_INTERVAL = 0.05
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(watch)
+
+
+def watch(
+    watched: Annotated[
+        str, typer.Argument(metavar="TABLE_OR_SELECT", help='A table, or a query, as "SELECT …".')
+    ],
+    changes: Annotated[
+        bool, typer.Option("--changes", help="Print each change as a JSON line, and positions.")
+    ] = False,
+    start: Annotated[
+        str, typer.Option("--from", metavar="VERSION|now|start", help="With --changes: where to begin.")
+    ] = "start",
+    resume: Annotated[
+        Path | None, typer.Option(help="With --changes: keep the position in this file, and go on from it.")
+    ] = None,
+    interval: Annotated[float, typer.Option(min=_LEAST_INTERVAL, help="Seconds between two looks.")] = 1.0,
+) -> None:
+    """Follow a table or a query until Ctrl-C, without Spark or Java.
+
+    Shows the result and renews it when a table has a new version. With --changes, prints what changed as
+    JSON lines, beginning with a snapshot; --from now leaves it out, --from VERSION begins after a version
+    of the table.
+    """
+    from millrace.shutdown_signal import ShutdownSignal
+
+    settings = load_settings()
+    if settings.catalog:
+        raise MillraceError("the tables are in a catalog", "`millrace watch` reads tables in a folder only")
+    if not changes and (resume or start != "start"):
+        raise MillraceError("--from and --resume are for changes", "Add --changes")
+    with ShutdownSignal().on_signals() as stop:
+        if changes:
+            _print_changes(settings, watched, start, resume, interval, stop)
+        else:
+            _show(settings, watched, interval, stop)
+
+
+def _print_changes(
+    settings: Settings, watched: str, start: str, resume: Path | None, interval: float, stop: "ShutdownSignal"
+) -> None:
+    from serving.position_file import PositionFile
+
+    file = PositionFile(resume, settings.warehouse, watched) if resume else None
+    known = file.load() if file else None
+    source = _source(settings, watched, start, known)
+    try:
+        if known is None and start == "now":
+            _write(source.begin_now(), file, stop)
+        while not stop.requested:
+            for group in source.poll():
+                if not _write(group, file, stop):
+                    return
+            stop.pause(interval)
+    except BrokenPipeError:  # the reader has ended: nothing more to write, not even on exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _source(
+    settings: Settings, watched: str, start: str, known: dict[str, int] | None
+) -> "TableFeed | StandingQuery":
+    """What is watched, from a known position or from where `start` says."""
+    from lakehouse.contracts import TABLES
+    from serving.standing_query import StandingQuery
+    from serving.table_feed import TableFeed
+
+    if start not in ("now", "start") and not start.isdecimal():
+        raise MillraceError(f"--from {start} is no version", "Take a number, now or start")
+    if len(watched.split()) > 1:
+        if start.isdecimal():
+            raise MillraceError("a query has no version to begin after", "Take --from now or start")
+        from serving.admission import admit
+
+        return StandingQuery(settings.warehouse, admit(watched), known)
+    if watched not in TABLES:
+        from serving.admission import unknown_table
+
+        raise unknown_table(watched)
+    table = TABLES[watched]
+    if not table.key:
+        raise MillraceError(
+            f"{watched} has no key, so its rows have no changes", f'Watch "SELECT * FROM {watched}"'
+        )
+    version = int(start) if start.isdecimal() else None
+    return TableFeed(settings.warehouse, table, known[watched] if known else version)
+
+
+def _write(group: "LineGroup", file: "PositionFile | None", stop: "ShutdownSignal") -> bool:
+    """Write a group, then its position. False on a signal: the group has no position, and is repeated."""
+    for line in group.lines():
+        if stop.requested:
+            return False
+        sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+    if file:
+        file.save(group.position)
+    return True
+
+
+def _show(settings: Settings, watched: str, interval: float, stop: "ShutdownSignal") -> None:
+    import polars as pl
+    from rich.console import Console
+    from rich.live import Live
+
+    from millrace.terminal.rows import as_table, print_rows
+    from serving.admission import admit
+    from serving.standing_query import StandingQuery
+
+    text = watched if len(watched.split()) > 1 else f"SELECT * FROM {watched}"
+    query, console = StandingQuery(settings.warehouse, admit(text)), Console(highlight=False)
+    with Live(console=console, auto_refresh=False) as live:
+        while not stop.requested:
+            for group in query.poll():
+                answer = pl.DataFrame(query.result)
+                if console.is_terminal:
+                    live.update(as_table(answer, _SHOWN, dict(group.position)), refresh=True)
+                else:
+                    print_rows(answer, _SHOWN)
+            stop.pause(interval)

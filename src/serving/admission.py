@@ -1,0 +1,204 @@
+"""Which queries may stand: those that give the same result on the same versions of tables.
+
+DuckDB's own parser gives the tree of a query, and its catalog the functions that depend on more than their
+arguments.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from lakehouse.contracts import TABLES
+from lakehouse.errors import MillraceError
+from lakehouse.rows.duckdb_sql import connect
+
+Node = Mapping[str, Any]
+
+_NEXT_STEP = "Take that out of the query, or ask once with `millrace sql`"
+_CLOCK = frozenset({"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"})
+_BY_ORDER = frozenset(
+    {
+        "any_value",
+        "arbitrary",
+        "array_agg",
+        "first",
+        "first_value",
+        "group_concat",
+        "json_group_array",
+        "last",
+        "lag",
+        "last_value",
+        "lead",
+        "list",
+        "listagg",
+        "nth_value",
+        "ntile",
+        "row_number",
+        "string_agg",
+    }
+)
+_BY_CHANCE = frozenset({"approx_quantile", "approx_top_k", "reservoir_quantile"})
+_TABLE_FUNCTIONS = frozenset({"generate_series", "range", "unnest"})
+_VOLATILE = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE stability <> 'CONSISTENT'"
+
+
+@dataclass(frozen=True)
+class StandingText:
+    """A query that may stand.
+
+    Args:
+        sql: its text.
+        tables: names of the tables that it reads, sorted.
+        key: places of the result's columns that GROUP BY makes a key of; None if they are not known.
+    """
+
+    sql: str
+    tables: tuple[str, ...]
+    key: tuple[int, ...] | None
+
+
+def admit(sql: str) -> StandingText:
+    """Check a query in DuckDB's SQL.
+
+    Raises:
+        MillraceError: if it is no single SELECT over tables of the lake, or may give another result when it
+            is repeated: the reason.
+    """
+    connection = connect()
+    asked = "SELECT json_serialize_sql(?::VARCHAR, skip_null := true, skip_empty := true)"
+    tree: dict[str, Any] = json.loads(connection.execute(asked, [sql]).fetchone()[0])
+    if tree["error"]:
+        if tree.get("error_type") == "not implemented":
+            raise MillraceError(
+                "a standing query has to be a SELECT", 'As an example: millrace watch "SELECT …"'
+            )
+        raise MillraceError(
+            f"not a query: {tree['error_message'].splitlines()[0]}", "Write it in DuckDB's SQL"
+        )
+    statements = tree.get("statements", [])
+    if len(statements) != 1:
+        raise MillraceError(
+            f"a standing query is one statement, not {len(statements)}", "Watch each by itself"
+        )
+    nodes = list(_nodes(statements[0]))
+    volatile = {name for (name,) in connection.execute(_VOLATILE).fetchall()}
+    for node in nodes:
+        if reason := _objection(node, volatile):
+            raise MillraceError(f"the query can't be repeated exactly: {reason}", _NEXT_STEP)
+    tables = _tables_of(nodes)
+    if not tables:
+        raise MillraceError("the query reads no table, so it never changes", "Name one, as gold.attribution")
+    return StandingText(sql.strip().rstrip(";"), tables, _group_key(statements[0]["node"]))
+
+
+def _nodes(tree: object) -> Iterator[Node]:
+    """All objects of a tree."""
+    if isinstance(tree, dict):
+        yield tree
+    values = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
+    for value in values:
+        yield from _nodes(value)
+
+
+def _objection(node: Node, volatile: Collection[str]) -> str | None:
+    """Why a node may give another result the next time; None if it does not."""
+    kind = str(node.get("type", ""))
+    if node.get("class") in ("FUNCTION", "WINDOW"):
+        return _function_objection(node, volatile)
+    if kind == "COLUMN_REF" and len(node["column_names"]) == 1 and node["column_names"][0].lower() in _CLOCK:
+        return f"{node['column_names'][0].lower()} depends on the clock"
+    if node.get("sample"):
+        return "a sample is drawn by chance"
+    if node.get("ref_type") == "POSITIONAL":
+        return "a positional join depends on the order of files"
+    kinds = {str(each.get("type")) for each in node.get("modifiers", ())}
+    if any(each.startswith("LIMIT") for each in kinds) and "ORDER_MODIFIER" not in kinds:
+        return "LIMIT without ORDER BY takes any rows"
+    if (
+        any(each.get("distinct_on_targets") for each in node.get("modifiers", ()))
+        and "ORDER_MODIFIER" not in kinds
+    ):
+        return "DISTINCT ON without ORDER BY takes any rows"
+    return None
+
+
+def _function_objection(node: Node, volatile: Collection[str]) -> str | None:
+    name = str(node["function_name"]).lower()
+    arguments = node.get("arguments", node.get("children", ()))  # the second up to DuckDB 1.5
+    if name in volatile or (name == "age" and len(arguments) == 1):
+        return f"{name}() depends on the clock, on chance or on the connection"
+    if name in _BY_CHANCE:
+        return f"{name}() depends on the order of rows"
+    ordered = node.get("orders") or (node.get("order_bys") or {}).get("orders")
+    is_aggregate = node["class"] == "WINDOW" or "is_operator" in node
+    if name in _BY_ORDER and is_aggregate and not ordered:
+        return f"{name}() without ORDER BY depends on the order of rows"
+    return None
+
+
+def _tables_of(nodes: Collection[Node]) -> tuple[str, ...]:
+    """Tables of the lake that are read.
+
+    Raises:
+        MillraceError: if anything else is.
+    """
+    named = {
+        str(each["key"]).lower() for node in nodes for each in (node.get("cte_map") or {}).get("map", ())
+    }
+    found = set()
+    for node in nodes:
+        kind = node.get("type")
+        if (
+            kind == "TABLE_FUNCTION"
+            and (function := node["function"]["function_name"].lower()) not in _TABLE_FUNCTIONS
+        ):
+            raise MillraceError(f"{function}() reads something outside the tables", "Read tables only")
+        if kind == "SHOW_REF":
+            raise MillraceError("a standing query has to be a SELECT", "`millrace sql` describes tables")
+        if kind == "BASE_TABLE":
+            name = ".".join(
+                str(node[part]) for part in ("catalog_name", "schema_name", "table_name") if node.get(part)
+            )
+            if name.lower() in TABLES and not node.get("at_clause"):
+                found.add(name.lower())
+            elif name.lower() not in named:
+                raise unknown_table(name)
+    return tuple(sorted(found))
+
+
+def unknown_table(name: str) -> MillraceError:
+    """The error for a name that is no table's."""
+    likely = get_close_matches(name, TABLES, 1)
+    meant = f"Is {likely[0]} meant? " if likely else ""
+    return MillraceError(f"{name} is not a table", f'{meant}`millrace sql "SHOW TABLES"` lists the tables')
+
+
+def _group_key(node: Node) -> tuple[int, ...] | None:
+    """Places in the select list of the expressions of GROUP BY; None if one is not there."""
+    items, groups = node.get("select_list", []), node.get("group_expressions", [])
+    if not groups or len(node.get("group_sets", [0])) > 1 or any(item["class"] == "STAR" for item in items):
+        return None
+    places = [_place(group, items) for group in groups]
+    known = [place for place in places if place is not None]
+    return tuple(known) if len(known) == len(places) else None
+
+
+def _place(group: Node, items: list[Node]) -> int | None:
+    number = (group.get("literal") or {}).get("text") or (group.get("value") or {}).get("value")
+    if group["class"] == "CONSTANT" and str(number).isdecimal():
+        return int(str(number)) - 1
+    alias = group["column_names"][0] if len(group.get("column_names", ())) == 1 else None
+    for place, item in enumerate(items):
+        if _plain(item) == _plain(group) or (alias and item.get("alias") == alias):
+            return place
+    return None
+
+
+def _plain(tree: object) -> object:
+    """An expression without its alias and its place in the text."""
+    if isinstance(tree, dict):
+        left_out = ("alias", "query_location", "query_location_length")
+        return {name: _plain(value) for name, value in tree.items() if name not in left_out}
+    return [_plain(each) for each in tree] if isinstance(tree, list) else tree

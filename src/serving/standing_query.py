@@ -1,0 +1,111 @@
+"""A query that is computed again whenever one of its tables has a new version."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from lakehouse.delta.log_files import latest_version
+from lakehouse.delta.sql_views import add_view
+from lakehouse.errors import MillraceError
+from lakehouse.rows.duckdb_sql import connect
+from serving.admission import StandingText
+from serving.json_lines import LineGroup
+from serving.result_changes import Row, result_changes
+
+
+def compute(warehouse: Path, query: StandingText, versions: Mapping[str, int]) -> pa.Table:
+    """The result of a query at versions of its tables: the same at each call.
+
+    DuckDB has no access to files other than the tables', and one thread, so that sums of floats have one
+    order.
+
+    Args:
+        warehouse: folder of the tables.
+        query: the query.
+        versions: by table.
+
+    Raises:
+        MillraceError: if the query fails, or a version can't be read any more.
+    """
+    connection = connect()
+    connection.execute("SET threads = 1; SET python_enable_replacements = false")
+    try:
+        for name, version in versions.items():
+            add_view(connection, name, DeltaTable(_folder(warehouse, name), version=version))
+        folders = [str(_folder(warehouse, name).resolve()) for name in versions]
+        connection.execute(f"SET allowed_directories = {folders}")
+        connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+        found: pa.Table = connection.sql(query.sql).to_arrow_table()
+    except (DeltaError, FileNotFoundError, duckdb.IOException) as error:
+        at = ", ".join(f"{name} {version}" for name, version in versions.items())
+        raise MillraceError(
+            f"the query can't be computed at versions {at}: {' '.join(str(error).split())[:200]}",
+            "If they are gone (`vacuum_retention`), begin with a snapshot: remove the file of --resume",
+        ) from error
+    except duckdb.Error as error:
+        raise MillraceError(
+            str(error).splitlines()[0], "`DESCRIBE layer.table` in `millrace sql` shows the columns"
+        ) from error
+    return found
+
+
+class StandingQuery:
+    """Changes of a query's result, one group for each set of versions at which it was computed.
+
+    Args:
+        warehouse: folder of the tables.
+        query: the query.
+        versions: by table, at which the last known result was computed; None: there is none.
+    """
+
+    def __init__(
+        self, warehouse: Path, query: StandingText, versions: Mapping[str, int] | None = None
+    ) -> None:
+        self._warehouse = warehouse
+        self._query = query
+        self._versions = dict(versions or {})
+        self.result: pa.Table | None = None
+        self._rows: list[Row] = []
+        if versions:
+            self._compute()
+
+    def poll(self) -> Iterator[LineGroup]:
+        """The changes since the last poll; none if no table has a new version, of which only logs are read."""
+        versions = self._latest()
+        if versions is None or versions == self._versions:
+            return
+        before, self._versions = self._rows, versions
+        self._compute()
+        changes = result_changes(before, self._rows, self._query.key)
+        yield LineGroup((change._asdict() for change in changes), versions)
+
+    def begin_now(self) -> LineGroup:
+        """Leave out what is there: an empty group with the position."""
+        found = next(self.poll(), None)
+        return LineGroup((), found.position if found else {})
+
+    def _latest(self) -> dict[str, int] | None:
+        """Latest versions, at which no table was behind another; None while a table is missing."""
+        versions = self._list()
+        while (again := self._list()) != versions:
+            versions = again
+        return None if min(versions.values()) < 0 else versions
+
+    def _list(self) -> dict[str, int]:
+        return {
+            name: latest_version(_folder(self._warehouse, name), self._versions.get(name, -1))
+            for name in self._query.tables
+        }
+
+    def _compute(self) -> None:
+        self.result = compute(self._warehouse, self._query, self._versions)
+        self._rows = self.result.to_pylist()
+
+
+def _folder(warehouse: Path, name: str) -> Path:
+    layer, short = name.split(".")
+    return warehouse / layer / short
