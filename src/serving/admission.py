@@ -68,7 +68,7 @@ def admit(sql: str) -> StandingText:
     """
     connection = connect()
     asked = "SELECT json_serialize_sql(?::VARCHAR, skip_null := true, skip_empty := true)"
-    tree: dict[str, Any] = json.loads(connection.execute(asked, [sql]).fetchone()[0])
+    tree: dict[str, Any] = json.loads(connection.execute(asked, [sql]).fetchall()[0][0])
     if tree["error"]:
         if tree.get("error_type") == "not implemented":
             raise MillraceError(

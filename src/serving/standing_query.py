@@ -40,6 +40,8 @@ def compute(warehouse: Path, query: StandingText, versions: Mapping[str, int]) -
         connection.execute(f"SET allowed_directories = {folders}")
         connection.execute("SET enable_external_access = false; SET lock_configuration = true")
         found: pa.Table = connection.sql(query.sql).to_arrow_table()
+        if len(set(found.column_names)) < found.num_columns:
+            raise MillraceError("two columns of the query have one name", "Name them, as in `SELECT a AS b`")
     except (DeltaError, FileNotFoundError, duckdb.IOException) as error:
         at = ", ".join(f"{name} {version}" for name, version in versions.items())
         raise MillraceError(
@@ -74,7 +76,7 @@ class StandingQuery:
             self._compute()
 
     def poll(self) -> Iterator[LineGroup]:
-        """The changes since the last poll; none if no table has a new version, of which only logs are read."""
+        """The changes since the last poll; none if no table has a new version: only logs are read."""
         versions = self._latest()
         if versions is None or versions == self._versions:
             return

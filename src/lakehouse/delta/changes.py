@@ -170,7 +170,7 @@ def _places(table: Table, before: pa.Table, after: pa.Table) -> pa.Table:
         f"(SELECT 1 FROM {name}_rows GROUP BY {keys} HAVING count(*) > 1 LIMIT 1)" for name in "ba"
     )
     nth = "0"
-    if connection.execute(twice).fetchone():
+    if connection.execute(twice).fetchall():
         nth = f"row_number() OVER (PARTITION BY {keys} ORDER BY {values})"
     same_key = " AND ".join(f'b."{key}" IS NOT DISTINCT FROM a."{key}"' for key in table.key)
     differs = " OR ".join(f'b."{name}" IS DISTINCT FROM a."{name}"' for name in table.column_names)

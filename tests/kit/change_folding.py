@@ -1,0 +1,81 @@
+"""Folds a change feed, and compares the result with the table at each version."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from lakehouse.contracts.table import Table
+from lakehouse.delta.changes import read_changes, read_snapshot
+from lakehouse.delta.log_files import latest_version
+
+Reader = Callable[[Path, Table, int], pa.Table]
+
+
+def rows_at(folder: Path, table: Table, version: int | None = None) -> pa.Table:
+    """Rows of a version, read by deltalake itself."""
+    return DeltaTable(folder, version=version).to_pyarrow_table()
+
+
+def text_of(row: Mapping[str, Any]) -> str:
+    """A row as text that is equal for equal rows."""
+    return json.dumps({name: row[name] for name in sorted(row)}, default=str)
+
+
+def assert_feed_folds(folder: Path, table: Table, first: int = 0, read: Reader = rows_at) -> pa.Table:
+    """Fold from the snapshot of each version up to each later one; the result has to be the table there.
+
+    Args:
+        folder: of the table.
+        table: its contract.
+        first: the first version to begin with.
+        read: an independent reader of a version.
+
+    Returns:
+        The changes after the first version.
+    """
+    latest = latest_version(folder)
+    names = list(table.column_names)
+    published = {
+        version: _bag(_columns(read(folder, table, version), names)) for version in range(first, latest + 1)
+    }
+    for begin in range(first, latest + 1):
+        state = _bag(read_snapshot(folder, table, begin).rows)
+        assert state == published[begin], f"snapshot of version {begin}"
+        found = read_changes(folder, table, begin, latest).to_pylist()
+        for version in range(begin + 1, latest + 1):
+            for change in (each for each in found if each["commit_version"] == version):
+                _apply(state, change)
+            assert state == published[version], f"version {version} from {begin}"
+    return read_changes(folder, table, first, latest)
+
+
+def _columns(rows: pa.Table, names: list[str]) -> pa.Table:
+    """The columns of a contract; those that the table does not have yet are null."""
+    missing = [name for name in names if name not in rows.column_names]
+    for name in missing:
+        rows = rows.append_column(name, pa.nulls(rows.num_rows))
+    return rows.select(names)
+
+
+def _bag(rows: pa.Table) -> Counter[str]:
+    return Counter(text_of(row) for row in rows.to_pylist())
+
+
+def _apply(state: Counter[str], change: Mapping[str, Any]) -> None:
+    """Take the old row away, which has to be there, and add the new one."""
+    before, after = change["before"], change["after"]
+    kind = {(True, True): "update", (False, True): "insert", (True, False): "delete"}
+    assert change["change"] == kind[before is not None, after is not None]
+    assert before != after
+    if before is not None:
+        text = text_of(before)
+        assert state[text] > 0, f"not there: {text}"
+        state[text] -= 1
+        state += Counter()
+    if after is not None:
+        state[text_of(after)] += 1

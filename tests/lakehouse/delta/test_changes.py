@@ -1,0 +1,223 @@
+"""The change feed of a real table: its fold is the table, whatever wrote it."""
+
+from collections import Counter
+from datetime import datetime, timezone
+from decimal import Decimal
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import CommitProperties, DeltaTable, write_deltalake
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kit.change_folding import assert_feed_folds, rows_at, text_of
+from lakehouse.contracts.arrow import arrow_schema
+from lakehouse.contracts.table import DELETED, Column, Table
+from lakehouse.delta import changes as feed
+from lakehouse.delta.local_tables import LocalTables
+from lakehouse.delta.log_files import commit_file
+from lakehouse.delta.merge import Scope
+from lakehouse.errors import MillraceError
+
+THINGS = Table(
+    name="gold.things",
+    grain="thing",
+    key=("thing", "part"),
+    columns=(
+        Column("thing", "string", "first part of the key; may be null"),
+        Column("part", "int", "second part"),
+        Column("seen_at", "timestamp", "event time"),
+        Column("is_open", "boolean", "partition"),
+        Column("price", "decimal(18,4)", "money"),
+        Column("share", "double", "a float"),
+        Column("steps", "array<struct<at: bigint, url: string>>", "nested"),
+        Column("batch_id", "bigint", "provenance", provenance=True),
+    ),
+    event_time="seen_at",
+    partitioned_by=("is_open",),
+)
+SCHEMA = arrow_schema(THINGS)
+KEYS = [(thing, part) for thing in (None, "a", "b c", "ä") for part in (1, 2)]
+
+values = st.fixed_dictionaries(
+    {
+        "seen_at": st.integers(0, 3).map(lambda at: datetime(2026, 3, 1, 12, 0, at, 17, timezone.utc)),
+        "is_open": st.booleans(),
+        "price": st.sampled_from([None, Decimal("1.0000"), Decimal("-0.0001")]),
+        "share": st.sampled_from([None, 0.1, 1 / 3, float("inf")]),
+        "steps": st.sampled_from([None, [], [{"at": 1, "url": None}], [{"at": 2, "url": "x"}, None]]),
+        "batch_id": st.integers(0, 1),
+    }
+)
+contents = st.dictionaries(st.sampled_from(KEYS), values, max_size=5)
+commits = st.one_of(
+    st.tuples(st.just("merge"), contents, st.sets(st.sampled_from(KEYS), max_size=3)),
+    st.tuples(st.just("append"), contents),
+    st.tuples(st.just("overwrite"), contents),
+    st.tuples(st.just("delete"), st.sampled_from(["part = 1", "thing = 'a'", "is_open", "share > 1"])),
+    st.tuples(st.just("compact")),
+    st.tuples(st.just("rewrite")),
+)
+
+
+def rows_of(content: dict[tuple[str | None, int], dict[str, Any]]) -> pa.Table:
+    rows = [{"thing": thing, "part": part, **row} for (thing, part), row in content.items()]
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+class Writer:
+    """Commits to a table in a temporary warehouse, by the jobs' writer and by deltalake."""
+
+    def __init__(self, warehouse: Path) -> None:
+        self.tables = LocalTables(warehouse)
+        self.folder = warehouse / "gold" / "things"
+        self.tables.ensure(THINGS, {})
+        self.compactions: list[int] = []
+
+    @property
+    def version(self) -> int:
+        return int(DeltaTable(self.folder).version())
+
+    def merge(self, content: Any, deleted: set[tuple[str | None, int]]) -> None:
+        gone = {
+            key: {"seen_at": datetime(2026, 3, 1, tzinfo=timezone.utc)} for key in deleted - content.keys()
+        }
+        rows = rows_of({**content, **gone})
+        flags = pa.array([False] * len(content) + [True] * len(gone), pa.bool_())
+        if rows.num_rows:
+            self.tables.merge(
+                THINGS, rows.append_column(DELETED, flags), Scope(), {"job": "publish", "upto": 7}
+            )
+
+    def append(self, content: Any) -> None:
+        there = {(row["thing"], row["part"]) for row in rows_at(self.folder, THINGS).to_pylist()}
+        new = {key: row for key, row in content.items() if key not in there}
+        if new:
+            self.tables.append(THINGS, rows_of(new), {"job": "publish"})
+
+    def overwrite(self, content: Any) -> None:
+        self._write(rows_of(content))
+
+    def rewrite(self) -> None:
+        self._write(rows_at(self.folder, THINGS).select(SCHEMA.names).cast(SCHEMA))
+        self.compactions.append(self.version)
+
+    def delete(self, predicate: str) -> None:
+        DeltaTable(self.folder).delete(predicate)
+
+    def compact(self) -> None:
+        before = self.version
+        DeltaTable(self.folder).optimize.compact()
+        self.compactions += range(before + 1, self.version + 1)
+
+    def _write(self, rows: pa.Table) -> None:
+        write_deltalake(self.folder, rows, mode="overwrite", partition_by=["is_open"])
+
+
+@given(st.lists(commits, min_size=1, max_size=7))
+@settings(max_examples=25)
+def test_fold_from_any_version_is_the_table_at_each_later_one(series: list[tuple[Any, ...]]) -> None:
+    with TemporaryDirectory() as folder:
+        writer = Writer(Path(folder))
+        for name, *arguments in series:
+            getattr(writer, name)(*arguments)
+        found = assert_feed_folds(writer.folder, THINGS)
+        rewritten = set(writer.compactions)
+        assert not rewritten & set(found["commit_version"].to_pylist()), "rows that were only moved"
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Writer:
+    """Two things, of which the second is updated, then moved."""
+    made = Writer(tmp_path)
+    made.append({("a", 1): {"share": 0.5, "is_open": True}, ("a", 2): {"share": 0.5, "is_open": True}})
+    made.merge({("a", 2): {"share": 0.25, "is_open": True}}, set())
+    return made
+
+
+def test_change_has_the_rows_and_what_the_commit_says(writer: Writer) -> None:
+    (change,) = feed.read_changes(writer.folder, THINGS, 1, 2).to_pylist()
+    assert (change["change"], change["commit_version"], change["job"]) == ("update", 2, "publish")
+    assert (change["before"]["share"], change["after"]["share"]) == (0.5, 0.25)
+    assert change["upto"] == datetime(1970, 1, 1, 0, 0, 0, 7, timezone.utc)
+    assert change["commit_timestamp"] > datetime(2026, 1, 1, tzinfo=timezone.utc)
+
+
+def test_difference_in_provenance_is_a_change(writer: Writer) -> None:
+    writer.merge({("a", 2): {"share": 0.25, "is_open": True, "batch_id": 9}}, set())
+    assert feed.read_changes(writer.folder, THINGS, 2, 3)["change"].to_pylist() == ["update"]
+
+
+def test_commit_of_another_program_has_no_job(writer: Writer) -> None:
+    said = CommitProperties(custom_metadata={"userMetadata": "by hand"})
+    write_deltalake(writer.folder, rows_of({("b c", 1): {}}), mode="append", commit_properties=said)
+    assert feed.read_changes(writer.folder, THINGS, 2, 3)["job"].to_pylist() == [None]
+
+
+def test_rows_that_share_a_key_still_fold(writer: Writer) -> None:
+    double = pa.concat_tables([rows_of({("a", 1): {"share": share}}) for share in (1.0, 2.0, 2.0)])
+    write_deltalake(writer.folder, double, mode="overwrite", partition_by=["is_open"])
+    write_deltalake(writer.folder, double.slice(1), mode="overwrite", partition_by=["is_open"])
+    found = assert_feed_folds(writer.folder, THINGS)
+    assert Counter(found["commit_version"].to_pylist())[4] >= 1
+
+
+def test_comparison_that_ignores_a_column_is_found(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = Table(THINGS.name, THINGS.grain, THINGS.key, THINGS.columns[:5])
+    original = feed._places
+    monkeypatch.setattr(
+        feed, "_places", lambda table, *both: original(few, *(rows.select(few.column_names) for rows in both))
+    )
+    with pytest.raises(AssertionError):
+        assert_feed_folds(writer.folder, THINGS)
+
+
+def test_changes_whose_files_are_gone_ask_for_a_snapshot(writer: Writer) -> None:
+    writer.compact()
+    DeltaTable(writer.folder).vacuum(0, dry_run=False, enforce_retention_duration=False)
+    with pytest.raises(MillraceError, match=r"changes of version 2 .* can't be read.* snapshot.* version \d"):
+        feed.read_changes(writer.folder, THINGS, 1, 2)
+    with pytest.raises(MillraceError, match=r"version 1 of gold\.things can't be read"):
+        feed.read_snapshot(writer.folder, THINGS, 1)
+    assert feed.read_snapshot(writer.folder, THINGS).rows.num_rows == 2
+
+
+def test_changes_whose_log_is_gone_ask_for_a_snapshot(writer: Writer) -> None:
+    commit_file(writer.folder, 1).unlink()
+    with pytest.raises(MillraceError, match=r"changes of version 1 .* can't be read"):
+        feed.read_changes(writer.folder, THINGS, 0, 2)
+    assert feed.read_changes(writer.folder, THINGS, 1, 2).num_rows == 1
+
+
+def test_table_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(MillraceError, match=r"no table gold\.things yet"):
+        feed.read_snapshot(tmp_path / "gold" / "things", THINGS)
+
+
+def test_column_that_old_files_lack_is_null(writer: Writer) -> None:
+    wider = Table(
+        **{
+            **{
+                name: getattr(THINGS, name)
+                for name in ("name", "grain", "key", "event_time", "partitioned_by")
+            },
+            "columns": (*THINGS.columns, Column("note", "string", "new")),
+        }
+    )
+    writer.tables.ensure(wider, {})
+    writer.tables.merge(
+        wider,
+        pa.Table.from_pylist(
+            [{"thing": "a", "part": 2, "is_open": True, "note": "x", DELETED: False}],
+            arrow_schema(wider).append(pa.field(DELETED, pa.bool_())),
+        ),
+        Scope(),
+        {},
+    )
+    version = writer.version
+    (change,) = feed.read_changes(writer.folder, wider, version - 1, version).to_pylist()
+    assert (change["before"]["note"], change["after"]["note"]) == (None, "x")
+    assert text_of(change["before"]) != text_of(change["after"])

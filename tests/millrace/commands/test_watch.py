@@ -1,0 +1,224 @@
+"""`millrace watch` as a process."""
+
+import json
+import os
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from kit.home import ROOT, command
+from kit.warehouse_builder import append_rows, replace_rows
+from kit.watching import SECONDS, Watch, lines_of
+from lakehouse.contracts import TABLES
+from lakehouse.delta.changes import read_snapshot
+from lakehouse.errors import MillraceError
+from lakehouse.settings import load_settings
+from millrace.commands.watch import watch
+from serving.admission import admit
+from serving.json_lines import json_text
+from serving.standing_query import compute
+
+NAME = "gold.attribution"
+QUERY = f"SELECT channel, sum(credit) AS credit FROM {NAME} GROUP BY channel"
+
+
+def credit(number: int, channel: str = "Email", share: float = 1.0) -> dict[str, Any]:
+    return {
+        "conversion_id": f"c{number}",
+        "model": "last",
+        "position": 1,
+        "channel": channel,
+        "credit": share,
+    }
+
+
+def folder_of(home: Path) -> Path:
+    return home.joinpath("warehouse", *NAME.split("."))
+
+
+def compact(home: Path) -> None:
+    DeltaTable(folder_of(home)).optimize.compact()
+
+
+def table_at(home: Path, version: int) -> Counter[str]:
+    """Rows of a version, as the texts of JSON lines."""
+    return Counter(map(json_text, read_snapshot(folder_of(home), TABLES[NAME], version).rows.to_pylist()))
+
+
+def fold(lines: list[dict[str, Any]]) -> Counter[str]:
+    """Rows after all changes. A repeated group starts from the rows before it, as docs/watch.md says."""
+    done, state, pending = -1, Counter[str](), []
+    for line in lines:
+        if "position" not in line:
+            pending.append(line)
+            continue
+        version = line["position"][NAME]
+        if version > done:
+            for change in (each for each in pending if each["commit_version"] == version):
+                for side, by in (("before", -1), ("after", 1)):
+                    if change[side] is not None:
+                        state[json.dumps(change[side], ensure_ascii=False)] += by
+            done = version
+        pending = []
+    assert min(state.values(), default=0) >= 0
+    return +state
+
+
+def test_changes_appear_while_commits_are_made(tmp_path: Path) -> None:
+    append_rows(tmp_path, NAME, [credit(1), credit(2)])
+    output = tmp_path / "lines"
+    with Watch(tmp_path, output, NAME, "--changes") as running:
+        lines = running.reaches({NAME: 0})
+        assert [line.get("change") for line in lines] == ["insert", "insert", None]
+        append_rows(tmp_path, NAME, [credit(3, "Direct")], upto=17)
+        running.reaches({NAME: 1})
+        compact(tmp_path)
+        running.reaches({NAME: 2})
+        replace_rows(tmp_path, NAME, [credit(1), credit(2, "Direct")])
+        lines = running.reaches({NAME: 3})
+        assert running.interrupt() == 0
+    later = [(each["change"], each["commit_version"]) for each in lines[3:] if "change" in each]
+    assert later == [("insert", 1), ("update", 3), ("delete", 3)]
+    assert lines[3]["upto"] == "1970-01-01T00:00:00.000017Z"
+    assert lines[3]["job"] == "publish"
+    assert fold(lines) == table_at(tmp_path, 3)
+
+
+def test_killed_watch_goes_on_without_a_gap(tmp_path: Path) -> None:
+    output, position = tmp_path / "lines", tmp_path / "at" / "position"
+    arguments = (NAME, "--changes", "--resume", str(position))
+    append_rows(tmp_path, NAME, [credit(number) for number in range(2000)])
+    for number in range(5):
+        with Watch(tmp_path, output, *arguments) as running:
+            if number % 2:  # killed while it starts or reads; else once it has caught up
+                running.reaches({NAME: DeltaTable(folder_of(tmp_path)).version()})
+            append_rows(tmp_path, NAME, [credit(3000 + number), credit(4000 + number)])
+            running.kill()
+    with Watch(tmp_path, output, *arguments) as running:
+        lines = running.reaches({NAME: 5})
+    assert fold(lines) == table_at(tmp_path, 5)
+    assert json.loads(position.read_text())["position"] == {NAME: 5}
+
+
+def test_group_that_was_written_before_the_kill_is_repeated(tmp_path: Path) -> None:
+    output, position = tmp_path / "lines", tmp_path / "position"
+    arguments = (NAME, "--changes", "--resume", str(position))
+    append_rows(tmp_path, NAME, [credit(1)])
+    with Watch(tmp_path, output, *arguments) as running:
+        running.reaches({NAME: 0})
+        kept = position.read_text()
+        append_rows(tmp_path, NAME, [credit(2)])
+        running.reaches({NAME: 1})
+    position.write_text(kept)  # as if the kill came between the lines and the position
+    append_rows(tmp_path, NAME, [credit(3)])
+    with Watch(tmp_path, output, *arguments) as running:
+        lines = running.reaches({NAME: 2})
+    assert [line["commit_version"] for line in lines if "change" in line] == [0, 1, 1, 2]
+    assert fold(lines) == table_at(tmp_path, 2)
+
+
+def test_standing_query_equals_the_query_at_each_of_its_positions(tmp_path: Path) -> None:
+    append_rows(tmp_path, NAME, [credit(1), credit(2, "Direct", 0.1)])
+    output = tmp_path / "lines"
+    with Watch(tmp_path, output, QUERY, "--changes", "--resume", str(tmp_path / "position")) as running:
+        running.reaches({NAME: 0})
+        append_rows(tmp_path, NAME, [credit(3, "Direct", 0.2)])
+        running.reaches({NAME: 1})
+        compact(tmp_path)
+        running.reaches({NAME: 2})
+    replace_rows(tmp_path, NAME, [credit(4, "Referral")])
+    with Watch(tmp_path, output, QUERY, "--changes", "--resume", str(tmp_path / "position")) as running:
+        lines = running.reaches({NAME: 3})
+    kinds = [line.get("change", "at") for line in lines]
+    assert kinds == ["insert", "insert", "at", "update", "at", "at", "delete", "delete", "insert", "at"]
+    state: Counter[str] = Counter()
+    for line in lines:
+        for side, by in (("before", -1), ("after", 1)):
+            if line.get(side) is not None:
+                state[json.dumps(line[side])] += by
+        if "position" in line:
+            result = compute(tmp_path / "warehouse", admit(QUERY), line["position"]).to_pylist()
+            assert +state == Counter(map(json_text, result)), line
+
+
+def test_from_now_and_from_a_version_leave_out_the_snapshot(tmp_path: Path) -> None:
+    append_rows(tmp_path, NAME, [credit(1)])
+    append_rows(tmp_path, NAME, [credit(2)])
+    with Watch(tmp_path, tmp_path / "now", NAME, "--changes", "--from", "now") as running:
+        assert running.reaches({NAME: 1}) == [{"position": {NAME: 1}}]
+    with Watch(tmp_path, tmp_path / "version", NAME, "--changes", "--from", "0") as running:
+        assert [line.get("commit_version") for line in running.reaches({NAME: 1})] == [1, None]
+    with Watch(tmp_path, tmp_path / "query", QUERY, "--changes", "--from", "now") as running:
+        assert running.reaches({NAME: 1}) == [{"position": {NAME: 1}}]
+
+
+def test_table_that_is_written_later_is_waited_for(tmp_path: Path) -> None:
+    with Watch(tmp_path, tmp_path / "lines", NAME, "--changes", "--from", "now") as running:
+        running.reaches({NAME: -1})
+        append_rows(tmp_path, NAME, [credit(1)])
+        assert [line.get("change") for line in running.reaches({NAME: 0})] == [None, "insert", None]
+
+
+def test_reader_that_ends_ends_the_watch(tmp_path: Path) -> None:
+    append_rows(tmp_path, NAME, [credit(number) for number in range(5000)])
+    env = {**os.environ, "MILLRACE_HOME": str(tmp_path), "PYTHONPATH": str(ROOT / "src")}
+    piped = subprocess.Popen(
+        command("watch", NAME, "--changes"),
+        env=env,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    with piped:
+        assert piped.stdout
+        assert piped.stderr
+        assert b"c0" in piped.stdout.readline()
+        piped.stdout.close()
+        assert piped.wait(SECONDS) == 0
+        assert piped.stderr.read() == b""
+
+
+def stopped(tmp_path: Path, *arguments: str) -> str:
+    """What a watch that does not start writes to standard error."""
+    with Watch(tmp_path, tmp_path / "refused", *arguments) as running:
+        assert running.process.wait(SECONDS) == 1
+        assert lines_of(tmp_path / "refused") == []
+        return (tmp_path / "refused.errors").read_text()
+
+
+def test_position_of_a_table_made_again_is_refused(tmp_path: Path) -> None:
+    append_rows(tmp_path, NAME, [credit(1)])
+    position = tmp_path / "position"
+    with Watch(tmp_path, tmp_path / "lines", NAME, "--changes", "--resume", str(position)) as running:
+        running.reaches({NAME: 0})
+        running.interrupt()
+    folder_of(tmp_path).rename(tmp_path / "old")
+    append_rows(tmp_path, NAME, [credit(2)])
+    assert "was made again" in stopped(tmp_path, NAME, "--changes", "--resume", str(position))
+    assert "position of another watch" in stopped(tmp_path, QUERY, "--changes", "--resume", str(position))
+    position.write_text("{}")
+    assert "is not a position" in stopped(tmp_path, NAME, "--changes", "--resume", str(position))
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"watched": "SELECT now() FROM gold.attribution"}, "depends on the clock"),
+        ({"watched": "gold.atribution"}, "gold.attribution meant"),
+        ({"watched": "ops.ledger"}, "has no key"),
+        ({"watched": NAME, "start": "yesterday"}, "is no version"),
+        ({"watched": QUERY, "start": "3"}, "no version to begin after"),
+        ({"watched": NAME, "changes": False, "start": "now"}, "are for changes"),
+    ],
+)
+def test_what_cannot_be_watched_is_refused(
+    options: dict[str, Any], reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MILLRACE_HOME", str(tmp_path))
+    assert load_settings().home == tmp_path
+    with pytest.raises(MillraceError, match=reason):
+        watch(**{"changes": True, "start": "start", "resume": None, "interval": 0.05, **options})
