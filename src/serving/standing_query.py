@@ -75,6 +75,11 @@ class StandingQuery:
         if versions:
             self._compute()
 
+    @property
+    def position(self) -> dict[str, int]:
+        """Versions of the tables at the last result; empty before the first."""
+        return dict(self._versions)
+
     def poll(self) -> Iterator[LineGroup]:
         """The changes since the last poll; none if no table has a new version: only logs are read."""
         versions = self._latest()
@@ -85,10 +90,10 @@ class StandingQuery:
         changes = result_changes(before, self._rows, self._query.key)
         yield LineGroup((change._asdict() for change in changes), versions)
 
-    def begin_now(self) -> LineGroup:
-        """Leave out what is there: an empty group with the position."""
-        found = next(self.poll(), None)
-        return LineGroup((), found.position if found else {})
+    def skip(self) -> None:
+        """Leave out what is there."""
+        for _ in self.poll():
+            pass
 
     def _latest(self) -> dict[str, int] | None:
         """Latest versions, at which no table was behind another; None while a table is missing."""

@@ -27,6 +27,11 @@ class TableFeed:
         self._table = table
         self._version = version
 
+    @property
+    def position(self) -> dict[str, int]:
+        """The version whose changes are known, by the table's name; empty before a snapshot."""
+        return {} if self._version is None else {self._table.name: self._version}
+
     def poll(self) -> Iterator[LineGroup]:
         """Groups since the last poll; none if there is no new version. Then only the log is looked at.
 
@@ -49,13 +54,12 @@ class TableFeed:
             self._version += 1
             yield self._group(self._changes(changes))
 
-    def begin_now(self) -> LineGroup:
-        """Leave out what is there: an empty group with the position."""
+    def skip(self) -> None:
+        """Leave out what is there."""
         self._version = latest_version(self._folder)
-        return self._group(iter(()))
 
     def _group(self, changes: Iterator[Mapping[str, Any]]) -> LineGroup:
-        return LineGroup(changes, {self._table.name: self._version or 0})
+        return LineGroup(changes, self.position)
 
     def _inserts(self, rows: Any) -> Iterator[Mapping[str, Any]]:
         version = self._version

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +26,15 @@ def text_of(row: Mapping[str, Any]) -> str:
     return json.dumps({name: row[name] for name in sorted(row)}, default=str)
 
 
-def assert_feed_folds(folder: Path, table: Table, first: int = 0, read: Reader = rows_at) -> pa.Table:
-    """Fold from the snapshot of each version up to each later one; the result has to be the table there.
+def assert_feed_folds(
+    folder: Path, table: Table, begins: Iterable[int] | None = None, read: Reader = rows_at
+) -> pa.Table:
+    """Fold from the snapshot of versions up to each later one; the result has to be the table there.
 
     Args:
         folder: of the table.
         table: its contract.
-        first: the first version to begin with.
+        begins: versions to begin with; all by default.
         read: an independent reader of a version.
 
     Returns:
@@ -40,10 +42,12 @@ def assert_feed_folds(folder: Path, table: Table, first: int = 0, read: Reader =
     """
     latest = latest_version(folder)
     names = list(table.column_names)
+    begins = list(range(latest + 1)) if begins is None else list(begins)
+    first = min(begins)
     published = {
         version: _bag(_columns(read(folder, table, version), names)) for version in range(first, latest + 1)
     }
-    for begin in range(first, latest + 1):
+    for begin in begins:
         state = _bag(read_snapshot(folder, table, begin).rows)
         assert state == published[begin], f"snapshot of version {begin}"
         found = read_changes(folder, table, begin, latest).to_pylist()

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,5 +63,9 @@ class Watch:
 
 
 def lines_of(output: Path) -> list[dict[str, Any]]:
-    """The complete lines of a file."""
-    return [json.loads(line) for line in output.read_text().splitlines(keepends=True) if line.endswith("\n")]
+    """The complete lines of a file; lines that were cut off by a kill are left out."""
+    found = []
+    for line in output.read_text().splitlines(keepends=True):
+        with suppress(ValueError):
+            found += [json.loads(line)] if line.endswith("\n") else []
+    return found

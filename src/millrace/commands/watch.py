@@ -1,6 +1,7 @@
 """`millrace watch`: a table or a query, as it changes."""
 
 import os
+import stat
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -71,7 +72,8 @@ def _print_changes(
     source = _source(settings, watched, start, known)
     try:
         if known is None and start == "now":
-            _write(source.begin_now(), file, stop)
+            source.skip()
+        _begin(source.position, file, stop)
         while not stop.requested:
             for group in source.poll():
                 if not _write(group, file, stop):
@@ -108,6 +110,16 @@ def _source(
         )
     version = int(start) if start.isdecimal() else None
     return TableFeed(settings.warehouse, table, known[watched] if known else version)
+
+
+def _begin(position: dict[str, int], file: "PositionFile | None", stop: "ShutdownSignal") -> None:
+    """Write the position that the lines begin from: a reader drops what a killed watch left before it."""
+    from serving.json_lines import LineGroup
+
+    output = os.fstat(sys.stdout.fileno())
+    if stat.S_ISREG(output.st_mode) and output.st_size:
+        sys.stdout.write("\n")  # the last line may have been cut off
+    _write(LineGroup((), position), file if position else None, stop)
 
 
 def _write(group: "LineGroup", file: "PositionFile | None", stop: "ShutdownSignal") -> bool:

@@ -1,0 +1,91 @@
+"""The change feed of tables that jobs and Spark write."""
+
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from gold.rebuild_definitions import DEFINITIONS
+from kit.change_folding import assert_feed_folds
+from kit.pipeline import run_jobs
+from kit.records import Bronze
+from kit.scenarios import cut, rate_records, rush_events, story_events
+from kit.spark import empty_home
+from lakehouse.contracts import TABLES
+from lakehouse.contracts.table import Column, Table
+from lakehouse.delta.changes import read_changes
+from lakehouse.delta.data_files import has_deletion_vectors
+from lakehouse.run.job import JobContext
+from lakehouse.run.rebuild import rebuild_job
+
+FED = [table for table in TABLES.values() if table.key and table.layer in ("silver", "gold")]
+ONE = ("silver.sessions", "silver.impressions", "gold.conversions", "gold.attribution", "gold.traffic")
+
+
+def test_fold_of_what_jobs_write_is_each_table_at_each_version(spark: SparkSession, tmp_path: Path) -> None:
+    settings = empty_home(spark, tmp_path, max_batch_rows=1)
+    coarse = settings.model_copy(update={"max_batch_rows": 1_000_000})
+    bronze = Bronze(spark, settings)
+    for records in cut(story_events(10) + rate_records() + rush_events()):
+        bronze.commit(records)
+        run_jobs(spark, settings, "refine")
+        run_jobs(spark, coarse, "repair", "publish")
+    versions = {}
+    for table in FED:
+        folder = settings.warehouse / table.layer / table.short_name
+        if DeltaTable.is_deltatable(str(folder)):
+            found = assert_feed_folds(folder, table, begins=[0])
+            versions[table.name] = len(set(found["commit_version"].to_pylist()))
+    assert {name: versions.get(name, 0) for name in ONE if versions.get(name, 0) < 2} == {}
+    job = rebuild_job(DEFINITIONS, ["gold.attribution"])
+    before = DeltaTable(settings.warehouse / "gold" / "attribution").version()
+    job.body(JobContext(job.name, spark.newSession(), settings, once=True))
+    folder = settings.warehouse / "gold" / "attribution"
+    assert DeltaTable(folder).version() > before
+    assert_feed_folds(folder, TABLES["gold.attribution"], begins=[before])
+
+
+def test_fold_of_deletion_vectors_is_the_table(spark: SparkSession, tmp_path: Path) -> None:
+    marks = Table(
+        name="gold.marks",
+        grain="mark",
+        key=("mark",),
+        columns=(
+            Column("mark", "bigint", "key"),
+            Column("seen_at", "timestamp", "a time"),
+            Column("group", "string", "partition"),
+        ),
+        partitioned_by=("group",),
+    )
+    folder = tmp_path / "gold" / "marks"
+    at = f"delta.`{folder}`"
+    spark.sql(
+        f"CREATE TABLE {at} (mark BIGINT, seen_at TIMESTAMP, `group` STRING) USING delta"
+        " PARTITIONED BY (`group`) TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
+    )
+    spark.sql(
+        f"INSERT INTO {at} SELECT /*+ COALESCE(1) */ id, timestamp_micros(id * 1000003), concat('g ', id % 2)"
+        " FROM range(200)"
+    )
+    spark.sql(f"DELETE FROM {at} WHERE mark % 7 = 3")
+    spark.sql(f"UPDATE {at} SET seen_at = timestamp_micros(1) WHERE mark % 50 = 1")
+    spark.sql(f"DELETE FROM {at} WHERE mark % 7 = 4")
+    spark.sql(f"OPTIMIZE {at}")
+    assert has_deletion_vectors(DeltaTable(folder))
+
+    def read(place: Path, table: Table, version: int) -> pa.Table:
+        rows = spark.read.format("delta").option("versionAsOf", version).load(str(place))
+        return rows.select(*table.column_names).toArrow()
+
+    found = assert_feed_folds(folder, marks, read=read)
+    kinds = found.group_by(["commit_version", "change"]).aggregate([([], "count_all")]).to_pylist()
+    assert {(each["commit_version"], each["change"]): each["count_all"] for each in kinds} == {
+        (1, "insert"): 200,
+        (2, "delete"): 28,
+        (3, "update"): 4,
+        (4, "delete"): 28,
+    }
+    latest = DeltaTable(folder).version()
+    assert read_changes(folder, marks, 4, latest).num_rows == 0
+    assert latest > 4
