@@ -20,7 +20,7 @@ class DataFile(NamedTuple):
     """A data file of a version.
 
     Args:
-        path: relative to the table's folder, as a file name.
+        path: relative to the table's folder, decoded: the log has URLs.
         partition: values of the partition columns, typed or as in the log.
         has_deletion_vector: whether rows of it are deleted in that version.
     """
@@ -46,7 +46,7 @@ def live_files(table: DeltaTable) -> list[DataFile]:
     has_vectors = has_deletion_vectors(table)
     return [
         DataFile(
-            file["path"],
+            unquote(file["path"]),
             {name[len("partition.") :]: file[name] for name in file if name.startswith("partition.")},
             has_vectors,
         )

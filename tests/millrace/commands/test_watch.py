@@ -1,5 +1,6 @@
 """`millrace watch` as a process."""
 
+import io
 import json
 import os
 import subprocess
@@ -18,9 +19,10 @@ from lakehouse.contracts import TABLES
 from lakehouse.delta.changes import read_snapshot
 from lakehouse.errors import MillraceError
 from lakehouse.settings import load_settings
-from millrace.commands.watch import watch
+from millrace.commands.watch import _write, watch
+from millrace.shutdown_signal import ShutdownSignal
 from serving.admission import admit
-from serving.json_lines import json_text
+from serving.json_lines import LineGroup, json_text
 from serving.standing_query import compute
 
 NAME = "gold.attribution"
@@ -108,6 +110,20 @@ def test_killed_watch_goes_on_without_a_gap(tmp_path: Path) -> None:
         lines = running.reaches({NAME: 5})
     assert fold(lines) == table_at(tmp_path, 5)
     assert json.loads(position.read_text())["position"] == {NAME: 5}
+
+
+def test_position_is_saved_after_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BufferedWriter(written)))  # type: ignore[arg-type]
+    saved: list[tuple[Any, bytes]] = []
+
+    class Positions:
+        def save(self, position: Any) -> None:
+            saved.append((position, written.getvalue()))
+
+    group = LineGroup([{"change": "insert"}], {NAME: 3})
+    assert _write(group, Positions(), ShutdownSignal())  # type: ignore[arg-type]
+    assert saved == [({NAME: 3}, "".join(f"{line}\n" for line in group.lines()).encode())]
 
 
 def test_group_that_was_cut_off_is_dropped(tmp_path: Path) -> None:
