@@ -1,0 +1,89 @@
+"""Standing queries and feeds over tables in a folder, without a process."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from kit.warehouse_builder import append_rows, replace_rows
+from lakehouse.contracts import TABLES
+from lakehouse.errors import MillraceError
+from lakehouse.settings import load_settings
+from millrace.tables.duckdb_views import run_query
+from serving.admission import StandingText, admit
+from serving.standing_query import StandingQuery, compute
+from serving.table_feed import TableFeed
+
+NAME = "gold.attribution"
+JOIN = """SELECT goal, channel, sum(credit) AS credit FROM gold.attribution
+JOIN gold.conversions USING (conversion_id) GROUP BY ALL ORDER BY ALL"""
+
+
+def credit(number: int, channel: str = "Email") -> dict[str, Any]:
+    return {"conversion_id": f"c{number}", "model": "last", "position": 1, "channel": channel, "credit": 0.1}
+
+
+def goal(number: int) -> dict[str, Any]:
+    return {"conversion_id": f"c{number}", "goal": "Order Completed", "is_final": True}
+
+
+def test_join_is_computed_once_all_tables_are_there(tmp_path: Path) -> None:
+    query = StandingQuery(tmp_path / "warehouse", admit(JOIN))
+    append_rows(tmp_path, NAME, [credit(1), credit(2)])
+    assert list(query.poll()) == []
+    append_rows(tmp_path, "gold.conversions", [goal(1)])
+    (group,) = query.poll()
+    assert group.position == {NAME: 0, "gold.conversions": 0}
+    assert list(query.poll()) == []
+    append_rows(tmp_path, "gold.conversions", [goal(2)])
+    append_rows(tmp_path, NAME, [credit(3)])
+    (group,) = query.poll()
+    assert group.position == {NAME: 1, "gold.conversions": 1}
+    assert query.result is not None
+    assert query.result.to_pylist() == run_query(load_settings(home=tmp_path), JOIN).to_dicts()
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    append_rows(tmp_path, NAME, [credit(1)])
+    query = admit(f"SELECT model AS a, channel AS a FROM {NAME}")
+    with pytest.raises(MillraceError, match="two columns of the query have one name"):
+        compute(tmp_path / "warehouse", query, {NAME: 0})
+
+
+@pytest.mark.parametrize("reading", ["read_text('{0}')", "read_csv('{0}')", "'{0}'"])
+def test_a_query_that_got_past_the_check_reads_no_other_file(reading: str, tmp_path: Path) -> None:
+    append_rows(tmp_path, NAME, [credit(1)])
+    other = tmp_path / "other.csv"
+    other.write_text("a\n1\n")
+    past = StandingText(f"SELECT * FROM {reading.format(other)}", (NAME,), None)
+    with pytest.raises(MillraceError, match=r"(?i)disabled by configuration|permission"):
+        compute(tmp_path / "warehouse", past, {NAME: 0})
+
+
+def test_versions_that_are_gone_ask_for_a_snapshot(tmp_path: Path) -> None:
+    append_rows(tmp_path, NAME, [credit(1)])
+    replace_rows(tmp_path, NAME, [credit(2)])
+    folder = tmp_path.joinpath("warehouse", *NAME.split("."))
+    DeltaTable(folder).vacuum(0, dry_run=False, enforce_retention_duration=False)
+    with pytest.raises(MillraceError, match=r"can't be computed at versions gold\.attribution 0.*snapshot"):
+        StandingQuery(tmp_path / "warehouse", admit(f"SELECT * FROM {NAME}"), {NAME: 0})
+
+
+def test_table_with_fewer_versions_than_known_was_made_again(tmp_path: Path) -> None:
+    append_rows(tmp_path, NAME, [credit(1)])
+    feed = TableFeed(tmp_path / "warehouse", TABLES[NAME], 7)
+    with pytest.raises(MillraceError, match=r"no version 7: it was made again"):
+        list(feed.poll())
+
+
+def test_polls_read_no_table_while_nothing_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    append_rows(tmp_path, NAME, [credit(1)])
+    feed = TableFeed(tmp_path / "warehouse", TABLES[NAME])
+    query = StandingQuery(tmp_path / "warehouse", admit(f"SELECT * FROM {NAME}"))
+    for source in (feed, query):
+        assert len([list(group.changes) for group in source.poll()]) == 1
+    folder = tmp_path.joinpath("warehouse", *NAME.split("."))
+    for file in folder.glob("*.parquet"):
+        file.unlink()
+    assert [list(source.poll()) for source in (feed, query)] == [[], []]
