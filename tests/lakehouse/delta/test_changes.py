@@ -95,7 +95,7 @@ class Writer:
     def append(self, content: Any) -> None:
         there = {(row["thing"], row["part"]) for row in rows_at(self.folder, THINGS).to_pylist()}
         new = {key: row for key, row in content.items() if key not in there}
-        if new:
+        if new and self.tables.is_plain(THINGS):  # asked before each write, which reads new commits
             self.tables.append(THINGS, rows_of(new), {"job": "publish"})
 
     def overwrite(self, content: Any) -> None:
