@@ -11,7 +11,8 @@ def campaign_performance(_: Dialect) -> str:
 
     Input without a campaign and promotion is summed in a row without a name, so the rows of a day sum to all
     credited value of that day. Credits are summed as integer multiples of 1e-15, since a sum of doubles
-    depends on the order of the rows; 64 bits would hold 9,223 conversions. Refunds and cancellations change only the money.
+    depends on the order of the rows; 64 bits would hold 9,223 conversions. Refunds and cancellations change
+    only the money.
     """
     models = ", ".join(f"('{model}')" for model in MODELS)
     seen = " UNION ALL ".join(
