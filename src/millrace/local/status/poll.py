@@ -44,7 +44,7 @@ class StatusPoller:
     def _look(self) -> None:
         while True:
             # Tables change under the reader; what fails now, the next look will tell.
-            with suppress(Exception):
+            with suppress(Exception, KeyboardInterrupt):  # polars raises the latter in any thread on Ctrl-C
                 self.latest = take_snapshot(self._settings, self._lag)
                 self._counts.append((time.monotonic(), self.latest.rows.get(INGESTED, 0)))
             time.sleep(_LOOK_SECONDS)
