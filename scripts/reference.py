@@ -90,7 +90,8 @@ def _help(command: TyperCommand) -> list[str]:
 
 
 def _option(param: Any) -> str:
-    default = "" if param.default in (None, "", False) or param.required else f"`{param.default}`"
+    value = getattr(param.default, "value", param.default)
+    default = "" if value in (None, "", False) or param.required else f"`{value}`"
     if param.required:
         default = "required"
     return f"| `{_name(param)}` | {_cell(param.help or '')} | {default} |"

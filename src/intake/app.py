@@ -156,7 +156,8 @@ class Collector:
         except UnavailableError:
             return _refusal(503, "events cannot be stored now, try again", {"Retry-After": _RETRY_SECONDS})
         content = {"success": True} | ({"shed": len(messages)} if decision is Decision.SHED else {})
-        return JSONResponse(content, headers={**_CORS, RECEIPT: receipt})
+        named = {RECEIPT: receipt} if messages else {}  # a promise alone has no events to follow
+        return JSONResponse(content, headers={**_CORS, **named})
 
     def _source(self, request: HttpRequest, in_body: str | None) -> Source | None:
         address = request.client.host if request.client else None

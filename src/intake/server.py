@@ -22,6 +22,7 @@ from intake.pull.puller import Puller
 from intake.sources import Acknowledge
 from intake.sources_file import SourcesFile
 from intake.webhooks.routes import Webhooks
+from lakehouse.errors import MillraceError
 
 _DRAIN_SECONDS = 4.0
 _CONNECTIONS = 4096
@@ -41,6 +42,26 @@ class Tls:
     certificate: Path
     key: Path
     client_ca: Path | None = None
+
+    def check(self) -> None:
+        """Read the files.
+
+        Raises:
+            MillraceError: if one is missing or no PEM, or the key is not the certificate's.
+        """
+        for file in (self.certificate, self.key, self.client_ca):
+            if file is not None and not file.is_file():
+                raise MillraceError(f"{file} is not there", "Give the PEM files of certificate and key")
+        try:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(self.certificate, self.key)
+            if self.client_ca is not None:
+                context.load_verify_locations(self.client_ca)
+        except (ssl.SSLError, OSError) as error:
+            raise MillraceError(
+                f"{self.certificate}, its key or the clients' authority can't be used: {error}",
+                "Each has to be PEM, and the key that of the certificate",
+            ) from None
 
     def options(self) -> dict[str, Any]:
         """Options of uvicorn."""

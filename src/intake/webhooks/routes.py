@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
+from http import HTTPStatus
 from uuid import uuid4
 
 from starlette.requests import ClientDisconnect, Request
@@ -128,4 +129,5 @@ def _header(request: Request, name: str | None) -> str | None:
 
 
 def _answer(status: int, why: str, headers: Mapping[str, str] | None = None) -> Response:
-    return JSONResponse({"success": False, "message": why}, status, dict(headers or {}))
+    content = {"success": False, "code": HTTPStatus(status).phrase, "message": why}
+    return JSONResponse(content, status, dict(headers or {}))

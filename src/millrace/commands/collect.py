@@ -57,6 +57,9 @@ def collect(
     require_node(node)
     pulls = node == DEFAULT_NODE if pull is None else pull
     require_secrets(sources, os.environ, pulls=pulls)
+    unread = [source.name for source in sources.declared if source.pull and pull is None and not pulls]
+    if unread:
+        typer.echo(f"This node does not read {', '.join(unread)}: start one node with --pull.", err=True)
     if not sources.declared and address not in ("127.0.0.1", "::1"):
         raise MillraceError(
             f"no source is declared, so nobody could send to {address}",
@@ -66,6 +69,8 @@ def collect(
         raise MillraceError("HTTPS needs a certificate and its key", "Give --tls-certificate and --tls-key")
     require_free(port, "the collector", "Choose another with --port {free}")
     tls = Tls(certificate, key, client_ca) if certificate and key else None
+    if tls:
+        tls.check()
     typer.echo(f"Collector  {'https' if tls else 'http'}://{address}:{port}/v1/batch  Ctrl-C stops it.")
     login = client_options(settings)
     serve(

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from lakehouse.errors import MillraceError
 from lakehouse.settings import load_settings
 
 _By = Annotated[str, typer.Option(help="Who says so; kept in ops.gates.")]
@@ -51,16 +52,24 @@ def replay(
     if what is _Replayed.SHED:
         _replay_shed(source)
         return
+    if source is not None:
+        raise MillraceError("--source is of shed events", f"millrace replay shed --source {source}")
     from millrace.local.requests.engine_commands import REPLAY
 
     carry_out(REPLAY, by or getpass.getuser(), reason, then=["publish"])
 
 
 def _replay_shed(source: str | None) -> None:
-    from intake.log.accounts import replay_shed
+    from intake.log.accounts import read_accounts, replay_shed
     from intake.log.place import log_files
 
-    for node, file in log_files(load_settings().home).items():
+    files = log_files(load_settings().home)
+    known = sorted({account.source for file in files.values() for account in read_accounts(file)})
+    if source is not None and source not in known:
+        raise MillraceError(
+            f"no collector of this home knows a source {source}", f"It has {', '.join(known) or 'none'}"
+        )
+    for node, file in files.items():
         typer.echo(f"{node}: {replay_shed(file, source):,} shed events go to Kafka")
 
 

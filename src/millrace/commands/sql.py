@@ -39,7 +39,7 @@ def sql(
     if after:
         from millrace.explain.receipt import wait_for_receipt
 
-        wait_for_receipt(settings, after, timeout)
+        wait_for_receipt(settings, after, timeout, lambda where: typer.echo(f"Waiting: {where}", err=True))
     answer = run_query(settings, query)
     if csv:
         typer.echo(with_nested_as_text(answer).write_csv(), nl=False)

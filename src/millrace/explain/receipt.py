@@ -1,6 +1,7 @@
 """Where the events of a collector's receipt are: log, Kafka, bronze, silver, conversions."""
 
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -68,20 +69,22 @@ def follow_receipt(settings: Settings, receipt: str) -> list[EventPlace]:
     return there + waiting + [EventPlace(SHED, details=times)] * known.shed
 
 
-def wait_for_receipt(settings: Settings, receipt: str, seconds: float) -> None:
+def wait_for_receipt(settings: Settings, receipt: str, seconds: float, report: Callable[[str], None]) -> None:
     """Wait until silver and gold have the events of a receipt.
 
     Args:
         settings: the settings in force.
         receipt: of the collector's answer.
         seconds: how long.
+        report: is given where the events are, whenever that changes.
 
     Raises:
         MillraceError: if the receipt is not known, its events were shed, or they have not come in time.
     """
-    until = time.monotonic() + seconds
+    until, reported = time.monotonic() + seconds, ""
     while True:
         places = follow_receipt(settings, receipt)
+        states = ", ".join(sorted({place.state for place in places}))
         if any(place.state == SHED for place in places):
             raise MillraceError(
                 "the collector has shed events of this receipt", "`millrace replay shed` sends them on"
@@ -89,8 +92,10 @@ def wait_for_receipt(settings: Settings, receipt: str, seconds: float) -> None:
         arrived = [(place.details or {}).get("ingested_at") for place in places if place.state in _FINAL]
         if len(arrived) == len(places) and _published(settings) >= max(at for at in arrived if at):
             return
+        if states != reported:
+            report(states)
+            reported = states
         if time.monotonic() > until:
-            states = ", ".join(sorted({place.state for place in places}))
             raise MillraceError(
                 f"after {seconds:g} s the events are not in gold: {states}",
                 "Do the jobs run? `millrace status`; or wait longer with --timeout",

@@ -1,0 +1,61 @@
+"""What the command line refuses before a collector or a replay begins."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from intake.log.entries import Write
+from intake.log.message_log import MessageLog
+from intake.log.place import log_file
+from intake.segment_requests import Message
+from intake.server import Tls
+from kit.certificates import new_certificates
+from lakehouse.errors import MillraceError
+from millrace.cli import app, register_commands
+
+
+def test_certificates_are_read_before_the_collector_starts(tmp_path: Path) -> None:
+    made = new_certificates(tmp_path / "tls")
+    Tls(made.server, made.server, made.ca).check()
+    (tmp_path / "text.pem").write_text("text")
+    for certificate, key, why in (
+        (tmp_path / "nowhere.pem", made.server, "nowhere.pem is not there"),
+        (tmp_path / "text.pem", made.server, "can't be used"),
+        (made.server, made.client, "can't be used"),
+    ):
+        with pytest.raises(MillraceError, match=why):
+            Tls(certificate, key).check()
+
+
+@pytest.fixture
+def shed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home whose collector has shed an event of `shop`."""
+    monkeypatch.setenv("MILLRACE_HOME", str(tmp_path))
+    if not app.registered_commands:
+        register_commands()
+    log = MessageLog(log_file(tmp_path, "main"))
+    log.append(Write("r", "shop", [Message(b"k", b"{}")], is_shed=True)).result()
+    log.close()
+    return tmp_path
+
+
+def test_shed_events_of_a_source_are_replayed(shed: Path) -> None:
+    done = CliRunner().invoke(app, ["replay", "shed", "--source", "shop"])
+    assert (done.exit_code, "main: 1 shed events go to Kafka" in done.output) == (0, True)
+    log = MessageLog(log_file(shed, "main"))
+    assert (log.totals.waiting, log.totals.shed) == (1, 0)
+    log.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["replay", "--source", "shop"], "--source is of shed events"),
+        (["replay", "shed", "--source", "shpo"], "knows a source shpo"),
+    ],
+)
+def test_a_replay_of_what_is_not_shed_is_refused(shed: Path, arguments: list[str], why: str) -> None:
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code != 0
+    assert why in str(done.exception)
