@@ -82,20 +82,20 @@ class Liveness(NamedTuple):
 
     Args:
         at_first: whether one was before the first record.
-        changes: keys of the records since which none was, or one was again, in order.
+        switches: keys of the records since which none was, or one was again, in order.
     """
 
     at_first: bool
-    changes: tuple[RecordKey, ...] = ()
+    switches: tuple[RecordKey, ...] = ()
 
     @property
     def is_constant(self) -> bool:
         """Whether it has not changed."""
-        return not self.changes
+        return not self.switches
 
     def is_live_at(self, key: tuple[int, int, str, int, int]) -> bool:
-        """Whether some producer was live when a record was read that is not one of `changes`."""
-        return self.at_first != bool(bisect(self.changes, key) % 2)
+        """Whether some producer was live when a record was read that is not one of `switches`."""
+        return self.at_first != bool(bisect(self.switches, key) % 2)
 
 
 class Fold(NamedTuple):

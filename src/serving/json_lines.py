@@ -14,16 +14,16 @@ class LineGroup(NamedTuple):
     """Changes that belong together, and the versions of the tables after them.
 
     Args:
-        changes: by line.
+        rows: one for each change.
         position: versions by table.
     """
 
-    changes: Iterable[Mapping[str, Any]]
+    rows: Iterable[Mapping[str, Any]]
     position: Mapping[str, int]
 
     def lines(self) -> Iterable[str]:
         """A JSON object for each change, then one with the position."""
-        for change in self.changes:
+        for change in self.rows:
             yield json_text(change)
         yield json_text({"position": self.position})
 

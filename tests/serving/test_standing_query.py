@@ -82,7 +82,7 @@ def test_polls_read_no_table_while_nothing_changed(tmp_path: Path, monkeypatch: 
     feed = TableFeed(tmp_path / "warehouse", TABLES[NAME])
     query = StandingQuery(tmp_path / "warehouse", admit(f"SELECT * FROM {NAME}"))
     for source in (feed, query):
-        assert len([list(group.changes) for group in source.poll()]) == 1
+        assert len([list(group.rows) for group in source.poll()]) == 1
     folder = tmp_path.joinpath("warehouse", *NAME.split("."))
     for file in folder.glob("*.parquet"):
         file.unlink()
