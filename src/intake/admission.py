@@ -5,8 +5,8 @@ from enum import Enum
 
 from intake.sources import Overload, Source
 
-_PRESSURE = 0.5
-"""Share of a budget that only protected sources may use beyond it."""
+_UNRESERVED = 0.5
+"""Share of a budget beyond which it is reserved for protected sources."""
 
 
 class Decision(Enum):
@@ -30,6 +30,11 @@ class Load:
     queued: float = 0.0
     logged: float = 0.0
     shed: float = 0.0
+
+    @property
+    def is_above_reserve(self) -> bool:
+        """Whether so much waits that the rest of a budget is reserved for protected sources."""
+        return max(self.queued, self.logged) > _UNRESERVED
 
 
 @dataclass
@@ -94,7 +99,7 @@ class Admission:
         if limit and not limit.has_room(now):
             return Decision.REFUSE
         is_beyond = self._capacity is not None and not self._capacity.has_room(now)
-        is_busy = max(load.queued, load.logged) > _PRESSURE
+        is_busy = load.is_above_reserve
         decision = Decision.TAKE
         if (is_beyond or is_busy) and not source.protected:
             if source.overload is Overload.SHED and load.shed < 1:

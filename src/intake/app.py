@@ -46,7 +46,7 @@ _CORS = {
     "Access-Control-Max-Age": "86400",
 }
 _RETRY_SECONDS = "1"
-_LEASE_SECONDS = 1.0  # between two looks at leases
+_LEASE_SECONDS = 1.0  # between two checks of leases
 
 
 class Collector:
@@ -186,12 +186,12 @@ class Collector:
         """That the process answers, how much waits, and what each source has sent since the log began."""
         del request
         totals = self._log.totals
-        accounts = await asyncio.to_thread(self._log.accounts)
+        accounts = await asyncio.to_thread(self._log.counts)
         return JSONResponse(
             {
-                "waiting": max(totals.waiting, sum(account.waiting for account in accounts)),
+                "waiting": totals.waiting,
                 "waiting_bytes": totals.size,
-                "shed": sum(account.shed for account in accounts),
+                "shed": totals.shed,
                 "forwarded": self._forwarder.forwarded,
                 "last_error": self._forwarder.last_error,
                 "sources": {account.source: asdict(account) for account in accounts},

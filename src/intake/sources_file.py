@@ -8,7 +8,7 @@ from intake.sources import FILE, Acknowledge, Sources, load_sources
 from lakehouse.errors import MillraceError
 
 _LOG = logging.getLogger(__name__)
-_SECONDS = 1.0  # between two looks
+_SECONDS = 1.0  # between two checks
 
 
 class SourcesFile:
@@ -33,7 +33,7 @@ class SourcesFile:
         self._looked_at = time.monotonic()
 
     def current(self) -> Sources:
-        """The sources; looks at the file at most once a second."""
+        """The sources; checks the file at most once a second."""
         now = time.monotonic()
         if now - self._looked_at >= _SECONDS:
             self._looked_at = now

@@ -33,7 +33,7 @@ class TableFeed:
         return {} if self._version is None else {self._table.name: self._version}
 
     def poll(self) -> Iterator[LineGroup]:
-        """Groups since the last poll; none if there is no new version. Then only the log is looked at.
+        """Groups since the last poll; none if there is no new version. Then only the log is listed.
 
         Raises:
             MillraceError: if the table has fewer versions than are known, or changes are gone.

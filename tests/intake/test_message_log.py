@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from intake.log.accounts import Account, read_accounts, replay_shed
+from intake.log.accounts import Account, read_accounts, read_counts, replay_shed
 from intake.log.entries import Delivered, Tally, Write
 from intake.log.message_log import Budget, MessageLog, OverloadedError, UnavailableError
 from intake.log.receipts import Receipt, read_receipt
@@ -157,6 +157,7 @@ def test_each_acknowledged_event_is_accounted_for_by_source(file: Path) -> None:
         Account("b", 2, 0, 1, shed=1, lost=0, refused=7, replayed=0),
     ]
     assert [account.missing for account in read_accounts(file)] == [0, 0]
+    assert read_counts(file) == read_accounts(file)
 
 
 def test_shed_events_are_replayed_once_while_the_log_is_open(file: Path) -> None:
@@ -172,6 +173,7 @@ def test_shed_events_are_replayed_once_while_the_log_is_open(file: Path) -> None
     assert sorted(int(each.value or b"") for each in log.pending(0, 5000)) == [1, 4, *range(10, 2510)]
     assert replay_shed(file) == 1
     log.close()
+    assert read_counts(file) == read_accounts(file)
     assert [(each.missing, each.shed, each.replayed) for each in read_accounts(file)] == [
         (0, 0, 0),
         (0, 0, 2500),

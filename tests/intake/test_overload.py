@@ -17,6 +17,7 @@ from intake.log.accounts import read_accounts
 from intake.log.place import log_file
 from kit.collecting import Node, collector, values_in, with_sources
 from kit.home import JOBS, Home
+from kit.polling import eventually
 from kit.tables import differences
 from lakehouse.contracts import TABLES
 from millrace.local.process.ports import stable_port
@@ -99,7 +100,8 @@ def test_protected_events_are_kept_and_shed_events_are_replayed(new_home: Callab
         _check_counts(home, node, clients)
         replayed = home.must("replay", "shed")
         assert f"{clients['shop'].shed:,} shed events" in replayed
-        node.wait_until_forwarded()
+        file = log_file(home.path, node.name)
+        eventually(lambda: not any(account.waiting for account in read_accounts(file)), 60)
     arrived = {value["messageId"] for value in values_in(home)}
     home.must("run", *JOBS, "--once")
     home.must("audit")

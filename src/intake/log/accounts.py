@@ -54,6 +54,17 @@ def read_accounts(file: Path) -> list[Account]:
         return [Account(*row) for row in connection.execute(query)]
 
 
+def read_counts(file: Path) -> list[Account]:
+    """The same by the counts alone, however much waits: what is missing counts as waiting."""
+    query = """
+        SELECT source, received, forwarded, received - forwarded - lost - (shed - replayed), shed - replayed,
+            lost, refused, replayed
+        FROM counts ORDER BY source
+    """
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=30)) as connection:
+        return [Account(*row) for row in connection.execute(query)]
+
+
 def replay_shed(file: Path, source: str | None = None) -> int:
     """Return shed events to the log, which forwards them. Also while a collector runs.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from intake.admission import Load
-from intake.log.accounts import Account, read_accounts
+from intake.log.accounts import Account, read_counts
 from intake.log.entries import Delivered, Logged, Tally, Totals, Write
 from intake.log.schema import create_log, open_log
 from intake.log.writer import LogWriter
@@ -130,9 +130,9 @@ class MessageLog:
         )
         return [Logged(*row) for row in rows.fetchall()]
 
-    def accounts(self) -> list[Account]:
-        """What each source has sent and where it is."""
-        return read_accounts(self._file)
+    def counts(self) -> list[Account]:
+        """What each source has sent and where it is, by the counts."""
+        return read_counts(self._file)
 
     def forget(self, upto: int, delivered: Sequence[Delivered] = ()) -> None:
         """Remove messages that Kafka has, with the next commit: after a crash they are sent again.

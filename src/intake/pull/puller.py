@@ -16,14 +16,12 @@ from intake.sources import Source, Sources
 from intake.webhooks.mapping import Arrival, map_any
 
 _LOG = logging.getLogger(__name__)
-_SOURCES_SECONDS = 1.0  # between two looks at the sources
+_SOURCES_SECONDS = 1.0  # between two reads of the sources
 _FULL_SECONDS = 0.2  # between two tries while the log has no room
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 60.0  # seconds between two connections
 _AHEAD = 64
 """Elements that are read before they are written."""
 _BATCH_BYTES = 1 << 20
-_RESERVE = 0.5
-"""Share of a budget that protected sources have for themselves."""
 
 
 class Backoff:
@@ -160,12 +158,7 @@ class Puller:
         return True
 
     def _require_room(self, source: Source) -> None:
-        load = self._log.load
-        if (
-            max(load.queued, load.logged) > _RESERVE
-            and not source.protected
-            and self._sources().has_protected
-        ):
+        if self._log.load.is_above_reserve and not source.protected and self._sources().has_protected:
             raise OverloadedError
 
 
