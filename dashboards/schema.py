@@ -43,11 +43,7 @@ _READ = {
     "gold.funnel": "day step visitors",
     "gold.traffic": (
         "window_kind channel pane window_start window_end events page_views visitors sessions impressions "
-        "clicks searches conversions reporting_value revision is_complete"
-    ),
-    "gold.traffic_changes": (
-        "window_kind channel pane window_start window_end events page_views visitors sessions impressions "
-        "clicks searches conversions reporting_value revision is_complete change sequence"
+        "clicks searches conversions reporting_value revision is_complete late_events"
     ),
     "gold.visitor_minutes": "visitor_id",
     "ops.ledger": (
@@ -68,4 +64,28 @@ def _types(name: str, columns: str) -> dict[str, Type]:
     return {column: frame.schema[column] for column in columns.split()}
 
 
-COLUMNS: dict[str, dict[str, Type]] = {name: _types(name, columns) for name, columns in _READ.items()}
+def _corrections() -> dict[str, Type]:
+    """A window's key, the commit, and the row after and before it."""
+    time = _types("gold.traffic", "window_start")["window_start"]
+    changing = _types("gold.traffic", " ".join(CHANGING))
+    return {
+        "commit_version": pl.Int64(),
+        "commit_timestamp": time,
+        **_types("gold.traffic", "window_kind window_start channel"),
+        **changing,
+        **{f"{name}_before": kind for name, kind in changing.items()},
+    }
+
+
+CORRECTIONS = "gold.traffic corrections"
+"""Changes of complete windows, from the change feed of gold.traffic; of tables in a folder only."""
+
+CHANGING = ("pane", "events", "page_views", "visitors", "sessions", "conversions", "reporting_value")
+"""Columns of gold.traffic whose changes are corrections."""
+
+TABLES_READ = tuple(_READ)
+
+COLUMNS: dict[str, dict[str, Type]] = {
+    **{name: _types(name, columns) for name, columns in _READ.items()},
+    CORRECTIONS: _corrections(),
+}

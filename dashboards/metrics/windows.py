@@ -1,21 +1,21 @@
 """Windows and their panes: early, on-time and late (corrected), and the size of corrections."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import polars as pl
 from period import DAYS, HOURS, MINUTES, SLIDING
 from query_scope import Scope
-from tables.query import Query
+from schema import CHANGING, CORRECTIONS
+from tables.query import Measure, Query
 from tables.table_cache import Ask
 
 KINDS = (MINUTES, HOURS, SLIDING, DAYS)
 PANES = ("early", "on_time", "late")
-MEASURES = ("events", "page_views", "visitors", "sessions", "conversions", "reporting_value")
+MEASURES = CHANGING[1:]
 LONGEST = {MINUTES: timedelta(hours=24), SLIDING: timedelta(hours=48)}  # longest period shown
 
 _KEY = ["window_start", "channel"]
-_MOST_CHANGES = 200_000
 
 
 @dataclass(frozen=True)
@@ -26,51 +26,60 @@ class Panes:
         windows: window_start, pane, events, revision; one row per window and channel.
         corrected: windows changed after their on-time pane: window_start, channel, and for each measure the
             value now, on time (`…_then`), and the difference (`…_change`); newest first.
+        revised: windows that late events have changed, as they are now: window_start, channel, revision,
+            late_events, measures; newest first.
         on_time: events in the on-time panes of complete windows.
         late: events that came into these windows afterwards.
         other: the difference that is left: bots found later, and rebuilds.
+        since: from when on changes are known; None: no changes are known, so the others say nothing.
     """
 
     windows: pl.DataFrame
     corrected: pl.DataFrame
+    revised: pl.DataFrame
     on_time: int
     late: int
     other: int
+    since: datetime | None
 
 
 def panes(ask: Ask, scope: Scope, kind: str) -> Panes:
     """The windows of a kind now, compared with their on-time panes."""
-    columns = ("window_start", "channel", "pane", "revision", *MEASURES)
+    columns = ("window_start", "channel", "pane", "revision", "late_events", *MEASURES)
     now = ask(scope.windows(Query("gold.traffic", columns, order=("window_start",)), kind))
-    then = _on_time(ask, scope, kind)
-    both = now.join(then, on=_KEY, suffix="_then", nulls_equal=True)
-    changes = [(pl.col(name) - pl.col(f"{name}_then")).alias(f"{name}_change") for name in MEASURES]
-    compared = both.with_columns(changes)
+    since = ask(Query(CORRECTIONS, measures=(Measure("since", "min", "commit_timestamp"),)))["since"][0]
+    changes = _changes(ask, scope, kind)
+    both = now.join(_on_time(now, changes), on=_KEY, suffix="_then", nulls_equal=True)
+    differences = [(pl.col(name) - pl.col(f"{name}_then")).alias(f"{name}_change") for name in MEASURES]
+    compared = both.with_columns(differences)
     changed = pl.any_horizontal(pl.col(f"{name}_change") != 0 for name in MEASURES)
     corrected = compared.filter(changed).sort("window_start", descending=True)
     events_then, change = compared["events_then"].sum(), compared["events_change"].sum()
-    late = _late_events(ask, scope, kind)
+    late = _late_events(changes)
     windows = now.select("window_start", "pane", "events", "revision")
-    return Panes(windows, corrected, events_then, late, change - late)
+    revised = now.filter(pl.col("pane") == "late").sort("window_start", descending=True)
+    return Panes(windows, corrected, revised, events_then, late, change - late, since)
 
 
-def _late_events(ask: Ask, scope: Scope, kind: str) -> int:
+def _changes(ask: Ask, scope: Scope, kind: str) -> pl.DataFrame:
+    """Changes of windows that were complete, in order."""
+    columns = ("window_start", "channel", *CHANGING, *(f"{name}_before" for name in CHANGING))
+    query = Query(CORRECTIONS, columns, order=("commit_version",))
+    return ask(scope.windows(query, kind))
+
+
+def _on_time(now: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+    """The on-time pane of each window: before its first change, or now if it has none.
+
+    A window whose first known change is a later one is left out.
+    """
+    first = changes.unique(_KEY, keep="first", maintain_order=True).filter(pl.col("pane_before") == "on_time")
+    before = first.select(*_KEY, *(pl.col(f"{name}_before").alias(name) for name in MEASURES))
+    unchanged = now.filter(pl.col("pane") == "on_time").join(changes, on=_KEY, how="anti", nulls_equal=True)
+    return pl.concat([before, unchanged.select(*_KEY, *MEASURES)])
+
+
+def _late_events(changes: pl.DataFrame) -> int:
     """Number of events added by late revisions. A revision that removes events is not by late events."""
-    key = [*_KEY, "sequence"]
-    query = Query("gold.traffic_changes", (*key, "events"), limit=_MOST_CHANGES)
-    new = ask(scope.windows(query.only("change", "=", "replace").only("pane", "=", "late"), kind))
-    if new.is_empty():
-        return 0
-    old = ask(scope.windows(query.only("change", "=", "retract"), kind))
-    both = new.join(old, on=key, how="left", suffix="_old", nulls_equal=True)
-    added = pl.col("events") - pl.col("events_old").fill_null(0)
-    return int(both.select(added.clip(lower_bound=0).sum()).item())
-
-
-def _on_time(ask: Ask, scope: Scope, kind: str) -> pl.DataFrame:
-    """The on-time pane of each window, emitted when the watermark passed its end."""
-    columns = ("window_start", "channel", "sequence", *MEASURES)
-    query = Query("gold.traffic_changes", columns, order=("sequence",), limit=_MOST_CHANGES)
-    query = query.only("change", "=", "replace").only("pane", "=", "on_time")
-    said = ask(scope.windows(query, kind))
-    return said.unique(_KEY, keep="first", maintain_order=True).select(*_KEY, *MEASURES)
+    late = changes.filter(pl.col("pane") == "late")
+    return int((late["events"] - late["events_before"]).clip(lower_bound=0).sum())

@@ -10,8 +10,11 @@ from pathlib import Path
 import polars as pl
 from deltalake.exceptions import DeltaError, TableNotFoundError
 from polars.exceptions import PolarsError
+from pyarrow import ArrowException
+from schema import CORRECTIONS
 
 from tables.backend import ReadError
+from tables.corrections import Corrections
 from tables.delta_log import Log, commit_file, mark_of
 from tables.file_cache import Files, Memory
 from tables.polars_query import ask_frame, with_all_columns
@@ -58,9 +61,13 @@ class LocalTables:
         self._opened: dict[str, _Opened] = {}
         self._memory = Memory()
         self._turn = threading.BoundedSemaphore(_AT_ONCE)
+        self._corrections = Corrections(self._path("gold.traffic"))
 
     def version(self, table: str, position: int | None = None) -> Version | None:
         """The latest version up to a position. Costs two file-system calls if nothing has changed."""
+        if table == CORRECTIONS:
+            traffic = self.version("gold.traffic", position)
+            return None if traffic is None else self._corrections_at(traffic)
         with self._lock:
             try:
                 return self._latest(table, position)
@@ -77,6 +84,8 @@ class LocalTables:
 
     def run(self, query: Query, version: Version) -> pl.DataFrame:
         """Run a query. Only the columns and row groups that it needs are read."""
+        if query.table == CORRECTIONS:
+            return ask_frame(self._corrections.rows(version).lazy(), query).collect()
         try:
             with self._turn:
                 files, _ = self._at(query.table, version)
@@ -93,6 +102,12 @@ class LocalTables:
             return self._at(table, version)[1]
         except _ERRORS as error:
             raise ReadError(table) from error
+
+    def _corrections_at(self, traffic: Version) -> Version:
+        try:
+            return self._corrections.version(traffic)
+        except (*_ERRORS, ArrowException) as error:
+            raise ReadError(CORRECTIONS) from error
 
     def _latest(self, table: str, position: int | None) -> Version | None:
         path, opened = self._path(table), self._opened.get(table)

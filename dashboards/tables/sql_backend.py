@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa
-from schema import COLUMNS
+from schema import COLUMNS, CORRECTIONS
 
 from tables.backend import ReadError, high_water_mark
 from tables.query import Facts, Measure, Query, Version
@@ -31,6 +31,8 @@ class SqlTables:
 
     def version(self, table: str, position: int | None = None) -> Version | None:
         """The last version before the first commit beyond a position, from the table's history."""
+        if table == CORRECTIONS:
+            return None
         try:
             history = self._history(table, 1 if position is None else _COMMITS)
         except LookupError:

@@ -10,7 +10,7 @@ import streamlit as st
 from charts import time_charts
 from metrics import pipeline
 from query_scope import Scope
-from schema import COLUMNS
+from schema import TABLES_READ
 from tables.table_cache import Look
 from widgets import layout, page
 from widgets.formatting import lasting, plain_text, utc
@@ -144,7 +144,7 @@ def _ledger(look: Look) -> None:
 
 def _tables(look: Look) -> None:
     rows = []
-    for name in COLUMNS:
+    for name in TABLES_READ:
         facts, version = look.facts(name), look.version(name)
         if facts is not None and version is not None:
             size, changed = layout.locale().size(facts.size), facts.changed_at

@@ -24,7 +24,7 @@ from gold.traffic.windows import Traffic
 from lakehouse.contracts import Table
 from lakehouse.contracts.gold import ATTRIBUTION, BOT_REFUNDS, CONVERSIONS, LOCK, TOUCHES, TRAILS
 from lakehouse.contracts.silver import EVENTS, IDENTITIES, SESSIONS
-from lakehouse.contracts.traffic import TRAFFIC, TRAFFIC_CHANGES, VISITOR_MINUTES
+from lakehouse.contracts.traffic import TRAFFIC, VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.grouped import Computed, Groups
@@ -117,7 +117,7 @@ class RebuildInputs:
         return self._traffic().differences(self._watermark)
 
     def put_windows(self, windows: DataFrame) -> None:
-        """Replace the windows, and append the changes."""
+        """Replace the windows."""
         self._traffic().replace(windows, self._upto, self._watermark)
 
     def daily(self, table: str) -> DataFrame:
@@ -151,7 +151,7 @@ DEFINITIONS = {
         _computed(RebuildInputs.minutes),
         LOCK,
         write=lambda run, rows: RebuildInputs(run).put_minutes(rows),
-        side_outputs=(TRAFFIC.name, TRAFFIC_CHANGES.name),
+        side_outputs=(TRAFFIC.name,),
     ),
     TRAFFIC.name: TableDefinition(
         _computed(RebuildInputs.windows), LOCK, write=lambda run, rows: RebuildInputs(run).put_windows(rows)

@@ -90,7 +90,6 @@ CASES = [
     (["refine", "repair", "publish"], "gold.traffic"),
     (["refine", "repair", "publish"], "gold.trails"),
     (["refine", "repair", "publish"], "gold.visitor_minutes"),
-    (["refine", "repair", "publish"], "gold.traffic_changes"),
     (["refine", "repair", "publish"], "gold.campaign_performance"),
     (["refine", "repair", "publish"], "gold.touches"),
 ]

@@ -26,13 +26,6 @@ def _sum_minutes(changes: pl.LazyFrame) -> pl.LazyFrame:
     return sums.filter(pl.any_horizontal(pl.exclude(*cell) != 0))
 
 
-def _stand(changes: pl.LazyFrame) -> pl.LazyFrame:
-    """Current windows: replaced rows that were not retracted."""
-    put = pl.when(pl.col("change") == "replace").then(1).otherwise(-1).alias("_put")
-    window = pl.exclude("change", "_put")
-    return changes.with_columns(put).group_by(window).agg(pl.col("_put").sum()).filter(pl.col("_put") != 0)
-
-
 def _without_values(sketches: pl.LazyFrame) -> pl.LazyFrame:
     """Sketches without order values: large ones are compacted at random."""
     return sketches.drop("order_values")
@@ -40,7 +33,6 @@ def _without_values(sketches: pl.LazyFrame) -> pl.LazyFrame:
 
 _FOLDED = {
     "gold.visitor_minutes": _sum_minutes,
-    "gold.traffic_changes": _stand,
     "gold.sketches": _without_values,
 }
 """Tables that are reduced before a comparison, since their rows depend on the batches."""

@@ -47,6 +47,6 @@ def test_tables_that_a_rebuild_writes_as_well_are_not_stale() -> None:
 
 
 def test_downstream_tables_are_direct_and_indirect_ones() -> None:
-    assert downstream_of(["gold.visitor_minutes"]) == ("gold.traffic", "gold.traffic_changes")
+    assert downstream_of(["gold.visitor_minutes"]) == ("gold.traffic",)
     assert "gold.funnel" in downstream_of(["silver.identities"])
     assert downstream_of(["silver.rejected_events"]) == ()

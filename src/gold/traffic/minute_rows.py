@@ -1,7 +1,7 @@
 """Rows of gold.visitor_minutes and gold.traffic, on the driver or in Spark."""
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
 
 import pyarrow as pa
@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from folds.windows.count_windows import CountWindows
-from lakehouse.rows.driver_or_spark import Rows, with_number
+from lakehouse.rows.driver_or_spark import Rows
 from lakehouse.rows.time_pruner import TimePruner
 from lakehouse.timestamps import to_micros
 
@@ -46,10 +46,3 @@ def pruner_of(rows: Rows, time: str, margin: timedelta) -> TimePruner:
         return TimePruner.of_rows(rows, time, margin)
     times = pc.unique(rows[time]).cast(pa.int64()).to_pylist()
     return TimePruner.of_spans(((at, at) for at in times), margin)
-
-
-def with_time(rows: Rows, name: str, at: datetime) -> Rows:
-    """Rows with a constant time column."""
-    if isinstance(rows, DataFrame):
-        return rows.withColumn(name, F.lit(at))
-    return with_number(rows, name, to_micros(at))

@@ -10,19 +10,16 @@ from folds.windows.revisions import Progress, Sums, WindowKey, WindowRow, revise
 from folds.windows.time_windows import Windows
 from folds.windows.window_rules import WindowRules
 from lakehouse.contracts.arrow import arrow_schema
-from lakehouse.contracts.traffic import TRAFFIC, TRAFFIC_CHANGES
+from lakehouse.contracts.traffic import TRAFFIC
 from lakehouse.delta.write_changes import as_tuples, change_type
 from lakehouse.rows.arrow_frames import transpose
 from lakehouse.rows.grouped import GroupedRows
 from lakehouse.rows.row_changes import RowDiff
 
-RETRACT, REPLACE = "retract", "replace"
-
 MINUTE = ("minute", "channel", "sequence", "by_events", *ADDED)
 """Columns of gold.visitor_minutes that windows are computed from, by visitor_id."""
 
-_CHANGE = (*TRAFFIC.column_names, "change")
-_TRAFFIC, _STAMPED = arrow_schema(TRAFFIC), arrow_schema(TRAFFIC_CHANGES)
+_TRAFFIC = arrow_schema(TRAFFIC)
 
 DIFFERENCES = pa.schema(
     [_TRAFFIC.field(name) for name in (*WindowKey._fields, *Sums._fields[:-2])]
@@ -30,10 +27,7 @@ DIFFERENCES = pa.schema(
 )
 """Rows of differences; rows of the same window are summed."""
 
-CHANGES = pa.schema([_STAMPED.field(name) for name in _CHANGE])
-"""Rows of gold.traffic_changes, without `changed_at` and `sequence`."""
-
-TABLE_CHANGES = pa.schema(list(change_type(TRAFFIC)))
+CHANGES = pa.schema(list(change_type(TRAFFIC)))
 """Changes to write to gold.traffic, see `lakehouse.delta.write_changes.change_type`."""
 
 
@@ -60,23 +54,14 @@ def fold_revisions(
     """Fold rows of gold.traffic and differences, by window_start, to `CHANGES`."""
     rows = groups.rows("row", WindowRow, held=Sums)
     differences = groups.rows("difference", _difference)
+    compare = RowDiff(TRAFFIC).compare
     changes: list[tuple[Any, ...]] = []
     for start in rows.keys() | differences.keys():
         of_start = sum_differences(differences.get(start, ()))
-        for before, after in revise(rows.get(start, ()), of_start, watermark, rules, is_total):
-            changes += [(*before, RETRACT)] if before else []
-            changes += [(*after, REPLACE)] if after else []
+        revised = revise(rows.get(start, ()), of_start, watermark, rules, is_total)
+        before, after = [old for old, _ in revised if old], [new for _, new in revised if new]
+        changes += as_tuples(compare(before, after))
     yield _batch(changes, CHANGES)
-
-
-def fold_table_changes(groups: GroupedRows) -> Iterator[pa.RecordBatch]:
-    """Fold rows of gold.traffic_changes of one sequence, by window_start, to `TABLE_CHANGES`."""
-    found: list[tuple[Any, ...]] = []
-    compare = RowDiff(TRAFFIC).compare
-    for changes in groups.rows("change", tuple, held=Sums).values():
-        before, after = ([row[:-1] for row in changes if row[-1] == side] for side in (RETRACT, REPLACE))
-        found += as_tuples(compare(before, after))
-    yield _batch(found, TABLE_CHANGES)
 
 
 def _difference(*fields: Any) -> tuple[WindowKey, Sequence[Any]]:

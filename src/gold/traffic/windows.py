@@ -25,22 +25,15 @@ from folds.windows.window_rules import (
     windows_of,
 )
 from gold.traffic.closed_windows import ClosedWindows, last_ends
-from gold.traffic.minute_rows import LONGEST, earliest_minute, longest_span, of_visitors, pruner_of, with_time
-from gold.traffic.window_rows import (
-    CHANGES,
-    DIFFERENCES,
-    MINUTE,
-    TABLE_CHANGES,
-    fold_differences,
-    fold_revisions,
-    fold_table_changes,
-)
+from gold.traffic.minute_rows import LONGEST, earliest_minute, longest_span, of_visitors, pruner_of
+from gold.traffic.window_rows import CHANGES, DIFFERENCES, MINUTE, fold_differences, fold_revisions
 from lakehouse.contracts.arrow import arrow_schema
-from lakehouse.contracts.traffic import TRAFFIC, TRAFFIC_CHANGES, VISITOR_MINUTES
+from lakehouse.contracts.traffic import TRAFFIC, VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.write_changes import write_changes
-from lakehouse.rows.driver_or_spark import Rows, Source, computed, is_empty, union, with_key, with_number
+from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.rows.driver_or_spark import Rows, Source, computed, union, with_key
 from lakehouse.rows.grouped import Computed, Groups
 from lakehouse.rows.time_pruner import TimePruner
 from lakehouse.timestamps import EPOCH, to_micros
@@ -50,31 +43,25 @@ _FEW = 2_000_000
 
 
 class _TrafficProgress(NamedTuple):
-    """Metadata of the last commit to gold.traffic_changes or gold.traffic.
+    """Metadata of the last commit to gold.traffic.
 
     Args:
-        sequence: sequence of the changes that the commit wrote or applied.
         minutes: sequence of gold.visitor_minutes that is processed through.
         watermark: the watermark, in microseconds; windows that end by it are complete.
         windows: rules of the table's windows, as JSON.
         ends: by kind of window by number of events, the end of the last closed one, as JSON.
     """
 
-    sequence: int = 0
     minutes: int = 0
     watermark: int = to_micros(EPOCH)
     windows: str = to_json(STANDARD)
     ends: str = "{}"
 
 
-_COUNTS = ("sequence", "minutes", "watermark")
-
-
 class Traffic:
-    """Updates gold.traffic and gold.traffic_changes from gold.visitor_minutes.
+    """Updates gold.traffic from gold.visitor_minutes, in one commit.
 
-    Changes are appended to gold.traffic_changes first, and then merged into gold.traffic. Metadata of each
-    commit has the progress, so after a crash no change is lost or applied twice.
+    Metadata of the commit has the progress, so after a crash no minute is lost or counted twice.
 
     Args:
         lake: the tables, as publish reads them.
@@ -94,11 +81,10 @@ class Traffic:
             upto: high-water mark of gold, an ingest stamp.
             watermark: the watermark that results are complete up to.
         """
-        done = self._progress(TRAFFIC_CHANGES.name)
-        if self._progress(TRAFFIC.name).sequence < done.sequence:
-            wanted = Lookup(TRAFFIC_CHANGES.column_names, above=("sequence", done.sequence - 1))
-            source = Source.of(self._lake, TRAFFIC_CHANGES.name, wanted, _FEW)
-            self._apply(source, source.look_up(TRAFFIC_CHANGES.name, wanted), upto, done.sequence)
+        done = self._progress()
+        if done is None:
+            self.replace(checkpoint(self.differences(watermark)), upto, watermark)
+            return
         wanted = Lookup(("visitor_id", "minute"), above=("sequence", done.minutes))
         source = Source.of(self._lake, VISITOR_MINUTES.name, wanted, _FEW)
         rules = from_json(done.windows)
@@ -125,35 +111,35 @@ class Traffic:
         return groups.spread(self._lake.spark)
 
     def replace(self, differences: DataFrame, upto: datetime, watermark: datetime) -> None:
-        """Replace all windows, and append the changes.
+        """Replace all windows.
 
         Args:
             differences: the result of the method `differences`.
             upto: high-water mark of gold, an ingest stamp.
             watermark: the watermark that results are complete up to.
         """
-        done = self._progress(TRAFFIC_CHANGES.name)
         rules = load_window_rules(self._conf)
         ends = json.dumps(last_ends(differences, list(events_of(rules))))
-        new = _TrafficProgress(
-            done.sequence, self._known_minutes(), to_micros(watermark), to_json(rules), ends
-        )
+        new = _TrafficProgress(self._known_minutes(), to_micros(watermark), to_json(rules), ends)
         source = Source(self._lake, on_driver=False)
         rows = self._lake.read(TRAFFIC.name)
-        self._write(source, rows, differences, done.watermark, new, upto, is_total=True)
-        if self._progress(TRAFFIC_CHANGES.name).windows != new.windows:  # rules changed, but no row
-            nothing = arrow_schema(TRAFFIC_CHANGES).empty_table()
-            self._lake.append(TRAFFIC_CHANGES.name, nothing, upto, **new._asdict())
+        self._write(source, rows, differences, new.watermark, new, upto, is_total=True)
+        if self._progress() != new:  # no row has changed
+            nothing = arrow_schema(TRAFFIC).empty_table()
+            self._lake.append(TRAFFIC.name, nothing, upto, **new._asdict())
 
-    def _progress(self, table: str) -> _TrafficProgress:
-        """Metadata of the last commit; a new table gets the windows of conf/windows.yml."""
-        found = self._lake.last_commit(table)
-        if "sequence" not in found:
+    def _progress(self) -> _TrafficProgress | None:
+        """Metadata of the last commit; a new table gets the windows of conf/windows.yml.
+
+        None if the log does not say how far a table with rows has come: an earlier release wrote it, or
+        the commit has been removed from the log.
+        """
+        found = self._lake.last_commit(TRAFFIC.name)
+        if "minutes" in found:
+            return _TrafficProgress(**{name: found[name] for name in _TrafficProgress._fields})
+        if self._lake.read(TRAFFIC.name).isEmpty():
             return _TrafficProgress(windows=to_json(load_window_rules(self._conf)))
-        first = _TrafficProgress()
-        sequence, minutes, watermark = (int(str(found.get(name, getattr(first, name)))) for name in _COUNTS)
-        windows, ends = (str(found.get(name, getattr(first, name))) for name in ("windows", "ends"))
-        return _TrafficProgress(sequence, minutes, watermark, windows, ends)
+        return None
 
     def _known_minutes(self) -> int:
         return int(str(self._lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
@@ -210,7 +196,7 @@ class Traffic:
         upto: datetime,
         is_total: bool = False,
     ) -> None:
-        """Commit the changes to gold.traffic_changes, and apply them to gold.traffic."""
+        """Merge the changes into gold.traffic."""
         kinds = {
             "row": with_key(rows, "window_start", TRAFFIC.column_names),
             "difference": with_key(differences, "window_start", DIFFERENCES.names),
@@ -218,16 +204,4 @@ class Traffic:
         watermark, rules = Progress(before, new.watermark), from_json(new.windows)
         fold = partial(fold_revisions, watermark=watermark, rules=rules, is_total=is_total)
         changes = Computed(Groups(kinds, fold, CHANGES), self._lake.spark, source.on_driver).all_rows()
-        if is_empty(changes):
-            return
-        sequence = new.sequence + 1
-        stamped = with_number(with_time(changes, "changed_at", upto), "sequence", sequence)
-        metadata = new._replace(sequence=sequence)._asdict()
-        self._lake.append(TRAFFIC_CHANGES.name, stamped, upto, **metadata)
-        self._apply(source, stamped, upto, sequence)
-
-    def _apply(self, source: Source, changes: Rows, upto: datetime, sequence: int) -> None:
-        kinds = {"change": with_key(changes, "window_start", CHANGES.names)}
-        groups = Groups(kinds, fold_table_changes, TABLE_CHANGES)
-        rows = Computed(groups, self._lake.spark, source.on_driver).all_rows()
-        write_changes(self._lake, TRAFFIC.name, rows, upto, sequence=sequence)
+        write_changes(self._lake, TRAFFIC.name, changes, upto, **new._asdict())

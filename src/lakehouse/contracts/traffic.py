@@ -43,23 +43,6 @@ _HELD = (
     "new_events: bigint"
 )
 
-_WINDOW = (
-    Column("window_kind", "string", "name in conf/windows.yml: 1 minute, 1 hour, 1 day, …"),
-    Column("window_start", "timestamp", "start, included"),
-    Column("window_end", "timestamp", "end, excluded"),
-    Column("channel", "string", "channel of the events' session; null is all channels"),
-    *_COUNTS[:2],
-    Column("visitors", "bigint", "distinct visitors, exact"),
-    *_COUNTS[2:],
-    Column("reporting_value", "decimal(18,4)", "money converted; null if it is more than fits"),
-    Column("pane", "string", "early, on_time or late; null: nothing is published yet", provenance=True),
-    Column("revision", "int", "0 for the first row of a window, then counting", provenance=True),
-    Column("is_complete", "boolean", "the watermark has passed the end"),
-    Column("value", "decimal(38,4)", "money converted, whatever it comes to"),
-    Column("late_events", "bigint", "events after the end that only this counts", provenance=True),
-    Column("held", f"struct<{_HELD}>", "sums that a trigger holds back", provenance=True),
-)
-
 TRAFFIC = Table(
     name="gold.traffic",
     grain="window × channel",
@@ -68,26 +51,24 @@ TRAFFIC = Table(
     writer="publish",
     cadence="summary",
     key=("window_kind", "window_start", "channel"),
-    columns=_WINDOW,
+    columns=(
+        Column("window_kind", "string", "name in conf/windows.yml: 1 minute, 1 hour, 1 day, …"),
+        Column("window_start", "timestamp", "start, included"),
+        Column("window_end", "timestamp", "end, excluded"),
+        Column("channel", "string", "channel of the events' session; null is all channels"),
+        *_COUNTS[:2],
+        Column("visitors", "bigint", "distinct visitors, exact"),
+        *_COUNTS[2:],
+        Column("reporting_value", "decimal(18,4)", "money converted; null if it is more than fits"),
+        Column("pane", "string", "early, on_time or late; null: nothing is published yet", provenance=True),
+        Column("revision", "int", "0 for the first row of a window, then counting", provenance=True),
+        Column("is_complete", "boolean", "the watermark has passed the end"),
+        Column("value", "decimal(38,4)", "money converted, whatever it comes to"),
+        Column("late_events", "bigint", "events after the end that only this counts", provenance=True),
+        Column("held", f"struct<{_HELD}>", "sums that a trigger holds back", provenance=True),
+    ),
     event_time="window_start",
     is_mutable=True,
 )
 
-TRAFFIC_CHANGES = Table(
-    name="gold.traffic_changes",
-    grain="change of a row of gold.traffic",
-    summary="a change of a row of gold.traffic: old or new row",
-    inputs=("gold.visitor_minutes",),
-    writer="publish",
-    cadence="summary",
-    key=(),
-    columns=(
-        *_WINDOW,
-        Column("change", "string", "retract (what was) or replace (what is)"),
-        Column("changed_at", "timestamp", "input done when it changed", provenance=True),
-        Column("sequence", "bigint", "counts what changed together", provenance=True),
-    ),
-    event_time="window_start",
-)
-
-TABLES = (VISITOR_MINUTES, TRAFFIC, TRAFFIC_CHANGES)
+TABLES = (VISITOR_MINUTES, TRAFFIC)

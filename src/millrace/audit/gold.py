@@ -65,11 +65,10 @@ def audit_gold(settings: Settings) -> Iterator[Finding]:
         yield _finding("credits are of touches", count, lambda: _keys(settings, _TOUCHES))
         yield _finding("credits are of all touches", count, lambda: _keys(settings, _left_out(settings)))
     yield _finding("credits follow from models", count, lambda: _wrong_shares(settings))
-    if not settings.catalog and scan(settings, "gold.traffic_changes") is not None:
+    if not settings.catalog and (windows := scan(settings, "gold.traffic")) is not None:
         from millrace.audit.windows import wrong_windows  # DuckDB: a workspace has none
 
-        windows = scan(settings, "gold.traffic")
-        rows = 0 if windows is None else rows_of(windows.select(nw.len()))[0]["len"]
+        rows = rows_of(windows.select(nw.len()))[0]["len"]
         yield _finding("windows sum minutes", f"{rows:,} windows", lambda: wrong_windows(settings))
     if before:
         yield Finding("gold: as of", _as_of(before, _versions(settings)), is_right=True)

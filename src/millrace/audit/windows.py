@@ -74,8 +74,8 @@ def _listed(kinds: Iterable[str]) -> str:
 
 
 def _last_commit(settings: Settings) -> dict[str, Any] | None:
-    """Metadata of the last change of windows: how far they have come, and their rules."""
-    table = open_table(settings, "gold.traffic_changes")
+    """Metadata of the last commit that changed windows: how far they have come, and their rules."""
+    table = open_table(settings, "gold.traffic")
     for commit in table.history(_RECENT) if table else ():
         metadata: dict[str, Any] = json.loads(commit.get("userMetadata") or "{}")
         if "minutes" in metadata:

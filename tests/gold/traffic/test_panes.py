@@ -128,7 +128,7 @@ def test_windows_walk_from_early_to_late_as_the_oracle_says(
 
 
 def last_metadata(settings: Settings) -> dict[str, Any]:
-    commits = DeltaTable(settings.warehouse / "gold" / "traffic_changes").history()
+    commits = DeltaTable(settings.warehouse / "gold" / "traffic").history()
     return next(json.loads(each["userMetadata"]) for each in commits if "userMetadata" in each)
 
 
