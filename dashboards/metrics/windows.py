@@ -26,8 +26,8 @@ class Panes:
         windows: window_start, pane, events, revision; one row per window and channel.
         corrected: windows changed after their on-time pane: window_start, channel, and for each measure the
             value now, on time (`…_then`), and the difference (`…_change`); newest first.
-        revised: windows that late events have changed, as they are now: window_start, channel, revision,
-            late_events, measures; newest first.
+        revised: windows that got late events, as they are now: window_start, channel, revision, late_events
+            (those left out of the measures), measures; newest first.
         on_time: events in the on-time panes of complete windows.
         late: events that came into these windows afterwards.
         other: the difference that is left: bots found later, and rebuilds.
@@ -57,7 +57,9 @@ def panes(ask: Ask, scope: Scope, kind: str) -> Panes:
     events_then, change = compared["events_then"].sum(), compared["events_change"].sum()
     late = _late_events(changes)
     windows = now.select("window_start", "pane", "events", "revision")
-    revised = now.filter(pl.col("pane") == "late").sort("window_start", descending=True)
+    revised = now.filter((pl.col("pane") == "late") | (pl.col("late_events") > 0)).sort(
+        "window_start", descending=True
+    )
     return Panes(windows, corrected, revised, events_then, late, change - late, since)
 
 

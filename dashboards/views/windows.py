@@ -23,6 +23,13 @@ _WIDTHS = {
     SLIDING: timedelta(minutes=5),
 }
 
+_WINDOW = {"window_start": time_column("Window (UTC)"), "channel": text_column("Channel", 80)}
+_HISTORY = (
+    "Changes are read from the change feed of gold.traffic, which reaches back to {:%-d %b %Y %H:%M} UTC: "
+    "as far as the log of the table, and files that have been replaced, are kept."
+)
+_NO_HISTORY = "What windows were when they were complete is known of tables in a folder alone, from their logs and files."
+
 
 def body(look: Look, scope: Scope) -> None:
     """Show the number of windows by pane, events over time, and all corrections."""
@@ -32,13 +39,18 @@ def body(look: Look, scope: Scope) -> None:
     found = look.figure(panes, asked, kind)
     _figures(found)
     rows = _columns(found.windows, "events", pl.col("pane").replace_strict(_WORDS, default="on time"), kind)
-    way = pl.when(pl.col("events_change") < 0).then(pl.lit("less")).otherwise(pl.lit("more"))
-    brought = _columns(found.corrected, "events_change", way, kind)
-    layout.side_by_side(
-        partial(place_chart, rows, partial(_draw, kind=kind), f"No windows of {kind} in this period."),
-        partial(place_chart, brought, _draw_change, "No complete window has changed since."),
-    )
-    _corrections(found)
+    windows = partial(place_chart, rows, partial(_draw, kind=kind), f"No windows of {kind} in this period.")
+    if found.since is None:
+        windows()
+        _revised(found)
+        st.caption(_NO_HISTORY)
+    else:
+        way = pl.when(pl.col("events_change") < 0).then(pl.lit("less")).otherwise(pl.lit("more"))
+        brought = _columns(found.corrected, "events_change", way, kind)
+        none = "No complete window has changed since."
+        layout.side_by_side(windows, partial(place_chart, brought, _draw_change, none))
+        _corrections(found)
+        st.caption(_HISTORY.format(found.since))
     if asked.period.length < scope.period.length:
         st.caption(f"Of windows of {kind}, the last {longest / timedelta(hours=1):g} hours of the period.")
 
@@ -47,6 +59,11 @@ def _figures(found: Panes) -> None:
     number, share = layout.locale().number, layout.locale().share
     by = dict(found.windows.group_by("pane").len().iter_rows())
     part = found.late / found.on_time if found.on_time else None
+    history = {
+        "Late events": (number(found.late), "Events that came into windows that were complete already."),
+        "Late-event rate": (share(part, 2), "Late events per event that was on time."),
+        "Other changes": (number(found.other), "Events taken out again: bots found later, or a rebuild."),
+    }
     layout.metrics(
         {
             "Early": (
@@ -58,9 +75,7 @@ def _figures(found: Panes) -> None:
                 number(by.get("late", 0)),
                 "Late events have changed them after they were complete.",
             ),
-            "Late events": (number(found.late), "Events that came into windows that were complete already."),
-            "Late-event rate": (share(part, 2), "Late events per event that was on time."),
-            "Other changes": (number(found.other), "Events taken out again: bots found later, or a rebuild."),
+            **(history if found.since else {}),
         }
     )
 
@@ -90,10 +105,9 @@ def _draw_change(rows: pl.DataFrame, palette: Palette) -> object:
 
 
 def _corrections(found: Panes) -> None:
-    columns = {"window_start": time_column("Window (UTC)"), "channel": text_column("Channel", 80)}
+    columns = dict(_WINDOW)
     for name in MEASURES:
-        digits = 2 if name == "reporting_value" else 0
-        label = data_source.CURRENCY if name == "reporting_value" else name.replace("_", " ").capitalize()
+        label, digits = _measure(name)
         columns[f"{name}_then"] = number_column(label, digits, f"{label}, when the window was complete", 90)
         columns[f"{name}_change"] = number_column("±", digits, f"{label}: what has changed since", 50)
     rows = found.corrected.with_columns(pl.col("channel").fill_null("all"))
@@ -103,6 +117,21 @@ def _corrections(found: Panes) -> None:
         "corrections",
         heading="Corrections: figures of a complete window, and their change since",
     )
+
+
+def _revised(found: Panes) -> None:
+    columns = {**_WINDOW, "revision": number_column("Revision")}
+    columns["late_events"] = number_column("Left out", meaning="late events that the window does not count")
+    columns |= {name: number_column(*_measure(name)) for name in MEASURES}
+    rows = found.revised.with_columns(pl.col("channel").fill_null("all"))
+    place_table(rows, columns, "revised", heading="Complete windows that got late events")
+
+
+def _measure(name: str) -> tuple[str, int]:
+    """Label and digits of a measure."""
+    if name == "reporting_value":
+        return data_source.CURRENCY, 2
+    return name.replace("_", " ").capitalize(), 0
 
 
 page.show(body)

@@ -13,7 +13,6 @@ from streamlit.testing.v1 import AppTest
 from kit.asking import Sql, sql_over
 from kit.dashboards_folder import DASHBOARDS
 from kit.shop_warehouse import Shop
-from kit.warehouse_builder import build_warehouse
 
 sys.path.insert(0, str(DASHBOARDS))
 
@@ -30,7 +29,7 @@ def shop() -> Shop:
 def shop_home(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with its tables; not to be written to."""
     home = tmp_path_factory.mktemp("shop")
-    build_warehouse(home, shop.tables)
+    shop.build(home)
     return home
 
 

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from functools import cached_property
 from itertools import islice
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -19,7 +20,7 @@ from kit.oracle import Oracle
 from kit.oracle_windows import windows_of
 from kit.records import Record, Stored
 from kit.sample_gates import expectation_rows
-from kit.warehouse_builder import schema_of
+from kit.warehouse_builder import build_warehouse, replace_rows, schema_of
 from lakehouse.contracts import TABLES
 from millrace.sample_shop.daily_rhythm import weight_at
 from millrace.sample_shop.sample_rates import monthly_rates
@@ -84,8 +85,7 @@ class Shop:
         oracle, gold, windows = self.oracle, self.oracle.gold, self.oracle.windows
         arrived = {each.offset: each.record.timestamp for each in self.stored}
         rejected = [{**row, "arrival_time": arrived[row["offset"]]} for row in oracle.rejected]
-        ledger, late = self._ledger()
-        traffic, changes = self._panes(windows.traffic, late)
+        ledger, traffic, _ = self._by_arrival
         rows = {
             "silver.events": oracle.events,
             "silver.rejected_events": rejected,
@@ -102,7 +102,6 @@ class Shop:
             "gold.attribution": gold.attribution,
             "gold.trails": gold.trails,
             "gold.traffic": traffic,
-            "gold.traffic_changes": changes,
             "gold.campaign_performance": windows.campaigns,
             "gold.search_performance": windows.search_performance,
             "gold.result_performance": windows.result_performance,
@@ -113,6 +112,22 @@ class Shop:
             "ops.expectations": expectation_rows(self.until, self.days),
         }
         return {name: [_typed(name, row) for row in found] for name, found in rows.items()}
+
+    @property
+    def on_time(self) -> list[Row]:
+        """Complete windows of gold.traffic, as they were before late events."""
+        return [_typed("gold.traffic", row) for row in self._by_arrival[2]]
+
+    def build(self, home: Path) -> None:
+        """Write the tables; gold.traffic in two commits, of which the second has what came late."""
+        build_warehouse(home, {**self.tables, "gold.traffic": self.on_time})
+        replace_rows(home, "gold.traffic", self.tables["gold.traffic"])
+
+    @cached_property
+    def _by_arrival(self) -> tuple[list[Row], list[Row], list[Row]]:
+        """The ledger, and windows now and before late events."""
+        ledger, late = self._ledger()
+        return ledger, *self._panes(self.oracle.windows.traffic, late)
 
     def _ledger(self) -> tuple[list[Row], set[str]]:
         """One ledger row per job and batch, and the UIDs of late events."""
@@ -146,7 +161,7 @@ class Shop:
         return rows, late
 
     def _panes(self, traffic: list[Row], late: set[str]) -> tuple[list[Row], list[Row]]:
-        """Rows of gold.traffic with panes, and gold.traffic_changes: on time, then corrections."""
+        """Rows of gold.traffic with panes: now, and before late events."""
         uids = [event["event_id"] for event in self.oracle.gold.events]
         facts = dict(zip(uids, self.oracle.windows._facts, strict=False))  # drops facts of bot refunds
         brought: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
@@ -155,7 +170,7 @@ class Shop:
                 for channel in {None, facts[uid]["channel"]}:
                     brought[(*window, channel)].append(facts[uid])
         rows: list[Row] = []
-        changes: list[Row] = []
+        on_time: list[Row] = []
         for window in traffic:
             key = tuple(window[name] for name in ("window_kind", "window_start", "window_end", "channel"))
             came = brought.get(key, [])
@@ -163,8 +178,8 @@ class Shop:
             row = {**window, "pane": pane, "revision": bool(came) + 1}
             rows.append(row)
             if window["is_complete"] and len(came) < window["events"]:
-                changes += _changes(row, came, len(changes))
-        return rows, changes
+                on_time.append(_without(row, came))
+        return rows, on_time
 
     def _channel_credit(self) -> list[Row]:
         """Invented credit of data-driven models: `linear` credit, slightly changed, for the last 30 days."""
@@ -192,16 +207,10 @@ class Shop:
         ]
 
 
-def _changes(row: Row, came: list[Row], sequence: int) -> list[Row]:
-    """Changes of a window: its on-time row, and a retraction and replacement for late events."""
+def _without(row: Row, came: list[Row]) -> Row:
+    """A complete window before late events."""
     less = {name: row[name] - sum(fact[name] for fact in came) for name in _SUMS}
-    less |= {"events": row["events"] - len(came)}
-    then = {**row, **less, "pane": "on_time", "revision": 1}
-    steps = [(then, "replace"), (then, "retract"), (row, "replace")] if came else [(then, "replace")]
-    return [
-        {**said, "change": what, "sequence": sequence + (at + 1) // 2}
-        for at, (said, what) in enumerate(steps)
-    ]
+    return {**row, **less, "events": row["events"] - len(came), "pane": "on_time", "revision": 1}
 
 
 def _stamp(at: datetime) -> datetime:
