@@ -23,7 +23,7 @@ VIEWERS = 10
 REFRESH = 2.5  # seconds between redraws of a page
 CHANGING = (
     *("ops.ledger", "silver.events", "silver.sessions", "gold.touches", "gold.conversions"),
-    *("gold.attribution", "gold.trails", "gold.traffic", "gold.traffic_changes"),
+    *("gold.attribution", "gold.trails", "gold.traffic"),
 )
 _PERIODS = ("Last hour", "24 hours", "7 days", "30 days", "All")
 _ROUNDS = 3

@@ -33,7 +33,6 @@ def tables_of_a_year(attribution_rows: int, sessions: int) -> Iterator[tuple[str
     yield from _earned(np.random.default_rng(7), int(attribution_rows / _TOUCHES / len(MODELS)))
     pieces = range(_PIECES)
     yield "gold.traffic", (_windows(piece, sessions) for piece in pieces)
-    yield "gold.traffic_changes", (_changes(_windows(piece, sessions), piece) for piece in pieces)
     yield "silver.sessions", [_sessions(np.random.default_rng(8), sessions * 30 // DAYS)]
     yield from _by_day(np.random.default_rng(9))
     yield "ops.ledger", [_ledger(np.random.default_rng(10))]
@@ -121,19 +120,6 @@ def _windows_of(
         revision=pl.lit(2, pl.Int32),
         is_complete=pl.lit(value=True),
     )
-
-
-def _changes(windows: pl.DataFrame, piece: int) -> pl.DataFrame:
-    """One early and one on-time change per window; a retraction and a replacement for late events."""
-    late = windows.filter(pl.col("pane") == "late")
-    kinds = (
-        windows.with_columns(pane=pl.lit("early"), change=pl.lit("replace")),
-        windows.with_columns(pl.col("events") - 1, pane=pl.lit("on_time"), change=pl.lit("replace")),
-        late.with_columns(pl.col("events") - 1, pane=pl.lit("on_time"), change=pl.lit("retract")),
-        late.with_columns(change=pl.lit("replace")),
-    )
-    rows = pl.concat(kinds).sort("window_start", maintain_order=True)
-    return rows.with_columns(sequence=pl.Series(np.arange(rows.height) + piece * 10**8))
 
 
 def _sessions(chance: np.random.Generator, count: int) -> pl.DataFrame:

@@ -57,9 +57,8 @@ def panes(ask: Ask, scope: Scope, kind: str) -> Panes:
     events_then, change = compared["events_then"].sum(), compared["events_change"].sum()
     late = _late_events(changes)
     windows = now.select("window_start", "pane", "events", "revision")
-    revised = now.filter((pl.col("pane") == "late") | (pl.col("late_events") > 0)).sort(
-        "window_start", descending=True
-    )
+    got_late = (pl.col("pane") == "late") | (pl.col("late_events") > 0)
+    revised = now.filter(got_late).sort("window_start", descending=True)
     return Panes(windows, corrected, revised, events_then, late, change - late, since)
 
 

@@ -18,7 +18,7 @@ from lakehouse.errors import MillraceError
 from tables.delta_log import commit_file
 from tables.query import Version
 
-_AT_ONCE = 20  # commits read for one look; the next one reads further back
+_AT_ONCE = 10  # commits read for one look; the next one reads further back
 _MOST_ROWS = 200_000
 _MOST_BYTES = 16 * 2**20  # of the files of a commit, before and after it
 

@@ -28,7 +28,7 @@ _HISTORY = (
     "Changes are read from the change feed of gold.traffic, which reaches back to {:%-d %b %Y %H:%M} UTC: "
     "as far as the log of the table, and files that have been replaced, are kept."
 )
-_NO_HISTORY = "What windows were when they were complete is known of tables in a folder alone, from their logs and files."
+_NO_HISTORY = "What windows were when they were complete can only be read from tables in a folder."
 
 
 def body(look: Look, scope: Scope) -> None:

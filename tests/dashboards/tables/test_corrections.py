@@ -62,9 +62,7 @@ class Windows:
         """The watermark passes the end."""
         row = self.rows.get(number)
         if row and not row["is_complete"]:
-            self._put(
-                number, pane="on_time", events=row["events"], is_complete=True, revision=row["revision"]
-            )
+            self._put(number, **{**row, "pane": "on_time", "is_complete": True})
             self.on_time.setdefault(number, self.rows[number])
 
     def bot(self, number: int) -> None:
@@ -157,15 +155,12 @@ def folder_of(windows: Windows) -> Path:
 
 
 def test_each_commit_is_read_once_the_latest_first(windows: Windows, lake: Lake) -> None:
-    read = corrections._read
-    with (
-        patch.object(corrections, "_AT_ONCE", 3),
-        patch.object(corrections, "_read", side_effect=read) as one,
-    ):
+    once = patch.object(corrections, "_read", side_effect=corrections._read)
+    with patch.object(corrections, "_AT_ONCE", 3), once as read:
         shown = list(looks(lake))
         windows.commit(["more"])
         shown += looks(lake)
-    assert [call.args[1] for call in one.call_args_list] == [*range(7, -1, -1), 8]
+    assert [call.args[1] for call in read.call_args_list] == [*range(7, -1, -1), 8]
     assert [found.late for found in shown] == [6, 12, 14, 16]
     windows.assert_shown(shown[-1])
     sinces = [found.since for found in shown]
