@@ -49,8 +49,9 @@ class Corrections:
         """
         with self._lock:
             read = 0 if self._has_read(traffic) else self._follow(traffic)
-            for _ in range(_AT_ONCE - read):
-                self._has_all = self._has_all or not self._read_back()
+            while read < _AT_ONCE and not self._has_all:
+                self._read_back()
+                read += 1
             return Version(traffic.number, f"{traffic.stamp} {self._first}")
 
     def rows(self, version: Version) -> pl.DataFrame:
@@ -86,14 +87,14 @@ class Corrections:
         self._keep([self._rows, *found])
         return len(found)
 
-    def _read_back(self) -> bool:
-        """Read the commit before those that are known; return whether it could be read."""
+    def _read_back(self) -> None:
+        """Read the commit before those that are known, if it can be read."""
         part = _read(self._folder, self._first - 1) if self._first else None
         if part is None:
-            return False
-        self._first -= 1
-        self._keep([part, self._rows])
-        return not self._has_all
+            self._has_all = True
+        else:
+            self._first -= 1
+            self._keep([part, self._rows])
 
     def _keep(self, parts: list[pl.DataFrame]) -> None:
         """Keep rows, without the oldest commits if there are too many."""

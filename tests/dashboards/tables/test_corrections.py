@@ -186,9 +186,11 @@ def test_history_begins_after_commits_that_have_left_the_log(windows: Windows, l
 
 
 def test_no_more_rows_are_kept_than_the_limit(windows: Windows, lake: Lake) -> None:
-    with patch.object(corrections, "_MOST_ROWS", 7):  # two of a commit
+    once = patch.object(corrections, "_read", side_effect=corrections._read)
+    with patch.object(corrections, "_MOST_ROWS", 7), once as read:  # two of a commit
         list(looks(lake))
         assert commits_of(lake) == [5, 6, 7]
+        assert read.call_count == 4, "what is dropped is not read again"
         windows.commit(["more"])
         list(looks(lake))
     assert commits_of(lake) == [6, 7, 8]
