@@ -52,6 +52,11 @@ class Settings(BaseSettings):
     kafka_certificate_file: Path | None = Field(
         None, description="PEM file of the client's certificate and key, where Kafka wants one; unset, none"
     )
+    role: str | None = Field(
+        None,
+        description="role of conf/access.yml that `millrace sql`, `millrace watch` and pages without a login "
+        "read as; unset, everything is shown",
+    )
     broker_port: int = Field(9092, description="port of the local broker on 127.0.0.1")
     broker_security: BrokerSecurity = Field(
         "plaintext",

@@ -4,17 +4,14 @@ DuckDB's own parser gives the tree of a query, and its catalog the functions tha
 arguments.
 """
 
-import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import Any
 
+from lakehouse.access.role import Role
 from lakehouse.contracts import TABLES
 from lakehouse.errors import MillraceError
 from lakehouse.rows.duckdb_sql import connect
-
-Node = Mapping[str, Any]
+from serving.query_tree import Node, nodes_of, parse_select, tables_of
 
 _NEXT_STEP = "Take that out of the query, or ask once with `millrace sql`"
 _CLOCK = frozenset({"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"})
@@ -40,7 +37,6 @@ _BY_ORDER = frozenset(
     }
 )
 _BY_CHANCE = frozenset({"approx_quantile", "approx_top_k", "reservoir_quantile"})
-_TABLE_FUNCTIONS = frozenset({"generate_series", "range", "unnest"})
 _VOLATILE = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE stability <> 'CONSISTENT'"
 
 
@@ -59,47 +55,29 @@ class StandingText:
     key: tuple[int, ...] | None
 
 
-def admit(sql: str) -> StandingText:
+def admit(sql: str, role: Role | None = None) -> StandingText:
     """Check a query in DuckDB's SQL.
+
+    Args:
+        sql: its text.
+        role: who asks, for whom other tables are not there; None: who sees everything.
 
     Raises:
         MillraceError: if it is no single SELECT over tables of the lake, or may give another result when it
             is repeated: the reason.
     """
-    connection = connect()
-    asked = "SELECT json_serialize_sql(?::VARCHAR, skip_null := true, skip_empty := true)"
-    tree: dict[str, Any] = json.loads(connection.execute(asked, [sql]).fetchall()[0][0])
-    if tree["error"]:
-        if tree.get("error_type") == "not implemented":
-            raise MillraceError(
-                "a standing query has to be a SELECT", 'As an example: millrace watch "SELECT …"'
-            )
-        raise MillraceError(
-            f"not a query: {tree['error_message'].splitlines()[0]}", "Write it in DuckDB's SQL"
-        )
-    statements = tree.get("statements", [])
-    if len(statements) != 1:
-        raise MillraceError(
-            f"a standing query is one statement, not {len(statements)}", "Watch each by itself"
-        )
-    nodes = list(_nodes(statements[0]))
-    volatile = {name for (name,) in connection.execute(_VOLATILE).fetchall()}
+    statement = parse_select(sql, "a standing query", 'As an example: millrace watch "SELECT …"')
+    nodes = list(nodes_of(statement))
+    volatile = {name for (name,) in connect().execute(_VOLATILE).fetchall()}
     for node in nodes:
         if reason := _objection(node, volatile):
             raise MillraceError(f"the query can't be repeated exactly: {reason}", _NEXT_STEP)
-    tables = _tables_of(nodes)
+    if any(node.get("type") == "SHOW_REF" for node in nodes):
+        raise MillraceError("a standing query has to be a SELECT", "`millrace sql` describes tables")
+    tables = tables_of(nodes, TABLES if role is None else role.tables)
     if not tables:
         raise MillraceError("the query reads no table, so it never changes", "Name one, as gold.attribution")
-    return StandingText(sql.strip().rstrip(";"), tables, _group_key(statements[0]["node"]))
-
-
-def _nodes(tree: object) -> Iterator[Node]:
-    """All objects of a tree."""
-    if isinstance(tree, dict):
-        yield tree
-    values = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
-    for value in values:
-        yield from _nodes(value)
+    return StandingText(sql.strip().rstrip(";"), tables, _group_key(statement["node"]))
 
 
 def _objection(node: Node, volatile: Collection[str]) -> str | None:
@@ -136,43 +114,6 @@ def _function_objection(node: Node, volatile: Collection[str]) -> str | None:
     if name in _BY_ORDER and is_aggregate and not ordered:
         return f"{name}() without ORDER BY depends on the order of rows"
     return None
-
-
-def _tables_of(nodes: Collection[Node]) -> tuple[str, ...]:
-    """Tables of the lake that are read.
-
-    Raises:
-        MillraceError: if anything else is.
-    """
-    named = {
-        str(each["key"]).lower() for node in nodes for each in (node.get("cte_map") or {}).get("map", ())
-    }
-    found = set()
-    for node in nodes:
-        kind = node.get("type")
-        if (
-            kind == "TABLE_FUNCTION"
-            and (function := node["function"]["function_name"].lower()) not in _TABLE_FUNCTIONS
-        ):
-            raise MillraceError(f"{function}() reads something outside the tables", "Read tables only")
-        if kind == "SHOW_REF":
-            raise MillraceError("a standing query has to be a SELECT", "`millrace sql` describes tables")
-        if kind == "BASE_TABLE":
-            name = ".".join(
-                str(node[part]) for part in ("catalog_name", "schema_name", "table_name") if node.get(part)
-            )
-            if name.lower() in TABLES and not node.get("at_clause"):
-                found.add(name.lower())
-            elif name.lower() not in named:
-                raise unknown_table(name)
-    return tuple(sorted(found))
-
-
-def unknown_table(name: str) -> MillraceError:
-    """The error for a name that is no table's."""
-    likely = get_close_matches(name, TABLES, 1)
-    meant = f"Is {likely[0]} meant? " if likely else ""
-    return MillraceError(f"{name} is not a table", f'{meant}`millrace sql "SHOW TABLES"` lists the tables')
 
 
 def _group_key(node: Node) -> tuple[int, ...] | None:

@@ -2,22 +2,28 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import cast
 
 import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from lakehouse.access.role import Role
 from lakehouse.delta.log_files import latest_version
+from lakehouse.delta.role_tables import lock
 from lakehouse.delta.sql_views import add_view
 from lakehouse.errors import MillraceError
 from lakehouse.rows.duckdb_sql import connect
 from serving.admission import StandingText
 from serving.json_lines import LineGroup
 from serving.result_changes import Row, result_changes
+from serving.role_query import answer
 
 
-def compute(warehouse: Path, query: StandingText, versions: Mapping[str, int]) -> pa.Table:
+def compute(
+    warehouse: Path, query: StandingText, versions: Mapping[str, int], role: Role | None = None
+) -> pa.Table:
     """The result of a query at versions of its tables: the same at each call.
 
     DuckDB has no access to files other than the tables', and one thread, so that sums of floats have one
@@ -27,19 +33,19 @@ def compute(warehouse: Path, query: StandingText, versions: Mapping[str, int]) -
         warehouse: folder of the tables.
         query: the query.
         versions: by table.
+        role: who asks; None: who sees everything.
 
     Raises:
         MillraceError: if the query fails, or a version can't be read any more.
     """
-    connection = connect()
-    connection.execute("SET threads = 1; SET python_enable_replacements = false")
     try:
-        for name, version in versions.items():
-            add_view(connection, name, DeltaTable(_folder(warehouse, name), version=version))
-        folders = [str(_folder(warehouse, name).resolve()) for name in versions]
-        connection.execute(f"SET allowed_directories = {folders}")
-        connection.execute("SET enable_external_access = false; SET lock_configuration = true")
-        found: pa.Table = connection.sql(query.sql).to_arrow_table()
+        tables = {
+            name: DeltaTable(_folder(warehouse, name), version=version) for name, version in versions.items()
+        }
+        if role is None or role.is_unrestricted:
+            found = _answer(query.sql, tables, warehouse)
+        else:
+            found = answer(query.sql, role, tables, threads=1)
         if len(set(found.column_names)) < found.num_columns:
             raise MillraceError("two columns of the query have one name", "Name them, as in `SELECT a AS b`")
     except (DeltaError, FileNotFoundError, duckdb.IOException) as error:
@@ -55,6 +61,15 @@ def compute(warehouse: Path, query: StandingText, versions: Mapping[str, int]) -
     return found
 
 
+def _answer(sql: str, tables: Mapping[str, DeltaTable], warehouse: Path) -> pa.Table:
+    connection = connect()
+    connection.execute("SET threads = 1")
+    for name, table in tables.items():
+        add_view(connection, name, table)
+    lock(connection, [str(_folder(warehouse, name).resolve()) for name in tables])
+    return cast(pa.Table, connection.sql(sql).to_arrow_table())
+
+
 class StandingQuery:
     """Changes of a query's result, one group for each set of versions at which it was computed.
 
@@ -62,11 +77,17 @@ class StandingQuery:
         warehouse: folder of the tables.
         query: the query.
         versions: by table, at which the last known result was computed; None: there is none.
+        role: who asks; None: who sees everything.
     """
 
     def __init__(
-        self, warehouse: Path, query: StandingText, versions: Mapping[str, int] | None = None
+        self,
+        warehouse: Path,
+        query: StandingText,
+        versions: Mapping[str, int] | None = None,
+        role: Role | None = None,
     ) -> None:
+        self._role = role
         self._warehouse = warehouse
         self._query = query
         self._versions = dict(versions or {})
@@ -109,7 +130,7 @@ class StandingQuery:
         }
 
     def _compute(self) -> None:
-        self.result = compute(self._warehouse, self._query, self._versions)
+        self.result = compute(self._warehouse, self._query, self._versions, self._role)
         self._rows = self.result.to_pylist()
 
 

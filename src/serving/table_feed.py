@@ -4,11 +4,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from lakehouse.access.role import Role
 from lakehouse.contracts import Table
 from lakehouse.delta.changes import iterate_changes, read_snapshot
 from lakehouse.delta.log_files import latest_version
 from lakehouse.errors import MillraceError
 from serving.json_lines import LineGroup
+from serving.query_tree import unknown_table
 
 _CHUNK = 1_000  # rows that are Python objects at a time
 
@@ -20,9 +22,18 @@ class TableFeed:
         warehouse: folder of the tables.
         table: the table's contract.
         version: the last version whose changes are known; None: begin with a snapshot.
+        role: who reads; None: who sees everything.
+
+    Raises:
+        MillraceError: if the table is not there for the role.
     """
 
-    def __init__(self, warehouse: Path, table: Table, version: int | None = None) -> None:
+    def __init__(
+        self, warehouse: Path, table: Table, version: int | None = None, role: Role | None = None
+    ) -> None:
+        self._view = None if role is None else role.view(table)
+        if role is not None and self._view is None:
+            raise unknown_table(table.name, role.tables)
         self._folder = warehouse / table.layer / table.short_name
         self._table = table
         self._version = version
@@ -43,7 +54,8 @@ class TableFeed:
                 return
             snapshot = read_snapshot(self._folder, self._table)
             self._version = snapshot.version
-            yield self._group(self._inserts(snapshot.rows))
+            rows = snapshot.rows if self._view is None else self._view.apply(snapshot.rows)
+            yield self._group(self._inserts(rows))
         latest = latest_version(self._folder, self._version)
         if latest < self._version:
             raise MillraceError(
@@ -52,7 +64,8 @@ class TableFeed:
             )
         for changes in iterate_changes(self._folder, self._table, self._version, latest):
             self._version += 1
-            yield self._group(self._changes(changes))
+            shown = changes if self._view is None else self._view.apply_changes(changes)
+            yield self._group(self._changes(shown))
 
     def skip(self) -> None:
         """Leave out what is there."""

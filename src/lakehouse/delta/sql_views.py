@@ -37,10 +37,10 @@ def add_view(connection: Any, name: str, table: DeltaTable) -> None:
                 f" read_parquet({files}, union_by_name = true, hive_partitioning = {hive})"
             )
     connection.execute(f"CREATE SCHEMA IF NOT EXISTS {layer}")
-    connection.execute(f"CREATE VIEW {name} AS SELECT {_in_utc(schema)} FROM ({rows})")
+    connection.execute(f"CREATE VIEW {name} AS SELECT {in_utc(schema)} FROM ({rows})")
 
 
-def _in_utc(schema: pa.Schema) -> str:
+def in_utc(schema: pa.Schema) -> str:
     """Instants as plain timestamps in UTC: DuckDB's time zones come from the network."""
     instants = [column.name for column in schema if pa.types.is_timestamp(column.type)]
     plain = ", ".join(f'make_timestamp(epoch_us("{instant}")) AS "{instant}"' for instant in instants)

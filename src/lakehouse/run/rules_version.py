@@ -9,6 +9,7 @@ from pathlib import Path
 from lakehouse.bundle_file import parse_yaml
 
 LENGTH = 12
+_NO_RULES = ("sources.yml", "access.yml")
 
 
 def rules_version(conf: Path) -> str:
@@ -27,8 +28,8 @@ def rules_version(conf: Path) -> str:
 
 
 def rule_files(conf: Path) -> list[Path]:
-    """The files of the version, in order. Who may send events is no rule of how they are computed."""
-    return sorted(file for file in conf.glob("*.yml") if file.name != "sources.yml")
+    """The files of the version, in order. Who may send or read is no rule of how tables are computed."""
+    return sorted(file for file in conf.glob("*.yml") if file.name not in _NO_RULES)
 
 
 def read_rule_texts(conf: Path) -> dict[str, str]:

@@ -25,22 +25,27 @@ def sql(
         typer.Option("--after", metavar="RECEIPT", help="Wait until a collector's receipt is in gold."),
     ] = None,
     timeout: Annotated[float, typer.Option(help="With --after: how many seconds to wait.")] = 60,
+    role: Annotated[
+        str | None, typer.Option(help="Role of conf/access.yml to read as; without one, all is shown.")
+    ] = None,
 ) -> None:
     """Query the tables in DuckDB's SQL, as layer.table, without Spark or Java.
 
     Prints the first 200 rows; with --csv or --json, all.
     """
     from millrace.tables.duckdb_views import run_query
+    from millrace.tables.reading_role import role_of
     from millrace.terminal.rows import print_rows, with_nested_as_text
 
     if not query.strip().rstrip(";"):
         raise MillraceError("the query is empty", 'As an example: millrace sql "SHOW TABLES"')
-    settings = load_settings()
+    settings = load_settings(role=role)
+    reader = role_of(settings)
     if after:
         from millrace.explain.receipt import wait_for_receipt
 
         wait_for_receipt(settings, after, timeout, lambda where: typer.echo(f"Waiting: {where}", err=True))
-    answer = run_query(settings, query)
+    answer = run_query(settings, query, reader)
     if csv:
         typer.echo(with_nested_as_text(answer).write_csv(), nl=False)
     elif as_json:

@@ -41,6 +41,9 @@ def watch(
         Path | None, typer.Option(help="With --changes: keep the position in this file, and go on from it.")
     ] = None,
     interval: Annotated[float, typer.Option(min=_LEAST_INTERVAL, help="Seconds between two looks.")] = 1.0,
+    role: Annotated[
+        str | None, typer.Option(help="Role of conf/access.yml to read as; without one, all is shown.")
+    ] = None,
 ) -> None:
     """Follow a table or a query until Ctrl-C, without Spark or Java.
 
@@ -50,7 +53,7 @@ def watch(
     """
     from millrace.shutdown_signal import ShutdownSignal
 
-    settings = load_settings()
+    settings = load_settings(role=role)
     if settings.catalog:
         raise MillraceError("the tables are in a catalog", "`millrace watch` reads tables in a folder only")
     if not changes and (resume or start != "start"):
@@ -88,9 +91,11 @@ def _source(
 ) -> "TableFeed | StandingQuery":
     """What is watched, from a known position or from where `start` says."""
     from lakehouse.contracts import TABLES
+    from millrace.tables.reading_role import role_of
     from serving.standing_query import StandingQuery
     from serving.table_feed import TableFeed
 
+    role = role_of(settings)
     if start not in ("now", "start") and not start.isdecimal():
         raise MillraceError(f"--from {start} is no version", "Take a number, now or start")
     if len(watched.split()) > 1:
@@ -98,18 +103,19 @@ def _source(
             raise MillraceError("a query has no version to begin after", "Take --from now or start")
         from serving.admission import admit
 
-        return StandingQuery(settings.warehouse, admit(watched), known)
-    if watched not in TABLES:
-        from serving.admission import unknown_table
+        return StandingQuery(settings.warehouse, admit(watched, role), known, role)
+    known_tables = TABLES if role is None else role.tables
+    if watched not in known_tables:
+        from serving.query_tree import unknown_table
 
-        raise unknown_table(watched)
+        raise unknown_table(watched, known_tables)
     table = TABLES[watched]
     if not table.key:
         raise MillraceError(
             f"{watched} has no key, so its rows have no changes", f'Watch "SELECT * FROM {watched}"'
         )
     version = int(start) if start.isdecimal() else None
-    return TableFeed(settings.warehouse, table, known[watched] if known else version)
+    return TableFeed(settings.warehouse, table, known[watched] if known else version, role)
 
 
 def _begin(position: dict[str, int], file: "PositionFile | None", stop: "ShutdownSignal") -> None:
@@ -139,12 +145,14 @@ def _show(settings: Settings, watched: str, interval: float, stop: "ShutdownSign
     from rich.console import Console
     from rich.live import Live
 
+    from millrace.tables.reading_role import role_of
     from millrace.terminal.rows import as_table, print_rows
     from serving.admission import admit
     from serving.standing_query import StandingQuery
 
     text = watched if len(watched.split()) > 1 else f"SELECT * FROM {watched}"
-    query, console = StandingQuery(settings.warehouse, admit(text)), Console(highlight=False)
+    role, console = role_of(settings), Console(highlight=False)
+    query = StandingQuery(settings.warehouse, admit(text, role), role=role)
     with Live(console=console, auto_refresh=False) as live:
         while not stop.requested:
             for group in query.poll():

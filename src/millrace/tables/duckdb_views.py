@@ -1,28 +1,38 @@
 """SQL over the tables: DuckDB over what Delta's log says is current."""
 
+from collections.abc import Collection
 from difflib import get_close_matches
 
 import duckdb
 import polars as pl
 
+from lakehouse.access.role import Role
 from lakehouse.contracts import TABLES
 from lakehouse.delta.sql_views import add_view
 from lakehouse.errors import MillraceError
 from lakehouse.rows.duckdb_sql import connect
 from lakehouse.settings import Settings
 from millrace.tables.table_reader import open_table
+from serving.role_query import answer, tables_for
 
 _LAYERS = {table.layer for table in TABLES.values()}
 
 
-def run_query(settings: Settings, query: str) -> pl.DataFrame:
+def run_query(settings: Settings, query: str, role: Role | None = None) -> pl.DataFrame:
     """Run one query in DuckDB's SQL; only the columns and files it needs are read.
+
+    Args:
+        settings: the settings in force.
+        query: the query.
+        role: who asks: the tables are there as the role sees them. None: who sees everything.
 
     Raises:
         MillraceError: if the query is not valid, or names a table that isn't there.
     """
     if " ".join(query.lower().rstrip("; ").split()) in ("show tables", "show all tables"):
-        return _list_tables(settings)
+        return _list_tables(settings, TABLES if role is None else role.tables)
+    if role is not None and not role.is_unrestricted:
+        return _run_as(settings, query, role)
     connection = connect()
     for name in TABLES:
         is_named = name.partition(".")[2] in query.lower()
@@ -37,18 +47,28 @@ def run_query(settings: Settings, query: str) -> pl.DataFrame:
             )
         return pl.DataFrame(found.to_arrow_table())
     except duckdb.Error as error:
-        raise MillraceError(str(error).splitlines()[0], _advice(query)) from error
+        raise MillraceError(str(error).splitlines()[0], _advice(query, TABLES)) from error
 
 
-def _list_tables(settings: Settings) -> pl.DataFrame:
-    """The declared tables: name, what a row is, and whether the table is there."""
-    rows = [(name, table.grain, open_table(settings, name) is not None) for name, table in TABLES.items()]
+def _run_as(settings: Settings, query: str, role: Role) -> pl.DataFrame:
+    """Run a query on the tables as a role sees them."""
+    opened = {name: open_table(settings, name) for name in tables_for(query, role)}
+    tables = {name: table for name, table in opened.items() if table is not None}
+    try:
+        return pl.DataFrame(answer(query, role, tables))
+    except duckdb.Error as error:
+        raise MillraceError(str(error).splitlines()[0], _advice(query, role.tables)) from error
+
+
+def _list_tables(settings: Settings, names: Collection[str]) -> pl.DataFrame:
+    """The tables by these names: name, what a row is, and whether the table is there."""
+    rows = [(name, TABLES[name].grain, open_table(settings, name) is not None) for name in names]
     return pl.DataFrame(rows, schema=["table", "row", "is_there"], orient="row")
 
 
-def _advice(query: str) -> str:
+def _advice(query: str, known: Collection[str]) -> str:
     """The table that may be meant, or how to list them."""
     named = [word.strip("\"',;()") for word in query.split() if word.partition(".")[0] in _LAYERS]
-    likely = [each for word in named if word not in TABLES for each in get_close_matches(word, TABLES, 1)]
+    likely = [each for word in named if word not in known for each in get_close_matches(word, known, 1)]
     meant = f"Is {likely[0]} meant? " if likely else ""
     return f'{meant}`millrace sql "SHOW TABLES"` lists the tables, `DESCRIBE layer.table` the columns'

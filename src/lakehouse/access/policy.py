@@ -1,0 +1,184 @@
+"""The policy of reading: which role a token, an account or this machine has. Read from conf/access.yml."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date as Date
+from datetime import datetime, time, timezone
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from lakehouse.access.mask_key import MaskKey
+from lakehouse.access.role import Role
+from lakehouse.access.role_entries import RoleEntry
+from lakehouse.access.tokens import Token, find_token
+from lakehouse.errors import MillraceError
+
+FILE = "access.yml"
+ADMIN = "admin"
+"""The role that sees everything. It is always there."""
+
+_NEXT_STEP = "docs/access.md has an example"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Roles, and who has which.
+
+    Args:
+        roles: by name.
+        tokens: the declared ones.
+        accounts: by email address in lower case, the name of its role.
+        account_default: name of the role of other accounts; None: they see nothing.
+        local: name of the role of who connects from this machine without a token; None: nobody does.
+    """
+
+    roles: Mapping[str, Role]
+    tokens: tuple[Token, ...] = ()
+    accounts: Mapping[str, str] = field(default_factory=dict)
+    account_default: str | None = ADMIN
+    local: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is declared."""
+        is_assigned = self.tokens or self.accounts or self.local or self.account_default != ADMIN
+        return not is_assigned and len(self.roles) == 1
+
+    @property
+    def local_role(self) -> Role | None:
+        """The role of who connects from this machine without a token; None: nobody does."""
+        return None if self.local is None else self.role(self.local)
+
+    def role(self, name: str) -> Role:
+        """The role of that name.
+
+        Raises:
+            MillraceError: if there is none.
+        """
+        if name not in self.roles:
+            raise MillraceError(f"there is no role {name}", f"conf/{FILE} has {', '.join(self.roles)}")
+        return self.roles[name]
+
+    def role_of_token(self, token: str, now: datetime) -> Role | None:
+        """The role of a token; None if it is not valid, or no longer.
+
+        Args:
+            token: as it was given.
+            now: the time, with a time zone.
+        """
+        found = self.token(token, now)
+        return None if found is None else self.role(found.role)
+
+    def token(self, token: str, now: datetime) -> Token | None:
+        """The declared token, as who reads with it has a name; None as for `role_of_token`."""
+        return find_token(self.tokens, token, now)
+
+    def role_of_account(self, email: str | None) -> Role | None:
+        """The role of an account of the pages' login; None: it sees nothing.
+
+        Args:
+            email: the address; None for an account without one that is verified.
+        """
+        name = self.accounts.get((email or "").lower(), self.account_default)
+        return None if name is None else self.role(name)
+
+
+class _TokenEntry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+    token_sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    role: str
+    expires: datetime | Date | None = None
+
+    @field_validator("token_sha256", mode="before")
+    @classmethod
+    def _lower_case(cls, given: Any) -> Any:
+        return str(given).lower()
+
+    @field_validator("expires", mode="before")
+    @classmethod
+    def _is_a_time(cls, given: Any) -> Any:
+        if given is not None and not isinstance(given, Date):
+            raise ValueError("has to be a day, as 2027-01-01, or a time")
+        return given
+
+    def to_token(self) -> Token:
+        at = self.expires
+        if at is not None and not isinstance(at, datetime):
+            at = datetime.combine(at, time())
+        if at is not None and at.tzinfo is None:
+            at = at.replace(tzinfo=timezone.utc)
+        return Token(self.name, self.token_sha256, self.role, at)
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    roles: dict[str, RoleEntry] = {}
+    tokens: tuple[_TokenEntry, ...] = ()
+    accounts: dict[str, str] = {}
+    account_default: str | None = ADMIN
+    local: str | None = None
+
+    @field_validator("roles", "tokens", "accounts", mode="before")
+    @classmethod
+    def _may_be_empty(cls, given: Any, info: Any) -> Any:
+        return ((), {})[info.field_name != "tokens"] if given is None else given
+
+
+def load_policy(conf: Path, home: Path) -> Policy:
+    """Read conf/access.yml. Without a file there are no tokens, and pages are as without roles.
+
+    Args:
+        conf: folder of the file.
+        home: the home, which has the key of masked values.
+
+    Raises:
+        MillraceError: if the file is not as it should be: the entry, and why.
+    """
+    try:
+        return _policy(_read(conf / FILE), MaskKey(home))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        problem = f"{where}: {first['msg'].removeprefix('Value error, ')}"
+    except ValueError as error:
+        problem = str(error)
+    raise MillraceError(f"conf/{FILE}: {problem}", _NEXT_STEP)
+
+
+def _read(file: Path) -> object:
+    try:
+        return yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)  # without the text, which a log would keep
+        where = f" in line {mark.line + 1}" if mark else ""
+        raise MillraceError(f"conf/{FILE} is no YAML{where}", _NEXT_STEP) from None
+
+
+def _policy(document: object, key: MaskKey) -> Policy:
+    entry = _Document.model_validate({} if document is None else document)
+    if ADMIN in entry.roles:
+        raise ValueError(f"role {ADMIN} is built in: give yours another name")
+    roles = {ADMIN: Role(ADMIN, key), **{name: each.to_role(name, key) for name, each in entry.roles.items()}}
+    tokens = tuple(each.to_token() for each in entry.tokens)
+    _check_unique("token", [token.name for token in tokens])
+    _check_unique("token_sha256 of token", [token.sha256 for token in tokens], [each.name for each in tokens])
+    accounts = {email.lower(): role for email, role in entry.accounts.items()}
+    named = [(f"token {each.name}", each.role) for each in tokens]
+    named += [(f"account {email}", role) for email, role in accounts.items()]
+    named += [("account_default", entry.account_default or ADMIN), ("local", entry.local or ADMIN)]
+    for who, role in named:
+        if role not in roles:
+            raise ValueError(f"{who} has the role {role}, which is not declared")
+    return Policy(roles, tokens, accounts, entry.account_default, entry.local)
+
+
+def _check_unique(what: str, values: list[str], names: list[str] | None = None) -> None:
+    for place, value in enumerate(values):
+        if value in values[:place]:
+            raise ValueError(f"{what} {(names or values)[place]} is there twice")

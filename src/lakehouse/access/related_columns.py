@@ -1,0 +1,118 @@
+"""Columns that give a masked column away, so that they are masked with it.
+
+A user id stands in `person_id` too, in lists, in addresses and in the bytes of records. A session's id is a
+hash of visitor and start, which can be guessed. So a mask on one column extends to the others.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from lakehouse.access.masks import Mask
+from lakehouse.contracts.table import Column, Table
+
+Place = tuple[str, str]
+"""A table and a column of it."""
+
+_ADDRESSES = ("url", "referrer", "entry_url", "exit_url", "entry_referrer")
+_SAME_VALUES = (
+    ("visitor_id", "user_id", "person_id"),
+    ("event_id", "first_event_id", "last_event_id", "search_event_id", "touch_id"),
+    _ADDRESSES,
+    (
+        "silver.events.value",
+        "gold.conversions.value",
+        "gold.conversions.reporting_value",
+        "gold.bot_refunds.value",
+        "gold.attribution.credited_value",
+        "gold.attribution.credited_reporting_value",
+    ),
+)
+"""Columns with the same values. A mask on one is on all."""
+
+_DERIVED = {
+    "session_id": ("visitor_id",),
+    "touch_id": ("session_id",),
+    "conversion_id": ("order_id", "event_id", "refund_id"),
+    "event_hash": ("event_id",),
+    "user_ids": ("user_id",),
+    "gold.sketches.visitors": ("visitor_id",),
+    "gold.sketches.order_values": ("gold.conversions.value",),
+    "shown_products": ("product_id",),
+    "clicked_products": ("product_id",),
+}
+"""By column, those from which its values are computed, so that guesses of them could be tried."""
+
+_WHOLE_RECORDS = (
+    "bronze.kafka_records.key",
+    "bronze.kafka_records.value",
+    "bronze.kafka_records.headers",
+    "silver.events.properties",
+    "silver.rejected_events.value",
+)
+"""What clients sent, as it came. Any mask extends to it."""
+
+
+def extend(masks: Mapping[Place, Mask], tables: Iterable[Table]) -> dict[Place, Mask]:
+    """Masks, and those that follow from them.
+
+    Args:
+        masks: as declared, by table and column.
+        tables: the tables that the role sees.
+
+    Returns:
+        The masks by table and column; those declared are as they were.
+    """
+    columns = {(table.name, column.name): (table, column) for table in tables for column in table.columns}
+    found = dict(masks)
+    while more := _following(found, columns):
+        found |= more
+    return found
+
+
+def _following(
+    masks: Mapping[Place, Mask], columns: Mapping[Place, tuple[Table, Column]]
+) -> dict[Place, Mask]:
+    """Masks of columns without one that follow from others in one step."""
+    found: dict[Place, Mask] = {}
+    for place, (table, column) in columns.items():
+        if place not in masks and (mask := _inherited(place, column, masks, columns)):
+            found[place] = _possible(mask, table, column)
+    return found
+
+
+def _inherited(
+    place: Place,
+    column: Column,
+    masks: Mapping[Place, Mask],
+    columns: Mapping[Place, tuple[Table, Column]],
+) -> Mask | None:
+    for group in _SAME_VALUES:
+        if _is_one_of(place, group):
+            for same in group:  # the first of the group decides, so that a policy has one meaning
+                if mask := next((masks[each] for each in sorted(masks) if _is_one_of(each, (same,))), None):
+                    return mask
+    for derived, sources in _DERIVED.items():
+        if _is_one_of(place, (derived,)) and any(_is_one_of(each, sources) for each in masks):
+            return Mask.HASH
+    has_text = any(columns[each][1].type == "string" for each in masks)
+    if (masks and _is_one_of(place, _WHOLE_RECORDS)) or (has_text and column.name in _ADDRESSES):
+        return Mask.NULL
+    names = {name for _, name in masks}
+    return Mask.NULL if names.intersection(_fields(column.type)) else None
+
+
+def _possible(mask: Mask, table: Table, column: Column) -> Mask:
+    """The mask, but a key stays a key, and only text is hashed."""
+    if column.type == "string":
+        return Mask.HASH if column.name in table.key else mask
+    return Mask.NULL if mask is Mask.HASH else mask
+
+
+def _is_one_of(place: Place, names: Iterable[str]) -> bool:
+    table, column = place
+    return any(name in (column, f"{table}.{column}") for name in names)
+
+
+def _fields(type_: str) -> list[str]:
+    """Names of the fields of a nested type."""
+    return re.findall(r"(\w+):", type_)

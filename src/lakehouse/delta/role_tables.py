@@ -1,0 +1,59 @@
+"""Tables in DuckDB as a role sees them: filtered and masked before any query runs.
+
+Decision: docs/decisions/0038.
+"""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from deltalake import DeltaTable
+
+from lakehouse.access.table_view import TableView
+from lakehouse.delta.data_files import live_files, read_files
+from lakehouse.delta.sql_views import in_utc
+
+_ROWS = "_rows"
+
+
+def add_role_table(
+    connection: Any, table: DeltaTable, view: TableView, names: frozenset[str] | None = None
+) -> None:
+    """Add a table with the rows and columns that a role sees, as values of DuckDB's own memory.
+
+    Files are read and masked one after the other: DuckDB never has a hidden value.
+
+    Args:
+        connection: to DuckDB, not locked yet.
+        table: the table, opened at the version that is wanted.
+        view: the role's view of it.
+        names: columns that are needed, in lower case; None: all.
+    """
+    name, layer = view.table.name, view.table.layer
+    wanted = frozenset(column.name for column in view.columns)
+    source = view.source_columns(wanted if names is None else wanted & names)
+    shown = [column.name for column in source.columns if column.name in wanted & (names or wanted)]
+    folder = Path(unquote(urlparse(table.table_uri).path))
+    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {layer}")
+    is_made = False
+    for files in ([], *([file] for file in live_files(table))):
+        rows = view.apply(read_files(folder, source, files, table.version()))
+        rows = rows.select(shown or rows.column_names[:1])
+        connection.register(_ROWS, rows)
+        select = f"SELECT {in_utc(rows.schema)} FROM {_ROWS}"
+        connection.execute(f"INSERT INTO {name} {select}" if is_made else f"CREATE TABLE {name} AS {select}")
+        connection.unregister(_ROWS)
+        is_made = True
+
+
+def lock(connection: Any, folders: list[str] | None = None) -> None:
+    """Let queries read nothing but what is there: no files, extensions, Python variables or settings.
+
+    Args:
+        connection: to DuckDB.
+        folders: those that it may read all the same, for views of tables.
+    """
+    connection.execute("SET python_enable_replacements = false")
+    if folders:
+        connection.execute(f"SET allowed_directories = {folders}")
+    connection.execute("SET enable_external_access = false; SET lock_configuration = true")

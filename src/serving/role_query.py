@@ -1,0 +1,94 @@
+"""A query of a role: it runs on tables that were filtered and masked before."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, cast
+
+import duckdb
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from lakehouse.access.role import Role
+from lakehouse.access.table_view import TableView
+from lakehouse.contracts import TABLES
+from lakehouse.delta.role_tables import add_role_table, lock
+from lakehouse.errors import MillraceError
+from lakehouse.rows.duckdb_sql import connect
+from serving.query_tree import Node, names_in, nodes_of, parse_select, tables_of
+
+_EXAMPLE = 'As an example: millrace sql "SELECT …"'
+
+
+def tables_for(sql: str, role: Role) -> tuple[str, ...]:
+    """The tables that a query of a role reads.
+
+    Raises:
+        MillraceError: if it is no single SELECT over tables that are there for the role.
+    """
+    return tables_of(list(nodes_of(parse_select(sql, "a query of a role", _EXAMPLE))), role.tables)
+
+
+def answer(sql: str, role: Role, tables: Mapping[str, DeltaTable], *, threads: int | None = None) -> pa.Table:
+    """The result of a query, as the role sees its tables.
+
+    DuckDB has no access to files, and no hidden value: not even the text of an error can show one.
+
+    Args:
+        sql: one SELECT over these tables.
+        role: who asks.
+        tables: by name, each opened at the version that is wanted.
+        threads: of DuckDB; None: all cores.
+
+    Raises:
+        MillraceError: if it is no single SELECT.
+        duckdb.Error: if the query fails.
+    """
+    nodes = list(nodes_of(parse_select(sql, "a query of a role", _EXAMPLE)))
+    names = _columns_of(nodes, tables)
+    try:
+        return _run(sql, role, tables, names, threads)
+    except duckdb.BinderException:
+        if names is None:
+            raise
+        return _run(sql, role, tables, None, threads)  # so that the error lists all columns
+
+
+def _run(
+    sql: str, role: Role, tables: Mapping[str, DeltaTable], names: frozenset[str] | None, threads: int | None
+) -> pa.Table:
+    connection = connect()
+    if threads is not None:
+        connection.execute(f"SET threads = {threads:d}")
+    for name, table in tables.items():
+        add_role_table(connection, table, _view(role, name), names)
+    lock(connection)
+    found = connection.sql(sql)
+    if found is None:
+        raise MillraceError("the query gives no rows", _EXAMPLE)
+    return cast(pa.Table, found.to_arrow_table())
+
+
+def _view(role: Role, name: str) -> TableView:
+    view = role.view(TABLES[name])
+    if view is None:  # the check of names came before: this is the second one
+        raise MillraceError(f"{name} is not a table", '`millrace sql "SHOW TABLES"` lists the tables')
+    return view
+
+
+def _columns_of(nodes: Collection[Node], tables: Collection[str]) -> frozenset[str] | None:
+    """Names among which all columns are that a query needs; None: it may need any."""
+    if any(node.get("class") == "STAR" or _takes_any(node) for node in nodes):
+        return None
+    known = {column.lower() for name in tables for column in TABLES[name].column_names}
+    for node in nodes:
+        if node.get("class") == "COLUMN_REF" and not known.intersection(_lower(node["column_names"])):
+            return None  # a table's alias stands for a whole row
+    return names_in(nodes)
+
+
+def _takes_any(node: Node) -> bool:
+    kinds: tuple[Any, ...] = (node.get("ref_type"), node.get("type"))
+    return bool({"NATURAL", "POSITIONAL", "SHOW_REF", "PIVOT"}.intersection(map(str, kinds)))
+
+
+def _lower(names: Collection[str]) -> set[str]:
+    return {name.lower() for name in names}
