@@ -73,6 +73,18 @@ def account() -> str | None:
     return str(st.user.get("email") or st.user.get("name") or "somebody")
 
 
+def has_login() -> bool:
+    """Whether viewers have to log in."""
+    return bool(_login())
+
+
+def verified_email() -> str | None:
+    """The email address of the logged-in user; None if there is none, or the provider has not verified it."""
+    if not _logged_in() or st.user.get("email_verified", True) is False:
+        return None
+    return str(st.user.get("email") or "") or None
+
+
 def _login() -> Mapping[str, Any]:
     try:
         section: Mapping[str, Any] = st.secrets.get("auth", {})

@@ -8,6 +8,7 @@ from pathlib import Path
 import access
 import data_source
 import streamlit as st
+import viewer
 from widgets import filters, header
 from widgets.formatting import plain_text
 
@@ -33,6 +34,7 @@ _LESS_AIR = "<style>.stMainBlockContainer { padding: 3.2rem 2.2rem 2.5rem; }</st
 st.set_page_config(page_title="Millrace", page_icon=str(_HERE / "icon.svg"), layout="wide")
 st.html(_LESS_AIR)
 access.check_viewer()
+viewer.check_role()
 if message := data_source.startup_message():
     st.subheader("No SQL warehouse", anchor=False)
     st.text(message)

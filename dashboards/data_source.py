@@ -7,23 +7,33 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+import viewer
 from tables.backend import Backend
 from tables.delta_backend import LocalTables
+from tables.restricted_backend import RestrictedTables
 from tables.table_cache import Lake
+from viewer import home
 from widgets import reports
 
+from lakehouse.access.role import Role
+
 CURRENCY = os.environ.get("MILLRACE_REPORTING_CURRENCY", "EUR")
+_ROLES = 16  # whose results are cached
+_MOST_BYTES_OF_A_ROLE = 32 * 2**20
 ZONE = os.environ.get("MILLRACE_BUSINESS_TIME_ZONE", "UTC")
 
 
-def home() -> Path:
-    """The folder of the local workspace."""
-    return Path(os.environ.get("MILLRACE_HOME", ".millrace")).expanduser().resolve()
-
-
 def lake() -> Lake:
-    """The tables of the catalog if one is configured, else those of the local workspace."""
-    return _open(os.environ.get("MILLRACE_CATALOG", ""), str(home() / "warehouse"))
+    """The tables of the catalog if one is configured, else those of the local workspace, as the viewer
+    sees them.
+
+    Each role has its own cache: nobody gets what was read for another one.
+    """
+    place = os.environ.get("MILLRACE_CATALOG", ""), str(home() / "warehouse")
+    role = viewer.role()
+    if role is None:
+        st.stop()
+    return _open(*place) if role.is_unrestricted else _open_for(*place, role)
 
 
 def is_running() -> bool | None:
@@ -35,7 +45,9 @@ def is_running() -> bool | None:
 
 
 def last_errors() -> dict[str, str]:
-    """The last error of each process and job of the local workspace, if it has had one."""
+    """The last error of each process and job of the local workspace; none for a role that sees less."""
+    if not viewer.sees_everything():
+        return {}
     states = [_state("workspace").get("processes", {}), _state("engine").get("jobs", {})]
     return {
         name: str(part["last_error"])
@@ -57,7 +69,9 @@ def startup_message() -> str:
 
 
 def data_docs() -> str | None:
-    """URL of the Data Docs; None if there are none."""
+    """URL of the Data Docs; None if there are none, or for a role that sees less."""
+    if not viewer.sees_everything():
+        return None
     return os.environ.get("MILLRACE_DATA_DOCS") or reports.address_of(home())
 
 
@@ -65,6 +79,13 @@ def data_docs() -> str | None:
 def _open(catalog: str, root: str) -> Lake:
     """One instance for all viewers, so that they share its cache."""
     return Lake(_tables_of(catalog) if catalog else LocalTables(Path(root)))
+
+
+@st.cache_resource(show_spinner=False, max_entries=_ROLES, hash_funcs={Role: lambda role: role.fingerprint})
+def _open_for(catalog: str, root: str, role: Role) -> Lake:
+    """One instance for all viewers with a role, over the tables that all share."""
+    backend = RestrictedTables(_open(catalog, root).backend, role)
+    return Lake(backend, _MOST_BYTES_OF_A_ROLE, hidden=backend.hidden, role=role.name)
 
 
 def _tables_of(catalog: str) -> Backend:

@@ -31,10 +31,20 @@ class Lake:
     Args:
         backend: runs the queries.
         most_bytes: size of the cache. The least recently used results are evicted first.
+        hidden: tables that are not there for the viewers' role.
+        role: name of the role; None for viewers who see everything.
     """
 
-    def __init__(self, backend: Backend, most_bytes: int = _MOST_BYTES) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        most_bytes: int = _MOST_BYTES,
+        hidden: frozenset[str] = frozenset(),
+        role: str | None = None,
+    ) -> None:
         self.backend = backend
+        self.hidden = hidden
+        self.role = role
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._turns: dict[Hashable, threading.Lock] = {}
@@ -86,6 +96,16 @@ class Look:
         self._lake = lake
         self._versions: Versions = {}
         self.unreadable: set[str] = set()
+        self.not_shown: set[str] = set()
+
+    @property
+    def role(self) -> str | None:
+        """Name of the viewer's role; None if they see everything."""
+        return self._lake.role
+
+    def shows(self, table: str) -> bool:
+        """Whether a table is there for the viewer's role."""
+        return table not in self._lake.hidden
 
     @cached_property
     def position(self) -> int | None:
@@ -95,6 +115,8 @@ class Look:
 
     def version(self, table: str) -> Version | None:
         """The pinned version of a table; None if the table does not exist."""
+        if not self.shows(table):
+            self.not_shown.add(table)
         if table not in self._versions:
             position = self.position if table.startswith(_PINNED) else None
             if table not in self._versions:

@@ -7,6 +7,7 @@ import collectors
 import data_source
 import polars as pl
 import streamlit as st
+import viewer
 from charts import time_charts
 from metrics import pipeline
 from query_scope import Scope
@@ -24,7 +25,8 @@ def body(look: Look, _: Scope | None) -> None:
     jobs = look.figure(pipeline.jobs)
     _figures(jobs)
     _jobs(jobs)
-    _collectors()
+    if viewer.sees_everything():
+        _collectors()
     over = st.segmented_control(
         "Micro-batches of the last",
         list(_OVER),

@@ -1,6 +1,5 @@
 """The header of every page: title, freshness of the figures, state of the gate."""
 
-from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Literal
 
@@ -52,10 +51,17 @@ millrace produce                      sample traffic
 millrace load FILE --format segment   your own events"""
 
 
+_STATE = ("ops.ledger", "ops.gates", "ops.expectations", "silver.events")  # what the badges are read from
+
+
 @st.fragment(run_every=REFRESH_SECONDS)
 def show(title: str) -> None:
     """Show title, freshness and gate, with a warning if figures are stale or the gate is closed."""
     look = data_source.lake().look()
+    if not all(map(look.shows, _STATE)):
+        st.title(title, anchor=False, width="content")
+        st.caption(f"Arrived until {_as_of(look.position, datetime.now(timezone.utc))}")
+        return
     now = datetime.now(timezone.utc)
     reached, gates = look.figure(progress, look.position), look.figure(read_gates)
     events = _rows(look, "silver.events")
@@ -72,7 +78,13 @@ def show(title: str) -> None:
 
 
 def nothing_yet(look: Look) -> None:
-    """Show a message instead of the page, before the first event."""
+    """Show a message instead of the page, before the first event or for a role that sees no windows."""
+    if look.role is not None:
+        st.text(
+            f"The role {look.role} sees no rows of gold.traffic or silver.sessions, from which this page"
+            " takes its period. Either nothing has arrived yet, or conf/access.yml leaves them out."
+        )
+        return
     records = _rows(look, "bronze.kafka_records")
     with st.container(border=True, horizontal_alignment="center"):
         st.subheader("No events yet", anchor=False, text_alignment="center")
@@ -83,11 +95,15 @@ def nothing_yet(look: Look) -> None:
             st.code(_FIRST_STEPS, language=None, width="content")
 
 
-def footnote(unreadable: Sequence[str]) -> None:
-    """Show the footnote of a page: time zone, and tables that could not be read."""
+def footnote(look: Look) -> None:
+    """Show the footnote of a page: time zone, the viewer's role, and tables that could not be read."""
     st.caption("All times are UTC.")
-    if unreadable:
-        st.text(f"Could not be read just now, so figures may be older: {', '.join(unreadable)}")
+    if look.role is not None:
+        st.text(f"Shown as the role {look.role} may see it: rows may be left out, and values masked.")
+    if look.not_shown:
+        st.text(f"Not there for this role, so without figures: {', '.join(sorted(look.not_shown))}")
+    if look.unreadable:
+        st.text(f"Could not be read just now, so figures may be older: {', '.join(sorted(look.unreadable))}")
 
 
 def _warn(word: str, gates: Gates, reached: Progress, now: datetime) -> None:
@@ -115,7 +131,9 @@ def _next_step() -> str:
 
 def _rows(look: Look, table: str) -> int:
     facts = look.facts(table)
-    return facts.rows or 0 if facts else 0
+    if facts is None:
+        return 0
+    return 1 if facts.rows is None else facts.rows  # not known: there are some
 
 
 def _as_of(position: int | None, now: datetime) -> str:

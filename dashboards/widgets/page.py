@@ -21,7 +21,7 @@ def show(body: Callable[[Look, Scope], None]) -> None:
             header.nothing_yet(look)
             return
         body(look, asked)
-        header.footnote(sorted(look.unreadable))
+        header.footnote(look)
 
     part()
 
@@ -33,6 +33,6 @@ def show_always(body: Callable[[Look, Scope | None], None]) -> None:
     def part() -> None:
         look = data_source.lake().look()
         body(look, filters.scope(look))
-        header.footnote(sorted(look.unreadable))
+        header.footnote(look)
 
     part()

@@ -13,6 +13,8 @@ from lakehouse.contracts.table import Column, Table
 Place = tuple[str, str]
 """A table and a column of it."""
 
+Columns = Mapping[Place, tuple[Table, Column]]
+
 _ADDRESSES = ("url", "referrer", "entry_url", "exit_url", "entry_referrer")
 _SAME_VALUES = (
     ("visitor_id", "user_id", "person_id"),
@@ -27,11 +29,11 @@ _SAME_VALUES = (
         "gold.attribution.credited_reporting_value",
     ),
 )
-"""Columns with the same values. A mask on one is on all."""
+"""Columns with the same values. A declared mask of one is on all."""
 
 _DERIVED = {
     "session_id": ("visitor_id",),
-    "touch_id": ("session_id",),
+    "touch_id": ("session_id", "event_id"),
     "conversion_id": ("order_id", "event_id", "refund_id"),
     "event_hash": ("event_id",),
     "user_ids": ("user_id",),
@@ -64,14 +66,24 @@ def extend(masks: Mapping[Place, Mask], tables: Iterable[Table]) -> dict[Place, 
     """
     columns = {(table.name, column.name): (table, column) for table in tables for column in table.columns}
     found = dict(masks)
+    for place, (table, column) in columns.items():
+        if place not in masks and (mask := _of_same_values(place, masks)):
+            found[place] = _possible(mask, table, column)
     while more := _following(found, columns):
         found |= more
     return found
 
 
-def _following(
-    masks: Mapping[Place, Mask], columns: Mapping[Place, tuple[Table, Column]]
-) -> dict[Place, Mask]:
+def _of_same_values(place: Place, masks: Mapping[Place, Mask]) -> Mask | None:
+    """The mask of a column with the same values. The first of a group decides, so that it is always one."""
+    for group in _SAME_VALUES:
+        for same in group if _is_one_of(place, group) else ():
+            if mask := next((masks[each] for each in sorted(masks) if _is_one_of(each, (same,))), None):
+                return mask
+    return None
+
+
+def _following(masks: Mapping[Place, Mask], columns: Columns) -> dict[Place, Mask]:
     """Masks of columns without one that follow from others in one step."""
     found: dict[Place, Mask] = {}
     for place, (table, column) in columns.items():
@@ -80,24 +92,14 @@ def _following(
     return found
 
 
-def _inherited(
-    place: Place,
-    column: Column,
-    masks: Mapping[Place, Mask],
-    columns: Mapping[Place, tuple[Table, Column]],
-) -> Mask | None:
-    for group in _SAME_VALUES:
-        if _is_one_of(place, group):
-            for same in group:  # the first of the group decides, so that a policy has one meaning
-                if mask := next((masks[each] for each in sorted(masks) if _is_one_of(each, (same,))), None):
-                    return mask
+def _inherited(place: Place, column: Column, masks: Mapping[Place, Mask], columns: Columns) -> Mask | None:
     for derived, sources in _DERIVED.items():
         if _is_one_of(place, (derived,)) and any(_is_one_of(each, sources) for each in masks):
             return Mask.HASH
-    has_text = any(columns[each][1].type == "string" for each in masks)
-    if (masks and _is_one_of(place, _WHOLE_RECORDS)) or (has_text and column.name in _ADDRESSES):
+    texts = {name for table, name in masks if columns[table, name][1].type == "string"}
+    if (masks and _is_one_of(place, _WHOLE_RECORDS)) or (texts and column.name in _ADDRESSES):
         return Mask.NULL
-    names = {name for _, name in masks}
+    names = texts | {name for table, name in masks if table == place[0]}
     return Mask.NULL if names.intersection(_fields(column.type)) else None
 
 

@@ -12,6 +12,7 @@ from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from lakehouse.access.role import Role
     from millrace.shutdown_signal import ShutdownSignal
     from serving.json_lines import LineGroup
     from serving.position_file import PositionFile
@@ -68,11 +69,14 @@ def watch(
 def _print_changes(
     settings: Settings, watched: str, start: str, resume: Path | None, interval: float, stop: "ShutdownSignal"
 ) -> None:
+    from millrace.tables.reading_role import role_of
     from serving.position_file import PositionFile
 
-    file = PositionFile(resume, settings.warehouse, watched) if resume else None
+    role = role_of(settings)
+    reader = "" if role is None else f", as {role.name} {role.fingerprint}"
+    file = PositionFile(resume, settings.warehouse, f"{watched}{reader}") if resume else None
     known = file.load() if file else None
-    source = _source(settings, watched, start, known)
+    source = _source(settings, watched, start, known, role)
     try:
         if known is None and start == "now":
             source.skip()
@@ -87,15 +91,13 @@ def _print_changes(
 
 
 def _source(
-    settings: Settings, watched: str, start: str, known: dict[str, int] | None
+    settings: Settings, watched: str, start: str, known: dict[str, int] | None, role: "Role | None"
 ) -> "TableFeed | StandingQuery":
     """What is watched, from a known position or from where `start` says."""
     from lakehouse.contracts import TABLES
-    from millrace.tables.reading_role import role_of
     from serving.standing_query import StandingQuery
     from serving.table_feed import TableFeed
 
-    role = role_of(settings)
     if start not in ("now", "start") and not start.isdecimal():
         raise MillraceError(f"--from {start} is no version", "Take a number, now or start")
     if len(watched.split()) > 1:

@@ -1,0 +1,107 @@
+"""Tables as a role sees them: filtered and masked where they are read."""
+
+from dataclasses import replace
+
+import polars as pl
+from schema import COLUMNS
+
+from lakehouse.access.role import Role
+from lakehouse.access.row_filters import ColumnFilter
+from lakehouse.access.table_view import TableView
+from lakehouse.contracts import TABLES
+from tables.backend import Backend
+from tables.polars_query import ask_frame, empty, with_all_columns
+from tables.query import Facts, Op, Query, Version, Where
+
+_COMPARISONS: dict[str, Op] = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
+
+
+class RestrictedTables:
+    """The tables of another backend, as a role sees them.
+
+    A table that is not there for the role has no rows. Versions are those of the tables, so that figures of a
+    page are as of one position for every role.
+
+    Args:
+        backend: reads the tables.
+        role: who sees them.
+    """
+
+    def __init__(self, backend: Backend, role: Role) -> None:
+        self._backend = backend
+        self._views = {name: _shown(role.view(TABLES[name]), name) for name in COLUMNS}
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """Tables that the pages read, and that are not there for the role."""
+        return frozenset(name for name, view in self._views.items() if view is None)
+
+    def version(self, table: str, position: int | None = None) -> Version | None:
+        """The latest version up to a position."""
+        return self._backend.version(table, position)
+
+    def position(self, table: str, version: Version) -> int | None:
+        """The ingest stamp that a version is done up to."""
+        return self._backend.position(table, version)
+
+    def facts(self, table: str, version: Version) -> Facts:
+        """Size and age of a version; of a table of which the role sees some rows, only the age."""
+        found = self._backend.facts(table, version)
+        view = self._views[table]
+        return found if view is not None and not view.filters else Facts(None, 0, 0, found.changed_at)
+
+    def run(self, query: Query, version: Version) -> pl.DataFrame:
+        """Run a query. Its conditions never see a masked value."""
+        view = self._views[query.table]
+        if view is None:
+            return ask_frame(empty(query.table), query).collect()
+        pushed = _conditions(view)
+        if pushed is not None and not _columns_of(query) & view.masks.keys():
+            return self._backend.run(replace(query, where=(*query.where, *pushed)), version)
+        rows = self._backend.run(_source(query, view), version)
+        seen = with_all_columns(view.polars(rows).lazy(), query.table)
+        return ask_frame(seen, query).collect()
+
+
+def _shown(view: TableView | None, name: str) -> TableView | None:
+    """The view; None if its filters need columns that the pages do not read."""
+    if view is None or any(each.column not in COLUMNS[name] for each in view.filters):
+        return None
+    return view
+
+
+def _source(query: Query, view: TableView) -> Query:
+    """The rows and columns that a query needs, by conditions on columns without a mask."""
+    needed = _columns_of(query) | {each.column for each in view.filters}
+    columns = tuple(name for name in COLUMNS[query.table] if name in needed)
+    where = tuple(each for each in query.where if each.column not in view.masks)
+    return Query(query.table, columns or tuple(COLUMNS[query.table])[:1], where=where)
+
+
+def _columns_of(query: Query) -> set[str]:
+    """The columns that a query names."""
+    named = {*query.columns, *(each.column for each in (*query.measures, *query.where))}
+    return (named | {name.removeprefix("-") for name in query.order}) & COLUMNS[query.table].keys()
+
+
+def _conditions(view: TableView) -> tuple[Where, ...] | None:
+    """The view's filters as conditions of a query; None if there is no equal one."""
+    found: list[Where] = []
+    for each in view.filters:
+        conditions = _as_conditions(each)
+        if conditions is None:
+            return None
+        found += conditions
+    return tuple(found)
+
+
+def _as_conditions(filter_: ColumnFilter) -> list[Where] | None:
+    listed = (*(filter_.values or ()), *(filter_.excluded or ()))
+    if not all(isinstance(value, str) for value in listed):
+        return None
+    found = [Where(filter_.column, _COMPARISONS[name], value) for name, value in filter_.comparisons]
+    if filter_.values is not None:
+        found.append(Where(filter_.column, "in", filter_.values))
+    if filter_.excluded is not None:
+        found.append(Where(filter_.column, "not in", filter_.excluded))
+    return found
