@@ -96,7 +96,8 @@ def _inherited(place: Place, column: Column, masks: Mapping[Place, Mask], column
     for derived, sources in _DERIVED.items():
         if _is_one_of(place, (derived,)) and any(_is_one_of(each, sources) for each in masks):
             return Mask.HASH
-    texts = {name for table, name in masks if columns[table, name][1].type == "string"}
+    parts = [each for each in masks if not _is_one_of(each, _WHOLE_RECORDS)]
+    texts = {name for table, name in parts if columns[table, name][1].type == "string"}
     if (masks and _is_one_of(place, _WHOLE_RECORDS)) or (texts and column.name in _ADDRESSES):
         return Mask.NULL
     names = texts | {name for table, name in masks if table == place[0]}

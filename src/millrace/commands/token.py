@@ -38,10 +38,7 @@ def token(
         raise MillraceError(f"there is a token {name}", "Take another name, or remove it first")
     made = make_token()
     expires = (datetime.now(timezone.utc) + timedelta(days=days)).date()
-    typer.echo("Add to `tokens` in conf/access.yml:", err=True)
-    typer.echo(
-        f'  - {{name: "{name}", token_sha256: "{digest_of(made)}", role: "{role}", expires: {expires}}}',
-        err=True,
-    )
+    entry = f'{{name: "{name}", token_sha256: "{digest_of(made)}", role: "{role}", expires: {expires}}}'
+    typer.echo(f"Add to `tokens` in conf/access.yml:\n  - {entry}", err=True)
     typer.echo("The token, which is not shown again:", err=True)
     typer.echo(made)

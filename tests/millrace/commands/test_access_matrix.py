@@ -1,0 +1,200 @@
+"""What three roles get by `millrace sql` and `millrace watch`: tables, columns and rows, as the policy has it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from kit.access import ROLES, hash_of, visible, write_policy
+from kit.warehouse_builder import append_rows, replace_rows
+from kit.watching import Watch
+from lakehouse.contracts import TABLES
+from lakehouse.errors import MillraceError
+from lakehouse.settings import load_settings
+from millrace.cli import app, register_commands
+from millrace.commands.watch import _source
+from millrace.tables.reading_role import role_of
+
+CREDITS = [
+    {"conversion_id": "c1", "model": model, "position": 1, "channel": channel, "credit": credit}
+    for model, channel, credit in (("first", "Email", 0.1), ("last", "Direct", 0.9), ("linear", None, 0.5),
+                                   ("time_decay", "Paid Search", 0.2), ("markov", "Email", 0.7))
+]  # fmt: skip
+CONVERSION = {
+    "conversion_id": "c1",
+    "visitor_id": "v1",
+    "person_id": "ann",
+    "order_id": "o1",
+    "goal": "Signed Up",
+}
+SESSION = {"session_id": "s1", "visitor_id": "v1", "is_open": True}
+TABLE_OF_ROLE = {"admin": set(TABLES), "analyst": {name for name in TABLES if name[:2] in ("si", "go")}}
+TABLE_OF_ROLE["marketing"] = {"gold.attribution", "gold.traffic", "gold.conversions", "silver.sessions"}
+CONDITIONS: dict[str, dict[str, Any]] = {
+    "admin": {},
+    "analyst": {"channel": ["Email", "Paid Search"]},
+    "marketing": {"channel": {"not": ["Direct"]}, "credit": {"gte": 0.2}},
+}
+HIDDEN: dict[str, set[str]] = {
+    "admin": set(),
+    "analyst": {"order_id"},
+    "marketing": {"value", "reporting_value"},
+}
+ROLE_NAMES = ("admin", "analyst", "marketing")
+Rows = list[dict[str, Any]]
+Get = Callable[[str, str], Rows]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("home")
+    write_policy(home, ROLES)
+    append_rows(home, "gold.attribution", CREDITS)
+    append_rows(home, "gold.conversions", [CONVERSION])
+    append_rows(home, "silver.sessions", [SESSION])
+    append_rows(home, "bronze.kafka_records", [{"topic": "events", "value": b"{}"}])
+    return home
+
+
+@pytest.fixture(autouse=True)
+def _here(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("MILLRACE_HOME", str(home))
+
+
+def by_sql(role: str, table: str) -> Rows:
+    """All rows of a table by `millrace sql`."""
+    return sql(f"SELECT * FROM {table}", role)
+
+
+def by_feed(role: str, table: str) -> Rows:
+    """All rows of a table by its change feed."""
+    groups = _source(settings := load_settings(role=role), table, "start", None, role_of(settings)).poll()
+    return [dict(change["after"]) for group in groups for change in group.rows]
+
+
+def by_standing_query(role: str, table: str) -> Rows:
+    """All rows of a table by a query that is watched."""
+    query = f"SELECT * FROM {table}"
+    groups = _source(settings := load_settings(role=role), query, "start", None, role_of(settings)).poll()
+    return [dict(change["after"]) for group in groups for change in group.rows]
+
+
+def sql(query: str, role: str) -> Rows:
+    if not app.registered_commands:
+        register_commands()
+    answer = CliRunner().invoke(app, ("sql", query, "--json", "--role", role))
+    if answer.exception:
+        raise answer.exception
+    return [json.loads(line) for line in answer.stdout.splitlines()]
+
+
+WAYS = (by_sql, by_feed, by_standing_query)
+
+
+@pytest.mark.parametrize("get", WAYS)
+@pytest.mark.parametrize("role", ROLE_NAMES)
+@pytest.mark.parametrize(
+    "table", ["silver.sessions", "gold.conversions", "gold.attribution", "bronze.kafka_records"]
+)
+def test_a_table_is_there_for_its_roles(get: Get, role: str, table: str) -> None:
+    if table in TABLE_OF_ROLE[role]:
+        assert get(role, table)
+    else:
+        with pytest.raises(MillraceError, match=f"{table} is not a table"):
+            get(role, table)
+
+
+@pytest.mark.parametrize("get", WAYS)
+@pytest.mark.parametrize("role", ROLE_NAMES)
+def test_rows_are_those_that_the_policy_lets_pass(get: Get, role: str) -> None:
+    expected = [credit["model"] for credit in CREDITS if visible(credit, CONDITIONS[role])]
+    assert sorted(row["model"] for row in get(role, "gold.attribution")) == sorted(expected)
+    assert len(expected) == {"admin": 5, "analyst": 3, "marketing": 2}[role]
+
+
+@pytest.mark.parametrize("get", WAYS)
+@pytest.mark.parametrize("role", ROLE_NAMES)
+def test_columns_are_masked_or_not_there(get: Get, role: str, home: Path) -> None:
+    (row,) = get(role, "gold.conversions")
+    (session,) = get(role, "silver.sessions")
+    columns = [name for name in TABLES["gold.conversions"].column_names if name not in HIDDEN[role]]
+    assert list(row) == columns
+    expected = ("ann", "v1") if role == "admin" else (hash_of(home, "ann"), hash_of(home, "v1"))
+    assert (row["person_id"], row["visitor_id"]) == expected
+    assert session["visitor_id"] == row["visitor_id"], "joins still work"
+
+
+@pytest.mark.parametrize("role", ROLE_NAMES)
+def test_show_tables_and_describe_have_what_there_is(role: str) -> None:
+    assert {row["table"] for row in sql("SHOW TABLES", role)} == TABLE_OF_ROLE[role]
+    described = {row["column_name"] for row in sql("DESCRIBE gold.conversions", role)}
+    assert described == set(TABLES["gold.conversions"].column_names) - HIDDEN[role]
+
+
+def test_the_setting_is_the_role_without_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MILLRACE_ROLE", "marketing")
+    answer = CliRunner().invoke(app, ("sql", "SELECT count(*) AS n FROM gold.attribution", "--json"))
+    assert json.loads(answer.stdout) == {"n": 2}
+    monkeypatch.setenv("MILLRACE_ROLE", "nobody")
+    answer = CliRunner().invoke(app, ("sql", "SELECT 1"))
+    assert "there is no role nobody" in str(answer.exception)
+
+
+def test_a_row_that_leaves_the_filter_is_deleted_for_the_role(home: Path, tmp_path: Path) -> None:
+    feed = _source(
+        settings := load_settings(role="marketing"), "gold.attribution", "start", None, role_of(settings)
+    )
+    list(feed.poll())
+    replace_rows(home, "gold.attribution", [*CREDITS[:3], {**CREDITS[3], "credit": 0.1}, CREDITS[4]])
+    changes = [change for group in feed.poll() for change in group.rows]
+    assert [(change["change"], change["after"]) for change in changes] == [("delete", None)]
+    replace_rows(home, "gold.attribution", CREDITS)
+    changes = [change for group in feed.poll() for change in group.rows]
+    assert [(change["change"], change["before"]) for change in changes] == [("insert", None)]
+
+
+def test_a_position_of_another_role_is_refused(home: Path, tmp_path: Path) -> None:
+    from millrace.commands.watch import _print_changes
+    from millrace.shutdown_signal import ShutdownSignal
+
+    position = tmp_path / "position"
+    with Watch(home, tmp_path / "lines", "gold.conversions", "--changes", "--resume", str(position)) as watch:
+        watch.reaches({"gold.conversions": 0})
+    with pytest.raises(MillraceError, match="is the position of another watch"):
+        _print_changes(
+            load_settings(role="analyst"), "gold.conversions", "start", position, 1, ShutdownSignal()
+        )
+
+
+def test_a_token_is_printed_once_and_only_its_hash_is_to_be_stored(home: Path, tmp_path: Path) -> None:
+    answer = CliRunner().invoke(app, ("token", "shop-bi", "--role", "analyst", "--days", "2"))
+    token = answer.stdout.strip()
+    (entry,) = [line for line in answer.stderr.splitlines() if line.startswith("  - ")]
+    assert token not in answer.stderr
+    from datetime import datetime, timedelta, timezone
+
+    from lakehouse.access.policy import load_policy
+
+    conf = write_policy(tmp_path, f"{ROLES}tokens:\n{entry}\n")
+    policy, now = load_policy(conf, tmp_path), datetime.now(timezone.utc)
+    found = policy.role_of_token(token, now)
+    assert found is not None
+    assert found.name == "analyst"
+    assert policy.role_of_token(token, now + timedelta(days=2)) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("shop-bi", "--role", "nobody"), "there is no role nobody"),
+        (("a b", "--role", "analyst"), "is no name of a token"),
+    ],
+)
+def test_a_token_that_could_not_be_declared_is_not_made(arguments: tuple[str, ...], message: str) -> None:
+    answer = CliRunner().invoke(app, ("token", *arguments))
+    assert message in str(answer.exception)
+    assert not answer.stdout
