@@ -26,7 +26,9 @@ roles:
   analyst:
     tables: ["silver.*", "gold.*", "ops.*"]
     mask: {visitor_id: hash, order_id: hide, silver.events.url: "null"}
-    rows: {gold.attribution: {channel: [Email, Paid Search]}, gold.conversions: {goal: [Order Completed, null]}}
+    rows:
+      gold.attribution: {channel: [Email, Paid Search]}
+      gold.conversions: {goal: [Order Completed, null]}
   channels:
     tables: [gold.attribution, gold.traffic]
     rows: {gold.traffic: {channel: {not: [Direct]}}}
@@ -39,11 +41,6 @@ accounts: {ann@shop.example: analyst}
 account_default: null
 """
 NAMES = ("analyst", "channels", "sums", "none")
-
-
-def as_channel_is_no_key() -> str:
-    """`sums` masks with hashes alone where columns are keys."""
-    return ROLES
 
 
 @pytest.fixture
@@ -85,7 +82,7 @@ def test_a_page_about_a_hidden_table_names_it(
     open_page: Any, shop_home: Path, of_policy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MILLRACE_ROLE", "sums")
-    assert "Not there for this role, so without figures: silver.sessions" in said(
+    assert "Not there for this role, so without figures: silver.bots, silver.sessions" in said(
         open_page(shop_home, "audience", period="All")
     )
 
@@ -160,7 +157,7 @@ QUERIES = [
         order=("conversion_id", "touch_id", "-model"),
         limit=9,
     ),
-    Query("gold.conversions", ("visitor_id", "order_id", "url", "visit")[:2], order=("visitor_id",)),
+    Query("gold.conversions", ("visitor_id", "order_id"), order=("visitor_id",)),
     Query("gold.conversions", (), (Measure("n", "distinct", "visitor_id"), Measure("m", "count"))),
     Query("gold.conversions", ("goal",), (Measure("n", "count"),)).only("order_id", "not null"),
     Query("gold.conversions", ("conversion_id",)).only("visitor_id", "starts", "v"),

@@ -1,4 +1,4 @@
-"""What three roles get by `millrace sql` and `millrace watch`: tables, columns and rows, as the policy has it."""
+"""What three roles get by `millrace sql` and `millrace watch`: tables, columns and rows."""
 
 import json
 from collections.abc import Callable
