@@ -1,6 +1,7 @@
 """A role's view of rows and changes, against a naive computation."""
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -142,3 +143,12 @@ def test_a_hidden_column_is_in_no_change(view: TableView) -> None:
 def test_rows_without_the_column_of_a_filter_are_refused(view: TableView) -> None:
     with pytest.raises(KeyError):
         view.apply(as_table(as_rows({"c": ORDER})).select(["conversion_id", "visitor_id"]))
+
+
+def test_conditions_see_the_real_values_of_a_masked_column(tmp_path: Path) -> None:
+    text = POLICY.replace("touches: {lt: 3}", "visitor_id: [v]")
+    found = policy(tmp_path, text).role("a").view(TABLE)
+    assert found is not None
+    shown = found.apply(as_table(as_rows({"c1": ORDER, "c2": {**ORDER, "visitor_id": "w"}})))
+    assert shown["conversion_id"].to_pylist() == ["c1"]
+    assert shown["visitor_id"].to_pylist() != ["v"]
