@@ -150,5 +150,5 @@ def test_conditions_see_the_real_values_of_a_masked_column(tmp_path: Path) -> No
     found = policy(tmp_path, text).role("a").view(TABLE)
     assert found is not None
     shown = found.apply(as_table(as_rows({"c1": ORDER, "c2": {**ORDER, "visitor_id": "w"}})))
-    assert shown["conversion_id"].to_pylist() == ["c1"]
-    assert shown["visitor_id"].to_pylist() != ["v"]
+    assert shown.num_rows == 1
+    assert shown["visitor_id"].to_pylist() not in (["v"], [None])
