@@ -131,6 +131,11 @@ class Settings(BaseSettings):
         ge=LEAST_RETENTION,
         description="how long maintenance keeps removed files (ISO 8601); one day at least",
     )
+    feed_retention: timedelta = Field(
+        timedelta(days=2),
+        ge=LEAST_RETENTION,
+        description="how long changes of tables of silver and gold can be read (ISO 8601); one day at least",
+    )
     spark_master: str | None = Field(
         None, description="a Spark cluster, as spark://host:7077; unset, this machine"
     )

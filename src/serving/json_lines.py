@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from lakehouse.timestamps import as_utc
@@ -16,10 +17,12 @@ class LineGroup(NamedTuple):
     Args:
         rows: one for each change.
         position: versions by table.
+        table_ids: ids of these tables.
     """
 
     rows: Iterable[Mapping[str, Any]]
     position: Mapping[str, int]
+    table_ids: Mapping[str, str] = MappingProxyType({})
 
     def lines(self) -> Iterable[str]:
         """A JSON object for each change, then one with the position."""

@@ -13,6 +13,7 @@ from lakehouse.access.role import Role
 from lakehouse.delta.log_files import latest_version
 from lakehouse.delta.role_tables import lock
 from lakehouse.delta.sql_views import add_view
+from lakehouse.delta.table_identity import table_id
 from lakehouse.errors import MillraceError
 from lakehouse.rows.duckdb_sql import connect
 from serving.admission import StandingText
@@ -93,6 +94,7 @@ class StandingQuery:
         self._versions = dict(versions or {})
         self.result: pa.Table | None = None
         self._rows: list[Row] = []
+        self._ids: dict[str, str] = {}
         if versions:
             self._compute()
 
@@ -100,6 +102,11 @@ class StandingQuery:
     def position(self) -> dict[str, int]:
         """Versions of the tables at the last result; empty before the first."""
         return dict(self._versions)
+
+    @property
+    def table_ids(self) -> dict[str, str]:
+        """Ids of the tables of the last result."""
+        return dict(self._ids)
 
     def poll(self) -> Iterator[LineGroup]:
         """The changes since the last poll; none if no table has a new version: only logs are read."""
@@ -109,7 +116,7 @@ class StandingQuery:
         before, self._versions = self._rows, versions
         self._compute()
         changes = result_changes(before, self._rows, self._query.key)
-        yield LineGroup((change._asdict() for change in changes), versions)
+        yield LineGroup((change._asdict() for change in changes), versions, self.table_ids)
 
     def skip(self) -> None:
         """Leave out what is there."""
@@ -130,6 +137,7 @@ class StandingQuery:
         }
 
     def _compute(self) -> None:
+        self._ids = {name: table_id(_folder(self._warehouse, name)) for name in self._versions}
         self.result = compute(self._warehouse, self._query, self._versions, self._role)
         self._rows = self.result.to_pylist()
 

@@ -1,5 +1,7 @@
 """Generated visits: short, interleaved, and on the boundaries of every rule."""
 
+import json
+import random
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -179,9 +181,44 @@ def rush_events() -> list[Sent]:
     return reported
 
 
+def search_events(visitors: int) -> list[Sent]:
+    """Searches with results, of which some are clicked; twelve minutes between two of a visitor."""
+    reported = []
+    for number in range(3 * visitors):
+        name, at = f"seeker-{number % visitors}", NOON + number * timedelta(minutes=4)
+        for place, kind in enumerate(("Products Searched", "Product List Viewed", "Product Clicked")):
+            if kind == "Product Clicked" and number % 4 == 0:
+                continue
+            properties = {"query": "boots", "product_id": "shoe", "products": [_BOOT, _SHOE]}
+            body = message(f"{name}-{number}-{place}", name, kind, at + place * timedelta(minutes=1))
+            reported.append(Sent(record({**body, "properties": properties}), 0))
+    return reported
+
+
 def cut(reported: list[Sent]) -> list[list[Record]]:
     """The records by bronze commit, spread over three partitions."""
     commits: list[list[Record]] = [[] for _ in range(COMMITS)]
     for number, each in enumerate(reported):
         commits[each.commit].append(replace(each.record, partition=number % 3))
     return commits
+
+
+def in_time(reported: list[Sent], commits: int, seed: int = 0) -> list[list[Record]]:
+    """The records in order of time, over so many bronze commits; every fifth one comes in a later commit."""
+    chance = random.Random(seed)
+    ordered = sorted((each.record for each in reported), key=_sent_at)
+    found: list[list[Record]] = [[] for _ in range(commits)]
+    for number, each in enumerate(ordered):
+        at = number * commits // len(ordered)
+        later = chance.randrange(at, commits) if chance.random() < 0.2 else at
+        found[later].append(replace(each, partition=number % 3))
+    return found
+
+
+def _sent_at(record: Record) -> str:
+    """Time of an event or a rate as text; others come first."""
+    try:
+        body = json.loads(record.value or b"")
+    except ValueError:
+        return ""
+    return str(body.get("originalTimestamp") or body.get("valid_from") or "")

@@ -1,12 +1,17 @@
 """Contracts of published tables: columns, grain, key, event time, inputs and writer."""
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Literal
 
 DELETED = "_gone"
 """Column of changes to a table: whether the row with that key is deleted."""
 
-TWO_WRITERS = {"delta.logRetentionDuration": "interval 7 days"}
+LOG_ENTRIES = "delta.logRetentionDuration"
+
+TWO_WRITERS_LOG = timedelta(days=7)
+
+TWO_WRITERS = {LOG_ENTRIES: f"interval {TWO_WRITERS_LOG.days} days"}
 """Properties of a table with two writers: an interrupted job finds its high-water mark in the log."""
 
 

@@ -77,12 +77,13 @@ def iterate_changes(folder: Path, table: Table, after_version: int, upto_version
 
     `change` is `insert`, `update` or `delete`; `before` is null for an insert, `after` for a delete. `job`
     and `upto` are the commit's metadata, null if it has none. A row that is rewritten as it was is no change.
+    Rows of a table without a key are inserted and deleted, each as often as the commit adds or removes it.
     If the rows `before` are taken from the rows of `after_version` and those of `after` are added, the result
     is the rows of `upto_version`.
 
     Args:
         folder: of the table.
-        table: its contract, with a key.
+        table: its contract.
         after_version: the last version whose changes are known; -1 for none.
         upto_version: the last version to read.
 
@@ -157,14 +158,16 @@ def _as_structs(rows: pa.Table, places: pa.Array) -> pa.Array:
 def _places(table: Table, before: pa.Table, after: pa.Table) -> pa.Table:
     """Places of the rows of each change: `old` and `new`, of which one may be null.
 
-    Rows pair by key. Of several rows with one key, which no contract allows, the first pairs with the first.
+    Rows pair by key; without one, by all columns, so that what pairs is equal and no change. Of several rows
+    with one key the first pairs with the first.
     """
     connection = connect()
     connection.execute("SET TimeZone = 'UTC'")
     for name, rows in (("b", before), ("a", after)):
         numbers = pa.array(range(rows.num_rows), pa.int64())
         connection.register(f"{name}_rows", in_micros(rows).append_column("_place", numbers))
-    keys = ", ".join(f'"{key}"' for key in table.key)
+    key = table.key or table.column_names
+    keys = ", ".join(f'"{name}"' for name in key)
     values = ", ".join(f'"{name}"' for name in table.column_names)
     twice = " UNION ALL ".join(
         f"(SELECT 1 FROM {name}_rows GROUP BY {keys} HAVING count(*) > 1 LIMIT 1)" for name in "ba"
@@ -172,7 +175,7 @@ def _places(table: Table, before: pa.Table, after: pa.Table) -> pa.Table:
     nth = "0"
     if connection.execute(twice).fetchall():
         nth = f"row_number() OVER (PARTITION BY {keys} ORDER BY {values})"
-    same_key = " AND ".join(f'b."{key}" IS NOT DISTINCT FROM a."{key}"' for key in table.key)
+    same_key = " AND ".join(f'b."{name}" IS NOT DISTINCT FROM a."{name}"' for name in key)
     differs = " OR ".join(f'b."{name}" IS DISTINCT FROM a."{name}"' for name in table.column_names)
     found: pa.Table = connection.sql(
         f"""SELECT b._place AS old, a._place AS new

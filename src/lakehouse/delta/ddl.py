@@ -94,7 +94,8 @@ class DeclaredTables:
             return
         with _CREATION[name]:
             if name not in self._ready:
-                defaults = default_properties(self._settings.vacuum_retention)
+                settings = self._settings
+                defaults = default_properties(settings.vacuum_retention, settings.feed_retention)
                 if not self._local.ensure(TABLES[name], {**defaults, **properties_of(TABLES[name])}):
                     self._register(name)
                 self._ready.add(name)

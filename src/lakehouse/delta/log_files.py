@@ -1,7 +1,11 @@
 """Files of a table's log: one JSON file a commit."""
 
+import json
 import re
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 _COMMIT = re.compile(r"\d{20}\.json")
 
@@ -26,3 +30,22 @@ def latest_version(folder: Path, known: int = -1) -> int:
     while commit_file(folder, version + 1).exists():
         version += 1
     return version
+
+
+def read_metadata(folder: Path, version: int) -> Mapping[str, Any]:
+    """What the writer of a commit says of it, as `Lakehouse` does: job, high-water marks and others.
+
+    Args:
+        folder: of the table.
+        version: of the commit.
+
+    Returns:
+        The metadata; empty if there is none, or if log retention has removed the commit.
+    """
+    file = commit_file(folder, version)
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    for info in (json.loads(line)["commitInfo"] for line in lines if line.startswith('{"commitInfo"')):
+        with suppress(ValueError):  # another program's own text
+            found = json.loads(info.get("userMetadata") or "{}")
+            return found if isinstance(found, dict) else {}
+    return {}

@@ -2,18 +2,40 @@
 
 from datetime import timedelta
 
-from lakehouse.contracts import Table
+from lakehouse.contracts import LOCKS, Table
+from lakehouse.contracts.table import LOG_ENTRIES, TWO_WRITERS_LOG
 from lakehouse.maintenance.retention import in_hours
 
+REMOVED_FILES = "delta.deletedFileRetentionDuration"
 
-def default_properties(vacuum_retention: timedelta) -> dict[str, str]:
-    """Properties of every table."""
+
+def default_properties(removed_files: timedelta, feed: timedelta) -> dict[str, str]:
+    """Properties of every new table. Delta checks those that a statement gives, but no defaults.
+
+    Args:
+        removed_files: how long tables keep them at least.
+        feed: how long changes can be read.
+    """
     return {
         "delta.checkpointInterval": "100",
-        "delta.logRetentionDuration": "interval 1 days",
+        LOG_ENTRIES: in_hours(feed),
         "delta.enableDeletionVectors": "false",
-        "delta.deletedFileRetentionDuration": in_hours(vacuum_retention),
+        REMOVED_FILES: in_hours(max(removed_files, feed)),
     }
+
+
+def retention_properties(table: Table, removed_files: timedelta, feed: timedelta) -> dict[str, str]:
+    """How long a table keeps removed files; in silver and gold, log entries too: both make the change feed.
+
+    Args:
+        table: its contract.
+        removed_files: how long every table keeps them at least.
+        feed: how long changes can be read.
+    """
+    if table.layer not in LOCKS:
+        return {REMOVED_FILES: in_hours(removed_files)}
+    log = max(feed, TWO_WRITERS_LOG) if LOG_ENTRIES in table.properties else feed
+    return {REMOVED_FILES: in_hours(max(removed_files, feed)), LOG_ENTRIES: in_hours(log)}
 
 
 def properties_of(table: Table) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Compaction and VACUUM of Delta tables. Rows do not change, so streaming readers see no new data."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -9,6 +10,8 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from lakehouse.contracts import TABLES
+from lakehouse.contracts.table import LOG_ENTRIES
+from lakehouse.delta.table_properties import REMOVED_FILES, retention_properties
 from lakehouse.maintenance.retention import in_hours
 from lakehouse.rows.checkpointing import MAX_ROWS_PER_MUTABLE_FILE
 
@@ -24,8 +27,7 @@ _SETTINGS = {
     # Else each run would add two commits to the log of each table.
     "spark.databricks.delta.vacuum.logging.enabled": "false",
 }
-_RETENTION_PROPERTY = "delta.deletedFileRetentionDuration"
-_DEFAULT_RETENTION = timedelta(days=7)
+_DELTA_DEFAULTS = {REMOVED_FILES: timedelta(days=7), LOG_ENTRIES: timedelta(days=30)}
 
 
 @dataclass(frozen=True)
@@ -68,14 +70,32 @@ def compact(spark: SparkSession, name: str) -> Compacted:
     return Compacted(before, _files(table))
 
 
-def set_vacuum_retention(spark: SparkSession, name: str, kept: timedelta) -> None:
-    """Set the retention of removed files as a table property; a commit only if it changes.
+def set_retention(spark: SparkSession, name: str, removed_files: timedelta, feed: timedelta) -> None:
+    """Set the retention of removed files and log entries as table properties; a commit only if they change.
 
     `VACUUM RETAIN n HOURS` ignores its argument unless that is 0 (Delta 4.1), so the property has to be set.
+
+    Args:
+        spark: the job's session.
+        name: the table.
+        removed_files: how long every table keeps them at least.
+        feed: how long changes of tables of silver and gold can be read.
     """
     detail: Any = DeltaTable.forName(spark, name).detail().select("properties").collect()[0]
-    if detail.properties.get(_RETENTION_PROPERTY, in_hours(_DEFAULT_RETENTION)) != in_hours(kept):
-        spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{_RETENTION_PROPERTY}' = '{in_hours(kept)}')")
+    wanted = retention_properties(TABLES[name], removed_files, feed)
+    there = {key: detail.properties.get(key, in_hours(_DELTA_DEFAULTS[key])) for key in wanted}
+    log = wanted.get(LOG_ENTRIES)
+    if log is not None and there[LOG_ENTRIES] != log:
+        # In one statement Delta takes no log retention shorter than that of files.
+        _set_properties(spark, name, {LOG_ENTRIES: log, REMOVED_FILES: log})
+        there[REMOVED_FILES] = log
+    if there[REMOVED_FILES] != wanted[REMOVED_FILES]:
+        _set_properties(spark, name, {REMOVED_FILES: wanted[REMOVED_FILES]})
+
+
+def _set_properties(spark: SparkSession, name: str, properties: Mapping[str, str]) -> None:
+    listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({listed})")
 
 
 def vacuum(spark: SparkSession, name: str) -> None:

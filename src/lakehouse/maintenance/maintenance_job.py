@@ -12,8 +12,8 @@ from lakehouse.maintenance.clustering import recluster_by_time
 from lakehouse.maintenance.compaction import (
     compact,
     configure_session,
+    set_retention,
     set_target_file_size,
-    set_vacuum_retention,
     vacuum,
 )
 from lakehouse.maintenance.retention import retention
@@ -56,7 +56,7 @@ def _maintain(run: JobContext, name: str, kept: timedelta) -> None:
 
 
 def _compact(run: JobContext, name: str, kept: timedelta) -> None:
-    set_vacuum_retention(run.spark, name, kept)
+    set_retention(run.spark, name, kept, run.settings.feed_retention)
     if not run.settings.catalog:
         if TABLES[name].is_mutable and (rows := recluster_by_time(run.lake, name)):
             run.log(f"{name}: {rows:,} rows clustered by time")

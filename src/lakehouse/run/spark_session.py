@@ -89,7 +89,7 @@ def build_session(
         .config("spark.sql.warehouse.dir", str(settings.warehouse))
     )
     placed = _CLUSTER | {"spark.executor.memory": settings.spark_memory} if settings.spark_master else _LOCAL
-    defaults = default_properties(settings.vacuum_retention).items()
+    defaults = default_properties(settings.vacuum_retention, settings.feed_retention).items()
     tables = {f"spark.{_TABLE_DEFAULTS}.{name.removeprefix('delta.')}": value for name, value in defaults}
     for name, value in {**_SESSION, **placed, **tables}.items():
         builder = builder.config(name, value)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lakehouse.access.role import Role
     from millrace.shutdown_signal import ShutdownSignal
     from serving.json_lines import LineGroup
-    from serving.position_file import PositionFile
+    from serving.position_file import Position, PositionFile
     from serving.standing_query import StandingQuery
     from serving.table_feed import TableFeed
 
@@ -41,6 +41,9 @@ def watch(
     resume: Annotated[
         Path | None, typer.Option(help="With --changes: keep the position in this file, and go on from it.")
     ] = None,
+    caused_by: Annotated[
+        bool, typer.Option("--caused-by", help="With --changes of a table: add what caused each change.")
+    ] = False,
     interval: Annotated[float, typer.Option(min=_LEAST_INTERVAL, help="Seconds between two looks.")] = 1.0,
     role: Annotated[
         str | None, typer.Option(help="Role of conf/access.yml to read as; without one, all is shown.")
@@ -57,17 +60,27 @@ def watch(
     settings = load_settings(role=role)
     if settings.catalog:
         raise MillraceError("the tables are in a catalog", "`millrace watch` reads tables in a folder only")
-    if not changes and (resume or start != "start"):
-        raise MillraceError("--from and --resume are for changes", "Add --changes")
+    if not changes and (resume or caused_by or start != "start"):
+        raise MillraceError("--from, --resume and --caused-by are for changes", "Add --changes")
+    if caused_by and len(watched.split()) > 1:
+        raise MillraceError(
+            "changes of a query have no causes of their own", "Watch a table, or leave out --caused-by"
+        )
     with ShutdownSignal().on_signals() as stop:
         if changes:
-            _print_changes(settings, watched, start, resume, interval, stop)
+            _print_changes(settings, watched, start, resume, caused_by, interval, stop)
         else:
             _show(settings, watched, interval, stop)
 
 
 def _print_changes(
-    settings: Settings, watched: str, start: str, resume: Path | None, interval: float, stop: "ShutdownSignal"
+    settings: Settings,
+    watched: str,
+    start: str,
+    resume: Path | None,
+    caused_by: bool,
+    interval: float,
+    stop: "ShutdownSignal",
 ) -> None:
     from millrace.tables.reading_role import role_of
     from serving.position_file import PositionFile
@@ -76,11 +89,11 @@ def _print_changes(
     reader = "" if role is None else f", as {role.name} {role.fingerprint}"
     file = PositionFile(resume, settings.warehouse, f"{watched}{reader}") if resume else None
     known = file.load() if file else None
-    source = _source(settings, watched, start, known, role)
+    source = _source(settings, watched, start, known, caused_by, role)
     try:
         if known is None and start == "now":
             source.skip()
-        _begin(source.position, file, stop)
+        _begin(source, file, stop)
         while not stop.requested:
             for group in source.poll():
                 if not _write(group, file, stop):
@@ -91,7 +104,12 @@ def _print_changes(
 
 
 def _source(
-    settings: Settings, watched: str, start: str, known: dict[str, int] | None, role: "Role | None"
+    settings: Settings,
+    watched: str,
+    start: str,
+    known: "Position | None",
+    caused_by: bool,
+    role: "Role | None",
 ) -> "TableFeed | StandingQuery":
     """What is watched, from a known position or from where `start` says."""
     from lakehouse.contracts import TABLES
@@ -105,29 +123,38 @@ def _source(
             raise MillraceError("a query has no version to begin after", "Take --from now or start")
         from serving.admission import admit
 
-        return StandingQuery(settings.warehouse, admit(watched, role), known, role)
+        return StandingQuery(
+            settings.warehouse, admit(watched, role), known.versions if known else None, role
+        )
     known_tables = TABLES if role is None else role.tables
     if watched not in known_tables:
         from serving.query_tree import unknown_table
 
         raise unknown_table(watched, known_tables)
-    table = TABLES[watched]
-    if not table.key:
-        raise MillraceError(
-            f"{watched} has no key, so its rows have no changes", f'Watch "SELECT * FROM {watched}"'
-        )
-    version = int(start) if start.isdecimal() else None
-    return TableFeed(settings.warehouse, table, known[watched] if known else version, role)
+    version, table_id = int(start) if start.isdecimal() else None, ""
+    if known:
+        version, table_id = known.versions[watched], known.table_ids[watched]
+    causes = None
+    if caused_by:
+        from serving.causes.causes import Causes
+
+        if role is not None and not role.is_unrestricted:
+            raise MillraceError(
+                f"causes name events as they are, which role {role.name} may not see", "Leave out --caused-by"
+            )
+        causes = Causes(settings)
+    return TableFeed(settings.warehouse, TABLES[watched], version, table_id, causes, role)
 
 
-def _begin(position: dict[str, int], file: "PositionFile | None", stop: "ShutdownSignal") -> None:
+def _begin(source: "TableFeed | StandingQuery", file: "PositionFile | None", stop: "ShutdownSignal") -> None:
     """Write the position that the lines begin from: a reader drops what a killed watch left before it."""
     from serving.json_lines import LineGroup
 
     output = os.fstat(sys.stdout.fileno())
     if stat.S_ISREG(output.st_mode) and output.st_size:
         sys.stdout.write("\n")  # the last line may have been cut off
-    _write(LineGroup((), position), file if position else None, stop)
+    begin = LineGroup((), source.position, source.table_ids)
+    _write(begin, file if begin.position else None, stop)
 
 
 def _write(group: "LineGroup", file: "PositionFile | None", stop: "ShutdownSignal") -> bool:
@@ -138,7 +165,7 @@ def _write(group: "LineGroup", file: "PositionFile | None", stop: "ShutdownSigna
         sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
     if file:
-        file.save(group.position)
+        file.save(group.position, group.table_ids)
     return True
 
 

@@ -1,6 +1,7 @@
 """The change feed of a real table: its fold is the table, whatever wrote it."""
 
 from collections import Counter
+from dataclasses import replace
 from datetime import datetime, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -68,6 +69,9 @@ def rows_of(content: dict[tuple[str | None, int], dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(rows, SCHEMA)
 
 
+WITHOUT_KEY = replace(THINGS, key=())
+
+
 class Writer:
     """Commits to a table in a temporary warehouse, by the jobs' writer and by deltalake."""
 
@@ -127,6 +131,9 @@ def test_fold_from_any_version_is_the_table_at_each_later_one(series: list[tuple
         found = assert_feed_folds(writer.folder, THINGS)
         rewritten = set(writer.compactions)
         assert not rewritten & set(found["commit_version"].to_pylist()), "rows that were only moved"
+        found = assert_feed_folds(writer.folder, WITHOUT_KEY)
+        assert not rewritten & set(found["commit_version"].to_pylist()), "rows that were only moved"
+        assert "update" not in found["change"].to_pylist()
 
 
 @pytest.fixture
@@ -163,6 +170,21 @@ def test_rows_that_share_a_key_still_fold(writer: Writer) -> None:
     write_deltalake(writer.folder, double.slice(1), mode="overwrite", partition_by=["is_open"])
     found = assert_feed_folds(writer.folder, THINGS)
     assert Counter(found["commit_version"].to_pylist())[4] >= 1
+
+
+def test_rows_without_a_key_come_and_go_as_often_as_they_are_there(writer: Writer) -> None:
+    for times in (3, 1, 2):
+        rows = pa.concat_tables(
+            [rows_of({("a", 1): {"share": 1.0, "steps": [{"at": 1, "url": "x"}]}})] * times
+        )
+        write_deltalake(writer.folder, rows, mode="overwrite", partition_by=["is_open"])
+    found = feed.read_changes(writer.folder, WITHOUT_KEY, 3, 5).select(["change", "commit_version"])
+    assert [tuple(each.values()) for each in found.to_pylist()] == [
+        ("delete", 4),
+        ("delete", 4),
+        ("insert", 5),
+    ]
+    assert_feed_folds(writer.folder, WITHOUT_KEY)
 
 
 def test_comparison_that_ignores_a_column_is_found(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from lakehouse.delta.data_files import has_deletion_vectors
 from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job
 
-FED = [table for table in TABLES.values() if table.key and table.layer in ("silver", "gold")]
+FED = [table for table in TABLES.values() if table.layer in ("silver", "gold")]
 ONE = ("silver.sessions", "silver.impressions", "gold.conversions", "gold.attribution", "gold.traffic")
 
 

@@ -98,7 +98,9 @@ def test_few_files_are_left_as_they_are(spark: SparkSession, tmp_path: Path) -> 
 def test_replaced_files_stay_as_long_as_is_set(
     spark: SparkSession, tmp_path: Path, kept: timedelta, left: int
 ) -> None:
-    settings = empty_home(spark, tmp_path).model_copy(update={"vacuum_retention": kept})
+    settings = empty_home(spark, tmp_path).model_copy(
+        update={"vacuum_retention": kept, "feed_retention": kept}
+    )
     fill(tmp_path)
     tidy(spark, settings)
     assert on_disk(tmp_path, CONVERSIONS.name) == left
@@ -108,7 +110,9 @@ def test_replaced_files_stay_as_long_as_is_set(
 def test_what_is_set_is_longer_or_shorter_than_the_week_that_delta_keeps(
     spark: SparkSession, tmp_path: Path, kept: int, age: int, stays: bool
 ) -> None:
-    settings = empty_home(spark, tmp_path, vacuum_retention=timedelta(days=kept))
+    settings = empty_home(
+        spark, tmp_path, vacuum_retention=timedelta(days=kept), feed_retention=LEAST_RETENTION
+    )
     fill(tmp_path, 1)
     left = leave_file(tmp_path, CONVERSIONS.name, timedelta(days=age))
     tidy(spark, settings)
@@ -124,14 +128,14 @@ def test_a_process_looks_for_what_is_to_be_removed_28_times_in_the_time_that_it_
 ) -> None:
     clock, removed = [1000.0], list[str]()
     monkeypatch.setattr(maintenance_job, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    monkeypatch.setattr(maintenance_job, "set_vacuum_retention", lambda *_: None)
+    monkeypatch.setattr(maintenance_job, "set_retention", lambda *_: None)
     monkeypatch.setattr(maintenance_job, "compact", lambda *_: Compacted(1, 1))
     monkeypatch.setattr(maintenance_job, "vacuum", lambda _spark, name: removed.append(name))
     monkeypatch.setattr(maintenance_job, "retention", lambda *_: kept)
     monkeypatch.setattr(maintenance_job, "Ledger", lambda _lake: SimpleNamespace(positions=dict))
     monkeypatch.setattr(maintenance_job, "exists", lambda *known: known[-1] == CONVERSIONS.name)
     lake = SimpleNamespace(read=lambda _name: None, exclusive=lambda _name: nullcontext())
-    settings = SimpleNamespace(catalog="main", vacuum_retention=kept, warehouse=tmp_path)
+    settings = SimpleNamespace(catalog="main", vacuum_retention=kept, feed_retention=kept, warehouse=tmp_path)
     run: Any = SimpleNamespace(
         lake=lake,
         settings=settings,
@@ -225,3 +229,29 @@ def test_statistics_are_of_what_files_are_left_out_by(spark: SparkSession, tmp_p
     assert {name.removeprefix("null_count.") for name in reported if name.startswith("null_count.")} == set(
         EVENTS.stats_columns
     )
+
+
+def test_feed_retention_keeps_files_and_log_entries_of_silver_and_gold(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    week, month = timedelta(days=7), timedelta(days=30)
+    for feed, files, log, log_of_two in (
+        (week, 168, 168, 168),
+        (month, 720, 720, 720),
+        (week / 7, 168, 24, 168),
+    ):
+        settings = empty_home(spark, tmp_path, vacuum_retention=week, feed_retention=feed)
+        lake = Lakehouse(spark.newSession(), settings, "test")
+        for name in (CONVERSIONS.name, SESSIONS.name, KAFKA_RECORDS.name):
+            lake.read(name)
+        tidy(spark, settings)
+        assert retention_of(tmp_path, CONVERSIONS.name) == (files, log)
+        assert retention_of(tmp_path, SESSIONS.name) == (files, log_of_two)
+        assert retention_of(tmp_path, KAFKA_RECORDS.name) == (168, log)
+
+
+def retention_of(home: Path, name: str) -> tuple[int, ...]:
+    """Hours that a table keeps removed files and log entries."""
+    found = table(home, name).metadata().configuration
+    texts = [found[f"delta.{kind}RetentionDuration"] for kind in ("deletedFile", "log")]
+    return tuple(int(text.split()[1]) for text in texts)

@@ -33,7 +33,9 @@ def files_of(settings: Settings, name: str) -> list[Path]:
 
 
 def test_maintenance_and_rebuild_raise_no_alarm(spark: SparkSession, tmp_path: Path) -> None:
-    settings = empty_home(spark, tmp_path).model_copy(update={"vacuum_retention": timedelta(0)})
+    settings = empty_home(spark, tmp_path).model_copy(
+        update={"vacuum_retention": timedelta(0), "feed_retention": timedelta(0)}
+    )
     recorder = DigestRecorder(settings)
     for hour in range(MIN_FILES + 1):
         row = {"conversion_id": f"{hour:02}", "converted_at": NOON + timedelta(hours=hour)}

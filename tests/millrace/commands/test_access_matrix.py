@@ -17,6 +17,8 @@ from lakehouse.settings import load_settings
 from millrace.cli import app, register_commands
 from millrace.commands.watch import _source
 from millrace.tables.reading_role import role_of
+from serving.standing_query import StandingQuery
+from serving.table_feed import TableFeed
 
 CREDITS = [
     {"conversion_id": "c1", "model": model, "position": 1, "channel": channel, "credit": credit}
@@ -70,16 +72,26 @@ def by_sql(role: str, table: str) -> Rows:
     return sql(f"SELECT * FROM {table}", role)
 
 
+def watched(role: str, what: str, *, caused_by: bool = False) -> TableFeed | StandingQuery:
+    """What `millrace watch` follows."""
+    settings = load_settings(role=role)
+    return _source(settings, what, "start", None, caused_by, role_of(settings))
+
+
 def by_feed(role: str, table: str) -> Rows:
     """All rows of a table by its change feed."""
-    groups = _source(settings := load_settings(role=role), table, "start", None, role_of(settings)).poll()
+    groups = _source(
+        settings := load_settings(role=role), table, "start", None, False, role_of(settings)
+    ).poll()
     return [dict(change["after"]) for group in groups for change in group.rows]
 
 
 def by_standing_query(role: str, table: str) -> Rows:
     """All rows of a table by a query that is watched."""
     query = f"SELECT * FROM {table}"
-    groups = _source(settings := load_settings(role=role), query, "start", None, role_of(settings)).poll()
+    groups = _source(
+        settings := load_settings(role=role), query, "start", None, False, role_of(settings)
+    ).poll()
     return [dict(change["after"]) for group in groups for change in group.rows]
 
 
@@ -146,7 +158,12 @@ def test_the_setting_is_the_role_without_the_option(monkeypatch: pytest.MonkeyPa
 
 def test_a_row_that_leaves_the_filter_is_deleted_for_the_role(home: Path, tmp_path: Path) -> None:
     feed = _source(
-        settings := load_settings(role="marketing"), "gold.attribution", "start", None, role_of(settings)
+        settings := load_settings(role="marketing"),
+        "gold.attribution",
+        "start",
+        None,
+        False,
+        role_of(settings),
     )
     list(feed.poll())
     replace_rows(home, "gold.attribution", [*CREDITS[:3], {**CREDITS[3], "credit": 0.1}, CREDITS[4]])
@@ -166,7 +183,7 @@ def test_a_position_of_another_role_is_refused(home: Path, tmp_path: Path) -> No
         watch.reaches({"gold.conversions": 0})
     with pytest.raises(MillraceError, match="is the position of another watch"):
         _print_changes(
-            load_settings(role="analyst"), "gold.conversions", "start", position, 1, ShutdownSignal()
+            load_settings(role="analyst"), "gold.conversions", "start", position, False, 1, ShutdownSignal()
         )
 
 
@@ -198,3 +215,8 @@ def test_a_token_that_could_not_be_declared_is_not_made(arguments: tuple[str, ..
     answer = CliRunner().invoke(app, ("token", *arguments))
     assert message in str(answer.exception)
     assert not answer.stdout
+
+
+def test_causes_name_events_that_a_role_may_not_see(home: Path) -> None:
+    with pytest.raises(MillraceError, match="which role marketing may not see"):
+        watched("marketing", "gold.attribution", caused_by=True)

@@ -115,15 +115,15 @@ def test_killed_watch_goes_on_without_a_gap(tmp_path: Path) -> None:
 def test_position_is_saved_after_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.BytesIO()
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BufferedWriter(written)))  # type: ignore[arg-type]
-    saved: list[tuple[Any, bytes]] = []
+    saved: list[tuple[Any, Any, bytes]] = []
 
     class Positions:
-        def save(self, position: Any) -> None:
-            saved.append((position, written.getvalue()))
+        def save(self, position: Any, table_ids: Any) -> None:
+            saved.append((position, table_ids, written.getvalue()))
 
-    group = LineGroup([{"change": "insert"}], {NAME: 3})
+    group = LineGroup([{"change": "insert"}], {NAME: 3}, {NAME: "id"})
     assert _write(group, Positions(), ShutdownSignal())  # type: ignore[arg-type]
-    assert saved == [({NAME: 3}, "".join(f"{line}\n" for line in group.lines()).encode())]
+    assert saved == [({NAME: 3}, {NAME: "id"}, "".join(f"{line}\n" for line in group.lines()).encode())]
 
 
 def test_group_that_was_cut_off_is_dropped(tmp_path: Path) -> None:
@@ -149,6 +149,7 @@ def test_group_that_was_written_before_the_kill_is_repeated(tmp_path: Path) -> N
     append_rows(tmp_path, NAME, [credit(1)])
     with Watch(tmp_path, output, *arguments) as running:
         running.reaches({NAME: 0})
+        eventually(position.exists, SECONDS, "its position")
         kept = position.read_text()
         append_rows(tmp_path, NAME, [credit(2)])
         running.reaches({NAME: 1})
@@ -196,6 +197,25 @@ def test_from_now_and_from_a_version_leave_out_the_snapshot(tmp_path: Path) -> N
         assert running.reaches({NAME: 1}) == [{"position": {NAME: 1}}]
 
 
+def test_cause_of_a_change_is_added_when_asked_for(tmp_path: Path) -> None:
+    append_rows(tmp_path, NAME, [credit(1)])
+    replace_rows(tmp_path, NAME, [credit(1, "Direct")])
+    output = tmp_path / "lines"
+    with Watch(tmp_path, output, NAME, "--changes", "--caused-by", "--from", "0") as running:
+        causes = [line["caused_by"] for line in running.reaches({NAME: 1}) if "change" in line]
+    assert causes == [{"job": None}]
+
+
+def test_table_without_a_key_is_watched(tmp_path: Path) -> None:
+    name, minute = "gold.visitor_minutes", {"visitor_id": "v", "events": 1}
+    append_rows(tmp_path, name, [minute, minute])
+    with Watch(tmp_path, tmp_path / "lines", name, "--changes", "--from", "start") as running:
+        running.reaches({name: 0})
+        append_rows(tmp_path, name, [minute])
+        lines = running.reaches({name: 1})
+    assert [line["change"] for line in lines if "change" in line] == ["insert"] * 3
+
+
 def test_table_that_is_written_later_is_waited_for(tmp_path: Path) -> None:
     with Watch(tmp_path, tmp_path / "lines", NAME, "--changes", "--from", "now") as running:
         running.reaches({NAME: -1})
@@ -235,9 +255,14 @@ def test_position_of_a_table_made_again_is_refused(tmp_path: Path) -> None:
     position = tmp_path / "position"
     with Watch(tmp_path, tmp_path / "lines", NAME, "--changes", "--resume", str(position)) as running:
         running.reaches({NAME: 0})
+        eventually(position.exists, SECONDS, "its position")
         running.interrupt()
     folder_of(tmp_path).rename(tmp_path / "old")
     append_rows(tmp_path, NAME, [credit(2)])
+    assert "was made again" in stopped(tmp_path, NAME, "--changes", "--resume", str(position))
+    append_rows(tmp_path, NAME, [credit(3)])  # now it has more versions than the reader knows
+    DeltaTable(folder_of(tmp_path)).create_checkpoint()
+    (folder_of(tmp_path) / "_delta_log" / f"{0:020}.json").unlink()  # and log retention has removed that one
     assert "was made again" in stopped(tmp_path, NAME, "--changes", "--resume", str(position))
     assert "position of another watch" in stopped(tmp_path, QUERY, "--changes", "--resume", str(position))
     position.write_text("{}")
@@ -249,10 +274,11 @@ def test_position_of_a_table_made_again_is_refused(tmp_path: Path) -> None:
     [
         ({"watched": "SELECT now() FROM gold.attribution"}, "depends on the clock"),
         ({"watched": "gold.atribution"}, "gold.attribution meant"),
-        ({"watched": "gold.visitor_minutes"}, "has no key"),
         ({"watched": NAME, "start": "yesterday"}, "is no version"),
         ({"watched": QUERY, "start": "3"}, "no version to begin after"),
         ({"watched": NAME, "changes": False, "start": "now"}, "are for changes"),
+        ({"watched": NAME, "changes": False, "caused_by": True}, "are for changes"),
+        ({"watched": QUERY, "caused_by": True}, "no causes of their own"),
     ],
 )
 def test_what_cannot_be_watched_is_refused(
@@ -261,4 +287,13 @@ def test_what_cannot_be_watched_is_refused(
     monkeypatch.setenv("MILLRACE_HOME", str(tmp_path))
     assert load_settings().home == tmp_path
     with pytest.raises(MillraceError, match=reason):
-        watch(**{"changes": True, "start": "start", "resume": None, "interval": 0.05, **options})
+        watch(
+            **{
+                "changes": True,
+                "start": "start",
+                "resume": None,
+                "caused_by": False,
+                "interval": 0.05,
+                **options,
+            }
+        )

@@ -142,7 +142,7 @@ class DigestRecorder:
         now = datetime.now(timezone.utc)
         rows = [{**digest._asdict(), "recorded_at": now} for digest in digests]
         tables = local_tables(self._settings.warehouse)
-        defaults = default_properties(self._settings.vacuum_retention)
+        defaults = default_properties(self._settings.vacuum_retention, self._settings.feed_retention)
         tables.ensure(DIGESTS, {**defaults, **properties_of(DIGESTS)})
         tables.append(DIGESTS, pa.Table.from_pylist(rows, arrow_schema(DIGESTS)), _METADATA)
 

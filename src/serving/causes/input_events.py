@@ -1,0 +1,49 @@
+"""Events of the input of a commit."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from serving.causes.commit_input import CommitInput
+from serving.causes.table_rows import Range, TableRows, within
+
+_EVENTS = "silver.events"
+_OF_ALL_EVENTS = ("silver.events", "silver.identities", "silver.bots")
+
+
+class InputEvent(NamedTuple):
+    """Columns of silver.events that tell what an event may change; times in microseconds."""
+
+    event_id: str
+    visitor_id: str
+    user_id: str | None
+    type: str
+    role: str | None
+    event_time: int
+    is_late: bool
+    promotion_id: str | None
+    goal: str | None
+    order_id: str | None
+    ingested_at: int
+
+
+def events_within(rows: TableRows, ranges: Collection[Range]) -> list[InputEvent]:
+    """Events with an ingest stamp in one of some ranges."""
+    if not ranges:
+        return []
+    return [
+        InputEvent(*row)
+        for row in rows.find(_EVENTS, InputEvent._fields, within("ingested_at", list(ranges)))
+    ]
+
+
+def events_of(rows: TableRows, table: str, given: CommitInput) -> list[InputEvent]:
+    """The events of a commit's input, by what its job takes for a table.
+
+    Refine takes events that are on time, repair late ones; for identities and bots it takes all. Publish
+    takes all, and again the late ones and those that identify a visitor, once repair has processed them.
+    """
+    new = events_within(rows, given.new)
+    if given.job in ("refine", "repair") and table not in _OF_ALL_EVENTS:
+        return [event for event in new if event.is_late == (given.job == "repair")]
+    again = [event for event in events_within(rows, given.repaired) if event.is_late or event.user_id]
+    return list({event.event_id: event for event in (*new, *again)}.values())

@@ -1,0 +1,103 @@
+"""Visitors whose rows depend on each other: those of one person, and those who share an order."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+import pyarrow.compute as pc
+
+from folds.visitors.goals import conversion_id, refund_conversion_id
+from serving.causes.table_rows import TableRows, within
+
+_EVENTS = "silver.events"
+_IDENTITIES = "silver.identities"
+
+
+class Goal(NamedTuple):
+    """A goal event."""
+
+    visitor_id: str
+    goal: str
+    order_id: str | None
+    refund_id: str | None
+    event_id: str
+    event_time: int
+    currency: str | None
+
+
+class Goals:
+    """All goal events, by conversion and by order. Follows silver.events as it grows.
+
+    Args:
+        rows: of the tables.
+        refunds: goals of which an order may have several.
+    """
+
+    def __init__(self, rows: TableRows, refunds: Collection[str]) -> None:
+        self._rows = rows
+        self._refunds = refunds
+        self._read_through = 0
+        self._by_conversion: dict[str, list[Goal]] = defaultdict(list)
+        self._by_order: dict[str, list[Goal]] = defaultdict(list)
+        self._by_visitor: dict[str, list[Goal]] = defaultdict(list)
+
+    def refresh(self, upto: int) -> None:
+        """Read goals up to an ingest stamp."""
+        if upto <= self._read_through:
+            return
+        new = within("ingested_at", [(self._read_through, upto)]) & pc.field("goal").is_valid()
+        for row in self._rows.find(_EVENTS, Goal._fields, new):
+            goal = Goal(*row)
+            self._by_conversion[self._conversion(goal)].append(goal)
+            self._by_visitor[goal.visitor_id].append(goal)
+            if goal.order_id is not None:
+                self._by_order[goal.order_id].append(goal)
+        self._read_through = upto
+
+    def of_conversion(self, name: str) -> list[Goal]:
+        """The goals of a conversion, and all goals of its order."""
+        return self.with_orders(self._by_conversion.get(name, ()))
+
+    def of_visitor(self, visitor: str) -> list[Goal]:
+        """A visitor's goals, and all goals of their orders."""
+        return self.with_orders(self._by_visitor.get(visitor, ()))
+
+    def with_orders(self, goals: Iterable[Goal]) -> list[Goal]:
+        """Goals, and all that share an order with them."""
+        found = {goal.event_id: goal for goal in goals}
+        for order in {goal.order_id for goal in found.values()} - {None}:
+            found |= {goal.event_id: goal for goal in self._by_order[str(order)]}
+        return list(found.values())
+
+    def _conversion(self, goal: Goal) -> str:
+        if goal.goal in self._refunds:
+            return refund_conversion_id(goal.goal, goal.order_id, goal.refund_id, goal.event_id)
+        return conversion_id(goal.goal, goal.order_id, goal.event_id)
+
+
+class Persons:
+    """Visitors by person, as silver.identities has them now, or had them before they identified themselves.
+
+    Args:
+        rows: of the tables.
+        visitors: of whom linked ones will be asked.
+        identified: visitors whom the input may have taken from one person to another.
+    """
+
+    def __init__(self, rows: TableRows, visitors: Collection[str], identified: Collection[str]) -> None:
+        asked = {*visitors, *identified}
+        found = rows.find(_IDENTITIES, ("visitor_id", "user_ids"), among=("visitor_id", asked))
+        self._users = {visitor: frozenset(users or ()) for visitor, users in found}
+        self._visitors: dict[str, set[str]] = defaultdict(set)
+        for visitor in identified:
+            for user in self._users.get(visitor, ()):
+                self._visitors[user].add(visitor)
+        persons = asked | {user for users in self._users.values() for user in users}
+        for visitor, user in rows.find(_IDENTITIES, ("visitor_id", "user_id"), among=("user_id", persons)):
+            self._visitors[user].add(visitor)
+
+    def linked(self, visitors: Iterable[str]) -> frozenset[str]:
+        """Visitors who are, or were before the input, one person with one of some."""
+        visitors = set(visitors)
+        persons = visitors | {user for visitor in visitors for user in self._users.get(visitor, ())}
+        return frozenset(persons.union(*(self._visitors.get(person, ()) for person in persons)))

@@ -1,0 +1,62 @@
+"""Events that changed a row of a conversion: its person's, and goals of its order."""
+
+from collections.abc import Collection, Sequence
+
+from serving.causes.changed_row import ChangedRow
+from serving.causes.input_events import InputEvent
+from serving.causes.linked_visitors import Goal, Goals, Persons
+from serving.causes.visitor_rows import EventsByVisitor
+
+CONVERSION_TABLES = ("gold.conversions", "gold.attribution", "gold.trails")
+
+
+class ConversionEvents:
+    """Finds events of the input that a conversion's rows depend on.
+
+    The rows of a conversion follow from the goals of its order, and from all events of the persons of these.
+    So they are what they were before if all of these events in the input are left out. Of events after the
+    last of the goals only those are among them that identify a visitor, and those of a bot.
+
+    Args:
+        goals: up to the end of the input.
+        persons: of the visitors of `goals_of`.
+        events: of the input, by visitor.
+        new_bots: visitors who were found to be bots since the commit before.
+    """
+
+    def __init__(
+        self, goals: Goals, persons: Persons, events: EventsByVisitor, new_bots: Collection[str]
+    ) -> None:
+        self._new_bots = new_bots
+        self._goals = goals
+        self._persons = persons
+        self._events = events
+        self._found: dict[str, list[InputEvent]] = {}
+
+    def find(self, change: ChangedRow) -> list[InputEvent]:
+        """The events behind a change."""
+        name = change.sides[-1]["conversion_id"]
+        if name not in self._found:
+            self._found[name] = self._of(self._goals.of_conversion(name))
+        return self._found[name]
+
+    def visitors(self, change: ChangedRow) -> frozenset[str]:
+        """Visitors whose events the row depends on."""
+        goals = self._goals.of_conversion(change.sides[-1]["conversion_id"])
+        return self._persons.linked(goal.visitor_id for goal in goals)
+
+    def _of(self, goals: Sequence[Goal]) -> list[InputEvent]:
+        if not goals:
+            return []
+        last = max(goal.event_time for goal in goals)
+        own = {goal.event_id for goal in goals}
+        visitors = self._persons.linked(goal.visitor_id for goal in goals)
+        theirs = [event for visitor in sorted(visitors) for event in self._events.get(visitor, ())]
+        return [
+            event
+            for event in theirs
+            if event.event_time <= last
+            or event.user_id
+            or event.event_id in own
+            or event.visitor_id in self._new_bots
+        ]

@@ -1,0 +1,61 @@
+"""Without what caused a change, the oracle gives the row that was there before."""
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+
+from kit.change_folding import assert_feed_folds
+from kit.records import NOON, rate
+from kit.scenarios import in_time, rate_records, rush_events, search_events, story_events
+from kit.simulated_jobs import CREDIT, DAYS, FOLDED, SimulatedJobs
+from kit.undoing import assert_undone
+from lakehouse.contracts import TABLES
+from lakehouse.settings import load_settings
+from serving.causes.causes import Causes
+from serving.table_feed import TableFeed
+
+PROVEN = (*FOLDED, *CREDIT, *DAYS, "gold.traffic")
+BY_TIME = (*FOLDED, "gold.conversions", "gold.traffic")
+SAMPLED = 30
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> SimulatedJobs:
+    """Stories in eight commits: late events, copies, orders of several visitors, rates and bots."""
+    home = tmp_path_factory.mktemp("home")
+    events = story_events(25) + rate_records() + rush_events() + search_events(4)
+    return SimulatedJobs(home, [*in_time(events, 8), [rate("USD", 2, NOON)]])
+
+
+def changes_of(jobs: SimulatedJobs, name: str) -> list[dict[str, Any]]:
+    causes = Causes(load_settings(home=jobs.warehouse.parent))
+    feed = TableFeed(jobs.warehouse, TABLES[name], 0, causes=causes)
+    return [dict(row) for group in feed.poll() for row in group.rows]
+
+
+@pytest.mark.parametrize("name", PROVEN)
+def test_row_is_as_before_without_the_cause(jobs: SimulatedJobs, name: str) -> None:
+    changes = changes_of(jobs, name)
+    kinds = Counter("+".join(sorted(each["caused_by"])) for each in changes)
+    assert kinds["events"] > 3, kinds
+    assert not kinds["job"], kinds
+    assert bool(kinds["rates"]) == (name in ("gold.conversions", "gold.attribution")), kinds
+    assert bool(kinds["watermark"]) == (name in BY_TIME), kinds
+    sampled = Random(0).sample(changes, min(SAMPLED, len(changes)))
+    assert_undone(jobs.history, TABLES[name], jobs.states, sampled)
+
+
+@pytest.mark.parametrize("name", ["silver.sessions", "gold.conversions", "gold.visitor_minutes"])
+def test_fold_is_the_table(jobs: SimulatedJobs, name: str) -> None:
+    layer, short = name.split(".")
+    assert_feed_folds(jobs.warehouse / layer / short, TABLES[name], begins=[0])
+
+
+def test_cause_that_lacks_an_event_is_found(jobs: SimulatedJobs) -> None:
+    changes = changes_of(jobs, "silver.sessions")
+    several = [each for each in changes if len(each["caused_by"].get("events", ())) > 1 and each["before"]]
+    change = {**several[0], "caused_by": {"events": several[0]["caused_by"]["events"][1:]}}
+    with pytest.raises(AssertionError, match="of 1 changes"):
+        assert_undone(jobs.history, TABLES["silver.sessions"], jobs.states, [change])
