@@ -1,7 +1,6 @@
 """Runs the collector: HTTP server, log and forwarder."""
 
 import logging
-import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,53 +21,11 @@ from intake.pull.puller import Puller
 from intake.sources import Acknowledge
 from intake.sources_file import SourcesFile
 from intake.webhooks.routes import Webhooks
-from lakehouse.errors import MillraceError
+from lakehouse.tls import Tls
 
 _DRAIN_SECONDS = 4.0
 _CONNECTIONS = 4096
 """More are answered with 503."""
-
-
-@dataclass(frozen=True)
-class Tls:
-    """Certificates of HTTPS, as PEM files.
-
-    Args:
-        certificate: of the server, with its chain.
-        key: of that certificate.
-        client_ca: certificates that sign those of clients, which then need one; None for any client.
-    """
-
-    certificate: Path
-    key: Path
-    client_ca: Path | None = None
-
-    def check(self) -> None:
-        """Read the files.
-
-        Raises:
-            MillraceError: if one is missing or no PEM, or the key is not the certificate's.
-        """
-        for file in (self.certificate, self.key, self.client_ca):
-            if file is not None and not file.is_file():
-                raise MillraceError(f"{file} is not there", "Give the PEM files of certificate and key")
-        try:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(self.certificate, self.key)
-            if self.client_ca is not None:
-                context.load_verify_locations(self.client_ca)
-        except (ssl.SSLError, OSError) as error:
-            raise MillraceError(
-                f"{self.certificate}, its key or the clients' authority can't be used: {error}",
-                "Each has to be PEM, and the key that of the certificate",
-            ) from None
-
-    def options(self) -> dict[str, Any]:
-        """Options of uvicorn."""
-        options: dict[str, Any] = {"ssl_certfile": str(self.certificate), "ssl_keyfile": str(self.key)}
-        if self.client_ca is not None:
-            options |= {"ssl_ca_certs": str(self.client_ca), "ssl_cert_reqs": ssl.CERT_REQUIRED}
-        return options
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from intake.log.entries import Write
 from intake.log.message_log import MessageLog
 from intake.log.place import log_file
 from intake.segment_requests import Message
-from intake.server import Tls
 from kit.certificates import new_certificates
 from lakehouse.errors import MillraceError
+from lakehouse.tls import Tls
 from millrace.cli import app, register_commands
 
 

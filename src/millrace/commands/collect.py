@@ -48,7 +48,8 @@ def collect(
     from intake.log.message_log import Budget
     from intake.log.place import DEFAULT_NODE, require_node
     from intake.required_secrets import require_secrets
-    from intake.server import Served, Tls, serve
+    from intake.server import Served, serve
+    from lakehouse.tls import Tls
     from millrace.clients.topic import ensure_topic
     from millrace.local.process.ports import require_free
 

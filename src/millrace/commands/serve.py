@@ -1,0 +1,57 @@
+"""`millrace serve`: the streaming API over the tables."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lakehouse.errors import MillraceError
+from lakehouse.settings import load_settings
+
+_MEGABYTE = 1 << 20
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(serve)
+
+
+def serve(
+    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8789,
+    address: Annotated[str, typer.Option(help="IP address to listen on.")] = "127.0.0.1",
+    budget: Annotated[
+        float, typer.Option(min=0.1, max=16, help="Megabytes of changes that may wait for a subscriber.")
+    ] = 1.0,
+    patience: Annotated[
+        float, typer.Option(min=1, help="Seconds within which a subscriber has to take a message.")
+    ] = 30.0,
+    certificate: Annotated[
+        Path | None, typer.Option("--tls-certificate", help="PEM file of the server's certificate: HTTPS.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option("--tls-key", help="PEM file of its key.")] = None,
+) -> None:
+    """Serve tables and queries as they change, until Ctrl-C, without Spark or Java.
+
+    By server-sent events, WebSocket and long poll. Several servers may serve the same tables: subscribers
+    go on at any of them.
+    """
+    from lakehouse.tls import Tls
+    from millrace.local.process.ports import require_free
+    from serving.api.server import Served
+    from serving.api.server import serve as run
+    from serving.stream.hub import Limits
+    from serving.stream.subscription import Terms
+
+    settings = load_settings()
+    if settings.catalog:
+        raise MillraceError("the tables are in a catalog", "`millrace serve` reads tables in a folder only")
+    if (certificate is None) != (key is None):
+        raise MillraceError("HTTPS needs a certificate and its key", "Give --tls-certificate and --tls-key")
+    require_free(port, "the streaming API", "Choose another with --port {free}")
+    tls = Tls(certificate, key) if certificate and key else None
+    if tls:
+        tls.check()
+    url = f"{'https' if tls else 'http'}://{address}:{port}"
+    typer.echo(f"Streaming API  {url}/v1/changes?table=gold.traffic  Ctrl-C stops it.")
+    terms = Terms(budget=int(budget * _MEGABYTE))
+    run(Served(address, port, settings.warehouse, Limits(), terms, patience, tls))

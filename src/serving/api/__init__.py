@@ -1,0 +1,1 @@
+"""The streaming API: server-sent events, WebSockets, long poll."""

@@ -1,0 +1,141 @@
+"""The HTTP application of the streaming API."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+
+from sse_starlette import EventSourceResponse
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+
+from lakehouse.contracts import TABLES
+from lakehouse.errors import MillraceError
+from serving.api.following import Following
+from serving.api.requests import seconds_of, terms_of, wanted_of
+from serving.api.sockets import Sockets
+from serving.stream.hub import Hub
+from serving.stream.resume_token import to_token
+from serving.stream.subscription import Terms
+
+_POLL_SECONDS = 25.0
+_MOST_POLL_SECONDS = 120.0
+_NO_STORE = {"Cache-Control": "no-store"}
+
+POSITION = "Millrace-Position"
+"""The header of rows that says which changes follow them."""
+
+
+class StreamingApi:
+    """Answers requests.
+
+    Args:
+        hub: follows tables and queries.
+        terms: how subscribers are served, unless they ask otherwise.
+        patience: seconds within which a subscriber has to take a message.
+    """
+
+    def __init__(self, hub: Hub, terms: Terms, patience: float) -> None:
+        self._hub = hub
+        self._terms = terms
+        self._patience = patience
+        self._following = Following()
+
+    def app(self, more: Sequence[BaseRoute] = ()) -> Starlette:
+        """The application.
+
+        Args:
+            more: further routes.
+        """
+        sockets = Sockets(self._hub, self._terms, self._patience, self._following)
+        return Starlette(
+            routes=[
+                Route("/v1/tables", self.tables),
+                Route("/v1/rows", self.rows),
+                Route("/v1/changes", self.changes),
+                Route("/v1/poll", self.poll),
+                WebSocketRoute("/v1/socket", sockets.serve),
+                Route("/health", self.health),
+                *more,
+            ],
+            exception_handlers={MillraceError: _refuse},
+            lifespan=self._lifespan,
+        )
+
+    async def tables(self, request: Request) -> Response:
+        """The tables: what a row is, columns and key."""
+        del request
+        found = [
+            {
+                "table": table.name,
+                "row": table.grain,
+                "key": table.key,
+                "columns": {column.name: column.type for column in table.columns},
+            }
+            for table in TABLES.values()
+        ]
+        return JSONResponse({"tables": found})
+
+    async def rows(self, request: Request) -> Response:
+        """The rows now, a JSON object a line, with the position in a header."""
+        source = await asyncio.to_thread(self._hub.source, wanted_of(request.query_params))
+        position = await asyncio.to_thread(source.latest, None)
+        if position is None:
+            raise MillraceError("a table of the query is not there yet", "Try again later")
+        token = to_token(position, await asyncio.to_thread(source.identities))
+        lines = (b"".join(row + b"\n" for row in rows) for rows in source.rows(position))
+        return StreamingResponse(
+            lines, media_type="application/x-ndjson", headers={POSITION: token, **_NO_STORE}
+        )
+
+    async def changes(self, request: Request) -> Response:
+        """Server-sent events: a snapshot or what was missed, then changes."""
+        fields = request.query_params
+        wanted, terms = wanted_of(fields), terms_of(fields, self._terms)
+        after = request.headers.get("last-event-id") or fields.get("after")
+        subscription = await self._hub.subscribe(wanted, after, terms)
+
+        async def events() -> AsyncGenerator[bytes, None]:
+            async with aclosing(self._following.messages(request, wanted, subscription)) as messages:
+                async for message in messages:
+                    yield message.event
+
+        return EventSourceResponse(events(), ping=0, send_timeout=self._patience)
+
+    async def poll(self, request: Request) -> Response:
+        """Long poll: messages up to the next position, or a heartbeat after `wait` seconds."""
+        fields = request.query_params
+        wanted, terms = wanted_of(fields), terms_of(fields, self._terms)
+        wait = seconds_of(fields, "wait", _POLL_SECONDS, _MOST_POLL_SECONDS)
+        subscription = await self._hub.subscribe(wanted, fields.get("after"), replace(terms, heartbeat=wait))
+
+        async def parts() -> AsyncGenerator[bytes, None]:
+            yield b'{"messages":['
+            async with aclosing(self._following.messages(request, wanted, subscription)) as messages:
+                separator = b""
+                async for message in messages:
+                    yield separator + message.json
+                    separator = b","
+                    if message.position is not None or message.kind == "closed":
+                        break
+            yield b"]}"
+
+        return StreamingResponse(parts(), media_type="application/json", headers=_NO_STORE)
+
+    async def health(self, request: Request) -> Response:
+        """That the process answers, and how many follow how much."""
+        del request
+        return JSONResponse({"subscribers": self._following.count, "channels": self._hub.channels})
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
+        del app
+        yield
+        self._hub.stop()
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    del request
+    return JSONResponse({"error": str(error)}, 400, _NO_STORE)

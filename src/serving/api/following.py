@@ -1,0 +1,47 @@
+"""The messages of open subscriptions, with a log of those that are too slow."""
+
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from starlette.requests import HTTPConnection
+
+from lakehouse.errors import MillraceError
+from serving.stream.hub import Wanted
+from serving.stream.messages import Message, closed_message
+from serving.stream.subscription import SlowSubscriberError, Subscription
+
+_LOG = logging.getLogger("serving")
+
+
+class Following:
+    """Counts and logs subscriptions."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        """Open ones."""
+
+    async def messages(
+        self, connection: HTTPConnection, wanted: Wanted, subscription: Subscription
+    ) -> AsyncGenerator[Message, None]:
+        """Messages; if the server ends them, the last one says why."""
+        self.count += 1
+        try:
+            async with aclosing(subscription.messages()) as messages:
+                async for message in messages:
+                    if message.kind == "warning":
+                        log_slow(connection, wanted, f"{message.content['waiting_bytes']:,} bytes wait")
+                    yield message
+        except SlowSubscriberError as error:
+            log_slow(connection, wanted, f"disconnected, {error}")
+            yield closed_message(f"too slow: {error}")
+        except MillraceError as error:
+            yield closed_message(str(error))
+        finally:
+            self.count -= 1
+
+
+def log_slow(connection: HTTPConnection, wanted: Wanted, what: str) -> None:
+    """Log that a subscriber is slow."""
+    address = f"{connection.client.host}:{connection.client.port}" if connection.client else "unknown"
+    _LOG.warning("Slow subscriber %s of %s: %s", address, wanted.name, what)

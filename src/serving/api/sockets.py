@@ -1,0 +1,90 @@
+"""WebSockets: the first message says what is wanted, later ones change how it is served."""
+
+import asyncio
+import json
+from contextlib import aclosing, suppress
+from typing import Any
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from lakehouse.errors import MillraceError
+from serving.api.following import Following, log_slow
+from serving.api.requests import terms_of, wanted_of
+from serving.stream.hub import Hub, Wanted
+from serving.stream.messages import closed_message
+from serving.stream.subscription import Subscription, Terms
+
+_CLOSE_SECONDS = 2.0
+_NORMAL, _REFUSED, _SLOW = 1000, 1008, 1013
+"""Codes of RFC 6455 and its registry: done, a message breaks the rules, try again later."""
+_GONE = (asyncio.TimeoutError, RuntimeError, WebSocketDisconnect)
+
+
+class Sockets:
+    """Serves WebSockets.
+
+    Args:
+        hub: follows tables and queries.
+        terms: how subscribers are served, unless they ask otherwise.
+        patience: seconds within which a subscriber has to take a message.
+        following: counts and logs subscriptions.
+    """
+
+    def __init__(self, hub: Hub, terms: Terms, patience: float, following: Following) -> None:
+        self._hub = hub
+        self._terms = terms
+        self._patience = patience
+        self._following = following
+
+    async def serve(self, socket: WebSocket) -> None:
+        """Serve one connection until it ends."""
+        await socket.accept()
+        try:
+            code = await self._converse(socket)
+        except WebSocketDisconnect:
+            return
+        except MillraceError as error:
+            with suppress(*_GONE):
+                await asyncio.wait_for(socket.send_text(closed_message(str(error)).text), _CLOSE_SECONDS)
+            code = _REFUSED
+        with suppress(*_GONE):
+            await asyncio.wait_for(socket.close(code), _CLOSE_SECONDS)
+
+    async def _converse(self, socket: WebSocket) -> int:
+        """Send what the first message asks for. Returns the code to close with."""
+        asked = await _object(socket)
+        wanted, terms = wanted_of(asked), terms_of(asked, self._terms)
+        subscription = await self._hub.subscribe(wanted, asked.get("after"), terms)
+        sending = asyncio.ensure_future(self._send(socket, wanted, subscription))
+        listening = asyncio.ensure_future(_listen(socket, subscription))
+        done, left = await asyncio.wait({sending, listening}, return_when=asyncio.FIRST_COMPLETED)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        return next(iter(done)).result()
+
+    async def _send(self, socket: WebSocket, wanted: Wanted, subscription: Subscription) -> int:
+        async with aclosing(self._following.messages(socket, wanted, subscription)) as messages:
+            async for message in messages:
+                try:
+                    await asyncio.wait_for(socket.send_text(message.text), self._patience)
+                except asyncio.TimeoutError:
+                    log_slow(socket, wanted, f"disconnected, it took no message for {self._patience:g} s")
+                    return _SLOW
+        return _SLOW
+
+
+async def _listen(socket: WebSocket, subscription: Subscription) -> int:
+    """Change how the subscription is served, as the client asks."""
+    while True:
+        subscription.terms = terms_of(await _object(socket), subscription.terms)
+
+
+async def _object(socket: WebSocket) -> dict[str, Any]:
+    try:
+        found = json.loads(await socket.receive_text())
+    except (ValueError, KeyError):  # a binary frame has no text
+        found = None
+    if not isinstance(found, dict):
+        raise MillraceError("a message has to be a JSON object", 'As an example: {"table": "gold.traffic"}')
+    return found

@@ -1,0 +1,1 @@
+"""Changes of tables and standing queries, shared by all who subscribe to them."""

@@ -1,0 +1,180 @@
+"""A source that is followed once for all its subscribers: its last changes, within a budget of memory."""
+
+import asyncio
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from lakehouse.errors import MillraceError
+from serving.stream.messages import Published
+from serving.stream.row_changes import ChangeGroup, Position
+from serving.stream.sources import Source
+
+_LOG = logging.getLogger("serving")
+_RETRY_SECONDS = 1.0
+
+
+class Channel:
+    """Follows a source in a thread of its own. All else is for the thread of the event loop.
+
+    Args:
+        source: what is followed.
+        most_bytes: of changes that are kept; older ones are read from the tables again.
+        interval: seconds between two looks at the log.
+    """
+
+    def __init__(self, source: Source, most_bytes: int, interval: float) -> None:
+        self.source = source
+        self.generation = 0
+        """Counts how often a table was made again."""
+        self.position: Position | None = None
+        self.identities: dict[str, str] = {}
+        self.failure: MillraceError | None = None
+        """Why the source can't be followed."""
+        self.end = 0
+        """Groups since the channel began."""
+        self.bytes_ended = 0
+        """Their bytes."""
+        self._subscribers = 0
+        self._used_at = time.monotonic()
+        self._kept: deque[Published] = deque()
+        self._kept_bytes = 0
+        self._first: Position | None = None
+        self._places: dict[tuple[tuple[str, int], ...], int] = {}
+        self._most_bytes = most_bytes
+        self._interval = interval
+        self._loop = asyncio.get_running_loop()
+        self._news = asyncio.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._follow, daemon=True)
+        self._thread.start()
+
+    @contextmanager
+    def subscriber(self) -> Iterator[None]:
+        """Keep the channel open."""
+        self._subscribers += 1
+        try:
+            yield
+        finally:
+            self._subscribers -= 1
+            self._used_at = time.monotonic()
+
+    def is_used(self, seconds: float) -> bool:
+        """Whether it has a subscriber, or had one within some seconds."""
+        return self._subscribers > 0 or time.monotonic() - self._used_at < seconds
+
+    async def started(self) -> None:
+        """Wait until all tables are there.
+
+        Raises:
+            MillraceError: if the source can't be followed.
+        """
+        while self.position is None:
+            if self.failure:
+                raise self.failure
+            await self.news()
+
+    async def news(self) -> None:
+        """Wait for the next group, or a table that is made again."""
+        await self._news.wait()
+
+    async def news_within(self, seconds: float) -> bool:
+        """Wait for news; False if none came."""
+        try:
+            await asyncio.wait_for(self._news.wait(), seconds)
+        except asyncio.TimeoutError:
+            return False
+        return True
+
+    def place_after(self, position: Position) -> int | None:
+        """The number of the group that follows a position; None if it is not kept."""
+        return self._places.get(_as_key(position))
+
+    def since(self, place: int) -> Published | None:
+        """A group by number; None if it is not kept any more.
+
+        Args:
+            place: below `end`.
+        """
+        behind = self.end - place
+        return self._kept[-behind] if behind <= len(self._kept) else None
+
+    def all_since(self, place: int) -> list[Published]:
+        """The groups from a number on that are kept."""
+        return list(self._kept)[place - self.end :]
+
+    def stop(self) -> None:
+        """End the thread, without waiting for it."""
+        self._stopping.set()
+
+    def _follow(self) -> None:
+        position: Position | None = None
+        while not self._stopping.is_set():
+            try:
+                position = self._look(position)
+            except MillraceError as error:
+                position = None
+                self._tell(self._fail, error)
+                self._stopping.wait(_RETRY_SECONDS)
+            except Exception:  # noqa: BLE001 - subscribers wait, and the next look may succeed
+                _LOG.exception("Cannot follow %s", ", ".join(self.source.tables))
+                self._stopping.wait(_RETRY_SECONDS)
+            self._stopping.wait(self._interval)
+
+    def _look(self, position: Position | None) -> Position | None:
+        """Publish what is new, and return the position after it."""
+        latest = self.source.latest(position)
+        if latest is None:
+            return None
+        if position is None or min(position.values()) < 0 <= min(latest.values()):
+            self._tell(self._begin, position, latest, self.source.identities())
+            return latest
+        if latest != position:
+            for group in self.source.between(position, latest):
+                self._tell(self._append, group)
+                position = group.position
+        return position
+
+    def _tell(self, call: Callable[..., None], *arguments: object) -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(call, *arguments)
+
+    def _begin(self, _: Position | None, position: Position, identities: dict[str, str]) -> None:
+        self.generation += self.position is not None
+        self.failure, self.position, self._first, self.identities = None, position, position, identities
+        self._kept.clear()
+        self._kept_bytes = 0
+        self._places = {_as_key(position): self.end}
+        self._wake()
+
+    def _append(self, group: ChangeGroup) -> None:
+        self.position = group.position
+        self._kept.append(Published(group, self.identities))
+        self.end += 1
+        self.bytes_ended += group.size
+        self._kept_bytes += group.size
+        self._places[_as_key(group.position)] = self.end
+        while self._kept_bytes > self._most_bytes and len(self._kept) > 1:
+            gone = self._kept.popleft()
+            self._kept_bytes -= gone.group.size
+            if self._first is not None:
+                self._places.pop(_as_key(self._first), None)
+            self._first = gone.group.position
+        self._wake()
+
+    def _fail(self, error: MillraceError) -> None:
+        if self.failure is None:
+            _LOG.warning("Cannot follow %s: %s", ", ".join(self.source.tables), error)
+        self.failure = error
+        self._wake()
+
+    def _wake(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+
+def _as_key(position: Position) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(position.items()))

@@ -1,0 +1,162 @@
+"""The channels that are followed now: one for each table or query, as each role sees it."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lakehouse.contracts import TABLES, Table
+from lakehouse.errors import MillraceError
+from serving.admission import admit, unknown_table
+from serving.stream.channel import Channel
+from serving.stream.row_filter import parse_filter
+from serving.stream.sources import QuerySource, Source, TableSource
+from serving.stream.subscription import Subscription, Terms
+
+_LINGER_SECONDS = 30.0
+"""How long a channel without subscribers goes on: they come back soon after a lost connection."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a subscriber follows: a table or a query.
+
+    Args:
+        table: name of the table.
+        sql: the query, in place of a table.
+        where: conditions on rows of the table, by column.
+        select: columns of the table to show, beside its key; none for all.
+    """
+
+    table: str | None = None
+    sql: str | None = None
+    where: Mapping[str, Any] = field(default_factory=dict)
+    select: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check that one thing is wanted.
+
+        Raises:
+            MillraceError: if none or both are.
+        """
+        if (self.table is None) == (self.sql is None):
+            raise MillraceError("give either a table or a query", "As an example: table=gold.traffic")
+        if self.sql is not None and (self.where or self.select):
+            raise MillraceError("where and select are for tables", "Write them in the query")
+
+    @property
+    def name(self) -> str:
+        """The table or the query, for logs."""
+        return self.table or " ".join((self.sql or "").split())[:80]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the hub may use.
+
+    Args:
+        channel_bytes: of changes that each channel keeps.
+        queries: standing queries at the same time.
+        result_rows: of a standing query.
+        interval: seconds between two looks at the tables' logs.
+    """
+
+    channel_bytes: int = 16 << 20
+    queries: int = 32
+    result_rows: int = 100_000
+    interval: float = 0.05
+
+
+class Hub:
+    """Follows what has subscribers.
+
+    Args:
+        warehouse: folder of the tables.
+        limits: what it may use.
+    """
+
+    def __init__(self, warehouse: Path, limits: Limits) -> None:
+        self._warehouse = warehouse
+        self._limits = limits
+        self._channels: dict[str, Channel] = {}
+        self._opening: dict[str, asyncio.Lock] = {}
+
+    async def channel(self, wanted: Wanted) -> Channel:
+        """The channel of what is wanted. It ends some time after it has lost its last subscriber.
+
+        Raises:
+            MillraceError: if it can't be followed.
+        """
+        key = json.dumps([wanted.table, wanted.sql, dict(wanted.where), wanted.select], sort_keys=True)
+        async with self._opening.setdefault(key, asyncio.Lock()):
+            if key not in self._channels:
+                source = await asyncio.to_thread(self.source, wanted)
+                self._channels[key] = Channel(source, self._limits.channel_bytes, self._limits.interval)
+                self._close_later(key)
+        return self._channels[key]
+
+    async def subscribe(self, wanted: Wanted, after: str | None, terms: Terms) -> Subscription:
+        """A subscription to what is wanted.
+
+        Args:
+            wanted: a table or a query.
+            after: resume token; None: begin with a snapshot.
+            terms: how the subscriber is served.
+
+        Raises:
+            MillraceError: if it can't be followed, or the token is of something else.
+        """
+        return Subscription(await self.channel(wanted), after, terms)
+
+    @property
+    def channels(self) -> int:
+        """Tables and queries that are followed now."""
+        return len(self._channels)
+
+    def source(self, wanted: Wanted) -> Source:
+        """What is wanted, checked.
+
+        Raises:
+            MillraceError: if it is not there, or can't be kept exactly.
+        """
+        if wanted.sql is not None:
+            query = admit(wanted.sql)
+            standing = sum(isinstance(each.source, QuerySource) for each in self._channels.values())
+            if standing >= self._limits.queries:
+                raise MillraceError("too many standing queries", "Try again later, or subscribe to a table")
+            return QuerySource(self._warehouse, query, self._limits.result_rows)
+        table = self.table(wanted.table or "")
+        wanted_rows = parse_filter(table, table.column_names, wanted.where, wanted.select)
+        return TableSource(self._warehouse, table, wanted_rows)
+
+    def table(self, name: str) -> Table:
+        """The contract of a table that can be read.
+
+        Raises:
+            MillraceError: if there is none.
+        """
+        if name not in TABLES:
+            raise unknown_table(name)
+        return TABLES[name]
+
+    def stop(self) -> None:
+        """End all channels."""
+        for channel in self._channels.values():
+            channel.stop()
+        self._channels.clear()
+
+    def _close_later(self, key: str) -> None:
+        asyncio.get_running_loop().call_later(_LINGER_SECONDS, self._close_unused, key)
+
+    def _close_unused(self, key: str) -> None:
+        channel = self._channels.get(key)
+        if channel is None:
+            return
+        if channel.is_used(_LINGER_SECONDS):
+            self._close_later(key)
+            return
+        channel.stop()
+        del self._channels[key]
+        self._opening.pop(key, None)

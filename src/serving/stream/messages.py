@@ -1,0 +1,115 @@
+"""Messages to subscribers. One with a position completes what came since the last one with a position."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from serving.stream.resume_token import to_token
+from serving.stream.row_changes import ChangeGroup, Position
+
+_MOST_CHANGES = 500
+"""Changes of a message."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message.
+
+    Args:
+        kind: `reset`, `rows`, `changes`, `heartbeat`, `warning` or `closed`.
+        content: fields beside its type, in JSON's types.
+        position: resume token, if the message completes a group.
+    """
+
+    kind: str
+    content: Mapping[str, Any]
+    position: str | None = None
+
+    @cached_property
+    def json(self) -> bytes:
+        """The message as a JSON object."""
+        position = {} if self.position is None else {"position": self.position}
+        return msgspec.json.encode({"type": self.kind, **self.content, **position})
+
+    @cached_property
+    def text(self) -> str:
+        """The message as JSON text."""
+        return self.json.decode()
+
+    @cached_property
+    def event(self) -> bytes:
+        """The message as a server-sent event: JSON has no line breaks."""
+        number = b"" if self.position is None else b"id: " + self.position.encode() + b"\n"
+        return b"event: " + self.kind.encode() + b"\n" + number + b"data: " + self.json + b"\n\n"
+
+
+class Published:
+    """A group with its messages, which are made once for all subscribers.
+
+    Args:
+        group: the changes.
+        identities: of their tables.
+        is_conflated: whether it stands for several groups.
+    """
+
+    def __init__(
+        self, group: ChangeGroup, identities: Mapping[str, str], *, is_conflated: bool = False
+    ) -> None:
+        self.group = group
+        self.token = to_token(group.position, identities)
+        self._is_conflated = is_conflated
+
+    @cached_property
+    def messages(self) -> list[Message]:
+        """One message for each 500 changes; none if there are no changes. The last one has the position."""
+        changes = [row.json() for row in self.group.rows]
+        chunks = list(_chunks(changes))
+        common = {
+            "versions": dict(self.group.position),
+            "committed_at": as_time(self.group.committed_at),
+            **({"conflated": True} if self._is_conflated else {}),
+        }
+        return [
+            Message("changes", {"changes": chunk, **common}, self.token if last else None)
+            for chunk, last in chunks
+        ]
+
+
+def reset_message(key: Sequence[str], position: Position) -> Message:
+    """Forget what you have: all rows follow."""
+    return Message("reset", {"key": list(key), "versions": dict(position)})
+
+
+def rows_message(rows: Sequence[bytes], position: Position, token: str | None) -> Message:
+    """Rows of a snapshot; the last message of them has the position."""
+    return Message("rows", {"rows": [msgspec.Raw(row) for row in rows], "versions": dict(position)}, token)
+
+
+def heartbeat_message(position: Position, token: str) -> Message:
+    """Nothing has changed up to a position."""
+    return Message("heartbeat", {"versions": dict(position), "at": as_time(time.time())}, token)
+
+
+def warning_message(waiting: int, budget: int) -> Message:
+    """The subscriber is slow."""
+    return Message("warning", {"reason": "slow", "waiting_bytes": waiting, "budget_bytes": budget})
+
+
+def closed_message(reason: str) -> Message:
+    """The last message: why the server ends the subscription."""
+    return Message("closed", {"reason": reason})
+
+
+def as_time(seconds: float | None) -> datetime | None:
+    """Seconds since 1970 as a time in UTC."""
+    return None if seconds is None else datetime.fromtimestamp(seconds, timezone.utc)
+
+
+def _chunks(changes: Sequence[Any]) -> Iterator[tuple[Sequence[Any], bool]]:
+    for start in range(0, len(changes), _MOST_CHANGES):
+        yield changes[start : start + _MOST_CHANGES], start + _MOST_CHANGES >= len(changes)

@@ -1,0 +1,202 @@
+"""What one subscriber gets: a snapshot or what it missed, then changes, within a budget."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from lakehouse.errors import MillraceError
+from serving.stream.channel import Channel
+from serving.stream.messages import (
+    Message,
+    Published,
+    heartbeat_message,
+    reset_message,
+    rows_message,
+    warning_message,
+)
+from serving.stream.resume_token import from_token, to_token
+from serving.stream.row_changes import Position, conflate
+
+_T = TypeVar("_T")
+_BEHIND_SECONDS = 5.0
+"""How long a channel may be behind a position that another node gave."""
+
+
+class SlowSubscriberError(Exception):
+    """A subscriber that does not take its messages."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a subscriber is served.
+
+    Args:
+        interval: least seconds between two groups: those between are conflated.
+        conflates: whether groups may be conflated if the subscriber is slow.
+        budget: bytes of changes that may wait for it. From half of it on it is warned; beyond it groups are
+            conflated; if these are more than four times the budget, it is disconnected.
+        heartbeat: seconds without a message after which one says that nothing has changed.
+    """
+
+    interval: float = 0.0
+    conflates: bool = True
+    budget: int = 1 << 20
+    heartbeat: float = 15.0
+
+
+class Subscription:
+    """A subscriber's place in a channel.
+
+    Args:
+        channel: what is followed.
+        after: resume token of the last group that the subscriber has; None: begin with a snapshot.
+        terms: how it is served; may be replaced at any time.
+
+    Raises:
+        MillraceError: if the token is of another source, or no token.
+    """
+
+    def __init__(self, channel: Channel, after: str | None, terms: Terms) -> None:
+        self.terms = terms
+        self._channel = channel
+        self._known = self._read(after) if after else None
+        self._generation = -1
+        self._position: dict[str, int] = {}
+        self._place = 0
+        self._bytes = 0
+        self._warned = False
+        self._last = 0.0
+
+    async def messages(self) -> AsyncGenerator[Message, None]:
+        """Messages without end.
+
+        Raises:
+            MillraceError: if the source can't be followed.
+            SlowSubscriberError: if too much waits.
+        """
+        with self._channel.subscriber():
+            await self._channel.started()
+            while True:
+                async for message in self._begin():
+                    yield message
+                async for message in self._follow():
+                    yield message
+
+    async def _begin(self) -> AsyncGenerator[Message, None]:
+        """What leads to the groups that the channel keeps."""
+        known, self._known = await self._usable(), None
+        channel = self._channel
+        self._generation = channel.generation
+        if known is not None and (place := channel.place_after(known)) is not None:
+            self._go_to(place, known)
+            return
+        position, place = channel.position or {}, channel.end
+        token = to_token(position, channel.identities)
+        if known is not None:
+            try:
+                async for group in _in_thread(channel.source.between(known, position)):
+                    for message in Published(group, channel.identities).messages:
+                        yield message
+            except MillraceError:  # too old: all anew
+                known = None
+        if known is None:
+            yield reset_message(channel.source.key, position)
+            async for message in self._snapshot(position, token):
+                yield message
+        self._go_to(place, position)
+
+    async def _snapshot(self, position: Position, token: str) -> AsyncGenerator[Message, None]:
+        waiting: Sequence[bytes] = []
+        async for rows in _in_thread(self._channel.source.rows(position)):
+            if waiting:
+                yield rows_message(waiting, position, None)
+            waiting = rows
+        yield rows_message(waiting, position, token)
+
+    def _read(self, token: str) -> tuple[dict[str, int], dict[str, str]]:
+        position, identities = from_token(token)
+        if position.keys() != set(self._channel.source.tables):
+            raise MillraceError("the position is of something else", "Send none for a snapshot")
+        return position, identities
+
+    async def _usable(self) -> dict[str, int] | None:
+        """The known position, if it is one of these tables; None for a snapshot."""
+        if self._known is None:
+            return None
+        position, identities = self._known
+        channel = self._channel
+        if identities != channel.identities:
+            return None
+        until = time.monotonic() + _BEHIND_SECONDS
+        while _is_ahead(position, channel.position or {}):
+            if (pause := until - time.monotonic()) <= 0 or not await channel.news_within(pause):
+                return None
+        return position
+
+    async def _follow(self) -> AsyncGenerator[Message, None]:
+        """Groups of the channel; ends if they are not kept any more, or a table was made again."""
+        channel, self._last = self._channel, time.monotonic()
+        while channel.generation == self._generation:
+            if (quiet := self._last + self.terms.heartbeat - time.monotonic()) <= 0:
+                self._last = time.monotonic()
+                yield heartbeat_message(self._position, to_token(self._position, channel.identities))
+            if self._place == channel.end:
+                await channel.news_within(max(quiet, 0))
+                continue
+            if (pause := self._last + self.terms.interval - time.monotonic()) > 0:
+                await asyncio.sleep(pause)
+            waiting = channel.bytes_ended - self._bytes
+            if (warning := self._warning(waiting)) is not None:
+                yield warning
+            published = self._next(waiting)
+            if published is None:
+                return
+            for message in published.messages:
+                yield message
+            if published.messages:
+                self._last = time.monotonic()
+
+    def _warning(self, waiting: int) -> Message | None:
+        was, self._warned = self._warned, waiting > self.terms.budget // (4 if self._warned else 2)
+        return warning_message(waiting, self.terms.budget) if self._warned and not was else None
+
+    def _next(self, waiting: int) -> Published | None:
+        """The next group, or all that wait as one; None if the channel does not keep them."""
+        channel, terms = self._channel, self.terms
+        first = channel.since(self._place)
+        if first is None:
+            self._known = self._position, dict(channel.identities)
+            return None
+        if not terms.interval and not (terms.conflates and waiting > terms.budget):
+            self._step(first)
+            return first
+        groups = channel.all_since(self._place)
+        joined = conflate([each.group for each in groups])
+        if terms.conflates and joined.size > 4 * terms.budget:
+            raise SlowSubscriberError(f"{joined.size:,} bytes of changes wait, after conflation")
+        self._go_to(channel.end, joined.position)
+        return Published(joined, channel.identities, is_conflated=len(groups) > 1)
+
+    def _step(self, published: Published) -> None:
+        self._place += 1
+        self._bytes += published.group.size
+        self._position = dict(published.group.position)
+
+    def _go_to(self, place: int, position: Position) -> None:
+        channel = self._channel
+        later = channel.all_since(place) if place < channel.end else []
+        self._place, self._position = place, dict(position)
+        self._bytes = channel.bytes_ended - sum(each.group.size for each in later)
+
+
+async def _in_thread(found: Iterator[_T]) -> AsyncIterator[_T]:
+    """The items of an iterator that reads files."""
+    end = object()
+    while (item := await asyncio.to_thread(next, found, end)) is not end:
+        yield item  # type: ignore[misc]
+
+
+def _is_ahead(position: Position, other: Position) -> bool:
+    return any(version > other.get(name, -1) for name, version in position.items())
