@@ -1,5 +1,6 @@
 """Polls a condition until a deadline."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -21,3 +22,13 @@ def eventually(look: Callable[[], Value], seconds: float = 20.0, what: str = "")
         if time.monotonic() > until:
             raise AssertionError(f"not within {seconds:g} s: {what or look}")
         time.sleep(0.05)
+
+
+async def eventually_async(look: Callable[[], Value], seconds: float = 20.0, what: str = "") -> Value:
+    """The same in an event loop."""
+    until = time.monotonic() + seconds
+    while not (value := look()):
+        if time.monotonic() > until:
+            raise AssertionError(f"not within {seconds:g} s: {what or look}")
+        await asyncio.sleep(0.02)
+    return value

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 
-from sse_starlette import EventSourceResponse
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -13,7 +13,8 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from lakehouse.contracts import TABLES
 from lakehouse.errors import MillraceError
-from serving.api.following import Following
+from serving.api.event_stream import EventStream
+from serving.api.following import Following, log_slow
 from serving.api.requests import seconds_of, terms_of, wanted_of
 from serving.api.sockets import Sockets
 from serving.stream.hub import Hub
@@ -102,7 +103,7 @@ class StreamingApi:
                 async for message in messages:
                     yield message.event
 
-        return EventSourceResponse(events(), ping=0, send_timeout=self._patience)
+        return EventStream(events(), self._patience, partial(log_slow, request, wanted))
 
     async def poll(self, request: Request) -> Response:
         """Long poll: messages up to the next position, or a heartbeat after `wait` seconds."""

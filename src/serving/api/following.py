@@ -29,7 +29,7 @@ class Following:
         try:
             async with aclosing(subscription.messages()) as messages:
                 async for message in messages:
-                    if message.kind == "warning":
+                    if "waiting_bytes" in message.content:
                         log_slow(connection, wanted, f"{message.content['waiting_bytes']:,} bytes wait")
                     yield message
         except SlowSubscriberError as error:

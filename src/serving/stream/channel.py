@@ -11,10 +11,12 @@ from contextlib import contextmanager, suppress
 from lakehouse.errors import MillraceError
 from serving.stream.messages import Published
 from serving.stream.row_changes import ChangeGroup, Position
+from serving.stream.snapshots import Snapshots
 from serving.stream.sources import Source
 
 _LOG = logging.getLogger("serving")
 _RETRY_SECONDS = 1.0
+_FEW_BYTES = 64 << 10
 
 
 class Channel:
@@ -28,6 +30,7 @@ class Channel:
 
     def __init__(self, source: Source, most_bytes: int, interval: float) -> None:
         self.source = source
+        self.snapshots = Snapshots(source)
         self.generation = 0
         """Counts how often a table was made again."""
         self.position: Position | None = None
@@ -93,6 +96,19 @@ class Channel:
         """The number of the group that follows a position; None if it is not kept."""
         return self._places.get(_as_key(position))
 
+    def snapshot_place(self) -> tuple[Position, int]:
+        """A position to read a snapshot at, and the number of the group that follows it.
+
+        It is that of the last snapshot, if few changes have come since.
+        """
+        kept = self.snapshots.position
+        place = None if kept is None else self.place_after(kept)
+        if kept is not None and place is not None:
+            since = sum(each.group.size for each in self.all_since(place)) if place < self.end else 0
+            if since < _FEW_BYTES:
+                return kept, place
+        return self.position or {}, self.end
+
     def since(self, place: int) -> Published | None:
         """A group by number; None if it is not kept any more.
 
@@ -112,17 +128,24 @@ class Channel:
 
     def _follow(self) -> None:
         position: Position | None = None
-        while not self._stopping.is_set():
-            try:
-                position = self._look(position)
-            except MillraceError as error:
-                position = None
-                self._tell(self._fail, error)
-                self._stopping.wait(_RETRY_SECONDS)
-            except Exception:  # noqa: BLE001 - subscribers wait, and the next look may succeed
-                _LOG.exception("Cannot follow %s", ", ".join(self.source.tables))
-                self._stopping.wait(_RETRY_SECONDS)
-            self._stopping.wait(self._interval)
+        while not self._stopping.wait(self._interval):
+            position = self._try_to_look(position)
+
+    def _try_to_look(self, position: Position | None) -> Position | None:
+        """Look; if that fails, say so and wait. Returns the position to go on from."""
+        try:
+            found = self._look(position)
+        except MillraceError as error:
+            found, failure = None, error
+        except Exception as error:  # noqa: BLE001 - subscribers wait, and the next look may succeed
+            found, failure = position, MillraceError(f"{type(error).__name__}: {error}", "It is tried again")
+        else:
+            if self.failure is not None and found is not None:
+                self._tell(self._recover)
+            return found
+        self._tell(self._fail, failure)
+        self._stopping.wait(_RETRY_SECONDS)
+        return found
 
     def _look(self, position: Position | None) -> Position | None:
         """Publish what is new, and return the position after it."""
@@ -170,6 +193,9 @@ class Channel:
             _LOG.warning("Cannot follow %s: %s", ", ".join(self.source.tables), error)
         self.failure = error
         self._wake()
+
+    def _recover(self) -> None:
+        self.failure = None
 
     def _wake(self) -> None:
         self._news.set()

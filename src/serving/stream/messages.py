@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from serving.stream.resume_token import to_token
-from serving.stream.row_changes import ChangeGroup, Position
+from serving.stream.row_changes import ChangeGroup, Position, RowChange
 
-_MOST_CHANGES = 500
-"""Changes of a message."""
+_MESSAGE_BYTES = 64 << 10
+"""Bytes of changes in a message, about: a slow subscriber has to take one within the server's patience."""
 
 
 @dataclass(frozen=True)
@@ -66,17 +66,16 @@ class Published:
 
     @cached_property
     def messages(self) -> list[Message]:
-        """One message for each 500 changes; none if there are no changes. The last one has the position."""
-        changes = [row.json() for row in self.group.rows]
-        chunks = list(_chunks(changes))
+        """Messages of some changes each; none if there are no changes. The last one has the position."""
+        chunks = list(_chunks(self.group.rows))
         common = {
             "versions": dict(self.group.position),
             "committed_at": as_time(self.group.committed_at),
             **({"conflated": True} if self._is_conflated else {}),
         }
         return [
-            Message("changes", {"changes": chunk, **common}, self.token if last else None)
-            for chunk, last in chunks
+            Message("changes", {"changes": chunk, **common}, self.token if chunk is chunks[-1] else None)
+            for chunk in chunks
         ]
 
 
@@ -100,6 +99,11 @@ def warning_message(waiting: int, budget: int) -> Message:
     return Message("warning", {"reason": "slow", "waiting_bytes": waiting, "budget_bytes": budget})
 
 
+def stale_message(error: Exception) -> Message:
+    """The tables can't be read now: what the subscriber has may be old."""
+    return Message("warning", {"reason": "stale", "error": str(error)})
+
+
 def closed_message(reason: str) -> Message:
     """The last message: why the server ends the subscription."""
     return Message("closed", {"reason": reason})
@@ -110,6 +114,14 @@ def as_time(seconds: float | None) -> datetime | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, timezone.utc)
 
 
-def _chunks(changes: Sequence[Any]) -> Iterator[tuple[Sequence[Any], bool]]:
-    for start in range(0, len(changes), _MOST_CHANGES):
-        yield changes[start : start + _MOST_CHANGES], start + _MOST_CHANGES >= len(changes)
+def _chunks(rows: Sequence[RowChange]) -> Iterator[list[dict[str, Any]]]:
+    chunk: list[dict[str, Any]] = []
+    size = 0
+    for row in rows:
+        if size > _MESSAGE_BYTES:
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(row.json())
+        size += row.size
+    if chunk:
+        yield chunk

@@ -101,7 +101,7 @@ def _value(name: str, kind: str, value: Any) -> Any:
             return Decimal(str(value))
         if kind == "boolean" and isinstance(value, bool):
             return value
-        if kind in ("int", "bigint", "double") and isinstance(value, (int, float)):
+        if kind in ("int", "bigint", "double") and type(value) in (int, float):
             return value
         if kind == "string" and isinstance(value, str):
             return value

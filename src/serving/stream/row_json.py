@@ -12,7 +12,7 @@ _ENCODER = msgspec.json.Encoder(decimal_format="string")
 
 
 def row_json(row: Mapping[str, Any]) -> bytes:
-    """A row as JSON: RFC 3339 times in UTC, decimals with places as text, Base64 bytes, null for NaN and infinity."""
+    """A row as JSON: RFC 3339 times in UTC, decimals as text, Base64 bytes, null for NaN and infinity."""
     return _ENCODER.encode({name: _plain(value) for name, value in row.items()})
 
 

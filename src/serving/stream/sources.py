@@ -20,7 +20,7 @@ from serving.stream.row_changes import ChangeGroup, Position, RowChange
 from serving.stream.row_filter import RowFilter
 from serving.stream.row_json import key_json, row_json
 
-_CHUNK = 500
+_CHUNK = 200
 """Rows that are Python objects at a time."""
 _RESULTS = 3
 """Results of a query that are kept: the last one, and those that readers catch up from."""

@@ -2,9 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import TypeVar
 
 from lakehouse.errors import MillraceError
 from serving.stream.channel import Channel
@@ -12,14 +11,13 @@ from serving.stream.messages import (
     Message,
     Published,
     heartbeat_message,
-    reset_message,
-    rows_message,
+    stale_message,
     warning_message,
 )
 from serving.stream.resume_token import from_token, to_token
 from serving.stream.row_changes import Position, conflate
+from serving.stream.snapshots import in_thread
 
-_T = TypeVar("_T")
 _BEHIND_SECONDS = 5.0
 """How long a channel may be behind a position that another node gave."""
 
@@ -93,27 +91,18 @@ class Subscription:
             self._go_to(place, known)
             return
         position, place = channel.position or {}, channel.end
-        token = to_token(position, channel.identities)
         if known is not None:
             try:
-                async for group in _in_thread(channel.source.between(known, position)):
+                async for group in in_thread(channel.source.between(known, position)):
                     for message in Published(group, channel.identities).messages:
                         yield message
             except MillraceError:  # too old: all anew
                 known = None
         if known is None:
-            yield reset_message(channel.source.key, position)
-            async for message in self._snapshot(position, token):
+            position, place = channel.snapshot_place()
+            async for message in channel.snapshots.read(position, channel.identities):
                 yield message
         self._go_to(place, position)
-
-    async def _snapshot(self, position: Position, token: str) -> AsyncGenerator[Message, None]:
-        waiting: Sequence[bytes] = []
-        async for rows in _in_thread(self._channel.source.rows(position)):
-            if waiting:
-                yield rows_message(waiting, position, None)
-            waiting = rows
-        yield rows_message(waiting, position, token)
 
     def _read(self, token: str) -> tuple[dict[str, int], dict[str, str]]:
         position, identities = from_token(token)
@@ -141,7 +130,7 @@ class Subscription:
         while channel.generation == self._generation:
             if (quiet := self._last + self.terms.heartbeat - time.monotonic()) <= 0:
                 self._last = time.monotonic()
-                yield heartbeat_message(self._position, to_token(self._position, channel.identities))
+                yield self._heartbeat()
             if self._place == channel.end:
                 await channel.news_within(max(quiet, 0))
                 continue
@@ -157,6 +146,12 @@ class Subscription:
                 yield message
             if published.messages:
                 self._last = time.monotonic()
+
+    def _heartbeat(self) -> Message:
+        """That nothing has changed, or that nobody knows."""
+        if (failure := self._channel.failure) is not None:
+            return stale_message(failure)
+        return heartbeat_message(self._position, to_token(self._position, self._channel.identities))
 
     def _warning(self, waiting: int) -> Message | None:
         was, self._warned = self._warned, waiting > self.terms.budget // (4 if self._warned else 2)
@@ -189,13 +184,6 @@ class Subscription:
         later = channel.all_since(place) if place < channel.end else []
         self._place, self._position = place, dict(position)
         self._bytes = channel.bytes_ended - sum(each.group.size for each in later)
-
-
-async def _in_thread(found: Iterator[_T]) -> AsyncIterator[_T]:
-    """The items of an iterator that reads files."""
-    end = object()
-    while (item := await asyncio.to_thread(next, found, end)) is not end:
-        yield item  # type: ignore[misc]
 
 
 def _is_ahead(position: Position, other: Position) -> bool:

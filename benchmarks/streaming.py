@@ -1,0 +1,187 @@
+"""How long from a commit to a subscriber, with 1,000 of them on one process, and how much memory is that?
+
+A table of 10,000 touches, of which 20 change twice a second. Subscribers follow it by server-sent events, by
+WebSocket or by long poll. They have the same cores as the server and the writer.
+"""
+
+import argparse
+import asyncio
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+from deltalake import DeltaTable
+from websockets.asyncio.client import connect
+
+from benchmarks.bench import print_table
+from benchmarks.feed import merged
+from benchmarks.small_commits import NOON, touches
+from lakehouse.contracts.gold import TOUCHES
+from lakehouse.delta.local_tables import LocalTables
+from lakehouse.delta.merge import Scope
+from lakehouse.timestamps import to_micros
+from millrace.local.process.ports import stable_port
+
+_COMMITTED = re.compile(rb'"committed_at":"([^"]+)"')
+_SELECT = "select=kind"
+
+Client = Callable[[int, list[float]], Coroutine[Any, Any, None]]
+
+
+def main() -> int:
+    """Run, and print delays and memory."""
+    parser = argparse.ArgumentParser(prog="make bench-streaming", description=__doc__)
+    parser.add_argument("--subscribers", type=int, default=1_000)
+    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--history", type=int, default=10_000, help="rows in the table")
+    parser.add_argument("--rows", type=int, default=20, help="of a commit")
+    parser.add_argument("--pause", type=float, default=0.5, help="seconds between two commits")
+    options = parser.parse_args()
+    table = []
+    for name, client in (("server-sent events", _events), ("WebSocket", _socket), ("long poll", _polls)):
+        for count in (1, options.subscribers):
+            delays, memory, commits = _measure(options, client, count)
+            p50, p99 = np.percentile(delays, (50, 99)) * 1000
+            table.append([name, f"{count:,}", f"{commits:.1f}", f"{p50:.0f}", f"{p99:.0f}", f"{memory:.0f}"])
+    heads = ["", "subscribers", "commits/s", "commit to client p50 ms", "p99 ms", "MB"]
+    print_table(f"Commits of {options.rows} rows in {options.history:,}", heads, table)
+    return 0
+
+
+def _measure(options: argparse.Namespace, client: Client, count: int) -> tuple[list[float], float, float]:
+    """Delays in seconds, megabytes of the server, commits a second."""
+    with tempfile.TemporaryDirectory(prefix="millrace-bench-") as folder:
+        home = Path(folder)
+        tables = LocalTables(home / "warehouse")
+        tables.ensure(TOUCHES, {})
+        tables.append(TOUCHES, touches(0, options.history), {})
+        stop = threading.Event()
+        with _served(home) as (port, process):
+            writer = threading.Thread(target=_write, args=(tables, options, stop))
+            writer.start()
+            try:
+                delays = asyncio.run(_follow(port, client, count, options.seconds))
+            finally:
+                stop.set()
+                writer.join()
+            memory = psutil.Process(process.pid).memory_info().rss / 1e6
+        commits = DeltaTable(home / "warehouse" / "gold" / "touches").version()
+    return delays, memory, commits / options.seconds
+
+
+def _write(tables: LocalTables, options: argparse.Namespace, stop: threading.Event) -> None:
+    first = options.history - options.rows
+    low = to_micros(NOON) + first * 1_000_000
+    scope = Scope(time="touched_at", low=low, high=low + options.rows * 1_000_000)
+    number = 0
+    while not stop.wait(options.pause):
+        number += 1
+        tables.merge(TOUCHES, merged(range(first, options.history), number), scope, {})
+
+
+async def _follow(port: int, client: Client, count: int, seconds: float) -> list[float]:
+    found: list[float] = []
+    tasks = []
+    for _ in range(count):
+        tasks.append(asyncio.ensure_future(client(port, found)))
+        await asyncio.sleep(0.005)
+    await asyncio.sleep(5)  # all have their snapshot
+    found.clear()
+    await asyncio.sleep(seconds)
+    failed = [task for task in tasks if task.done()]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    if failed:
+        raise RuntimeError(f"{len(failed)} subscribers were disconnected")
+    return found
+
+
+async def _events(port: int, delays: list[float]) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=64 << 20)
+    writer.write(b"GET /v1/changes?table=gold.touches&%s HTTP/1.1\r\nHost: x\r\n\r\n" % _SELECT.encode())
+    while True:
+        _note(await reader.readuntil(b"\n\n"), delays)
+
+
+async def _socket(port: int, delays: list[float]) -> None:
+    address = f"ws://127.0.0.1:{port}/v1/socket"
+    async with connect(address, compression=None, max_size=None) as socket:
+        await socket.send('{"table": "gold.touches", "select": ["kind"]}')
+        async for text in socket:
+            _note(text.encode() if isinstance(text, str) else text, delays)
+
+
+async def _polls(port: int, delays: list[float]) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=64 << 20)
+    after = b""
+    while True:
+        path = b"/v1/poll?table=gold.touches&%s%s" % (_SELECT.encode(), after)
+        writer.write(b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % path)
+        await reader.readuntil(b"\r\n\r\n")
+        body = b""
+        while size := int((await reader.readline()).strip(), 16):
+            body += (await reader.readexactly(size + 2))[:-2]
+        await reader.readline()
+        _note(body, delays)
+        after = b"&after=" + body.rpartition(b'"position":"')[2].partition(b'"')[0]
+
+
+def _note(message: bytes, delays: list[float]) -> None:
+    if committed := _COMMITTED.search(message):
+        at = datetime.fromisoformat(committed[1].decode().replace("Z", "+00:00"))
+        delays.append(time.time() - at.timestamp())
+
+
+@contextmanager
+def _served(home: Path) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
+    port = stable_port()
+    command = (sys.executable, "-c", _SERVE, str(home / "warehouse"), str(port))
+    with (home / "serve.log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            asyncio.run(_wait_for(port))
+            yield port, process
+        finally:
+            process.kill()
+            process.wait()
+
+
+_SERVE = """
+import sys
+from pathlib import Path
+from serving.api.server import Served, serve
+from serving.stream.hub import Limits
+from serving.stream.subscription import Terms
+serve(Served("127.0.0.1", int(sys.argv[2]), Path(sys.argv[1]), Limits(), Terms(), 30.0))
+"""
+
+
+async def _wait_for(port: int) -> None:
+    for _ in range(300):
+        if await _answers(port):
+            return
+        await asyncio.sleep(0.1)
+
+
+async def _answers(port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return False
+    writer.close()
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+"""Server-sent events that end if a subscriber does not take them."""
+
+from collections.abc import AsyncGenerator, Callable
+
+from sse_starlette import EventSourceResponse
+from sse_starlette.sse import SendTimeoutError
+from starlette.types import Receive, Scope, Send
+
+
+class EventStream(EventSourceResponse):
+    """A response of events that are complete already: heartbeats are among them.
+
+    Args:
+        events: the events, as bytes.
+        patience: seconds within which one has to be taken.
+        log: is given the reason if the response ends for that.
+    """
+
+    def __init__(
+        self, events: AsyncGenerator[bytes, None], patience: float, log: Callable[[str], None]
+    ) -> None:
+        super().__init__(events, ping=0, send_timeout=patience)
+        self._patience = patience
+        self._log = log
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events."""
+        try:
+            await super().__call__(scope, receive, send)
+        except SendTimeoutError:
+            self._log(f"disconnected, it took no event for {self._patience:g} s")

@@ -1,0 +1,72 @@
+"""Snapshots as messages: small ones are made once for all who begin at about the same time."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from typing import TypeVar
+
+from serving.stream.messages import Message, reset_message, rows_message
+from serving.stream.resume_token import to_token
+from serving.stream.row_changes import Position
+from serving.stream.sources import Source
+
+_T = TypeVar("_T")
+_SHARED_BYTES = 4 << 20
+"""Bytes of a snapshot that is kept in memory; larger ones are read for each subscriber."""
+
+
+class Snapshots:
+    """Snapshots of a source.
+
+    Args:
+        source: what is read.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._lock = asyncio.Lock()
+        self._kept: list[Message] = []
+        self.position: Position | None = None
+        """Of the snapshot that is kept."""
+
+    async def read(self, position: Position, identities: Mapping[str, str]) -> AsyncGenerator[Message, None]:
+        """The messages of a snapshot: a reset, then rows, of which the last have the position.
+
+        Raises:
+            MillraceError: if the rows can't be read.
+        """
+        async with self._lock:
+            if self.position != position:
+                rest = self._messages(position, identities)
+                found, size = [], 0
+                async for message in rest:
+                    found.append(message)
+                    size += len(message.json)
+                    if size > _SHARED_BYTES:
+                        break
+                else:
+                    self._kept, self.position = found, position
+            else:
+                found, rest = self._kept, None
+        for message in found:
+            yield message
+        if rest is not None:
+            async for message in rest:
+                yield message
+
+    async def _messages(
+        self, position: Position, identities: Mapping[str, str]
+    ) -> AsyncGenerator[Message, None]:
+        yield reset_message(self._source.key, position)
+        waiting: list[bytes] | None = None
+        async for rows in in_thread(self._source.rows(position)):
+            if waiting is not None:
+                yield rows_message(waiting, position, None)
+            waiting = list(rows)
+        yield rows_message(waiting or [], position, to_token(position, identities))
+
+
+async def in_thread(found: Iterator[_T]) -> AsyncIterator[_T]:
+    """The items of an iterator that reads files."""
+    end = object()
+    while (item := await asyncio.to_thread(next, found, end)) is not end:
+        yield item  # type: ignore[misc]

@@ -1,0 +1,79 @@
+"""Subscribers fold to the table over cuts and kills of servers, for minutes."""
+
+import asyncio
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from kit.live_table import NAME, LiveTable
+from kit.polling import eventually_async
+from kit.streaming import Server, streaming_api
+from kit.subscribers import PROTOCOLS, Subscriber
+from millrace.local.process.ports import stable_port
+
+_CLIENTS, _CUTS, _KILLS = 50, 500, 10
+_LAST_SECONDS = 120.0
+_PAUSE = 0.25
+"""Seconds between two commits: the clients share the cores."""
+
+pytestmark = pytest.mark.chaos
+
+
+async def commit_until(table: LiveTable, until: float) -> None:
+    """Commit until a time, with a compaction now and then."""
+    number = 0
+    while time.monotonic() < until:
+        number += 1
+        await asyncio.to_thread(table.compact if number % 50 == 0 else table.commit)
+        await asyncio.sleep(_PAUSE)
+
+
+async def cut_until(subscribers: list[Subscriber], until: float) -> None:
+    """Cut connections at random times."""
+    choices, left = random.Random(5), _CUTS
+    while left:
+        await asyncio.sleep(choices.uniform(0, 2) * max(until - time.monotonic(), 0) / left)
+        before = sum(each.cuts for each in subscribers)
+        choices.choice(subscribers).cut()
+        left -= sum(each.cuts for each in subscribers) - before
+
+
+async def kill_until(server: Server, until: float) -> None:
+    """Kill a server and start it again."""
+    for left in range(_KILLS, 0, -1):
+        await asyncio.sleep(max(until - time.monotonic(), 0) / (left + 1))
+        server.kill()
+        await asyncio.to_thread(server.start)
+
+
+async def run(table: LiveTable, subscribers: list[Subscriber], server: Server, seconds: float) -> None:
+    """All of it, and then wait until everyone has the last version."""
+    tasks = [asyncio.ensure_future(each.run()) for each in subscribers]
+    until = time.monotonic() + seconds
+    await asyncio.gather(commit_until(table, until), cut_until(subscribers, until), kill_until(server, until))
+    assert not any(task.done() for task in tasks)
+    await eventually_async(
+        lambda: min(each.fold.version for each in subscribers) == table.version,
+        _LAST_SECONDS,
+        "all are there",
+    )
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def test_every_fold_is_the_table_over_cuts_and_kills(tmp_path: Path) -> None:
+    """50 clients of each protocol, 500 cuts, one of two servers killed 10 times."""
+    table = LiveTable(tmp_path, rows=1_000)
+    seconds = float(os.environ.get("MILLRACE_TEST_SECONDS", "600"))
+    with streaming_api(tmp_path, stable_port()) as first, streaming_api(tmp_path, stable_port()) as second:
+        urls = [first.url, second.url]
+        subscribers = [protocol(urls, NAME) for protocol in PROTOCOLS for _ in range(_CLIENTS)]
+        asyncio.run(run(table, subscribers, second, seconds))
+    for each in subscribers:
+        assert each.fold.reason is None, each.fold.reason
+        each.fold.assert_right(table.digests)
+    assert sum(each.cuts for each in subscribers) == _CUTS

@@ -1,0 +1,181 @@
+"""Clients of the streaming API that fold what they get, as docs/streaming.md says."""
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import httpx
+from httpx_sse import aconnect_sse
+from websockets.asyncio.client import connect
+from websockets.exceptions import WebSocketException
+
+from kit.live_table import row_number
+
+_BACK_OFF = 0.2
+_TIMEOUT = httpx.Timeout(10, read=60)
+CUT = (httpx.HTTPError, OSError, WebSocketException, asyncio.TimeoutError)
+
+
+class Fold:
+    """Rows, as messages make them: they count once a position follows.
+
+    Attributes:
+        digests: those of the rows, by version of the table, at each position.
+        kinds: how often each type of message came.
+        delays: seconds from a commit to its arrival.
+    """
+
+    def __init__(self, table: str) -> None:
+        self._table = table
+        self.position: str | None = None
+        self.version = -1
+        self.rows: dict[str, dict[str, Any]] = {}
+        self.digests: list[tuple[int, int]] = []
+        self.kinds: dict[str, int] = {}
+        self.delays: list[float] = []
+        self.reason: str | None = None
+        self._key: list[str] = []
+        self._digest = 0
+        self._held: list[Mapping[str, Any]] = []
+
+    def cut(self) -> None:
+        """Forget what came since the last position."""
+        self._held = []
+
+    def take(self, message: Mapping[str, Any]) -> None:
+        """Take a message."""
+        self.kinds[message["type"]] = self.kinds.get(message["type"], 0) + 1
+        if message["type"] == "closed":
+            self.reason = message["reason"]
+            return
+        self._held.append(message)
+        if "position" not in message:
+            return
+        for each in self._held:
+            self._apply(each)
+        self._held = []
+        self.position, version = message["position"], message["versions"][self._table]
+        assert version >= self.version, "a position goes back"
+        self.version = version
+        self.digests.append((version, self._digest))
+
+    def _apply(self, message: Mapping[str, Any]) -> None:
+        if message["type"] == "reset":
+            self.rows, self._digest, self._key = {}, 0, message["key"]
+        for row in message.get("rows", ()):
+            self._change(None, row)
+        for change in message.get("changes", ()):
+            self._change(change["before"], change["after"])
+        if message.get("committed_at"):
+            committed = time.time() - _seconds(message["committed_at"])
+            self.delays.append(committed)
+
+    def _change(self, before: dict[str, Any] | None, after: dict[str, Any] | None) -> None:
+        key = json.dumps([(before or after or {})[name] for name in self._key])
+        assert self.rows.get(key) == before, f"a gap or a double at {key}"
+        if before is not None:
+            self._digest -= row_number(before)
+            del self.rows[key]
+        if after is not None:
+            self._digest += row_number(after)
+            self.rows[key] = after
+
+    def assert_right(self, digests: Mapping[int, int]) -> None:
+        """At every position the rows were those of the table."""
+        wrong = [version for version, digest in self.digests if digests[version] != digest]
+        assert not wrong, f"not the table at versions {wrong[:5]} of {len(self.digests)} positions"
+        assert self.digests, "no position came"
+
+
+class Subscriber:
+    """A client that reconnects until it is stopped.
+
+    Args:
+        urls: servers, of which each connection takes one at random.
+        table: what it follows.
+        fields: further fields of its request.
+    """
+
+    def __init__(self, urls: Sequence[str], table: str, **fields: Any) -> None:
+        self.fold = Fold(table)
+        self.cuts = 0
+        self._urls = urls
+        self._fields = {"table": table, **fields}
+        self._is_cut = False
+        self._session: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        """Follow until the task is cancelled or the server says why it ends."""
+        while self.fold.reason is None:
+            self._session = asyncio.ensure_future(self._follow(random.choice(self._urls)))
+            try:
+                await self._session
+            except CUT:
+                await asyncio.sleep(_BACK_OFF)
+            except asyncio.CancelledError:
+                if not self._is_cut:  # the test has ended
+                    raise
+            self._is_cut = False
+            self.fold.cut()
+
+    def cut(self) -> None:
+        """Lose the connection."""
+        if self._session is not None and not self._session.done():
+            self.cuts += 1
+            self._is_cut = True
+            self._session.cancel()
+
+    async def _follow(self, url: str) -> None:
+        raise NotImplementedError
+
+    def _asked(self) -> dict[str, Any]:
+        return self._fields | ({"after": self.fold.position} if self.fold.position else {})
+
+
+class EventSubscriber(Subscriber):
+    """By server-sent events, going on by `Last-Event-ID`."""
+
+    async def _follow(self, url: str) -> None:
+        headers = {"Last-Event-ID": self.fold.position} if self.fold.position else {}
+        async with (
+            httpx.AsyncClient(timeout=_TIMEOUT) as client,
+            aconnect_sse(client, "GET", f"{url}/v1/changes", params=self._fields, headers=headers) as source,
+        ):
+            source.response.raise_for_status()
+            async for event in source.aiter_sse():
+                self.fold.take(json.loads(event.data))
+
+
+class SocketSubscriber(Subscriber):
+    """By WebSocket."""
+
+    async def _follow(self, url: str) -> None:
+        address = f"{url.replace('http', 'ws', 1)}/v1/socket"
+        async with connect(address, compression=None, max_size=None, close_timeout=1) as socket:
+            await socket.send(json.dumps(self._asked()))
+            async for text in socket:
+                self.fold.take(json.loads(text))
+
+
+class PollSubscriber(Subscriber):
+    """By long poll."""
+
+    async def _follow(self, url: str) -> None:
+        async with httpx.AsyncClient(timeout=_TIMEOUT) as client:
+            while True:
+                answer = await client.get(f"{url}/v1/poll", params=self._asked())
+                answer.raise_for_status()
+                for message in answer.json()["messages"]:
+                    self.fold.take(message)
+
+
+PROTOCOLS = (EventSubscriber, SocketSubscriber, PollSubscriber)
+
+
+def _seconds(time_: str) -> float:
+    from datetime import datetime
+
+    return datetime.fromisoformat(time_.replace("Z", "+00:00")).timestamp()

@@ -1,0 +1,45 @@
+"""Subscribers of each protocol fold to the table at every version, whatever happens to their connections."""
+
+import asyncio
+import random
+from pathlib import Path
+
+from kit.live_table import NAME, LiveTable
+from kit.polling import eventually_async
+from kit.streaming import streaming_api
+from kit.subscribers import PROTOCOLS, Subscriber
+from millrace.local.process.ports import stable_port
+
+_SECONDS = 60.0
+
+
+async def until(subscribers: list[Subscriber], version: int) -> None:
+    """Wait until all have a version."""
+    await eventually_async(
+        lambda: min(each.fold.version for each in subscribers) >= version, _SECONDS, "all have the version"
+    )
+
+
+async def follow(table: LiveTable, subscribers: list[Subscriber], commits: int, cuts: int) -> None:
+    """Follow a table while it is committed to, and cut connections at random."""
+    tasks = [asyncio.ensure_future(each.run()) for each in subscribers]
+    choices = random.Random(3)
+    await until(subscribers, table.version)
+    for number in range(commits):
+        await asyncio.to_thread(table.compact if number % 10 == 9 else table.commit)
+        for _ in range(cuts // commits):
+            choices.choice(subscribers).cut()
+    await until(subscribers, table.version)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def test_each_protocol_folds_to_the_table_at_every_version_over_cuts(tmp_path: Path) -> None:
+    table = LiveTable(tmp_path, rows=2_000)
+    with streaming_api(tmp_path, stable_port()) as first, streaming_api(tmp_path, stable_port()) as second:
+        subscribers = [protocol([first.url, second.url], NAME) for protocol in PROTOCOLS for _ in range(3)]
+        asyncio.run(follow(table, subscribers, commits=30, cuts=60))
+    for each in subscribers:
+        each.fold.assert_right(table.digests)
+    assert sum(each.cuts for each in subscribers) > 50  # the others had no connection just then

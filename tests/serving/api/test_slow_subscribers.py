@@ -1,0 +1,108 @@
+"""A slow subscriber is warned, gets conflated changes, and is disconnected; others notice nothing."""
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+from kit.live_table import NAME, LiveTable
+from kit.polling import eventually, eventually_async
+from kit.streaming import Server, streaming_api
+from kit.subscribers import EventSubscriber, Fold
+from millrace.local.process.ports import stable_port
+
+_RECEIVE_BUFFER = 4096
+_SECONDS = 120.0
+
+
+class SlowReader:
+    """Reads server-sent events at so many bytes a second.
+
+    Args:
+        port: of the server.
+        pace: bytes a second.
+    """
+
+    def __init__(self, port: int, pace: int) -> None:
+        self.fold = Fold(NAME)
+        self.ended = False
+        self._pace = pace
+        self._connection = socket.socket()
+        self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
+        self._connection.connect(("127.0.0.1", port))
+        self._connection.sendall(f"GET /v1/changes?table={NAME} HTTP/1.0\r\nHost: x\r\n\r\n".encode())
+        self._data = b""
+
+    def read(self, stop: threading.Event) -> None:
+        """Read until the server ends the connection."""
+        began, count = time.monotonic(), 0
+        while not stop.is_set():
+            try:
+                part = self._connection.recv(_RECEIVE_BUFFER)
+            except ConnectionResetError:
+                part = b""
+            if not part:
+                self.ended = True
+                return
+            count += len(part)
+            self._take(part)
+            stop.wait(max(0.0, began + count / self._pace - time.monotonic()))
+
+    def _take(self, part: bytes) -> None:
+        self._data += part
+        *events, self._data = self._data.split(b"\n\n")
+        for event in events:
+            _, found, data = event.partition(b"data: ")
+            if found:
+                self.fold.take(json.loads(data))
+
+
+def steps(fold: Fold) -> list[int]:
+    """Versions between two positions."""
+    versions = [version for version, _ in fold.digests]
+    return [after - before for before, after in pairwise(versions)]
+
+
+def commit_until(table: LiveTable, is_done: Callable[[], bool], **changes: int) -> None:
+    """Commit without a pause."""
+    until = time.monotonic() + _SECONDS
+    while not is_done():
+        assert time.monotonic() < until, "the subscriber is not slow"
+        table.commit(**changes)
+
+
+async def follow(table: LiveTable, server: Server, slow: SlowReader, other: EventSubscriber) -> None:
+    """Change the same rows until changes are conflated, then add rows until one is disconnected."""
+    task = asyncio.ensure_future(other.run())
+    same, new = {"inserts": 0, "updates": 400, "deletes": 0}, {"inserts": 400, "updates": 0, "deletes": 0}
+    await asyncio.to_thread(commit_until, table, lambda: max(steps(slow.fold), default=0) > 1, **same)
+    await asyncio.to_thread(commit_until, table, lambda: "disconnected" in server.log, **new)
+    await eventually_async(lambda: other.fold.version == table.version, _SECONDS, "the last version")
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def test_it_is_warned_gets_conflated_changes_and_is_disconnected_with_a_reason(tmp_path: Path) -> None:
+    table, stop = LiveTable(tmp_path, rows=500), threading.Event()
+    with streaming_api(tmp_path, stable_port(), "--budget", "0.4", "--patience", "5") as server:
+        slow, other = SlowReader(server.port, pace=60_000), EventSubscriber([server.url], NAME)
+        thread = threading.Thread(target=slow.read, args=(stop,))
+        thread.start()
+        try:
+            asyncio.run(follow(table, server, slow, other))
+            eventually(lambda: slow.ended, what="the connection ends")
+        finally:
+            stop.set()
+            thread.join()
+        lines = [line for line in server.log.splitlines() if "Slow subscriber" in line]
+    assert f"of {NAME}" in lines[0]
+    assert "bytes wait" in lines[0]
+    assert "disconnected" in lines[-1]
+    assert slow.fold.kinds["warning"] >= 1
+    slow.fold.assert_right(table.digests)
+    other.fold.assert_right(table.digests)
+    assert "warning" not in other.fold.kinds

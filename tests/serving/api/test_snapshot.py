@@ -1,0 +1,50 @@
+"""A snapshot and the changes after it have neither gap nor overlap."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+
+from kit.live_table import NAME, LiveTable
+from kit.polling import eventually_async
+from kit.streaming import streaming_api
+from kit.subscribers import PROTOCOLS, Subscriber
+from millrace.local.process.ports import stable_port
+
+_SECONDS = 500.0
+
+
+async def follow_while_it_is_read(table: LiveTable, subscriber: Subscriber, commits: int) -> int:
+    """Commit while a snapshot is on its way. Returns how many commits came before its end."""
+    task = asyncio.ensure_future(subscriber.run())
+    await eventually_async(lambda: subscriber.fold.kinds.get("rows"), _SECONDS, "the first rows")
+    before = 0
+    for _ in range(commits):
+        before += subscriber.fold.version < 0
+        await asyncio.to_thread(table.commit, 5, 10, 5)
+    await eventually_async(lambda: subscriber.fold.version == table.version, _SECONDS, "the last version")
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    return before
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_changes_arrive_while_a_snapshot_is_read(tmp_path: Path, protocol: type[Subscriber]) -> None:
+    table = LiveTable(tmp_path, rows=20_000)
+    with streaming_api(tmp_path, stable_port()) as server:
+        subscriber = protocol([server.url], NAME)
+        asyncio.run(follow_while_it_is_read(table, subscriber, commits=5))
+    subscriber.fold.assert_right(table.digests)
+    assert len(subscriber.fold.rows) == len(table.rows)
+
+
+@pytest.mark.long
+def test_a_thousand_changes_arrive_while_a_million_rows_are_read(tmp_path: Path) -> None:
+    table = LiveTable(tmp_path, rows=int(os.environ.get("MILLRACE_TEST_ROWS", "1000000")))
+    with streaming_api(tmp_path, stable_port()) as server:
+        subscriber = PROTOCOLS[0]([server.url], NAME)
+        before = asyncio.run(follow_while_it_is_read(table, subscriber, commits=50))
+    subscriber.fold.assert_right(table.digests)
+    assert len(subscriber.fold.rows) == len(table.rows)
+    assert before > 10, "the snapshot was there before most changes"

@@ -1,0 +1,72 @@
+"""Conflation: several groups as one have the same effect."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from serving.stream.row_changes import ChangeGroup, RowChange, conflate
+
+steps = st.lists(
+    st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([None, "1", "2"])), max_size=4),
+    min_size=1,
+    max_size=6,
+)
+
+
+def keyed_groups(steps: list[list[tuple[str, str | None]]]) -> tuple[list[ChangeGroup], dict[str, str]]:
+    """Groups that set keys to values, each at most once a group, and the rows after them."""
+    rows: dict[str, str] = {}
+    groups = []
+    for number, step in enumerate(steps):
+        found = []
+        for key, value in dict(step).items():
+            before = rows.get(key)
+            if before == value:
+                continue
+            found.append(
+                RowChange(key.encode(), before and before.encode(), value.encode() if value else None)
+            )
+            if value is None:
+                del rows[key]
+            else:
+                rows[key] = value
+        groups.append(ChangeGroup(found, {"gold.things": number}))
+    return groups, rows
+
+
+@given(steps)
+def test_by_key_the_first_before_and_the_last_after_remain(
+    steps: list[list[tuple[str, str | None]]],
+) -> None:
+    groups, rows = keyed_groups(steps)
+    joined = conflate(groups)
+    folded = {change.key.decode(): change.after.decode() for change in joined.rows if change.after}
+    assert folded == rows
+    assert all(change.before is None for change in joined.rows)  # nothing was there at first
+    assert joined.position == groups[-1].position
+    later = conflate(groups[1:]) if len(groups) > 1 else groups[0]
+    assert len({change.key for change in later.rows}) == len(later.rows)
+
+
+whole_steps = st.lists(st.tuples(st.sampled_from("ab"), st.booleans()), max_size=4)
+
+
+@given(st.lists(whole_steps, min_size=2, max_size=5))
+def test_without_key_rows_that_come_and_go_cancel_out(steps: list[list[tuple[str, bool]]]) -> None:
+    groups, net = [], Counter[bytes]()
+    for number, step in enumerate(steps):
+        found = []
+        for text, comes in step:
+            row = text.encode()
+            found.append(RowChange(row, None, row) if comes else RowChange(row, row, None))
+            net[row] += 1 if comes else -1
+        groups.append(ChangeGroup(found, {"gold.things": number}, has_key=False))
+    joined = conflate(groups)
+    found_net = Counter[bytes]()
+    for change in joined.rows:
+        found_net[change.key] += 1 if change.before is None else -1
+    assert {row: count for row, count in found_net.items() if count} == {
+        row: count for row, count in net.items() if count
+    }
+    assert len(joined.rows) == sum(abs(count) for count in net.values())
