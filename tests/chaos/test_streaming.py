@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 
 from kit.live_table import NAME, LiveTable
-from kit.polling import eventually_async
 from kit.streaming import Server, streaming_api
-from kit.subscribers import PROTOCOLS, Subscriber
+from kit.subscribers import PROTOCOLS, Subscriber, all_have
 from millrace.local.process.ports import stable_port
 
 _CLIENTS, _CUTS, _KILLS = 50, 500, 10
-_LAST_SECONDS = 120.0
 _PAUSE = 0.25
 """Seconds between two commits: the clients share the cores."""
 
@@ -54,12 +52,7 @@ async def run(table: LiveTable, subscribers: list[Subscriber], server: Server, s
     tasks = [asyncio.ensure_future(each.run()) for each in subscribers]
     until = time.monotonic() + seconds
     await asyncio.gather(commit_until(table, until), cut_until(subscribers, until), kill_until(server, until))
-    assert not any(task.done() for task in tasks)
-    await eventually_async(
-        lambda: min(each.fold.version for each in subscribers) == table.version,
-        _LAST_SECONDS,
-        "all are there",
-    )
+    await all_have(subscribers, tasks, table.version)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -5,6 +5,7 @@ import json
 import random
 import time
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import httpx
@@ -13,8 +14,10 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
 from kit.live_table import row_number
+from kit.polling import eventually_async
 
 _BACK_OFF = 0.2
+_SECONDS = 120.0
 _TIMEOUT = httpx.Timeout(10, read=60)
 CUT = (httpx.HTTPError, OSError, WebSocketException, asyncio.TimeoutError)
 
@@ -104,7 +107,6 @@ class Subscriber:
         self.cuts = 0
         self._urls = urls
         self._fields = {"table": table, **fields}
-        self._is_cut = False
         self._session: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
@@ -112,20 +114,19 @@ class Subscriber:
         while self.fold.reason is None:
             self._session = asyncio.ensure_future(self._follow(random.choice(self._urls)))
             try:
-                await self._session
-            except CUT:
+                await asyncio.wait({self._session})
+            finally:
+                self._session.cancel()
+            if not self._session.cancelled() and (error := self._session.exception()) is not None:
+                if not isinstance(error, CUT):
+                    raise error
                 await asyncio.sleep(_BACK_OFF)
-            except asyncio.CancelledError:
-                if not self._is_cut:  # the test has ended
-                    raise
-            self._is_cut = False
             self.fold.cut()
 
     def cut(self) -> None:
         """Lose the connection."""
         if self._session is not None and not self._session.done():
             self.cuts += 1
-            self._is_cut = True
             self._session.cancel()
 
     async def _follow(self, url: str) -> None:
@@ -176,6 +177,19 @@ PROTOCOLS = (EventSubscriber, SocketSubscriber, PollSubscriber)
 
 
 def _seconds(time_: str) -> float:
-    from datetime import datetime
-
     return datetime.fromisoformat(time_.replace("Z", "+00:00")).timestamp()
+
+
+async def all_have(
+    subscribers: Sequence[Subscriber], tasks: Sequence["asyncio.Task[None]"], version: int
+) -> None:
+    """Wait until all have a version; an error of one ends it."""
+
+    def look() -> bool:
+        for task in tasks:
+            if task.done():
+                task.result()
+                raise AssertionError("a subscriber has ended")
+        return min(each.fold.version for each in subscribers) >= version
+
+    await eventually_async(look, _SECONDS, f"version {version} everywhere")

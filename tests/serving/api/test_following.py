@@ -5,31 +5,21 @@ import random
 from pathlib import Path
 
 from kit.live_table import NAME, LiveTable
-from kit.polling import eventually_async
 from kit.streaming import streaming_api
-from kit.subscribers import PROTOCOLS, Subscriber
+from kit.subscribers import PROTOCOLS, Subscriber, all_have
 from millrace.local.process.ports import stable_port
-
-_SECONDS = 60.0
-
-
-async def until(subscribers: list[Subscriber], version: int) -> None:
-    """Wait until all have a version."""
-    await eventually_async(
-        lambda: min(each.fold.version for each in subscribers) >= version, _SECONDS, "all have the version"
-    )
 
 
 async def follow(table: LiveTable, subscribers: list[Subscriber], commits: int, cuts: int) -> None:
     """Follow a table while it is committed to, and cut connections at random."""
     tasks = [asyncio.ensure_future(each.run()) for each in subscribers]
     choices = random.Random(3)
-    await until(subscribers, table.version)
+    await all_have(subscribers, tasks, table.version)
     for number in range(commits):
         await asyncio.to_thread(table.compact if number % 10 == 9 else table.commit)
         for _ in range(cuts // commits):
             choices.choice(subscribers).cut()
-    await until(subscribers, table.version)
+    await all_have(subscribers, tasks, table.version)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -10,9 +10,9 @@ from itertools import pairwise
 from pathlib import Path
 
 from kit.live_table import NAME, LiveTable
-from kit.polling import eventually, eventually_async
+from kit.polling import eventually
 from kit.streaming import Server, streaming_api
-from kit.subscribers import EventSubscriber, Fold
+from kit.subscribers import EventSubscriber, Fold, all_have
 from millrace.local.process.ports import stable_port
 
 _RECEIVE_BUFFER = 4096
@@ -81,7 +81,7 @@ async def follow(table: LiveTable, server: Server, slow: SlowReader, other: Even
     same, new = {"inserts": 0, "updates": 400, "deletes": 0}, {"inserts": 400, "updates": 0, "deletes": 0}
     await asyncio.to_thread(commit_until, table, lambda: max(steps(slow.fold), default=0) > 1, **same)
     await asyncio.to_thread(commit_until, table, lambda: "disconnected" in server.log, **new)
-    await eventually_async(lambda: other.fold.version == table.version, _SECONDS, "the last version")
+    await all_have([other], [task], table.version)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 

@@ -9,7 +9,7 @@ import pytest
 from kit.live_table import NAME, LiveTable
 from kit.polling import eventually_async
 from kit.streaming import streaming_api
-from kit.subscribers import PROTOCOLS, Subscriber
+from kit.subscribers import PROTOCOLS, Subscriber, all_have
 from millrace.local.process.ports import stable_port
 
 _SECONDS = 500.0
@@ -23,7 +23,7 @@ async def follow_while_it_is_read(table: LiveTable, subscriber: Subscriber, comm
     for _ in range(commits):
         before += subscriber.fold.version < 0
         await asyncio.to_thread(table.commit, 5, 10, 5)
-    await eventually_async(lambda: subscriber.fold.version == table.version, _SECONDS, "the last version")
+    await all_have([subscriber], [task], table.version)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     return before
