@@ -89,7 +89,7 @@ async def follow(table: LiveTable, server: Server, slow: SlowReader, other: Even
 def test_it_is_warned_gets_conflated_changes_and_is_disconnected_with_a_reason(tmp_path: Path) -> None:
     table, stop = LiveTable(tmp_path, rows=500), threading.Event()
     with streaming_api(tmp_path, stable_port(), "--budget", "0.4", "--patience", "5") as server:
-        slow, other = SlowReader(server.port, pace=60_000), EventSubscriber([server.url], NAME)
+        slow, other = SlowReader(server.port, pace=60_000), EventSubscriber([server.url], NAME, budget=16 << 20)
         thread = threading.Thread(target=slow.read, args=(stop,))
         thread.start()
         try:
@@ -105,4 +105,4 @@ def test_it_is_warned_gets_conflated_changes_and_is_disconnected_with_a_reason(t
     assert slow.fold.kinds["warning"] >= 1
     slow.fold.assert_right(table.digests)
     other.fold.assert_right(table.digests)
-    assert "warning" not in other.fold.kinds
+    assert {"warning", "closed"}.isdisjoint(other.fold.kinds)
