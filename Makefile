@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long chaos bench bench-attribution bench-catch-up bench-collect bench-feed bench-freshness bench-round bench-windows bench-small-commits bench-trickle bench-dashboard bench-dedup bench-quality bench-silver docs reference pictures lint format types imports lock app-requirements wheel lock-jars clean
+.PHONY: help setup demo test test-long chaos bench bench-attribution bench-catch-up bench-collect bench-feed bench-freshness bench-round bench-streaming bench-windows bench-small-commits bench-trickle bench-dashboard bench-dedup bench-quality bench-silver docs reference pictures lint format types imports lock app-requirements wheel lock-jars clean
 MAKEFLAGS += --no-print-directory
 # A build machine's own package settings must not leak into the lock.
 LOCK := env -u UV_FIND_LINKS -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL .venv/bin/uv pip compile
@@ -40,7 +40,7 @@ test-long: setup ## the tests that take minutes
 chaos: setup ## the tests that kill processes in mid-run
 	@exec .venv/bin/pytest -m chaos $(ARGS)
 
-bench: bench-dedup bench-silver bench-catch-up bench-round bench-windows bench-small-commits bench-attribution bench-quality bench-freshness bench-trickle bench-dashboard bench-collect bench-feed ## the benchmarks, one after the other
+bench: bench-dedup bench-silver bench-catch-up bench-round bench-windows bench-small-commits bench-attribution bench-quality bench-freshness bench-trickle bench-dashboard bench-collect bench-feed bench-streaming ## the benchmarks, one after the other
 
 bench-attribution: setup ## does publishing cost the same with 16 times the touches behind it?
 	@exec .venv/bin/python -m benchmarks.attribution $(ARGS)
@@ -65,6 +65,9 @@ bench-collect: setup ## events a second by HTTP into the collector's log, and ho
 
 bench-feed: setup ## what does a change feed cost: Delta's own, and the one derived from the log?
 	@exec .venv/bin/python -m benchmarks.feed $(ARGS)
+
+bench-streaming: setup ## how long from a commit to 1,000 subscribers, and how much memory is that?
+	@exec .venv/bin/python -m benchmarks.streaming $(ARGS)
 
 bench-trickle: setup ## do files stay few and batches quick over a day of small commits?
 	@exec .venv/bin/python -m benchmarks.trickle $(ARGS)

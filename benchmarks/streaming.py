@@ -7,6 +7,7 @@ WebSocket or by long poll. They have the same cores as the server and the writer
 import argparse
 import asyncio
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -33,6 +34,9 @@ from lakehouse.timestamps import to_micros
 from millrace.local.process.ports import stable_port
 
 _COMMITTED = re.compile(rb'"committed_at":"([^"]+)"')
+_NEIGHBOURS, _TURNS = 20, 3
+_BYTES_OF_A_ROW = 1_200
+"""Of a changed row in a message with all columns, about."""
 _SELECT = "select=kind"
 
 Client = Callable[[int, list[float]], Coroutine[Any, Any, None]]
@@ -55,10 +59,31 @@ def main() -> int:
             table.append([name, f"{count:,}", f"{commits:.1f}", f"{p50:.0f}", f"{p99:.0f}", f"{memory:.0f}"])
     heads = ["", "subscribers", "commits/s", "commit to client p50 ms", "p99 ms", "MB"]
     print_table(f"Commits of {options.rows} rows in {options.history:,}", heads, table)
+    print_table(
+        f"{_NEIGHBOURS} subscribers of server-sent events, and one that reads a fiftieth of what comes",
+        ["", "p50 ms", "p99 ms"],
+        _beside_a_slow_one(options),
+    )
     return 0
 
 
-def _measure(options: argparse.Namespace, client: Client, count: int) -> tuple[list[float], float, float]:
+def _beside_a_slow_one(options: argparse.Namespace) -> list[list[str]]:
+    """Delays of others with and without a slow subscriber, in turn."""
+    alone, beside = "alone", "beside the slow one"
+    found: dict[str, list[float]] = {alone: [], beside: []}
+    for _ in range(_TURNS):
+        for name, slow in ((alone, 0), (beside, 1)):
+            found[name] += _measure(options, _events, _NEIGHBOURS, slow)[0]
+    rows = []
+    for name, delays in found.items():
+        p50, p99 = np.percentile(delays, (50, 99)) * 1000
+        rows.append([name, f"{p50:.0f}", f"{p99:.0f}"])
+    return rows
+
+
+def _measure(
+    options: argparse.Namespace, client: Client, count: int, slow: int = 0
+) -> tuple[list[float], float, float]:
     """Delays in seconds, megabytes of the server, commits a second."""
     with tempfile.TemporaryDirectory(prefix="millrace-bench-") as folder:
         home = Path(folder)
@@ -70,7 +95,7 @@ def _measure(options: argparse.Namespace, client: Client, count: int) -> tuple[l
             writer = threading.Thread(target=_write, args=(tables, options, stop))
             writer.start()
             try:
-                delays = asyncio.run(_follow(port, client, count, options.seconds))
+                delays = asyncio.run(_follow(port, client, count, slow, options))
             finally:
                 stop.set()
                 writer.join()
@@ -89,19 +114,23 @@ def _write(tables: LocalTables, options: argparse.Namespace, stop: threading.Eve
         tables.merge(TOUCHES, merged(range(first, options.history), number), scope, {})
 
 
-async def _follow(port: int, client: Client, count: int, seconds: float) -> list[float]:
+async def _follow(
+    port: int, client: Client, count: int, slow: int, options: argparse.Namespace
+) -> list[float]:
     found: list[float] = []
+    pace = _BYTES_OF_A_ROW * options.rows / options.pause / 50
+    slow_ones = [asyncio.ensure_future(_read_slowly(port, pace)) for _ in range(slow)]
     tasks = []
     for _ in range(count):
         tasks.append(asyncio.ensure_future(client(port, found)))
         await asyncio.sleep(0.005)
     await asyncio.sleep(5)  # all have their snapshot
     found.clear()
-    await asyncio.sleep(seconds)
+    await asyncio.sleep(options.seconds)
     failed = [task for task in tasks if task.done()]
-    for task in tasks:
+    for task in (*tasks, *slow_ones):
         task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.gather(*tasks, *slow_ones, return_exceptions=True)
     if failed:
         raise RuntimeError(f"{len(failed)} subscribers were disconnected")
     return found
@@ -114,11 +143,24 @@ async def _events(port: int, delays: list[float]) -> None:
         _note(await reader.readuntil(b"\n\n"), delays)
 
 
+async def _read_slowly(port: int, pace: float) -> None:
+    """Read so many bytes a second, and begin again when the server has had enough."""
+    while True:
+        connection = socket.socket()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", port))
+        connection.sendall(b"GET /v1/changes?table=gold.touches HTTP/1.1\r\nHost: x\r\n\r\n")
+        connection.setblocking(False)
+        with connection:
+            while await asyncio.get_running_loop().sock_recv(connection, 512):
+                await asyncio.sleep(512 / pace)
+
+
 async def _socket(port: int, delays: list[float]) -> None:
     address = f"ws://127.0.0.1:{port}/v1/socket"
-    async with connect(address, compression=None, max_size=None) as socket:
-        await socket.send('{"table": "gold.touches", "select": ["kind"]}')
-        async for text in socket:
+    async with connect(address, compression=None, max_size=None) as connection:
+        await connection.send('{"table": "gold.touches", "select": ["kind"]}')
+        async for text in connection:
             _note(text.encode() if isinstance(text, str) else text, delays)
 
 

@@ -89,7 +89,10 @@ async def follow(table: LiveTable, server: Server, slow: SlowReader, other: Even
 def test_it_is_warned_gets_conflated_changes_and_is_disconnected_with_a_reason(tmp_path: Path) -> None:
     table, stop = LiveTable(tmp_path, rows=500), threading.Event()
     with streaming_api(tmp_path, stable_port(), "--budget", "0.4", "--patience", "5") as server:
-        slow, other = SlowReader(server.port, pace=60_000), EventSubscriber([server.url], NAME, budget=16 << 20)
+        slow, other = (
+            SlowReader(server.port, pace=60_000),
+            EventSubscriber([server.url], NAME, budget=16 << 20),
+        )
         thread = threading.Thread(target=slow.read, args=(stop,))
         thread.start()
         try:
