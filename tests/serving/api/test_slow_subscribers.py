@@ -78,7 +78,7 @@ def commit_until(table: LiveTable, is_done: Callable[[], bool], **changes: int) 
 async def follow(table: LiveTable, server: Server, slow: SlowReader, other: EventSubscriber) -> None:
     """Change the same rows until changes are conflated, then add rows until one is disconnected."""
     task = asyncio.ensure_future(other.run())
-    same, new = {"inserts": 0, "updates": 400, "deletes": 0}, {"inserts": 400, "updates": 0, "deletes": 0}
+    same, new = {"inserts": 0, "updates": 100, "deletes": 0}, {"inserts": 800, "updates": 0, "deletes": 0}
     await asyncio.to_thread(commit_until, table, lambda: max(steps(slow.fold), default=0) > 1, **same)
     await asyncio.to_thread(commit_until, table, lambda: "disconnected" in server.log, **new)
     await all_have([other], [task], table.version)
@@ -87,12 +87,10 @@ async def follow(table: LiveTable, server: Server, slow: SlowReader, other: Even
 
 
 def test_it_is_warned_gets_conflated_changes_and_is_disconnected_with_a_reason(tmp_path: Path) -> None:
-    table, stop = LiveTable(tmp_path, rows=500), threading.Event()
-    with streaming_api(tmp_path, stable_port(), "--budget", "0.4", "--patience", "5") as server:
-        slow, other = (
-            SlowReader(server.port, pace=60_000),
-            EventSubscriber([server.url], NAME, budget=16 << 20),
-        )
+    table, stop = LiveTable(tmp_path, rows=150), threading.Event()
+    with streaming_api(tmp_path, stable_port(), "--budget", "0.1", "--patience", "10") as server:
+        slow = SlowReader(server.port, pace=40_000)
+        other = EventSubscriber([server.url], NAME, budget=16 << 20)
         thread = threading.Thread(target=slow.read, args=(stop,))
         thread.start()
         try:
