@@ -188,7 +188,7 @@ def _note(message: bytes, delays: list[float]) -> None:
 @contextmanager
 def _served(home: Path) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
     port = stable_port()
-    command = (sys.executable, "-c", _SERVE, str(home / "warehouse"), str(port))
+    command = (sys.executable, "-c", _SERVE, str(home), str(port))
     with (home / "serve.log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
@@ -205,7 +205,9 @@ from pathlib import Path
 from serving.api.server import Served, serve
 from serving.stream.hub import Limits
 from serving.stream.subscription import Terms
-serve(Served("127.0.0.1", int(sys.argv[2]), Path(sys.argv[1]), Limits(), Terms(), 30.0))
+home = Path(sys.argv[1])
+here = home / "warehouse", home, home / "conf"
+serve(Served("127.0.0.1", int(sys.argv[2]), *here, Limits(), Terms(), 30.0))
 """
 
 

@@ -20,11 +20,11 @@ _WRITTEN: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "bigint": (int,),
     "double": (int, float),
-    "decimal": (int, float),
-    "date": (date,),
-    "timestamp": (date, datetime),
+    "decimal": (int, float, str),
+    "date": (date, str),
+    "timestamp": (date, datetime, str),
 }
-"""By type of a column, what a value in YAML may be."""
+"""By type of a column, what a value may be in YAML or JSON, which has no dates."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class ColumnFilter:
 
 
 def column_filter(column: Column, given: object) -> ColumnFilter:
-    """The filter that conf/access.yml gives for a column.
+    """The filter that conf/access.yml, or a subscriber, gives for a column.
 
     Args:
         column: of the table.
@@ -85,7 +85,7 @@ def column_filter(column: Column, given: object) -> ColumnFilter:
 
 
 def _typed(column: Column, value: object, *, or_null: bool = False) -> Any:
-    """A value of YAML as one of the column's type."""
+    """A value of YAML or JSON as one of the column's type."""
     if value is None and or_null:
         return None
     kind = column.type.partition("(")[0]
@@ -93,15 +93,21 @@ def _typed(column: Column, value: object, *, or_null: bool = False) -> Any:
         raise ValueError(f"rows can't be chosen by {column.name}, which is {column.type.partition('<')[0]}")
     if type(value) not in _WRITTEN[kind]:
         raise ValueError(f"{value!r} is no {kind}")
-    if isinstance(value, date):
-        return _instant(value) if kind == "timestamp" else value
-    if kind == "decimal":
-        value = Decimal(str(value))
     try:
+        if kind in ("date", "timestamp"):
+            return _in_time(kind, value)
+        if kind == "decimal":
+            value = Decimal(str(value))
         pa.scalar(value, arrow_type(column.type))
-    except (pa.ArrowInvalid, OverflowError):
+    except (ArithmeticError, pa.ArrowInvalid, ValueError):
         raise ValueError(f"{value} does not fit {column.type}") from None
     return value
+
+
+def _in_time(kind: str, value: Any) -> date:
+    if kind == "date":
+        return date.fromisoformat(value) if isinstance(value, str) else value
+    return _instant(datetime.fromisoformat(value.replace("Z", "+00:00")) if isinstance(value, str) else value)
 
 
 def _instant(value: date) -> datetime:

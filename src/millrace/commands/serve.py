@@ -35,6 +35,7 @@ def serve(
     By server-sent events, WebSocket and long poll. Several servers may serve the same tables: subscribers
     go on at any of them.
     """
+    from lakehouse.access.policy import load_policy
     from lakehouse.tls import Tls
     from millrace.local.process.ports import require_free
     from serving.api.server import Served
@@ -47,6 +48,11 @@ def serve(
         raise MillraceError("the tables are in a catalog", "`millrace serve` reads tables in a folder only")
     if (certificate is None) != (key is None):
         raise MillraceError("HTTPS needs a certificate and its key", "Give --tls-certificate and --tls-key")
+    if address not in ("127.0.0.1", "::1") and not load_policy(settings.conf, settings.home).tokens:
+        raise MillraceError(
+            f"no token is declared, so nobody could read at {address}",
+            "`millrace token NAME --role ROLE` makes one: docs/access.md",
+        )
     require_free(port, "the streaming API", "Choose another with --port {free}")
     tls = Tls(certificate, key) if certificate and key else None
     if tls:
@@ -54,4 +60,8 @@ def serve(
     url = f"{'https' if tls else 'http'}://{address}:{port}"
     typer.echo(f"Streaming API  {url}/v1/changes?table=gold.traffic  Ctrl-C stops it.")
     terms = Terms(budget=int(budget * _MEGABYTE))
-    run(Served(address, port, settings.warehouse, Limits(), terms, patience, tls))
+    run(
+        Served(
+            address, port, settings.warehouse, settings.home, settings.conf, Limits(), terms, patience, tls
+        )
+    )

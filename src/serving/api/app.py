@@ -11,13 +11,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
-from lakehouse.contracts import TABLES
 from lakehouse.errors import MillraceError
 from serving.api.event_stream import EventStream
 from serving.api.following import Following, log_slow
+from serving.api.readers import Readers, UnknownReaderError
 from serving.api.requests import seconds_of, terms_of, wanted_of
+from serving.api.sessions import Sessions
 from serving.api.sockets import Sockets
-from serving.stream.hub import Hub
+from serving.stream.hub import Hub, view_of
 from serving.stream.resume_token import to_token
 from serving.stream.subscription import Terms
 
@@ -34,12 +35,16 @@ class StreamingApi:
 
     Args:
         hub: follows tables and queries.
+        readers: who may read.
+        sessions: of browsers.
         terms: how subscribers are served, unless they ask otherwise.
         patience: seconds within which a subscriber has to take a message.
     """
 
-    def __init__(self, hub: Hub, terms: Terms, patience: float) -> None:
+    def __init__(self, hub: Hub, readers: Readers, sessions: Sessions, terms: Terms, patience: float) -> None:
         self._hub = hub
+        self._readers = readers
+        self._sessions = sessions
         self._terms = terms
         self._patience = patience
         self._following = Following()
@@ -50,7 +55,7 @@ class StreamingApi:
         Args:
             more: further routes.
         """
-        sockets = Sockets(self._hub, self._terms, self._patience, self._following)
+        sockets = Sockets(self._hub, self._readers, self._terms, self._patience, self._following)
         return Starlette(
             routes=[
                 Route("/v1/tables", self.tables),
@@ -58,30 +63,33 @@ class StreamingApi:
                 Route("/v1/changes", self.changes),
                 Route("/v1/poll", self.poll),
                 WebSocketRoute("/v1/socket", sockets.serve),
+                Route("/v1/session", self.begin_session, methods=["POST"]),
+                Route("/v1/session", self.end_session, methods=["DELETE"]),
                 Route("/health", self.health),
                 *more,
             ],
-            exception_handlers={MillraceError: _refuse},
+            exception_handlers={UnknownReaderError: _refuse_reader, MillraceError: _refuse},
             lifespan=self._lifespan,
         )
 
     async def tables(self, request: Request) -> Response:
-        """The tables: what a row is, columns and key."""
-        del request
+        """The tables that the reader sees: what a row is, columns and key."""
+        role = self._readers.find(request).role
         found = [
             {
-                "table": table.name,
-                "row": table.grain,
-                "key": table.key,
-                "columns": {column.name: column.type for column in table.columns},
+                "table": view.table.name,
+                "row": view.table.grain,
+                "key": view.table.key,
+                "columns": {column.name: column.type for column in view.columns},
             }
-            for table in TABLES.values()
+            for view in (view_of(role, name) for name in role.tables)
         ]
         return JSONResponse({"tables": found})
 
     async def rows(self, request: Request) -> Response:
         """The rows now, a JSON object a line, with the position in a header."""
-        source = await asyncio.to_thread(self._hub.source, wanted_of(request.query_params))
+        role, wanted = self._readers.find(request).role, wanted_of(request.query_params)
+        source = await asyncio.to_thread(self._hub.source, wanted, role)
         position = await asyncio.to_thread(source.latest, None)
         if position is None:
             raise MillraceError("a table of the query is not there yet", "Try again later")
@@ -93,13 +101,13 @@ class StreamingApi:
 
     async def changes(self, request: Request) -> Response:
         """Server-sent events: a snapshot or what was missed, then changes."""
-        fields = request.query_params
+        reader, fields = self._readers.find(request), request.query_params
         wanted, terms = wanted_of(fields), terms_of(fields, self._terms)
         after = request.headers.get("last-event-id") or fields.get("after")
-        subscription = await self._hub.subscribe(wanted, after, terms)
+        subscription = await self._hub.subscribe(wanted, reader.role, after, terms)
 
         async def events() -> AsyncGenerator[bytes, None]:
-            async with aclosing(self._following.messages(request, wanted, subscription)) as messages:
+            async with aclosing(self._following.messages(request, reader, wanted, subscription)) as messages:
                 async for message in messages:
                     yield message.event
 
@@ -107,14 +115,15 @@ class StreamingApi:
 
     async def poll(self, request: Request) -> Response:
         """Long poll: messages up to the next position, or a heartbeat after `wait` seconds."""
-        fields = request.query_params
+        reader, fields = self._readers.find(request), request.query_params
         wanted, terms = wanted_of(fields), terms_of(fields, self._terms)
         wait = seconds_of(fields, "wait", _POLL_SECONDS, _MOST_POLL_SECONDS)
-        subscription = await self._hub.subscribe(wanted, fields.get("after"), replace(terms, heartbeat=wait))
+        terms = replace(terms, heartbeat=wait)
+        subscription = await self._hub.subscribe(wanted, reader.role, fields.get("after"), terms)
 
         async def parts() -> AsyncGenerator[bytes, None]:
             yield b'{"messages":['
-            async with aclosing(self._following.messages(request, wanted, subscription)) as messages:
+            async with aclosing(self._following.messages(request, reader, wanted, subscription)) as messages:
                 separator = b""
                 async for message in messages:
                     yield separator + message.json
@@ -124,6 +133,19 @@ class StreamingApi:
             yield b"]}"
 
         return StreamingResponse(parts(), media_type="application/json", headers=_NO_STORE)
+
+    async def begin_session(self, request: Request) -> Response:
+        """Give a browser a cookie for its token, or a later one for its cookie."""
+        reader, response = self._readers.find(request), Response(status_code=204)
+        self._sessions.begin(response, reader.name, is_https=request.url.scheme == "https")
+        return response
+
+    async def end_session(self, request: Request) -> Response:
+        """Take the cookie back."""
+        del request
+        response = Response(status_code=204)
+        self._sessions.end(response)
+        return response
 
     async def health(self, request: Request) -> Response:
         """That the process answers, and how many follow how much."""
@@ -140,3 +162,8 @@ class StreamingApi:
 async def _refuse(request: Request, error: Exception) -> Response:
     del request
     return JSONResponse({"error": str(error)}, 400, _NO_STORE)
+
+
+async def _refuse_reader(request: Request, error: Exception) -> Response:
+    del request
+    return JSONResponse({"error": str(error)}, 401, {"WWW-Authenticate": "Bearer", **_NO_STORE})

@@ -1,17 +1,20 @@
 """The messages of open subscriptions, with a log of those that are too slow."""
 
 import logging
+import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from starlette.requests import HTTPConnection
 
 from lakehouse.errors import MillraceError
+from serving.api.readers import Reader
 from serving.stream.hub import Wanted
 from serving.stream.messages import Message, closed_message
 from serving.stream.subscription import SlowSubscriberError, Subscription
 
 _LOG = logging.getLogger("serving")
+_CHECK_SECONDS = 1.0
 
 
 class Following:
@@ -22,13 +25,19 @@ class Following:
         """Open ones."""
 
     async def messages(
-        self, connection: HTTPConnection, wanted: Wanted, subscription: Subscription
+        self, connection: HTTPConnection, reader: Reader, wanted: Wanted, subscription: Subscription
     ) -> AsyncGenerator[Message, None]:
         """Messages; if the server ends them, the last one says why."""
+        checked = time.monotonic()
         self.count += 1
         try:
             async with aclosing(subscription.messages()) as messages:
                 async for message in messages:
+                    if time.monotonic() - checked > _CHECK_SECONDS:
+                        checked = time.monotonic()
+                        if not reader.is_known():
+                            yield closed_message("the token has expired, or its role has changed")
+                            return
                     if "waiting_bytes" in message.content:
                         log_slow(connection, wanted, f"{message.content['waiting_bytes']:,} bytes wait")
                     yield message

@@ -7,8 +7,12 @@ from pathlib import Path
 
 import uvicorn
 
+from lakehouse.access.mask_key import MaskKey
+from lakehouse.access.policy_file import PolicyFile
 from lakehouse.tls import Tls
 from serving.api.app import StreamingApi
+from serving.api.readers import Readers
+from serving.api.sessions import Sessions
 from serving.stream.hub import Hub, Limits
 from serving.stream.subscription import Terms
 
@@ -26,6 +30,8 @@ class Served:
         address: IP address to listen on.
         port: port to listen on.
         warehouse: folder of the tables.
+        home: the home, which has the key of sessions.
+        conf: folder of access.yml.
         limits: what the server may use.
         terms: how subscribers are served, unless they ask otherwise.
         patience: seconds within which a subscriber has to take a message.
@@ -35,6 +41,8 @@ class Served:
     address: str
     port: int
     warehouse: Path
+    home: Path
+    conf: Path
     limits: Limits
     terms: Terms
     patience: float
@@ -44,7 +52,10 @@ class Served:
 def serve(served: Served) -> None:
     """Serve until SIGINT or SIGTERM; subscribers are disconnected then, and go on elsewhere."""
     logging.getLogger("serving").addHandler(logging.StreamHandler())
-    api = StreamingApi(Hub(served.warehouse, served.limits), served.terms, served.patience)
+    hub = Hub(served.warehouse, served.limits)
+    sessions = Sessions(MaskKey(served.home).secret)
+    readers = Readers(PolicyFile(served.conf, served.home).current, sessions)
+    api = StreamingApi(hub, readers, sessions, served.terms, served.patience)
     config = uvicorn.Config(
         api.app(),
         host=served.address,

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -9,9 +10,10 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from lakehouse.errors import MillraceError
 from serving.api.following import Following, log_slow
+from serving.api.readers import Reader, Readers, UnknownReaderError
 from serving.api.requests import terms_of, wanted_of
 from serving.stream.hub import Hub, Wanted
-from serving.stream.messages import closed_message
+from serving.stream.messages import Message, closed_message
 from serving.stream.subscription import Subscription, Terms
 
 _CLOSE_SECONDS = 2.0
@@ -25,22 +27,31 @@ class Sockets:
 
     Args:
         hub: follows tables and queries.
+        readers: who may read.
         terms: how subscribers are served, unless they ask otherwise.
         patience: seconds within which a subscriber has to take a message.
         following: counts and logs subscriptions.
     """
 
-    def __init__(self, hub: Hub, terms: Terms, patience: float, following: Following) -> None:
+    def __init__(
+        self, hub: Hub, readers: Readers, terms: Terms, patience: float, following: Following
+    ) -> None:
         self._hub = hub
+        self._readers = readers
         self._terms = terms
         self._patience = patience
         self._following = following
 
     async def serve(self, socket: WebSocket) -> None:
-        """Serve one connection until it ends."""
+        """Serve one connection until it ends. That of nobody who may read is refused with 403."""
+        try:
+            reader = self._readers.find(socket)
+        except UnknownReaderError:
+            await socket.close()
+            return
         await socket.accept()
         try:
-            code = await self._converse(socket)
+            code = await self._converse(socket, reader)
         except WebSocketDisconnect:
             return
         except MillraceError as error:
@@ -50,12 +61,13 @@ class Sockets:
         with suppress(*_GONE):
             await asyncio.wait_for(socket.close(code), _CLOSE_SECONDS)
 
-    async def _converse(self, socket: WebSocket) -> int:
+    async def _converse(self, socket: WebSocket, reader: Reader) -> int:
         """Send what the first message asks for. Returns the code to close with."""
         asked = await _object(socket)
         wanted, terms = wanted_of(asked), terms_of(asked, self._terms)
-        subscription = await self._hub.subscribe(wanted, asked.get("after"), terms)
-        sending = asyncio.ensure_future(self._send(socket, wanted, subscription))
+        subscription = await self._hub.subscribe(wanted, reader.role, asked.get("after"), terms)
+        messages = self._following.messages(socket, reader, wanted, subscription)
+        sending = asyncio.ensure_future(self._send(socket, wanted, messages))
         listening = asyncio.ensure_future(_listen(socket, subscription))
         done, left = await asyncio.wait({sending, listening}, return_when=asyncio.FIRST_COMPLETED)
         for task in left:
@@ -63,8 +75,8 @@ class Sockets:
         await asyncio.gather(*left, return_exceptions=True)
         return next(iter(done)).result()
 
-    async def _send(self, socket: WebSocket, wanted: Wanted, subscription: Subscription) -> int:
-        async with aclosing(self._following.messages(socket, wanted, subscription)) as messages:
+    async def _send(self, socket: WebSocket, wanted: Wanted, found: AsyncGenerator[Message, None]) -> int:
+        async with aclosing(found) as messages:
             async for message in messages:
                 try:
                     await asyncio.wait_for(socket.send_text(message.text), self._patience)

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lakehouse.contracts import TABLES, Table
+from lakehouse.access.role import Role
+from lakehouse.access.table_view import TableView
+from lakehouse.contracts import TABLES
 from lakehouse.errors import MillraceError
-from serving.admission import admit, unknown_table
+from serving.admission import admit
+from serving.query_tree import unknown_table
 from serving.stream.channel import Channel
-from serving.stream.row_filter import parse_filter
+from serving.stream.row_filter import wanted_of
 from serving.stream.sources import QuerySource, Source, TableSource
 from serving.stream.subscription import Subscription, Terms
 
@@ -83,63 +86,54 @@ class Hub:
         self._channels: dict[str, Channel] = {}
         self._opening: dict[str, asyncio.Lock] = {}
 
-    async def channel(self, wanted: Wanted) -> Channel:
+    async def channel(self, wanted: Wanted, role: Role) -> Channel:
         """The channel of what is wanted. It ends some time after it has lost its last subscriber.
 
         Raises:
             MillraceError: if it can't be followed.
         """
-        key = json.dumps([wanted.table, wanted.sql, dict(wanted.where), wanted.select], sort_keys=True)
+        asked = [role.fingerprint, wanted.table, wanted.sql, dict(wanted.where), wanted.select]
+        key = json.dumps(asked, sort_keys=True)
         async with self._opening.setdefault(key, asyncio.Lock()):
             if key not in self._channels:
-                source = await asyncio.to_thread(self.source, wanted)
+                source = await asyncio.to_thread(self.source, wanted, role)
                 self._channels[key] = Channel(source, self._limits.channel_bytes, self._limits.interval)
                 self._close_later(key)
         return self._channels[key]
 
-    async def subscribe(self, wanted: Wanted, after: str | None, terms: Terms) -> Subscription:
+    async def subscribe(self, wanted: Wanted, role: Role, after: str | None, terms: Terms) -> Subscription:
         """A subscription to what is wanted.
 
         Args:
             wanted: a table or a query.
+            role: who reads.
             after: resume token; None: begin with a snapshot.
             terms: how the subscriber is served.
 
         Raises:
             MillraceError: if it can't be followed, or the token is of something else.
         """
-        return Subscription(await self.channel(wanted), after, terms)
+        return Subscription(await self.channel(wanted, role), after, terms)
 
     @property
     def channels(self) -> int:
         """Tables and queries that are followed now."""
         return len(self._channels)
 
-    def source(self, wanted: Wanted) -> Source:
-        """What is wanted, checked.
+    def source(self, wanted: Wanted, role: Role) -> Source:
+        """What is wanted, checked, as a role sees it.
 
         Raises:
             MillraceError: if it is not there, or can't be kept exactly.
         """
         if wanted.sql is not None:
-            query = admit(wanted.sql)
+            query = admit(wanted.sql, role)
             standing = sum(isinstance(each.source, QuerySource) for each in self._channels.values())
             if standing >= self._limits.queries:
                 raise MillraceError("too many standing queries", "Try again later, or subscribe to a table")
-            return QuerySource(self._warehouse, query, self._limits.result_rows)
-        table = self.table(wanted.table or "")
-        wanted_rows = parse_filter(table, table.column_names, wanted.where, wanted.select)
-        return TableSource(self._warehouse, table, wanted_rows)
-
-    def table(self, name: str) -> Table:
-        """The contract of a table that can be read.
-
-        Raises:
-            MillraceError: if there is none.
-        """
-        if name not in TABLES:
-            raise unknown_table(name)
-        return TABLES[name]
+            return QuerySource(self._warehouse, query, self._limits.result_rows, role)
+        view = view_of(role, wanted.table or "")
+        return TableSource(self._warehouse, view, wanted_of(view, wanted.where, wanted.select))
 
     def stop(self) -> None:
         """End all channels."""
@@ -160,3 +154,15 @@ class Hub:
         channel.stop()
         del self._channels[key]
         self._opening.pop(key, None)
+
+
+def view_of(role: Role, name: str) -> TableView:
+    """A table as a role sees it.
+
+    Raises:
+        MillraceError: if it is not there for the role.
+    """
+    view = role.view(TABLES[name]) if name in TABLES else None
+    if view is None:
+        raise unknown_table(name, role.tables)
+    return view

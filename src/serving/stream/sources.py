@@ -2,14 +2,14 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-import pyarrow as pa
 from deltalake import DeltaTable
 
-from lakehouse.contracts import Table
+from lakehouse.access.role import Role
+from lakehouse.access.table_view import TableView
 from lakehouse.delta.changes import iterate_changes, read_snapshot
 from lakehouse.delta.log_files import latest_version
 from lakehouse.errors import MillraceError
@@ -17,7 +17,6 @@ from serving.admission import StandingText
 from serving.result_changes import Row, result_changes
 from serving.standing_query import compute
 from serving.stream.row_changes import ChangeGroup, Position, RowChange
-from serving.stream.row_filter import RowFilter
 from serving.stream.row_json import key_json, row_json
 
 _CHUNK = 200
@@ -63,31 +62,21 @@ class Source(Protocol):
 
 
 class TableSource:
-    """A table, as far as a subscriber wants it.
+    """A table, as far as a subscriber sees and wants it.
 
     Args:
         warehouse: folder of the tables.
-        table: its contract.
-        wanted: rows and columns that are shown.
-        view: what may be seen of rows.
-        view_changes: what may be seen of changes.
+        view: the table as its role sees it.
+        wanted: the rows and columns of that which are shown.
     """
 
-    def __init__(
-        self,
-        warehouse: Path,
-        table: Table,
-        wanted: RowFilter,
-        view: Callable[[pa.Table], pa.Table] = lambda rows: rows,
-        view_changes: Callable[[pa.Table], pa.Table] = lambda found: found,
-    ) -> None:
-        self.tables = (table.name,)
-        self.key = table.key
-        self._folder = folder_of(warehouse, table.name)
-        self._table = table
-        self._wanted = wanted
+    def __init__(self, warehouse: Path, view: TableView, wanted: TableView) -> None:
+        self.tables = (view.table.name,)
+        self.key = view.table.key
+        self._folder = folder_of(warehouse, view.table.name)
+        self._table = view.table
         self._view = view
-        self._view_changes = view_changes
+        self._wanted = wanted
 
     def latest(self, known: Position | None) -> Position:
         """The latest version; -1 while there is no table."""
@@ -106,7 +95,7 @@ class TableSource:
         name = self._table.name
         found = iterate_changes(self._folder, self._table, after[name], upto[name])
         for version, changes in enumerate(found, after[name] + 1):
-            seen = self._view_changes(changes)
+            seen = self._wanted.apply_changes(self._view.apply_changes(changes))
             committed = seen["commit_timestamp"][0].as_py() if seen.num_rows else None
             yield ChangeGroup(
                 [
@@ -123,17 +112,16 @@ class TableSource:
         """The rows of a version."""
         if position[self._table.name] < 0:
             return
-        rows = self._view(read_snapshot(self._folder, self._table, position[self._table.name]).rows)
-        for batch in rows.to_batches(_CHUNK):
-            yield [row_json(row) for row in map(self._wanted, batch.to_pylist()) if row is not None]
+        rows = read_snapshot(self._folder, self._table, position[self._table.name]).rows
+        for batch in self._wanted.apply(self._view.apply(rows)).to_batches(_CHUNK):
+            yield [row_json(row) for row in batch.to_pylist()]
 
     def _changes_of(self, changes: Sequence[Mapping[str, Any]]) -> Iterator[RowChange]:
         for change in changes:
             old, new = change["before"], change["after"]
-            before, after = (row_json(row) if (row := self._wanted(each)) else None for each in (old, new))
-            if before != after:
-                key = key_json(new or old, self.key) if self.key else after or before or b""
-                yield RowChange(key, before, after)
+            before, after = (None if row is None else row_json(row) for row in (old, new))
+            key = key_json(new or old, self.key) if self.key else after or before or b""
+            yield RowChange(key, before, after)
 
 
 class QuerySource:
@@ -143,14 +131,16 @@ class QuerySource:
         warehouse: folder of the tables.
         query: the query.
         most_rows: of a result.
+        role: who asks.
     """
 
-    def __init__(self, warehouse: Path, query: StandingText, most_rows: int) -> None:
+    def __init__(self, warehouse: Path, query: StandingText, most_rows: int, role: Role) -> None:
         self.tables = query.tables
         self.key: tuple[str, ...] = ()
         self._warehouse = warehouse
         self._query = query
         self._most_rows = most_rows
+        self._role = role
         self._results: OrderedDict[tuple[tuple[str, int], ...], list[Row]] = OrderedDict()
         self._lock = threading.Lock()
         if (versions := self.latest(None)) is not None:
@@ -196,7 +186,7 @@ class QuerySource:
             if at in self._results:
                 self._results.move_to_end(at)
                 return self._results[at]
-        found = compute(self._warehouse, self._query, position)
+        found = compute(self._warehouse, self._query, position, self._role)
         if found.num_rows > self._most_rows:
             raise MillraceError(
                 f"the query's result has {found.num_rows:,} rows, and may have {self._most_rows:,}",

@@ -2,13 +2,19 @@
 
 from datetime import date, datetime, timezone
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from lakehouse.access.mask_key import MaskKey
+from lakehouse.access.masks import Mask
+from lakehouse.access.table_view import TableView
+from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.table import Column, Table
 from lakehouse.errors import MillraceError
-from serving.stream.row_filter import parse_filter
+from serving.stream.row_filter import wanted_of
 
 SALES = Table(
     name="gold.sales",
@@ -31,6 +37,11 @@ ROW = {
     "value": Decimal("12.5000"),
     "is_new": None,
 }
+ROWS = pa.Table.from_pylist([ROW], arrow_schema(SALES))
+
+
+def view_of(**masks: Mask) -> TableView:
+    return TableView(SALES, MaskKey(Path("nowhere")), masks)
 
 
 @pytest.mark.parametrize(
@@ -38,28 +49,25 @@ ROW = {
     [
         ({}, True),
         ({"sale": ["s1", "s2"]}, True),
-        ({"sale": []}, False),
+        ({"sale": ["s2"]}, False),
         ({"sale": {"not": ["s1"]}}, False),
         ({"is_new": [None]}, True),
-        ({"is_new": {"not": [None]}}, False),
         ({"count": {"gte": 3, "lt": 4}}, True),
         ({"count": {"gt": 3}}, False),
         ({"value": {"lte": "12.5"}}, True),
         ({"value": [12.5]}, True),
         ({"at": {"gte": "2026-03-01T13:00:00+01:00", "lt": "2026-03-01T12:00:00.000001Z"}}, True),
         ({"day": {"lt": "2026-03-01"}}, False),
-        ({"is_new": {"gte": False}}, False),  # null is neither more nor less
+        ({"is_new": {"not": [True]}}, False),  # null meets a condition only where it is listed
     ],
 )
 def test_conditions(where: dict[str, Any], matches: bool) -> None:
-    wanted = parse_filter(SALES, SALES.column_names, where, ())
-    assert (wanted(ROW) is not None) is matches
+    assert wanted_of(view_of(), where, ()).apply(ROWS).num_rows == matches
 
 
 def test_selected_columns_come_with_the_key() -> None:
-    wanted = parse_filter(SALES, SALES.column_names, {"count": [3]}, ("value",))
-    assert wanted(ROW) == {"sale": "s1", "value": Decimal("12.5000")}
-    assert wanted(None) is None
+    wanted = wanted_of(view_of(), {"count": [3]}, ("value",))
+    assert wanted.apply(ROWS).to_pylist() == [{"sale": "s1", "value": Decimal("12.5000")}]
 
 
 @pytest.mark.parametrize(
@@ -69,20 +77,28 @@ def test_selected_columns_come_with_the_key() -> None:
         ({}, ("values",), "no column values. Is value meant"),
         ({"sale": "s1"}, (), "can't be read"),
         ({"sale": {}}, (), "can't be read"),
-        ({"sale": {"like": "s"}}, (), "can't be read"),
-        ({"sale": {"not": "s1"}}, (), "needs a list"),
-        ({"count": ["three"]}, (), "no value of count, which is bigint"),
-        ({"count": [True]}, (), "no value of count"),
-        ({"at": ["yesterday"]}, (), "no value of at"),
-        ({"value": ["a lot"]}, (), "no value of value"),
-        ({"sale": [1]}, (), "no value of sale"),
+        ({"sale": []}, (), "can't be read"),
+        ({"sale": {"like": "s"}}, (), "there is no condition like"),
+        ({"sale": {"not": "s1"}}, (), "not has to be a list"),
+        ({"count": ["three"]}, (), "'three' is no bigint"),
+        ({"count": [True]}, (), "True is no bigint"),
+        ({"at": ["yesterday"]}, (), "yesterday does not fit timestamp"),
+        ({"value": ["a lot"]}, (), "a lot does not fit decimal"),
+        ({"sale": [1]}, (), "1 is no string"),
     ],
 )
 def test_what_cannot_be_read_is_refused(where: dict[str, Any], select: tuple[str, ...], reason: str) -> None:
     with pytest.raises(MillraceError, match=reason):
-        parse_filter(SALES, SALES.column_names, where, select)
+        wanted_of(view_of(), where, select)
 
 
-def test_a_column_that_may_not_be_seen_is_not_there() -> None:
+def test_a_hidden_column_is_not_there() -> None:
     with pytest.raises(MillraceError, match="no column value"):
-        parse_filter(SALES, ("sale", "at"), {"value": {"gte": 1}}, ())
+        wanted_of(view_of(value=Mask.HIDE), {"value": {"gte": 1}}, ())
+
+
+def test_a_condition_on_a_masked_column_sees_the_mask() -> None:
+    view = view_of(value=Mask.NULL)
+    seen = view.apply(ROWS)
+    assert wanted_of(view, {"value": ["12.5"]}, ()).apply(seen).num_rows == 0
+    assert wanted_of(view, {"value": [None]}, ()).apply(seen).num_rows == 1

@@ -1,0 +1,120 @@
+"""Who reads: by a token, by a session's cookie, or from this machine."""
+
+import ipaddress
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from urllib.parse import urlsplit
+
+from starlette.requests import HTTPConnection
+
+from lakehouse.access.policy import ADMIN, Policy
+from lakehouse.access.role import Role
+from lakehouse.errors import MillraceError
+from serving.api.sessions import COOKIE, Sessions
+
+_LOCAL_NAME = "local"
+_FORWARDED = ("forwarded", "x-forwarded-for")
+
+
+class UnknownReaderError(MillraceError):
+    """A request of nobody who may read."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Who reads.
+
+    Args:
+        name: of the token; `local` for this machine.
+        role: what it may see.
+        is_known: whether the same request would be answered now, with the same role.
+    """
+
+    name: str
+    role: Role
+    is_known: Callable[[], bool]
+
+
+class Readers:
+    """Finds who sends a request.
+
+    Args:
+        policy: roles and tokens, now.
+        sessions: of browsers.
+    """
+
+    def __init__(self, policy: Callable[[], Policy], sessions: Sessions) -> None:
+        self._policy = policy
+        self._sessions = sessions
+
+    def find(self, connection: HTTPConnection) -> Reader:
+        """Who sends a request.
+
+        Raises:
+            UnknownReaderError: if nobody who may read does.
+        """
+        _require_own_origin(connection)
+        kind, _, token = connection.headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer":
+            return self._reader(lambda: self._by_token(token.strip()))
+        if (cookie := connection.cookies.get(COOKIE)) is not None:
+            return self._reader(lambda: self._by_name(self._sessions.name_in(cookie)))
+        if not is_from_here(connection):
+            raise UnknownReaderError("no token was sent", "Send one as `Authorization: Bearer TOKEN`")
+        return self._reader(self._by_machine)
+
+    def _reader(self, look: Callable[[], tuple[str, Role] | None]) -> Reader:
+        found = look()
+        if found is None:
+            raise UnknownReaderError(
+                "the token is not known or has expired", "`millrace token NAME --role ROLE` makes one"
+            )
+        name, role = found
+
+        def is_known() -> bool:
+            again = look()
+            return again is not None and again[1].fingerprint == role.fingerprint
+
+        return Reader(name, role, is_known)
+
+    def _by_token(self, token: str) -> tuple[str, Role] | None:
+        policy = self._policy()
+        found = policy.token(token, datetime.now(timezone.utc))
+        return None if found is None else (found.name, policy.role(found.role))
+
+    def _by_name(self, name: str | None) -> tuple[str, Role] | None:
+        """The token that a session began with, while it is declared."""
+        policy, now = self._policy(), datetime.now(timezone.utc)
+        for token in policy.tokens:
+            if token.name == name and (token.expires is None or now < token.expires):
+                return token.name, policy.role(token.role)
+        return None
+
+    def _by_machine(self) -> tuple[str, Role] | None:
+        """Who sends from this machine: everyone may read while nothing is declared."""
+        policy = self._policy()
+        role = policy.role(ADMIN) if policy.is_empty else policy.local_role
+        return None if role is None else (_LOCAL_NAME, role)
+
+
+def is_from_here(connection: HTTPConnection) -> bool:
+    """Whether a program of this machine sends, to a name of this machine, and no proxy for another."""
+    address = connection.client.host if connection.client else ""
+    is_proxied = any(name in connection.headers for name in _FORWARDED)
+    host = urlsplit(f"//{connection.headers.get('host', '')}").hostname or ""
+    return _is_loopback(address) and not is_proxied and (host == "localhost" or _is_loopback(host))
+
+
+def _require_own_origin(connection: HTTPConnection) -> None:
+    """Refuse pages of other sites: a browser sends cookies with their WebSockets too."""
+    origin = connection.headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != connection.headers.get("host"):
+        raise UnknownReaderError("pages of other sites may not read", "Serve the page from the same host")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

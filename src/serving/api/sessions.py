@@ -1,0 +1,58 @@
+"""Sessions of browsers: EventSource sends no headers, and a token has no place in a URL."""
+
+import base64
+import hmac
+import time
+from collections.abc import Callable
+
+from starlette.responses import Response
+
+COOKIE = "millrace_session"
+_SECONDS = 15 * 60
+_SIGNATURE = 32
+
+
+class Sessions:
+    """Signs the name of a token for a quarter of an hour.
+
+    Args:
+        key: secret of the home, the same for all servers of it.
+        clock: seconds since 1970.
+    """
+
+    def __init__(self, key: bytes, clock: Callable[[], float] = time.time) -> None:
+        self._key = key
+        self._clock = clock
+
+    def begin(self, response: Response, name: str, *, is_https: bool) -> None:
+        """Set the cookie.
+
+        Args:
+            response: to which it is added.
+            name: of the token.
+            is_https: whether the cookie is for HTTPS only.
+        """
+        text = f"{int(self._clock()) + _SECONDS} {name}".encode()
+        value = base64.urlsafe_b64encode(self._signature(text) + text).decode()
+        response.set_cookie(
+            COOKIE, value, max_age=_SECONDS, httponly=True, samesite="strict", secure=is_https
+        )
+
+    def end(self, response: Response) -> None:
+        """Remove the cookie."""
+        response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+
+    def name_in(self, cookie: str) -> str | None:
+        """The name of the token; None if the cookie is not ours, or too old."""
+        try:
+            signed = base64.urlsafe_b64decode(cookie.encode())
+        except ValueError:
+            return None
+        signature, text = signed[:_SIGNATURE], signed[_SIGNATURE:]
+        if not hmac.compare_digest(signature, self._signature(text)):
+            return None
+        until, _, name = text.decode().partition(" ")
+        return name if self._clock() < int(until) else None
+
+    def _signature(self, text: bytes) -> bytes:
+        return hmac.digest(self._key, b"session " + text, "sha256")
