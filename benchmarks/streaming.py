@@ -138,7 +138,9 @@ async def _follow(
 
 async def _events(port: int, delays: list[float]) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=64 << 20)
-    writer.write(b"GET /v1/changes?table=gold.touches&%s HTTP/1.1\r\nHost: x\r\n\r\n" % _SELECT.encode())
+    writer.write(
+        b"GET /v1/changes?table=gold.touches&%s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % _SELECT.encode()
+    )
     while True:
         _note(await reader.readuntil(b"\n\n"), delays)
 
@@ -149,7 +151,7 @@ async def _read_slowly(port: int, pace: float) -> None:
         connection = socket.socket()
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.connect(("127.0.0.1", port))
-        connection.sendall(b"GET /v1/changes?table=gold.touches HTTP/1.1\r\nHost: x\r\n\r\n")
+        connection.sendall(_get(b"/v1/changes?table=gold.touches"))
         connection.setblocking(False)
         with connection:
             while await asyncio.get_running_loop().sock_recv(connection, 512):
@@ -169,7 +171,7 @@ async def _polls(port: int, delays: list[float]) -> None:
     after = b""
     while True:
         path = b"/v1/poll?table=gold.touches&%s%s" % (_SELECT.encode(), after)
-        writer.write(b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % path)
+        writer.write(_get(path))
         await reader.readuntil(b"\r\n\r\n")
         body = b""
         while size := int((await reader.readline()).strip(), 16):
@@ -177,6 +179,10 @@ async def _polls(port: int, delays: list[float]) -> None:
         await reader.readline()
         _note(body, delays)
         after = b"&after=" + body.rpartition(b'"position":"')[2].partition(b'"')[0]
+
+
+def _get(path: bytes) -> bytes:
+    return b"GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % path
 
 
 def _note(message: bytes, delays: list[float]) -> None:

@@ -22,7 +22,7 @@ def serve(
     budget: Annotated[
         float, typer.Option(min=0.1, max=16, help="Megabytes of changes that may wait for a subscriber.")
     ] = 1.0,
-    patience: Annotated[
+    send_timeout: Annotated[
         float, typer.Option(min=1, help="Seconds within which a subscriber has to take a message.")
     ] = 30.0,
     certificate: Annotated[
@@ -60,8 +60,5 @@ def serve(
     url = f"{'https' if tls else 'http'}://{address}:{port}"
     typer.echo(f"Streaming API  {url}/v1/changes?table=gold.traffic  Ctrl-C stops it.")
     terms = Terms(budget=int(budget * _MEGABYTE))
-    run(
-        Served(
-            address, port, settings.warehouse, settings.home, settings.conf, Limits(), terms, patience, tls
-        )
-    )
+    folders = settings.warehouse, settings.home, settings.conf
+    run(Served(address, port, *folders, Limits(), terms, send_timeout, tls))

@@ -18,12 +18,12 @@ from serving.api.readers import Readers, UnknownReaderError
 from serving.api.requests import seconds_of, terms_of, wanted_of
 from serving.api.sessions import Sessions
 from serving.api.sockets import Sockets
-from serving.stream.hub import Hub, view_of
-from serving.stream.resume_token import to_token
+from serving.stream.hub import Hub, TryLaterError, view_of
 from serving.stream.subscription import Terms
 
 _POLL_SECONDS = 25.0
 _MOST_POLL_SECONDS = 120.0
+_RETRY_SECONDS = "5"
 _NO_STORE = {"Cache-Control": "no-store"}
 
 POSITION = "Millrace-Position"
@@ -38,15 +38,17 @@ class StreamingApi:
         readers: who may read.
         sessions: of browsers.
         terms: how subscribers are served, unless they ask otherwise.
-        patience: seconds within which a subscriber has to take a message.
+        send_timeout: seconds within which a subscriber has to take a message.
     """
 
-    def __init__(self, hub: Hub, readers: Readers, sessions: Sessions, terms: Terms, patience: float) -> None:
+    def __init__(
+        self, hub: Hub, readers: Readers, sessions: Sessions, terms: Terms, send_timeout: float
+    ) -> None:
         self._hub = hub
         self._readers = readers
         self._sessions = sessions
         self._terms = terms
-        self._patience = patience
+        self._send_timeout = send_timeout
         self._following = Following()
 
     def app(self, more: Sequence[BaseRoute] = ()) -> Starlette:
@@ -55,12 +57,12 @@ class StreamingApi:
         Args:
             more: further routes.
         """
-        sockets = Sockets(self._hub, self._readers, self._terms, self._patience, self._following)
+        sockets = Sockets(self._hub, self._readers, self._terms, self._send_timeout, self._following)
         return Starlette(
             routes=[
                 Route("/v1/tables", self.tables),
                 Route("/v1/rows", self.rows),
-                Route("/v1/changes", self.changes),
+                Route("/v1/changes", self.stream),
                 Route("/v1/poll", self.poll),
                 WebSocketRoute("/v1/socket", sockets.serve),
                 Route("/v1/session", self.begin_session, methods=["POST"]),
@@ -68,7 +70,11 @@ class StreamingApi:
                 Route("/health", self.health),
                 *more,
             ],
-            exception_handlers={UnknownReaderError: _refuse_reader, MillraceError: _refuse},
+            exception_handlers={
+                TryLaterError: _refuse_for_now,
+                UnknownReaderError: _refuse_reader,
+                MillraceError: _refuse,
+            },
             lifespan=self._lifespan,
         )
 
@@ -92,14 +98,14 @@ class StreamingApi:
         source = await asyncio.to_thread(self._hub.source, wanted, role)
         position = await asyncio.to_thread(source.latest, None)
         if position is None:
-            raise MillraceError("a table of the query is not there yet", "Try again later")
-        token = to_token(position, await asyncio.to_thread(source.identities))
+            raise TryLaterError("a table of the query is not there yet", "Try again later")
+        token = (await asyncio.to_thread(self._hub.subject, wanted, role, source)).token(position)
         lines = (b"".join(row + b"\n" for row in rows) for rows in source.rows(position))
         return StreamingResponse(
             lines, media_type="application/x-ndjson", headers={POSITION: token, **_NO_STORE}
         )
 
-    async def changes(self, request: Request) -> Response:
+    async def stream(self, request: Request) -> Response:
         """Server-sent events: a snapshot or what was missed, then changes."""
         reader, fields = self._readers.find(request), request.query_params
         wanted, terms = wanted_of(fields), terms_of(fields, self._terms)
@@ -111,7 +117,7 @@ class StreamingApi:
                 async for message in messages:
                     yield message.event
 
-        return EventStream(events(), self._patience, partial(log_slow, request, wanted))
+        return EventStream(events(), self._send_timeout, partial(log_slow, request, wanted))
 
     async def poll(self, request: Request) -> Response:
         """Long poll: messages up to the next position, or a heartbeat after `wait` seconds."""
@@ -162,6 +168,11 @@ class StreamingApi:
 async def _refuse(request: Request, error: Exception) -> Response:
     del request
     return JSONResponse({"error": str(error)}, 400, _NO_STORE)
+
+
+async def _refuse_for_now(request: Request, error: Exception) -> Response:
+    del request
+    return JSONResponse({"error": str(error)}, 503, {"Retry-After": _RETRY_SECONDS, **_NO_STORE})
 
 
 async def _refuse_reader(request: Request, error: Exception) -> Response:

@@ -12,15 +12,15 @@ class EventStream(EventSourceResponse):
 
     Args:
         events: the events, as bytes.
-        patience: seconds within which one has to be taken.
+        send_timeout: seconds within which one has to be taken.
         log: is given the reason if the response ends for that.
     """
 
     def __init__(
-        self, events: AsyncGenerator[bytes, None], patience: float, log: Callable[[str], None]
+        self, events: AsyncGenerator[bytes, None], send_timeout: float, log: Callable[[str], None]
     ) -> None:
-        super().__init__(events, ping=0, send_timeout=patience)
-        self._patience = patience
+        super().__init__(events, ping=0, send_timeout=send_timeout)
+        self._send_timeout = send_timeout
         self._log = log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -28,4 +28,4 @@ class EventStream(EventSourceResponse):
         try:
             await super().__call__(scope, receive, send)
         except SendTimeoutError:
-            self._log(f"disconnected, it took no event for {self._patience:g} s")
+            self._log(f"disconnected, it took no event for {self._send_timeout:g} s")

@@ -34,7 +34,7 @@ class Served:
         conf: folder of access.yml.
         limits: what the server may use.
         terms: how subscribers are served, unless they ask otherwise.
-        patience: seconds within which a subscriber has to take a message.
+        send_timeout: seconds within which a subscriber has to take a message.
         tls: certificates; None for plain HTTP.
     """
 
@@ -45,7 +45,7 @@ class Served:
     conf: Path
     limits: Limits
     terms: Terms
-    patience: float
+    send_timeout: float
     tls: Tls | None = None
 
 
@@ -55,7 +55,7 @@ def serve(served: Served) -> None:
     hub = Hub(served.warehouse, served.limits)
     sessions = Sessions(MaskKey(served.home).secret)
     readers = Readers(PolicyFile(served.conf, served.home).current, sessions)
-    api = StreamingApi(hub, readers, sessions, served.terms, served.patience)
+    api = StreamingApi(hub, readers, sessions, served.terms, served.send_timeout)
     config = uvicorn.Config(
         api.app(),
         host=served.address,
@@ -73,5 +73,5 @@ def serve(served: Served) -> None:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
     timeout = getattr(socket, "TCP_USER_TIMEOUT", None)  # Linux
     if timeout is not None:
-        listening.setsockopt(socket.IPPROTO_TCP, timeout, int(1_000 * served.patience))
+        listening.setsockopt(socket.IPPROTO_TCP, timeout, int(1_000 * served.send_timeout))
     uvicorn.Server(config).run(sockets=[listening])

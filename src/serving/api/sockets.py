@@ -29,17 +29,17 @@ class Sockets:
         hub: follows tables and queries.
         readers: who may read.
         terms: how subscribers are served, unless they ask otherwise.
-        patience: seconds within which a subscriber has to take a message.
+        send_timeout: seconds within which a subscriber has to take a message.
         following: counts and logs subscriptions.
     """
 
     def __init__(
-        self, hub: Hub, readers: Readers, terms: Terms, patience: float, following: Following
+        self, hub: Hub, readers: Readers, terms: Terms, send_timeout: float, following: Following
     ) -> None:
         self._hub = hub
         self._readers = readers
         self._terms = terms
-        self._patience = patience
+        self._send_timeout = send_timeout
         self._following = following
 
     async def serve(self, socket: WebSocket) -> None:
@@ -79,9 +79,9 @@ class Sockets:
         async with aclosing(found) as messages:
             async for message in messages:
                 try:
-                    await asyncio.wait_for(socket.send_text(message.text), self._patience)
+                    await asyncio.wait_for(socket.send_text(message.text), self._send_timeout)
                 except asyncio.TimeoutError:
-                    log_slow(socket, wanted, f"disconnected, it took no message for {self._patience:g} s")
+                    log_slow(socket, wanted, f"disconnected, it took no message for {self._send_timeout:g} s")
                     return _SLOW
         return _SLOW
 

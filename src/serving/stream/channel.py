@@ -7,9 +7,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from lakehouse.errors import MillraceError
 from serving.stream.messages import Published
+from serving.stream.resume_token import Subject
 from serving.stream.row_changes import ChangeGroup, Position
 from serving.stream.snapshots import Snapshots
 from serving.stream.sources import Source
@@ -24,17 +26,18 @@ class Channel:
 
     Args:
         source: what is followed.
+        digest: of what is followed, in tokens.
         most_bytes: of changes that are kept; older ones are read from the tables again.
         interval: seconds between two looks at the log.
     """
 
-    def __init__(self, source: Source, most_bytes: int, interval: float) -> None:
+    def __init__(self, source: Source, digest: str, most_bytes: int, interval: float) -> None:
         self.source = source
+        self.subject = Subject(digest, source.key, {})
         self.snapshots = Snapshots(source)
         self.generation = 0
         """Counts how often a table was made again."""
         self.position: Position | None = None
-        self.identities: dict[str, str] = {}
         self.failure: MillraceError | None = None
         """Why the source can't be followed."""
         self.end = 0
@@ -50,7 +53,8 @@ class Channel:
         self._most_bytes = most_bytes
         self._interval = interval
         self._loop = asyncio.get_running_loop()
-        self._news = asyncio.Event()
+        self._news: asyncio.Future[None] = self._loop.create_future()
+        self._written_at: tuple[int, ...] = ()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._thread.start()
@@ -69,28 +73,10 @@ class Channel:
         """Whether it has a subscriber, or had one within some seconds."""
         return self._subscribers > 0 or time.monotonic() - self._used_at < seconds
 
-    async def started(self) -> None:
-        """Wait until all tables are there.
-
-        Raises:
-            MillraceError: if the source can't be followed.
-        """
-        while self.position is None:
-            if self.failure:
-                raise self.failure
-            await self.news()
-
-    async def news(self) -> None:
-        """Wait for the next group, or a table that is made again."""
-        await self._news.wait()
-
     async def news_within(self, seconds: float) -> bool:
-        """Wait for news; False if none came."""
-        try:
-            await asyncio.wait_for(self._news.wait(), seconds)
-        except asyncio.TimeoutError:
-            return False
-        return True
+        """Wait for the next group, or a table that is made again; False if neither came."""
+        done, _ = await asyncio.wait({self._news}, timeout=seconds)
+        return bool(done)
 
     def place_after(self, position: Position) -> int | None:
         """The number of the group that follows a position; None if it is not kept."""
@@ -149,25 +135,29 @@ class Channel:
 
     def _look(self, position: Position | None) -> Position | None:
         """Publish what is new, and return the position after it."""
+        if position is not None and self.source.written_at(position) != self._written_at:
+            raise MillraceError(f"{', '.join(self.source.tables)} was made again", "Begin with a snapshot")
         latest = self.source.latest(position)
-        if latest is None:
-            return None
+        if latest is None or latest == position:
+            return position
+        written_at = self.source.written_at(latest)
         if position is None or min(position.values()) < 0 <= min(latest.values()):
-            self._tell(self._begin, position, latest, self.source.identities())
-            return latest
-        if latest != position:
+            self._tell(self._begin, latest, self.source.identities())
+        else:
             for group in self.source.between(position, latest):
                 self._tell(self._append, group)
-                position = group.position
-        return position
+        self._written_at = written_at
+        return latest
 
     def _tell(self, call: Callable[..., None], *arguments: object) -> None:
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(call, *arguments)
 
-    def _begin(self, _: Position | None, position: Position, identities: dict[str, str]) -> None:
+    def _begin(self, position: Position, identities: dict[str, str]) -> None:
         self.generation += self.position is not None
-        self.failure, self.position, self._first, self.identities = None, position, position, identities
+        self.failure, self.position, self._first = None, position, position
+        self.subject = replace(self.subject, key=self.source.key, identities=identities)
+        self.snapshots = Snapshots(self.source)
         self._kept.clear()
         self._kept_bytes = 0
         self._places = {_as_key(position): self.end}
@@ -175,7 +165,7 @@ class Channel:
 
     def _append(self, group: ChangeGroup) -> None:
         self.position = group.position
-        self._kept.append(Published(group, self.identities))
+        self._kept.append(Published(group, self.subject))
         self.end += 1
         self.bytes_ended += group.size
         self._kept_bytes += group.size
@@ -198,8 +188,8 @@ class Channel:
         self.failure = None
 
     def _wake(self) -> None:
-        self._news.set()
-        self._news = asyncio.Event()
+        self._news.set_result(None)
+        self._news = self._loop.create_future()
 
 
 def _as_key(position: Position) -> tuple[tuple[str, int], ...]:

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,18 @@ from lakehouse.errors import MillraceError
 from serving.admission import admit
 from serving.query_tree import unknown_table
 from serving.stream.channel import Channel
+from serving.stream.resume_token import Subject
 from serving.stream.row_filter import wanted_of
 from serving.stream.sources import QuerySource, Source, TableSource
 from serving.stream.subscription import Subscription, Terms
 
+_TOKEN_DIGITS = 8
 _LINGER_SECONDS = 30.0
 """How long a channel without subscribers goes on: they come back soon after a lost connection."""
+
+
+class TryLaterError(MillraceError):
+    """What is wanted can't be served now."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,11 @@ class Wanted:
             raise MillraceError("give either a table or a query", "As an example: table=gold.traffic")
         if self.sql is not None and (self.where or self.select):
             raise MillraceError("where and select are for tables", "Write them in the query")
+
+    def digest(self, role: Role) -> str:
+        """A text that is the same for the same rows: who reads matters too."""
+        asked = [role.fingerprint, self.table, self.sql, dict(self.where), self.select]
+        return sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
     @property
     def name(self) -> str:
@@ -92,12 +104,13 @@ class Hub:
         Raises:
             MillraceError: if it can't be followed.
         """
-        asked = [role.fingerprint, wanted.table, wanted.sql, dict(wanted.where), wanted.select]
-        key = json.dumps(asked, sort_keys=True)
+        key = wanted.digest(role)
         async with self._opening.setdefault(key, asyncio.Lock()):
             if key not in self._channels:
                 source = await asyncio.to_thread(self.source, wanted, role)
-                self._channels[key] = Channel(source, self._limits.channel_bytes, self._limits.interval)
+                self._channels[key] = Channel(
+                    source, key[:_TOKEN_DIGITS], self._limits.channel_bytes, self._limits.interval
+                )
                 self._close_later(key)
         return self._channels[key]
 
@@ -130,10 +143,14 @@ class Hub:
             query = admit(wanted.sql, role)
             standing = sum(isinstance(each.source, QuerySource) for each in self._channels.values())
             if standing >= self._limits.queries:
-                raise MillraceError("too many standing queries", "Try again later, or subscribe to a table")
+                raise TryLaterError("too many standing queries", "Try again later, or subscribe to a table")
             return QuerySource(self._warehouse, query, self._limits.result_rows, role)
         view = view_of(role, wanted.table or "")
         return TableSource(self._warehouse, view, wanted_of(view, wanted.where, wanted.select))
+
+    def subject(self, wanted: Wanted, role: Role, source: Source) -> Subject:
+        """What tokens of a source say of it."""
+        return Subject(wanted.digest(role)[:_TOKEN_DIGITS], source.key, source.identities())
 
     def stop(self) -> None:
         """End all channels."""

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from serving.stream.resume_token import to_token
+from serving.stream.resume_token import Subject
 from serving.stream.row_changes import ChangeGroup, Position, RowChange
 
 _MESSAGE_BYTES = 64 << 10
-"""Bytes of changes in a message, about: a slow subscriber has to take one within the server's patience."""
+"""Bytes of changes in a message, about: a subscriber has to take one within the send timeout."""
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,14 @@ class Published:
 
     Args:
         group: the changes.
-        identities: of their tables.
+        subject: what is followed.
         is_conflated: whether it stands for several groups.
     """
 
-    def __init__(
-        self, group: ChangeGroup, identities: Mapping[str, str], *, is_conflated: bool = False
-    ) -> None:
+    def __init__(self, group: ChangeGroup, subject: Subject, *, is_conflated: bool = False) -> None:
         self.group = group
-        self.token = to_token(group.position, identities)
+        self.token = subject.token(group.position)
+        self._key = subject.key
         self._is_conflated = is_conflated
 
     @cached_property
@@ -69,6 +68,7 @@ class Published:
         """Messages of some changes each; none if there are no changes. The last one has the position."""
         chunks = list(_chunks(self.group.rows))
         common = {
+            "key": self._key,
             "versions": dict(self.group.position),
             "committed_at": as_time(self.group.committed_at),
             **({"conflated": True} if self._is_conflated else {}),
@@ -79,9 +79,9 @@ class Published:
         ]
 
 
-def reset_message(key: Sequence[str], position: Position) -> Message:
+def reset_message(subject: Subject, position: Position) -> Message:
     """Forget what you have: all rows follow."""
-    return Message("reset", {"key": list(key), "versions": dict(position)})
+    return Message("reset", {"key": subject.key, "versions": dict(position)})
 
 
 def rows_message(rows: Sequence[bytes], position: Position, token: str | None) -> Message:
@@ -89,14 +89,20 @@ def rows_message(rows: Sequence[bytes], position: Position, token: str | None) -
     return Message("rows", {"rows": [msgspec.Raw(row) for row in rows], "versions": dict(position)}, token)
 
 
-def heartbeat_message(position: Position, token: str) -> Message:
+def heartbeat_message(subject: Subject, position: Position) -> Message:
     """Nothing has changed up to a position."""
-    return Message("heartbeat", {"versions": dict(position), "at": as_time(time.time())}, token)
+    content = {"versions": dict(position), "at": as_time(time.time())}
+    return Message("heartbeat", content, subject.token(position))
 
 
 def warning_message(waiting: int, budget: int) -> Message:
     """The subscriber is slow."""
     return Message("warning", {"reason": "slow", "waiting_bytes": waiting, "budget_bytes": budget})
+
+
+def missing_message(tables: Sequence[str]) -> Message:
+    """A table is not there yet."""
+    return Message("warning", {"reason": "missing", "tables": tables})
 
 
 def stale_message(error: Exception) -> Message:

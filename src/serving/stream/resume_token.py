@@ -1,32 +1,46 @@
-"""Resume tokens: a position with the identity of its tables, as text."""
+"""Resume tokens: a position, the identity of its tables and what is followed, as text."""
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from lakehouse.errors import MillraceError
 from serving.stream.row_changes import Position
 
+_TOKEN = re.compile(r"([0-9a-f]{8})~(.+)")
 _PART = re.compile(r"([a-z_]+\.[a-z_0-9]+):(-?\d{1,18}):([0-9a-f]*)")
 
 
-def to_token(position: Position, identities: Mapping[str, str]) -> str:
-    """A position as text: `table:version:identity`, joined by commas.
+@dataclass(frozen=True)
+class Subject:
+    """What is followed, as tokens tell it from anything else.
 
     Args:
-        position: versions by table.
+        digest: of the table or query with its conditions, and of the role.
+        key: columns that identify a row; empty if none do.
         identities: by table, what tells it from another one of the same name.
     """
-    return ",".join(f"{name}:{version}:{identities[name]}" for name, version in sorted(position.items()))
 
+    digest: str
+    key: tuple[str, ...]
+    identities: Mapping[str, str]
 
-def from_token(token: str) -> tuple[dict[str, int], dict[str, str]]:
-    """Versions and identities by table.
+    def token(self, position: Position) -> str:
+        """A position as text."""
+        parts = (f"{name}:{version}:{self.identities[name]}" for name, version in sorted(position.items()))
+        return f"{self.digest}~{','.join(parts)}"
 
-    Raises:
-        MillraceError: if the text is no token.
-    """
-    parts = [_PART.fullmatch(part) for part in token.split(",")]
-    if not all(parts):
-        raise MillraceError("the position can't be read", "Send it as it came, or none for a snapshot")
-    found = [part.groups() for part in parts if part]
-    return {name: int(version) for name, version, _ in found}, {name: who for name, _, who in found}
+    def position(self, token: str) -> dict[str, int] | None:
+        """The position of a token; None if it is one of something else, or a table was made again.
+
+        Raises:
+            MillraceError: if the text is no token.
+        """
+        whole = _TOKEN.fullmatch(token)
+        parts = [_PART.fullmatch(part) for part in whole[2].split(",")] if whole else [None]
+        if whole is None or not all(parts):
+            raise MillraceError("the position can't be read", "Send it as it came, or none for a snapshot")
+        found = [part.groups() for part in parts if part]
+        if whole[1] != self.digest or {name: identity for name, _, identity in found} != self.identities:
+            return None
+        return {name: int(version) for name, version, _ in found}

@@ -1,11 +1,11 @@
 """Snapshots as messages: small ones are made once for all who begin at about the same time."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import TypeVar
 
 from serving.stream.messages import Message, reset_message, rows_message
-from serving.stream.resume_token import to_token
+from serving.stream.resume_token import Subject
 from serving.stream.row_changes import Position
 from serving.stream.sources import Source
 
@@ -28,7 +28,7 @@ class Snapshots:
         self.position: Position | None = None
         """Of the snapshot that is kept."""
 
-    async def read(self, position: Position, identities: Mapping[str, str]) -> AsyncGenerator[Message, None]:
+    async def read(self, subject: Subject, position: Position) -> AsyncGenerator[Message, None]:
         """The messages of a snapshot: a reset, then rows, of which the last have the position.
 
         Raises:
@@ -36,7 +36,7 @@ class Snapshots:
         """
         async with self._lock:
             if self.position != position:
-                rest = self._messages(position, identities)
+                rest = self._messages(subject, position)
                 found, size = [], 0
                 async for message in rest:
                     found.append(message)
@@ -53,16 +53,14 @@ class Snapshots:
             async for message in rest:
                 yield message
 
-    async def _messages(
-        self, position: Position, identities: Mapping[str, str]
-    ) -> AsyncGenerator[Message, None]:
-        yield reset_message(self._source.key, position)
+    async def _messages(self, subject: Subject, position: Position) -> AsyncGenerator[Message, None]:
+        yield reset_message(subject, position)
         waiting: list[bytes] | None = None
         async for rows in in_thread(self._source.rows(position)):
             if waiting is not None:
                 yield rows_message(waiting, position, None)
             waiting = list(rows)
-        yield rows_message(waiting or [], position, to_token(position, identities))
+        yield rows_message(waiting or [], position, subject.token(position))
 
 
 async def in_thread(found: Iterator[_T]) -> AsyncIterator[_T]:

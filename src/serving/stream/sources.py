@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 from lakehouse.access.role import Role
 from lakehouse.access.table_view import TableView
 from lakehouse.delta.changes import iterate_changes, read_snapshot
-from lakehouse.delta.log_files import latest_version
+from lakehouse.delta.log_files import commit_file, latest_version
 from lakehouse.errors import MillraceError
 from serving.admission import StandingText
 from serving.result_changes import Row, result_changes
@@ -45,6 +45,9 @@ class Source(Protocol):
 
     def identities(self) -> dict[str, str]:
         """By table, what tells it from another one of the same name."""
+
+    def written_at(self, position: Position) -> tuple[int, ...]:
+        """When the commits of a position were written: another time means another table."""
 
     def between(self, after: Position, upto: Position) -> Iterator[ChangeGroup]:
         """Changes after a position, up to another one.
@@ -89,6 +92,10 @@ class TableSource:
     def identities(self) -> dict[str, str]:
         """The table's id in Delta's log."""
         return {self._table.name: identity_of(self._folder)}
+
+    def written_at(self, position: Position) -> tuple[int, ...]:
+        """The time of the commit's file."""
+        return (_written_at(self._folder, position[self._table.name]),)
 
     def between(self, after: Position, upto: Position) -> Iterator[ChangeGroup]:
         """One group a commit."""
@@ -136,7 +143,7 @@ class QuerySource:
 
     def __init__(self, warehouse: Path, query: StandingText, most_rows: int, role: Role) -> None:
         self.tables = query.tables
-        self.key: tuple[str, ...] = ()
+        self._columns: list[str] = []
         self._warehouse = warehouse
         self._query = query
         self._most_rows = most_rows
@@ -145,6 +152,12 @@ class QuerySource:
         self._lock = threading.Lock()
         if (versions := self.latest(None)) is not None:
             self._rows_at(versions)  # fails here if the query does
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns of GROUP BY, once a result is known; empty if they are not all in it."""
+        places = self._query.key if self._columns else None
+        return tuple(self._columns[place] for place in places or ())
 
     def latest(self, known: Position | None) -> Position | None:
         """Latest versions, at which no table was behind another."""
@@ -159,6 +172,11 @@ class QuerySource:
         """The tables' ids in Delta's log."""
         return {name: identity_of(folder_of(self._warehouse, name)) for name in self.tables}
 
+    def written_at(self, position: Position) -> tuple[int, ...]:
+        """The times of the commits' files."""
+        folders = {name: folder_of(self._warehouse, name) for name in sorted(position)}
+        return tuple(_written_at(folder, position[name]) for name, folder in folders.items())
+
     def between(self, after: Position, upto: Position) -> Iterator[ChangeGroup]:
         """One group: from one result to the other."""
         found = result_changes(self._rows_at(after), self._rows_at(upto), self._query.key)
@@ -166,7 +184,8 @@ class QuerySource:
         for change in found:
             old, new = (None if row is None else row_json(row) for row in (change.before, change.after))
             rows.append(RowChange(self._key_of(change.after or change.before or {}), old, new))
-        yield ChangeGroup(rows, upto, None, self._query.key is not None)
+        committed = max(self.written_at(upto)) / 1e9
+        yield ChangeGroup(rows, upto, committed or None, self._query.key is not None)
 
     def rows(self, position: Position) -> Iterator[Sequence[bytes]]:
         """The result."""
@@ -175,10 +194,7 @@ class QuerySource:
             yield [row_json(row) for row in rows[start : start + _CHUNK]]
 
     def _key_of(self, row: Row) -> bytes:
-        if self._query.key is None:
-            return row_json(row)
-        names = list(row)
-        return key_json(row, [names[place] for place in self._query.key])
+        return row_json(row) if self._query.key is None else key_json(row, self.key)
 
     def _rows_at(self, position: Position) -> list[Row]:
         at = tuple(sorted(position.items()))
@@ -192,6 +208,7 @@ class QuerySource:
                 f"the query's result has {found.num_rows:,} rows, and may have {self._most_rows:,}",
                 "Group or filter it, or subscribe to the table",
             )
+        self._columns = found.column_names
         rows: list[Row] = found.to_pylist()
         with self._lock:
             self._results[at] = rows
@@ -209,6 +226,14 @@ class QuerySource:
 def folder_of(warehouse: Path, name: str) -> Path:
     """The folder of a table."""
     return warehouse.joinpath(*name.split("."))
+
+
+def _written_at(folder: Path, version: int) -> int:
+    """Nanoseconds since 1970; 0 if the commit has no file, or none any more."""
+    try:
+        return commit_file(folder, version).stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def identity_of(folder: Path) -> str:

@@ -11,10 +11,10 @@ from serving.stream.messages import (
     Message,
     Published,
     heartbeat_message,
+    missing_message,
     stale_message,
     warning_message,
 )
-from serving.stream.resume_token import from_token, to_token
 from serving.stream.row_changes import Position, conflate
 from serving.stream.snapshots import in_thread
 
@@ -53,13 +53,15 @@ class Subscription:
         terms: how it is served; may be replaced at any time.
 
     Raises:
-        MillraceError: if the token is of another source, or no token.
+        MillraceError: if the token is none.
     """
 
     def __init__(self, channel: Channel, after: str | None, terms: Terms) -> None:
         self.terms = terms
         self._channel = channel
-        self._known = self._read(after) if after else None
+        self._after = after
+        if after is not None:
+            channel.subject.position(after)
         self._generation = -1
         self._position: dict[str, int] = {}
         self._place = 0
@@ -75,16 +77,25 @@ class Subscription:
             SlowSubscriberError: if too much waits.
         """
         with self._channel.subscriber():
-            await self._channel.started()
+            async for message in self._wait():
+                yield message
             while True:
                 async for message in self._begin():
                     yield message
                 async for message in self._follow():
                     yield message
 
+    async def _wait(self) -> AsyncGenerator[Message, None]:
+        """Until all tables are there."""
+        while self._channel.position is None:
+            if self._channel.failure:
+                raise self._channel.failure
+            if not await self._channel.news_within(self.terms.heartbeat):
+                yield missing_message(self._channel.source.tables)
+
     async def _begin(self) -> AsyncGenerator[Message, None]:
         """What leads to the groups that the channel keeps."""
-        known, self._known = await self._usable(), None
+        known, self._after = await self._usable(), None
         channel = self._channel
         self._generation = channel.generation
         if known is not None and (place := channel.place_after(known)) is not None:
@@ -94,29 +105,21 @@ class Subscription:
         if known is not None:
             try:
                 async for group in in_thread(channel.source.between(known, position)):
-                    for message in Published(group, channel.identities).messages:
+                    for message in Published(group, channel.subject).messages:
                         yield message
-            except MillraceError:  # too old: all anew
+            except MillraceError:  # too old
                 known = None
         if known is None:
             position, place = channel.snapshot_place()
-            async for message in channel.snapshots.read(position, channel.identities):
+            async for message in channel.snapshots.read(channel.subject, position):
                 yield message
         self._go_to(place, position)
 
-    def _read(self, token: str) -> tuple[dict[str, int], dict[str, str]]:
-        position, identities = from_token(token)
-        if position.keys() != set(self._channel.source.tables):
-            raise MillraceError("the position is of something else", "Send none for a snapshot")
-        return position, identities
-
     async def _usable(self) -> dict[str, int] | None:
         """The known position, if it is one of these tables; None for a snapshot."""
-        if self._known is None:
-            return None
-        position, identities = self._known
         channel = self._channel
-        if identities != channel.identities:
+        position = None if self._after is None else channel.subject.position(self._after)
+        if position is None:
             return None
         until = time.monotonic() + _BEHIND_SECONDS
         while _is_ahead(position, channel.position or {}):
@@ -151,7 +154,7 @@ class Subscription:
         """That nothing has changed, or that nobody knows."""
         if (failure := self._channel.failure) is not None:
             return stale_message(failure)
-        return heartbeat_message(self._position, to_token(self._position, self._channel.identities))
+        return heartbeat_message(self._channel.subject, self._position)
 
     def _warning(self, waiting: int) -> Message | None:
         was, self._warned = self._warned, waiting > self.terms.budget // (4 if self._warned else 2)
@@ -162,7 +165,7 @@ class Subscription:
         channel, terms = self._channel, self.terms
         first = channel.since(self._place)
         if first is None:
-            self._known = self._position, dict(channel.identities)
+            self._after = channel.subject.token(self._position)
             return None
         if not terms.interval and not (terms.conflates and waiting > terms.budget):
             self._step(first)
@@ -172,7 +175,7 @@ class Subscription:
         if terms.conflates and joined.size > 4 * terms.budget:
             raise SlowSubscriberError(f"{joined.size:,} bytes of changes wait, after conflation")
         self._go_to(channel.end, joined.position)
-        return Published(joined, channel.identities, is_conflated=len(groups) > 1)
+        return Published(joined, channel.subject, is_conflated=len(groups) > 1)
 
     def _step(self, published: Published) -> None:
         self._place += 1

@@ -2,9 +2,11 @@
 
 import asyncio
 import random
+import shutil
 from pathlib import Path
 
 from kit.live_table import NAME, LiveTable
+from kit.polling import eventually_async
 from kit.streaming import streaming_api
 from kit.subscribers import PROTOCOLS, Subscriber, all_have
 from millrace.local.process.ports import stable_port
@@ -33,3 +35,27 @@ def test_each_protocol_folds_to_the_table_at_every_version_over_cuts(tmp_path: P
     for each in subscribers:
         each.fold.assert_right(table.digests)
     assert sum(each.cuts for each in subscribers) > 50  # the others had no connection just then
+
+
+def test_a_table_made_again_with_the_same_version_is_read_from_the_start(tmp_path: Path) -> None:
+    table = LiveTable(tmp_path, rows=20)
+
+    async def run(subscribers: list[Subscriber]) -> LiveTable:
+        tasks = [asyncio.ensure_future(each.run()) for each in subscribers]
+        await all_have(subscribers, tasks, table.version)
+        shutil.rmtree(table.folder)
+        again = LiveTable(tmp_path, rows=30, seed=2)
+        assert again.version == table.version
+        await eventually_async(
+            lambda: all(len(each.fold.rows) == 30 for each in subscribers), what="its rows"
+        )
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return again
+
+    with streaming_api(tmp_path, stable_port()) as server:
+        subscribers: list[Subscriber] = [protocol([server.url], NAME) for protocol in PROTOCOLS]
+        again = asyncio.run(run(subscribers))
+    for each in subscribers:
+        assert each.fold.digests[-1] == (again.version, again.digests[again.version])

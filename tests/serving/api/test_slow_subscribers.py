@@ -34,8 +34,9 @@ class SlowReader:
         self._connection = socket.socket()
         self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
         self._connection.connect(("127.0.0.1", port))
-        self._connection.sendall(f"GET /v1/changes?table={NAME} HTTP/1.0\r\nHost: x\r\n\r\n".encode())
+        self._connection.sendall(f"GET /v1/changes?table={NAME} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n".encode())
         self._data = b""
+        assert self._connection.recv(15) == b"HTTP/1.1 200 OK"
 
     def read(self, stop: threading.Event) -> None:
         """Read until the server ends the connection."""
@@ -88,7 +89,7 @@ async def follow(table: LiveTable, server: Server, slow: SlowReader, other: Even
 
 def test_it_is_warned_gets_conflated_changes_and_is_disconnected_with_a_reason(tmp_path: Path) -> None:
     table, stop = LiveTable(tmp_path, rows=150), threading.Event()
-    with streaming_api(tmp_path, stable_port(), "--budget", "0.1", "--patience", "10") as server:
+    with streaming_api(tmp_path, stable_port(), "--budget", "0.1", "--send-timeout", "10") as server:
         slow = SlowReader(server.port, pace=40_000)
         other = EventSubscriber([server.url], NAME, budget=16 << 20)
         thread = threading.Thread(target=slow.read, args=(stop,))
