@@ -73,5 +73,6 @@ def serve(served: Served) -> None:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
     timeout = getattr(socket, "TCP_USER_TIMEOUT", None)  # Linux
     if timeout is not None:
-        listening.setsockopt(socket.IPPROTO_TCP, timeout, int(1_000 * served.send_timeout))
+        # Later than the send timeout, which is logged: it ends what is left of a connection that was closed.
+        listening.setsockopt(socket.IPPROTO_TCP, timeout, int(3_000 * served.send_timeout))
     uvicorn.Server(config).run(sockets=[listening])

@@ -80,8 +80,11 @@ async def follow(table: LiveTable, server: Server, slow: SlowReader, other: Even
     """Change the same rows until changes are conflated, then add rows until one is disconnected."""
     task = asyncio.ensure_future(other.run())
     same, new = {"inserts": 0, "updates": 100, "deletes": 0}, {"inserts": 800, "updates": 0, "deletes": 0}
-    await asyncio.to_thread(commit_until, table, lambda: max(steps(slow.fold), default=0) > 1, **same)
-    await asyncio.to_thread(commit_until, table, lambda: "disconnected" in server.log, **new)
+    await asyncio.to_thread(
+        commit_until, table, lambda: slow.ended or max(steps(slow.fold), default=0) > 1, **same
+    )
+    assert not slow.ended, f"no changes were conflated: {slow.fold.kinds}, {server.log}"
+    await asyncio.to_thread(commit_until, table, lambda: slow.ended or "disconnected" in server.log, **new)
     await all_have([other], [task], table.version)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
