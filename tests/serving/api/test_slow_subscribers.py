@@ -68,12 +68,13 @@ def steps(fold: Fold) -> list[int]:
     return [after - before for before, after in pairwise(versions)]
 
 
-def commit_until(table: LiveTable, is_done: Callable[[], bool], **changes: int) -> None:
-    """Commit without a pause."""
+def commit_until(table: LiveTable, other: Fold, is_done: Callable[[], bool], **changes: int) -> None:
+    """Commit as fast as the other subscriber gets changes."""
     until = time.monotonic() + _SECONDS
     while not is_done():
         assert time.monotonic() < until, "the subscriber is not slow"
-        table.commit(**changes)
+        version = table.commit(**changes)
+        eventually(lambda: other.version >= version - 2, _SECONDS, "the other has it")  # noqa: B023
 
 
 async def follow(table: LiveTable, server: Server, slow: SlowReader, other: EventSubscriber) -> None:
@@ -81,10 +82,12 @@ async def follow(table: LiveTable, server: Server, slow: SlowReader, other: Even
     task = asyncio.ensure_future(other.run())
     same, new = {"inserts": 0, "updates": 100, "deletes": 0}, {"inserts": 800, "updates": 0, "deletes": 0}
     await asyncio.to_thread(
-        commit_until, table, lambda: slow.ended or max(steps(slow.fold), default=0) > 1, **same
+        commit_until, table, other.fold, lambda: slow.ended or max(steps(slow.fold), default=0) > 1, **same
     )
     assert not slow.ended, f"no changes were conflated: {slow.fold.kinds}, {server.log}"
-    await asyncio.to_thread(commit_until, table, lambda: slow.ended or "disconnected" in server.log, **new)
+    await asyncio.to_thread(
+        commit_until, table, other.fold, lambda: slow.ended or "disconnected" in server.log, **new
+    )
     await all_have([other], [task], table.version)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
