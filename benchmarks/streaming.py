@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def _beside_a_slow_one(options: argparse.Namespace) -> list[list[str]]:
     found: dict[str, list[float]] = {alone: [], beside: []}
     for _ in range(_TURNS):
         for name, slow in ((alone, 0), (beside, 1)):
-            found[name] += _measure(options, _events, _NEIGHBOURS, slow)[0]
+            found[name] += _measure(options, partial(_events, select=""), _NEIGHBOURS, slow)[0]
     rows = []
     for name, delays in found.items():
         p50, p99 = np.percentile(delays, (50, 99)) * 1000
@@ -136,10 +137,10 @@ async def _follow(
     return found
 
 
-async def _events(port: int, delays: list[float]) -> None:
+async def _events(port: int, delays: list[float], select: str = _SELECT) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=64 << 20)
     writer.write(
-        b"GET /v1/changes?table=gold.touches&%s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % _SELECT.encode()
+        b"GET /v1/changes?table=gold.touches&%s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % select.encode()
     )
     while True:
         _note(await reader.readuntil(b"\n\n"), delays)

@@ -49,3 +49,11 @@ def read_metadata(folder: Path, version: int) -> Mapping[str, Any]:
             found = json.loads(info.get("userMetadata") or "{}")
             return found if isinstance(found, dict) else {}
     return {}
+
+
+def written_at(folder: Path, version: int) -> int:
+    """When a commit was written, in nanoseconds since 1970; 0 if it has no file, or none any more."""
+    try:
+        return commit_file(folder, version).stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0

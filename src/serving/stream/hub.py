@@ -17,6 +17,7 @@ from serving.query_tree import unknown_table
 from serving.stream.channel import Channel
 from serving.stream.resume_token import Subject
 from serving.stream.row_filter import wanted_of
+from serving.stream.shared_changes import SharedChanges
 from serving.stream.sources import QuerySource, Source, TableSource
 from serving.stream.subscription import Subscription, Terms
 
@@ -73,12 +74,14 @@ class Limits:
 
     Args:
         channel_bytes: of changes that each channel keeps.
+        shared_bytes: of changes of all tables, before anyone's conditions.
         queries: standing queries at the same time.
         result_rows: of a standing query.
         interval: seconds between two looks at the tables' logs.
     """
 
     channel_bytes: int = 16 << 20
+    shared_bytes: int = 32 << 20
     queries: int = 32
     result_rows: int = 100_000
     interval: float = 0.05
@@ -95,6 +98,7 @@ class Hub:
     def __init__(self, warehouse: Path, limits: Limits) -> None:
         self._warehouse = warehouse
         self._limits = limits
+        self._shared = SharedChanges(limits.shared_bytes)
         self._channels: dict[str, Channel] = {}
         self._opening: dict[str, asyncio.Lock] = {}
 
@@ -146,7 +150,8 @@ class Hub:
                 raise TryLaterError("too many standing queries", "Try again later, or subscribe to a table")
             return QuerySource(self._warehouse, query, self._limits.result_rows, role)
         view = view_of(role, wanted.table or "")
-        return TableSource(self._warehouse, view, wanted_of(view, wanted.where, wanted.select))
+        narrowed = wanted_of(view, wanted.where, wanted.select)
+        return TableSource(self._warehouse, view, narrowed, self._shared)
 
     def subject(self, wanted: Wanted, role: Role, source: Source) -> Subject:
         """What tokens of a source say of it."""

@@ -10,14 +10,15 @@ from deltalake import DeltaTable
 
 from lakehouse.access.role import Role
 from lakehouse.access.table_view import TableView
-from lakehouse.delta.changes import iterate_changes, read_snapshot
-from lakehouse.delta.log_files import commit_file, latest_version
+from lakehouse.delta.changes import read_snapshot
+from lakehouse.delta.log_files import latest_version, written_at
 from lakehouse.errors import MillraceError
 from serving.admission import StandingText
 from serving.result_changes import Row, result_changes
 from serving.standing_query import compute
 from serving.stream.row_changes import ChangeGroup, Position, RowChange
 from serving.stream.row_json import key_json, row_json
+from serving.stream.shared_changes import SharedChanges
 
 _CHUNK = 200
 """Rows that are Python objects at a time."""
@@ -71,15 +72,17 @@ class TableSource:
         warehouse: folder of the tables.
         view: the table as its role sees it.
         wanted: the rows and columns of that which are shown.
+        changes: those of all tables.
     """
 
-    def __init__(self, warehouse: Path, view: TableView, wanted: TableView) -> None:
+    def __init__(self, warehouse: Path, view: TableView, wanted: TableView, changes: SharedChanges) -> None:
         self.tables = (view.table.name,)
         self.key = view.table.key
         self._folder = folder_of(warehouse, view.table.name)
         self._table = view.table
         self._view = view
         self._wanted = wanted
+        self._shared = changes
 
     def latest(self, known: Position | None) -> Position:
         """The latest version; -1 while there is no table."""
@@ -95,12 +98,12 @@ class TableSource:
 
     def written_at(self, position: Position) -> tuple[int, ...]:
         """The time of the commit's file."""
-        return (_written_at(self._folder, position[self._table.name]),)
+        return (written_at(self._folder, position[self._table.name]),)
 
     def between(self, after: Position, upto: Position) -> Iterator[ChangeGroup]:
         """One group a commit."""
         name = self._table.name
-        found = iterate_changes(self._folder, self._table, after[name], upto[name])
+        found = self._shared.iterate(self._folder, self._table, after[name], upto[name])
         for version, changes in enumerate(found, after[name] + 1):
             seen = self._wanted.apply_changes(self._view.apply_changes(changes))
             committed = seen["commit_timestamp"][0].as_py() if seen.num_rows else None
@@ -175,7 +178,7 @@ class QuerySource:
     def written_at(self, position: Position) -> tuple[int, ...]:
         """The times of the commits' files."""
         folders = {name: folder_of(self._warehouse, name) for name in sorted(position)}
-        return tuple(_written_at(folder, position[name]) for name, folder in folders.items())
+        return tuple(written_at(folder, position[name]) for name, folder in folders.items())
 
     def between(self, after: Position, upto: Position) -> Iterator[ChangeGroup]:
         """One group: from one result to the other."""
@@ -226,14 +229,6 @@ class QuerySource:
 def folder_of(warehouse: Path, name: str) -> Path:
     """The folder of a table."""
     return warehouse.joinpath(*name.split("."))
-
-
-def _written_at(folder: Path, version: int) -> int:
-    """Nanoseconds since 1970; 0 if the commit has no file, or none any more."""
-    try:
-        return commit_file(folder, version).stat().st_mtime_ns
-    except FileNotFoundError:
-        return 0
 
 
 def identity_of(folder: Path) -> str:
