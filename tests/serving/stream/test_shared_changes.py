@@ -1,0 +1,73 @@
+"""Changes of a commit are derived once, whoever asks, and those of a table made again are its own."""
+
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from kit.live_table import LiveTable
+from lakehouse.contracts.gold import TOUCHES
+from lakehouse.delta.changes import read_changes
+from serving.stream import shared_changes
+from serving.stream.shared_changes import SharedChanges
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Versions that were read from the table."""
+    found: list[int] = []
+
+    def counted(folder: Path, table: Any, after: int, upto: int) -> Any:
+        found.append(upto)
+        return read_changes(folder, table, after, upto)
+
+    monkeypatch.setattr(shared_changes, "read_changes", counted)
+    return found
+
+
+def test_ten_who_ask_at_once_read_each_commit_once(tmp_path: Path, read: list[int]) -> None:
+    table, shared, together = LiveTable(tmp_path, rows=50), SharedChanges(1 << 20), Barrier(10)
+    for _ in range(3):
+        table.commit()
+
+    def ask(_: int) -> list[Any]:
+        together.wait()
+        found = shared.iterate(table.folder, TOUCHES, 1, table.version)
+        return [row for each in found for row in each.to_pylist()]
+
+    with ThreadPoolExecutor(10) as threads:
+        answers = list(threads.map(ask, range(10)))
+    expected = read_changes(table.folder, TOUCHES, 1, table.version).to_pylist()
+    assert all(answer == expected for answer in answers)
+    assert sorted(read) == [2, 3, 4]
+
+
+def test_the_oldest_go_first_when_there_is_no_room(tmp_path: Path, read: list[int]) -> None:
+    table = LiveTable(tmp_path, rows=50)
+    for _ in range(3):
+        table.commit()
+    one = read_changes(table.folder, TOUCHES, 3, 4).nbytes
+    shared = SharedChanges(int(one * 2.5))
+    list(shared.iterate(table.folder, TOUCHES, 1, 4))
+    list(shared.iterate(table.folder, TOUCHES, 3, 4))
+    assert read == [2, 3, 4]
+    list(shared.iterate(table.folder, TOUCHES, 1, 2))
+    assert read == [2, 3, 4, 2]
+
+
+def test_a_version_of_a_table_made_again_is_read_again(tmp_path: Path) -> None:
+    shared = SharedChanges(1 << 20)
+    before = read_first(LiveTable(tmp_path, rows=5), shared.iterate)
+    shutil.rmtree(tmp_path / "warehouse")
+    again = LiveTable(tmp_path, rows=5, seed=9)
+    assert (
+        read_first(again, shared.iterate) == read_changes(again.folder, TOUCHES, 0, 1).to_pylist() != before
+    )
+
+
+def read_first(table: LiveTable, iterate: Callable[..., Any]) -> Any:
+    return [row for each in iterate(table.folder, TOUCHES, 0, 1) for row in each.to_pylist()]
