@@ -137,7 +137,13 @@ class Subscriber:
 
 
 class EventSubscriber(Subscriber):
-    """By server-sent events, going on by `Last-Event-ID`."""
+    """By server-sent events, going on by `Last-Event-ID`.
+
+    Attributes:
+        pause: after the first rows, it reads on when this is set.
+    """
+
+    pause: asyncio.Event | None = None
 
     async def _follow(self, url: str) -> None:
         headers = {"Last-Event-ID": self.fold.position} if self.fold.position else {}
@@ -148,6 +154,8 @@ class EventSubscriber(Subscriber):
             source.response.raise_for_status()
             async for event in source.aiter_sse():
                 self.fold.take(json.loads(event.data))
+                if self.pause is not None and "rows" in self.fold.kinds:
+                    await self.pause.wait()
 
 
 class SocketSubscriber(Subscriber):
