@@ -99,7 +99,7 @@ format: setup ## put the code into its one shape
 
 lock: setup ## resolve the Python packages anew into requirements.lock (UPGRADE=1 takes newer ones)
 	@$(LOCK) --quiet --universal --generate-hashes --python-version 3.10 --no-python-downloads \
-	  --group dev --extra local --no-emit-index-url --custom-compile-command "make lock" \
+	  --group dev --extra local --extra postgres --no-emit-index-url --custom-compile-command "make lock" \
 	  $(if $(UPGRADE),--upgrade) pyproject.toml -o requirements.lock
 	@./scripts/setup
 	@$(MAKE) app-requirements

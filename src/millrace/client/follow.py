@@ -1,0 +1,174 @@
+"""Follows a table or a query of the streaming API, over lost connections and several servers."""
+
+import json
+import logging
+import random
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from httpx_sse import EventSource, ServerSentEvent, SSEError
+
+from lakehouse.errors import MillraceError
+from millrace.client.change_group import Changes, Group
+
+_LOG = logging.getLogger("millrace.client")
+_LOST = (httpx.TransportError, httpx.StreamError, SSEError, ValueError)
+_TRY_AGAIN = frozenset({408, 425, 429, *range(500, 600)})
+"""HTTP status codes of a server that may answer later, or of a proxy whose server is away."""
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A table or a query of the streaming API.
+
+    Args:
+        urls: address of a server, as http://127.0.0.1:8789, or of several that serve the same tables.
+        table: name of the table.
+        sql: a query, in place of a table.
+        where: conditions on rows of the table, by column.
+        select: columns of the table; none for all.
+        token: access token.
+        interval: least seconds between two groups; changes between them are conflated.
+        silence: seconds without any message after which the connection is taken for lost. The server
+            sends a heartbeat every 15 s.
+    """
+
+    urls: str | Sequence[str]
+    table: str | None = None
+    sql: str | None = None
+    where: Mapping[str, Any] = field(default_factory=dict)
+    select: Sequence[str] = ()
+    token: str | None = field(default=None, repr=False)
+    interval: float | None = None
+    silence: float = 40.0
+
+    def __post_init__(self) -> None:
+        """Check that one thing is followed.
+
+        Raises:
+            MillraceError: if it is none or both, or there is no server.
+        """
+        if (self.table is None) == (self.sql is None):
+            raise MillraceError("give either a table or a query", "As an example: table='gold.funnel'")
+        if not self.servers:
+            raise MillraceError("there is no address of a server", "As an example: http://127.0.0.1:8789")
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        """Addresses of the servers."""
+        urls = (self.urls,) if isinstance(self.urls, str) else self.urls
+        return tuple(url.rstrip("/") for url in urls)
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What rows it has, whichever server sends them."""
+        wanted = {
+            "table": self.table,
+            "sql": self.sql,
+            "where": dict(self.where),
+            "select": list(self.select),
+        }
+        return {name: value for name, value in wanted.items() if value}
+
+    def groups(self, after: str | None = None) -> Generator[Group, None, None]:
+        """Groups without end. Each one's changes can be read until the next one is asked for.
+
+        A lost connection is opened again, at the next server, after the last complete group. Every 15 s
+        without a change comes a group that has none.
+
+        Args:
+            after: position of the last group that was applied; None for all rows first.
+
+        Raises:
+            MillraceError: if the server refuses to serve it.
+        """
+        return _follow(self, after)
+
+
+def follow(
+    urls: str | Sequence[str], after: str | None = None, **wanted: Any
+) -> Generator[Group, None, None]:
+    """Follow a table or a query: `Stream(urls, **wanted).groups(after)`."""
+    return Stream(urls, **wanted).groups(after)
+
+
+def _follow(stream: Stream, after: str | None) -> Generator[Group, None, None]:
+    failures, servers = 0, stream.servers
+    place = random.randrange(len(servers))  # so that consumers spread over servers
+    while True:
+        lost = "the server ended the stream"
+        try:
+            for group in _connected(stream, servers[place], after):
+                after, failures = group.position, 0
+                with closing(group.changes):
+                    yield group
+        except _LOST as error:
+            lost = f"{type(error).__name__}: {error}".removesuffix(": ")
+        failures += 1
+        _LOG.warning("Lost the stream of %s, connecting again: %s", servers[place], lost)
+        place = (place + 1) % len(servers)
+        if failures >= len(servers):
+            doubled = _SHORTEST_PAUSE * 2.0 ** min(failures - len(servers), 10)
+            time.sleep(random.uniform(0.5, 1) * min(doubled, _LONGEST_PAUSE))
+
+
+def _connected(stream: Stream, server: str, after: str | None) -> Iterator[Group]:
+    """Complete groups of one connection."""
+    query = {name: value if isinstance(value, str) else json.dumps(value) for name, value in _asked(stream)}
+    headers = {} if after is None else {"Last-Event-ID": after}
+    if stream.token:
+        headers["Authorization"] = f"Bearer {stream.token}"
+    timeout = httpx.Timeout(10.0, read=stream.silence)
+    with (
+        httpx.Client(timeout=timeout, headers={"Accept": "text/event-stream"}) as client,
+        client.stream("GET", f"{server}/v1/changes", params=query, headers=headers) as response,
+    ):
+        if response.status_code in _TRY_AGAIN:
+            raise httpx.StreamError(f"status {response.status_code}")
+        if response.status_code != httpx.codes.OK:
+            raise _refusal(server, response)
+        yield from _complete(EventSource(response).iter_sse())
+
+
+def _asked(stream: Stream) -> Iterator[tuple[str, Any]]:
+    for name, value in stream.content.items():
+        yield name, ",".join(value) if name == "select" else value
+    if stream.interval is not None:
+        yield "interval", stream.interval
+
+
+def _complete(events: Iterable[ServerSentEvent]) -> Iterator[Group]:
+    """Hold messages back until a position completes them."""
+    changes, reset = Changes(), False
+    key: tuple[str, ...] | None = None
+    try:
+        for event in events:
+            message = json.loads(event.data)
+            if event.event == "closed":
+                raise httpx.StreamError(message["reason"])
+            if event.event == "reset":  # also in the middle of changes: they are of no use any more
+                changes.close()
+                changes, reset, key = Changes(), True, tuple(message["key"])
+            if event.event in ("rows", "changes"):
+                changes.add(event.data)
+            if "position" in message:
+                committed = None if reset else message.get("committed_at")
+                yield Group(reset, key, changes, message["position"], message["versions"], committed)
+                changes, reset = Changes(), False
+    finally:
+        changes.close()
+
+
+def _refusal(server: str, response: httpx.Response) -> MillraceError:
+    try:
+        reason = json.loads(response.read())["error"]
+    except (ValueError, KeyError, TypeError):
+        reason = f"status {response.status_code}"
+    return MillraceError(
+        f"{server} refuses: {str(reason).rstrip('.')}", "Change what is asked for, and start again"
+    )

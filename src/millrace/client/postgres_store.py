@@ -1,0 +1,63 @@
+"""Positions in Postgres."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from lakehouse.errors import MillraceError
+from millrace.client.position_store import Cursor, PositionStore
+
+if TYPE_CHECKING:
+    import psycopg
+
+
+class PostgresStore(PositionStore):
+    """Positions in Postgres.
+
+    Args:
+        dsn: connection string, as `host=db dbname=shop` or a postgresql:// URL.
+
+    Raises:
+        MillraceError: if psycopg is not installed.
+    """
+
+    marker = "%s"
+    now = "extract(epoch FROM clock_timestamp())"
+
+    def __init__(self, dsn: str) -> None:
+        try:
+            import psycopg
+        except ImportError as error:
+            raise MillraceError(
+                "psycopg is not installed", "Install it: pip install 'millrace[postgres]'"
+            ) from error
+        self._dsn = dsn
+        self._psycopg = psycopg
+
+    def connect(self, lease: float) -> psycopg.Connection[Any]:
+        """Connect. Postgres ends a transaction that its program leaves alone for longer than the lease.
+
+        So a leader that is paused in the middle of a transaction does not lock its stand-by out.
+        """
+        connection = self._psycopg.connect(self._dsn, autocommit=True, connect_timeout=10)
+        connection.execute(f"SET idle_in_transaction_session_timeout = {int(lease * 1000)}")
+        return connection
+
+    @contextmanager
+    def transaction(self, connection: psycopg.Connection[Any]) -> Iterator[psycopg.Cursor[Any]]:
+        """A transaction; the driver refuses to commit it from within."""
+        with connection.transaction(), connection.cursor() as cursor:
+            yield cursor
+
+    def is_transient(self, error: Exception) -> bool:
+        """Whether the connection was lost, or another transaction was in the way."""
+        idle = self._psycopg.errors.IdleInTransactionSessionTimeout
+        return isinstance(error, (self._psycopg.OperationalError, idle))
+
+    def has_table(self, cursor: Cursor) -> bool:
+        """Whether it is there: a consumer may not have the right to make one. Only one looks at a time."""
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('millrace_positions'))")
+        cursor.execute("SELECT to_regclass('millrace_positions') IS NOT NULL")
+        return bool(cursor.fetchone()[0])

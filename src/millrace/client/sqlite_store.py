@@ -1,0 +1,51 @@
+"""Positions in SQLite."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+
+from lakehouse.errors import MillraceError
+from millrace.client.position_store import PositionStore
+
+_BUSY_SECONDS = 30.0
+
+
+class SqliteStore(PositionStore):
+    """Positions in a file of SQLite. All consumers are on one machine, for SQLite's locks are.
+
+    Args:
+        path: the database, made if it is not there.
+    """
+
+    now = "((julianday('now') - 2440587.5) * 86400.0)"
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self._path = path
+
+    def connect(self, lease: float) -> sqlite3.Connection:
+        """Open the file. It waits up to 30 s for the lock of another process."""
+        return sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)
+
+    @contextmanager
+    def transaction(self, connection: sqlite3.Connection) -> Iterator[sqlite3.Cursor]:
+        """A transaction that has the lock of the writer from its beginning."""
+        cursor = connection.cursor()
+        cursor.execute("BEGIN IMMEDIATE")
+        try:
+            yield cursor
+            if not connection.in_transaction:
+                raise MillraceError(
+                    "the transaction of a group was ended while it was applied",
+                    "Leave COMMIT, ROLLBACK and executescript, which commits, out of it",
+                )
+            cursor.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                cursor.execute("ROLLBACK")
+            raise
+
+    def is_transient(self, error: Exception) -> bool:
+        """Whether a lock was in the way."""
+        busy = isinstance(error, sqlite3.OperationalError)
+        return busy and any(word in str(error) for word in ("locked", "busy"))
