@@ -5,7 +5,7 @@ It needs httpx and httpx-sse, and psycopg for Postgres: no Spark, no Delta.
 
 from millrace.client.change_group import Change, Changes, Group
 from millrace.client.consumer import Consumer
-from millrace.client.follow import Stream, follow
+from millrace.client.event_stream import Stream, follow
 from millrace.client.position_store import Cursor, PositionStore
 from millrace.client.postgres_store import PostgresStore
 from millrace.client.sqlite_store import SqliteStore

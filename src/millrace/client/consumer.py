@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from uuid import uuid4
 
 from millrace.client.change_group import Group
-from millrace.client.follow import Stream
+from millrace.client.event_stream import Stream
 from millrace.client.lease import renewed
 from millrace.client.position_store import (
     Connection,

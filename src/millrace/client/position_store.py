@@ -187,3 +187,11 @@ class PositionStore(ABC):
 
     def _sql(self, text: str) -> str:
         return text.replace("?", self.marker).replace("{now}", self.now)
+
+
+def broken_transaction() -> MillraceError:
+    """The error of a transaction that was ended while a group was applied."""
+    return MillraceError(
+        "the transaction of a group was ended while the group was applied",
+        "Leave COMMIT, ROLLBACK and SQLite's executescript out of it: the consumer ends it",
+    )

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from lakehouse.errors import MillraceError
-from millrace.client.position_store import Cursor, PositionStore
+from millrace.client.position_store import Cursor, PositionStore, broken_transaction
 
 if TYPE_CHECKING:
     import psycopg
@@ -47,9 +47,11 @@ class PostgresStore(PositionStore):
 
     @contextmanager
     def transaction(self, connection: psycopg.Connection[Any]) -> Iterator[psycopg.Cursor[Any]]:
-        """A transaction; the driver refuses to commit it from within."""
+        """A transaction; it has to be open at its end."""
         with connection.transaction(), connection.cursor() as cursor:
             yield cursor
+            if connection.info.transaction_status != self._psycopg.pq.TransactionStatus.INTRANS:
+                raise broken_transaction()
 
     def is_transient(self, error: Exception) -> bool:
         """Whether the connection was lost, or another transaction was in the way."""

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 
-from lakehouse.errors import MillraceError
-from millrace.client.position_store import PositionStore
+from millrace.client.position_store import PositionStore, broken_transaction
 
 _BUSY_SECONDS = 30.0
 
@@ -35,10 +34,7 @@ class SqliteStore(PositionStore):
         try:
             yield cursor
             if not connection.in_transaction:
-                raise MillraceError(
-                    "the transaction of a group was ended while it was applied",
-                    "Leave COMMIT, ROLLBACK and executescript, which commits, out of it",
-                )
+                raise broken_transaction()
             cursor.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:

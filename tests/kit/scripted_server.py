@@ -1,0 +1,79 @@
+"""An HTTP server whose answers a test decides, each of which ends with its connection."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Answer = Callable[[str | None, str], tuple[int, bytes]]
+"""Status and body for the header Last-Event-ID and the path."""
+
+
+@contextmanager
+def scripted_server(answer: Answer) -> Iterator[str]:
+    """Serve until the block ends. Yields the URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            status, body = answer(self.headers.get("Last-Event-ID"), self.path)
+            self.send_response(status)
+            self.send_header("Content-Type", "text/event-stream" if status == 200 else "application/json")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def event(kind: str, content: Mapping[str, Any], position: str | None = None) -> bytes:
+    """A message as the streaming API sends it."""
+    data = {"type": kind, **content, **({} if position is None else {"position": position})}
+    number = "" if position is None else f"id: {position}\n"
+    return f"event: {kind}\n{number}data: {json.dumps(data)}\n\n".encode()
+
+
+def reset(key: list[str]) -> bytes:
+    """All rows follow."""
+    return event("reset", {"key": key, "versions": {"gold.funnel": 0}})
+
+
+def rows(found: list[Mapping[str, Any]], position: str | None = None) -> bytes:
+    """Rows of a snapshot."""
+    return event("rows", {"rows": found, "versions": {"gold.funnel": 0}}, position)
+
+
+def changes(found: list[tuple[Any, Any]], position: str | None = None) -> bytes:
+    """Changes from rows to rows."""
+    return event(
+        "changes",
+        {
+            "changes": [
+                {
+                    "change": "insert" if before is None else "delete" if after is None else "update",
+                    "before": before,
+                    "after": after,
+                }
+                for before, after in found
+            ],
+            "versions": {"gold.funnel": 1},
+            "committed_at": "2026-11-02T10:00:00Z",
+        },
+        position,
+    )
+
+
+def heartbeat(position: str) -> bytes:
+    """Nothing has changed."""
+    return event("heartbeat", {"versions": {"gold.funnel": 1}, "at": "2026-11-02T10:00:00Z"}, position)

@@ -1,0 +1,46 @@
+"""Databases in which consumers keep their positions."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from kit.postgres import running_postgres
+from kit.user_database import UserDatabase, postgres_database, sqlite_database
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """A server for all tests."""
+    with running_postgres() as dsn:
+        yield dsn
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> UserDatabase:
+    """A database of its own for one test."""
+    if request.param == "sqlite":
+        return sqlite_database(tmp_path / "user.db")
+    return _new_postgres_database(request.getfixturevalue("postgres"))
+
+
+@pytest.fixture
+def in_postgres(postgres: str) -> UserDatabase:
+    """A database of Postgres for one test."""
+    return _new_postgres_database(postgres)
+
+
+def _new_postgres_database(dsn: str) -> UserDatabase:
+    name = f"test_{uuid4().hex}"
+    with closing(psycopg.connect(dsn, autocommit=True)) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return postgres_database(dsn.replace("dbname=postgres", f"dbname={name}"))
+
+
+@pytest.fixture
+def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lost connections are opened again at once."""
+    monkeypatch.setattr("millrace.client.event_stream._LONGEST_PAUSE", 0.0)

@@ -1,0 +1,164 @@
+import json
+import subprocess
+import sys
+from itertools import islice
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kit.scripted_server import changes, event, heartbeat, reset, rows, scripted_server
+from lakehouse.errors import MillraceError
+from millrace.client import Change, Group, Stream, follow
+
+ROW, OTHER = {"day": "2026-11-02", "visitors": 1}, {"day": "2026-11-02", "visitors": 2}
+
+pytestmark = pytest.mark.usefixtures("without_pauses")
+
+
+def _seen(urls: str | list[str], count: int, after: str | None = None, **more: Any) -> list[tuple[Any, ...]]:
+    """Position, whether it is a reset, and the changes of each group."""
+    groups = follow(urls, after, table="gold.funnel", **more)
+    return [(group.position, group.reset, list(group.changes)) for group in islice(groups, count)]
+
+
+def test_a_snapshot_in_several_messages_is_one_group() -> None:
+    body = reset(["day"]) + rows([ROW]) + rows([OTHER], "1") + changes([(ROW, None)], "2")
+    with scripted_server(lambda last, path: (200, body)) as url:
+        first, second = _seen(url, 2)
+    assert first == ("1", True, [Change("insert", None, ROW), Change("insert", None, OTHER)])
+    assert second == ("2", False, [Change("delete", ROW, None)])
+
+
+def test_fields_of_a_group() -> None:
+    body = reset(["day"]) + rows([ROW], "1") + changes([(ROW, OTHER)], "2")
+    with scripted_server(lambda last, path: (200, body)) as url:
+        found: list[Group] = list(islice(follow(url, table="gold.funnel"), 2))
+    assert [(each.key, each.versions, each.committed_at) for each in found] == [
+        (("day",), {"gold.funnel": 0}, None),
+        (("day",), {"gold.funnel": 1}, "2026-11-02T10:00:00Z"),
+    ]
+
+
+def test_a_heartbeat_is_a_group_without_changes() -> None:
+    with scripted_server(lambda last, path: (200, heartbeat("7"))) as url:
+        assert _seen(url, 1, "7") == [("7", False, [])]
+
+
+def test_a_reset_amid_changes_drops_them() -> None:
+    body = changes([(ROW, OTHER)]) + reset(["day"]) + rows([ROW], "5")
+    with scripted_server(lambda last, path: (200, body)) as url:
+        assert _seen(url, 1, "4") == [("5", True, [Change("insert", None, ROW)])]
+
+
+def test_a_group_cut_off_is_dropped_and_asked_for_again() -> None:
+    asked: list[str | None] = []
+
+    def answer(last: str | None, path: str) -> tuple[int, bytes]:
+        asked.append(last)
+        cut = changes([(None, ROW)], "1") + changes([(ROW, OTHER)])
+        return 200, cut if len(asked) == 1 else changes([(ROW, None)], "2")
+
+    with scripted_server(answer) as url:
+        found = _seen(url, 2, "0")
+    assert asked == ["0", "1"]
+    assert found[1] == ("2", False, [Change("delete", ROW, None)])
+
+
+def test_another_server_goes_on_where_one_is_away() -> None:
+    with (
+        scripted_server(lambda last, path: (200, changes([(None, ROW)], "1") if last != "1" else b"")) as one,
+        scripted_server(lambda last, path: (200, changes([(ROW, None)], "2") if last == "1" else b"")) as two,
+    ):
+        found = _seen(["http://127.0.0.1:9", one, "http://127.0.0.1:9", two], 2, "0")
+    assert [position for position, *_ in found] == ["1", "2"]
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_a_server_that_cannot_answer_now_is_asked_again(status: int) -> None:
+    answers = iter([(status, b""), (200, heartbeat("3"))])
+    with scripted_server(lambda last, path: next(answers)) as url:
+        assert _seen(url, 1) == [("3", False, [])]
+
+
+def test_a_closed_stream_is_opened_again() -> None:
+    answers = iter([event("closed", {"reason": "too slow"}), heartbeat("3")])
+    with scripted_server(lambda last, path: (200, next(answers))) as url:
+        assert _seen(url, 1) == [("3", False, [])]
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404])
+def test_a_refusal_is_an_error_with_its_reason(status: int) -> None:
+    body = json.dumps({"error": "there is no table gold.x. See `millrace sql`."}).encode()
+    with (
+        scripted_server(lambda last, path: (status, body)) as url,
+        pytest.raises(MillraceError, match=r"refuses: there is no table gold\.x\. See `millrace sql`\. C"),
+    ):
+        _seen(url, 1)
+
+
+def test_what_is_asked_for_is_in_the_url() -> None:
+    paths: list[str] = []
+
+    def answer(last: str | None, path: str) -> tuple[int, bytes]:
+        paths.append(path)
+        return 200, heartbeat("3")
+
+    with scripted_server(answer) as url:
+        _seen(f"{url}/", 1, where={"channel": ["Email"]}, select=["day", "visitors"], interval=2)
+        next(follow(url, sql="SELECT 1")).changes.close()
+    assert [parse_qs(urlsplit(path).query) for path in paths] == [
+        {
+            "table": ["gold.funnel"],
+            "where": ['{"channel": ["Email"]}'],
+            "select": ["day,visitors"],
+            "interval": ["2"],
+        },
+        {"sql": ["SELECT 1"]},
+    ]
+
+
+@pytest.mark.parametrize("wanted", [{}, {"table": "gold.funnel", "sql": "SELECT 1"}])
+def test_one_thing_is_followed(wanted: dict[str, str]) -> None:
+    with pytest.raises(MillraceError, match="either a table or a query"):
+        Stream("http://127.0.0.1:9", **wanted)  # type: ignore[arg-type]
+
+
+def test_a_stream_does_not_show_its_token() -> None:
+    assert "secret" not in repr(Stream("http://127.0.0.1:9", table="gold.funnel", token="secret"))
+
+
+def test_importing_the_client_imports_nothing_heavy() -> None:
+    heavy = "{'pyspark', 'deltalake', 'duckdb', 'polars', 'pyarrow', 'pandas', 'typer', 'psycopg'}"
+    script = f"import sys, millrace.client; print({heavy} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    sizes=st.lists(st.integers(0, 3), min_size=1, max_size=6),
+    cuts=st.lists(st.integers(0, 2_000), max_size=8),
+)
+def test_each_group_comes_once_wherever_the_connection_is_cut(sizes: list[int], cuts: list[int]) -> None:
+    """The server has one group of so many messages after each position, and cuts after so many bytes."""
+    groups = [
+        b"".join(changes([(None, {"group": at, "message": message})]) for message in range(size))
+        + changes([(None, {"group": at, "message": "last"})], str(at + 1))
+        for at, size in enumerate(sizes)
+    ]
+    left = iter(cuts)
+
+    def answer(last: str | None, path: str) -> tuple[int, bytes]:
+        body = b"".join(groups[int(last or 0) :])
+        return 200, body[: next(left, len(body))]
+
+    with scripted_server(answer) as url:
+        found = _seen(url, len(groups))
+    assert [position for position, *_ in found] == [str(at + 1) for at in range(len(groups))]
+    assert [[change.after for change in each] for *_, each in found] == [
+        [{"group": at, "message": message} for message in [*range(size), "last"]]
+        for at, size in enumerate(sizes)
+    ]
