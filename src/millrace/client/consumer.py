@@ -4,7 +4,7 @@ import logging
 import os
 import random
 import socket
-import time
+import threading
 from collections.abc import Callable
 from contextlib import closing, suppress
 from uuid import uuid4
@@ -46,7 +46,7 @@ class Consumer:
         self._stream = stream
         self._lease = lease
         self._leader = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:12]}"
-        self._stopping = False
+        self._stop = threading.Event()
 
     def run(self, apply: Apply) -> None:
         """Apply groups until the process ends, which may be at any moment, or `stop` is called.
@@ -62,13 +62,15 @@ class Consumer:
         Raises:
             MillraceError: if a server refuses, or a consumer of this name follows something else.
         """
-        self._stopping = False
-        while not self._stopping:
-            self._try_to_run(apply)
+        try:
+            while not self._stop.is_set():
+                self._try_to_run(apply)
+        finally:
+            self._stop.clear()
 
     def stop(self) -> None:
         """End `run` after the group that is being applied, or at the next message, within 15 s."""
-        self._stopping = True
+        self._stop.set()
 
     def restart(self) -> None:
         """Forget the position: the next group is a reset with all rows."""
@@ -87,22 +89,22 @@ class Consumer:
             if not self._store.is_transient(error):
                 raise
             _LOG.warning("Consumer %s tries again: %s", self._name, error)
-            time.sleep(random.uniform(0.1, 1))
+            self._stop.wait(random.uniform(0.1, 1))
 
     def _run(self, connection: Connection, apply: Apply) -> None:
         """Wait for the lease, and apply groups while it is held."""
         while (stored := self._lead(connection)) is None:
-            if self._stopping:
+            if self._stop.is_set():
                 return
-            time.sleep(self._lease * random.uniform(0.1, 0.3))
+            self._stop.wait(self._lease * random.uniform(0.1, 0.3))
         try:
             with (
                 renewed(self._store, self._name, self._leader, self._lease),
-                closing(self._stream.groups(stored.position)) as groups,
+                closing(self._stream.groups(stored.position, self._stop)) as groups,
             ):
                 for group in groups:
                     stored = self._apply(connection, stored, group, apply)
-                    if self._stopping:
+                    if self._stop.is_set():
                         return
         finally:
             with suppress(Exception):  # it ends by itself

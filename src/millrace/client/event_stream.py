@@ -3,7 +3,7 @@
 import json
 import logging
 import random
-import time
+import threading
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -17,6 +17,7 @@ from millrace.client.change_group import Changes, Group
 
 _LOG = logging.getLogger("millrace.client")
 _LOST = (httpx.TransportError, httpx.StreamError, SSEError, ValueError)
+_CONNECT_SECONDS = 10.0
 _TRY_AGAIN = frozenset({408, 425, 429, *range(500, 600)})
 """HTTP status codes of a server that may answer later, or of a proxy whose server is away."""
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0
@@ -75,7 +76,9 @@ class Stream:
         }
         return {name: value for name, value in wanted.items() if value}
 
-    def groups(self, after: str | None = None) -> Generator[Group, None, None]:
+    def groups(
+        self, after: str | None = None, stop: threading.Event | None = None
+    ) -> Generator[Group, None, None]:
         """Groups without end. Each one's changes can be read until the next one is asked for.
 
         A lost connection is opened again, at the next server, after the last complete group. Every 15 s
@@ -83,11 +86,12 @@ class Stream:
 
         Args:
             after: position of the last group that was applied; None for all rows first.
+            stop: if set, no lost connection is opened again.
 
         Raises:
             MillraceError: if the server refuses to serve it.
         """
-        return _follow(self, after)
+        return _follow(self, after, stop or threading.Event())
 
 
 def follow(
@@ -97,13 +101,25 @@ def follow(
     return Stream(urls, **wanted).groups(after)
 
 
-def _follow(stream: Stream, after: str | None) -> Generator[Group, None, None]:
+def _follow(stream: Stream, after: str | None, stop: threading.Event) -> Generator[Group, None, None]:
+    headers = {"Accept": "text/event-stream"}
+    if stream.token:
+        headers["Authorization"] = f"Bearer {stream.token}"
+    timeout = httpx.Timeout(_CONNECT_SECONDS, read=stream.silence)
+    with httpx.Client(timeout=timeout, headers=headers) as client:
+        yield from _resumed(client, stream, after, stop)
+
+
+def _resumed(
+    client: httpx.Client, stream: Stream, after: str | None, stop: threading.Event
+) -> Generator[Group, None, None]:
+    """Groups of one connection after the other."""
     failures, servers = 0, stream.servers
     place = random.randrange(len(servers))  # so that consumers spread over servers
-    while True:
+    while not stop.is_set():
         lost = "the server ended the stream"
         try:
-            for group in _connected(stream, servers[place], after):
+            for group in _connected(client, stream, servers[place], after):
                 after, failures = group.position, 0
                 with closing(group.changes):
                     yield group
@@ -114,20 +130,14 @@ def _follow(stream: Stream, after: str | None) -> Generator[Group, None, None]:
         place = (place + 1) % len(servers)
         if failures >= len(servers):
             doubled = _SHORTEST_PAUSE * 2.0 ** min(failures - len(servers), 10)
-            time.sleep(random.uniform(0.5, 1) * min(doubled, _LONGEST_PAUSE))
+            stop.wait(random.uniform(0.5, 1) * min(doubled, _LONGEST_PAUSE))
 
 
-def _connected(stream: Stream, server: str, after: str | None) -> Iterator[Group]:
+def _connected(client: httpx.Client, stream: Stream, server: str, after: str | None) -> Iterator[Group]:
     """Complete groups of one connection."""
     query = {name: value if isinstance(value, str) else json.dumps(value) for name, value in _asked(stream)}
     headers = {} if after is None else {"Last-Event-ID": after}
-    if stream.token:
-        headers["Authorization"] = f"Bearer {stream.token}"
-    timeout = httpx.Timeout(10.0, read=stream.silence)
-    with (
-        httpx.Client(timeout=timeout, headers={"Accept": "text/event-stream"}) as client,
-        client.stream("GET", f"{server}/v1/changes", params=query, headers=headers) as response,
-    ):
+    with client.stream("GET", f"{server}/v1/changes", params=query, headers=headers) as response:
         if response.status_code in _TRY_AGAIN:
             raise httpx.StreamError(f"status {response.status_code}")
         if response.status_code != httpx.codes.OK:

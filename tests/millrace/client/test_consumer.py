@@ -1,0 +1,200 @@
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from kit.polling import eventually
+from kit.scripted_server import changes, heartbeat, reset, rows, scripted_server
+from kit.user_database import UserDatabase
+from lakehouse.errors import MillraceError
+from millrace.client import Consumer, Cursor, Group, Stream
+
+pytestmark = pytest.mark.usefixtures("without_pauses")
+
+GROUPS = 5
+
+
+def _answer(last: str | None, path: str) -> tuple[int, bytes]:
+    """A snapshot of row 0, then a group with a row for each number up to 5, then a heartbeat."""
+    start = reset(["number"]) + rows([{"number": 0}], "0") if last is None else b""
+    later = [
+        changes([(None, {"number": number})], str(number)) for number in range(int(last or 0) + 1, GROUPS + 1)
+    ]
+    return 200, start + b"".join(later) + heartbeat(str(GROUPS))
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with scripted_server(_answer) as url:
+        yield url
+
+
+class Applied:
+    """Inserts the numbers, up to a last one, after which it stops."""
+
+    def __init__(self, database: UserDatabase, consumer: Consumer, last: int = GROUPS) -> None:
+        self.groups: list[tuple[bool, tuple[str, ...] | None]] = []
+        self._database, self._consumer, self._last = database, consumer, last
+        database.run("CREATE TABLE IF NOT EXISTS effects (number INTEGER)")
+
+    def __call__(self, cursor: Cursor, group: Group) -> None:
+        self.groups.append((group.reset, group.key))
+        if group.reset:
+            cursor.execute("DELETE FROM effects")
+        for change in group.changes:
+            number = (change.after or {})["number"]
+            cursor.execute(self._database.sql("INSERT INTO effects VALUES (?)"), (number,))
+            if number == self._last:
+                self._consumer.stop()
+
+
+def _numbers(database: UserDatabase) -> list[int]:
+    return [number for (number,) in database.run("SELECT number FROM effects ORDER BY number")]
+
+
+def _consumer(database: UserDatabase, url: str, lease: float = 10.0, name: str = "numbers") -> Consumer:
+    return Consumer(database.store, name, Stream(url, table="gold.funnel"), lease)
+
+
+@pytest.mark.parametrize("first_stop", [0, 1, GROUPS])
+def test_a_consumer_goes_on_after_its_last_group(database: UserDatabase, url: str, first_stop: int) -> None:
+    consumer = _consumer(database, url)
+    consumer.run(Applied(database, consumer, first_stop))
+    assert _numbers(database) == [*range(first_stop + 1)]
+    if first_stop < GROUPS:
+        again = _consumer(database, url)
+        applied = Applied(database, again)
+        again.run(applied)
+        assert applied.groups == [(False, ("number",))] * (GROUPS - first_stop)  # it remembers the key
+    assert _numbers(database) == [*range(GROUPS + 1)]
+
+
+def test_an_exception_ends_the_run_and_leaves_nothing_of_the_group(database: UserDatabase, url: str) -> None:
+    consumer = _consumer(database, url)
+    applied = Applied(database, consumer)
+
+    def failing(cursor: Cursor, group: Group) -> None:
+        applied(cursor, group)
+        if group.position == "3":
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        consumer.run(failing)
+    assert _numbers(database) == [0, 1, 2]
+    consumer.run(applied)  # its lease was given up
+    assert _numbers(database) == [*range(GROUPS + 1)]
+
+
+def test_a_group_without_changes_moves_the_position(database: UserDatabase) -> None:
+    def answer(last: str | None, path: str) -> tuple[int, bytes]:
+        return 200, heartbeat("8") if last else reset(["number"]) + rows([], "7")
+
+    applied: list[Group] = []
+    with scripted_server(answer) as url:
+        consumer = _consumer(database, url)
+        thread = threading.Thread(
+            daemon=True, target=consumer.run, args=(lambda _, group: applied.append(group),)
+        )
+        thread.start()
+        eventually(
+            lambda: database.run("SELECT position, applied FROM millrace_positions") == [("8", 2)],
+            what="the position",
+        )
+        consumer.stop()
+        thread.join(20)
+    assert [group.position for group in applied] == ["7"]
+
+
+def test_restart_begins_with_a_reset(database: UserDatabase, url: str) -> None:
+    consumer = _consumer(database, url)
+    applied = Applied(database, consumer)
+    consumer.run(applied)
+    consumer.restart()
+    consumer.run(applied)
+    assert applied.groups.count((True, ("number",))) == 2
+    assert _numbers(database) == [*range(GROUPS + 1)]
+
+
+def test_a_name_belongs_to_one_stream(database: UserDatabase, url: str) -> None:
+    consumer = _consumer(database, url)
+    consumer.run(Applied(database, consumer))
+    other = Consumer(database.store, "numbers", Stream(url, table="gold.traffic"))
+    with pytest.raises(MillraceError, match=r"gold\.funnel.*gold\.traffic.*restart"):
+        other.run(Applied(database, other))
+
+
+def test_two_names_have_two_positions(database: UserDatabase, url: str) -> None:
+    for name in ("one", "two"):
+        consumer = _consumer(database, url, name=name)
+        consumer.run(Applied(database, consumer))
+    found = database.run("SELECT name, position, applied FROM millrace_positions ORDER BY name")
+    assert found == [("one", "5", 6), ("two", "5", 6)]
+
+
+def test_a_consumer_that_was_overtaken_applies_nothing(
+    database: UserDatabase, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Between two groups of the leader another one takes its lease, and applies all."""
+    caplog.set_level(logging.WARNING, "millrace.client")
+    slow, quick = _consumer(database, url, lease=60), _consumer(database, url, lease=60)
+    applied = Applied(database, slow)
+    database.run("CREATE TABLE IF NOT EXISTS seen (position TEXT)")
+
+    def overtaken(cursor: Cursor, group: Group) -> None:
+        applied(cursor, group)
+        if group.position == "2":
+            after_commit.set()
+
+    after_commit = threading.Event()
+    original = slow._apply
+
+    def late(*arguments: object) -> object:
+        if after_commit.is_set():
+            after_commit.clear()
+            database.run("UPDATE millrace_positions SET leader = NULL")
+            quick.run(Applied(database, quick))
+        return original(*arguments)  # type: ignore[arg-type]
+
+    slow._apply = late  # type: ignore[assignment, method-assign]
+    thread = threading.Thread(daemon=True, target=slow.run, args=(overtaken,))
+    thread.start()
+    eventually(lambda: "has taken over" in caplog.text, what="the leader is fenced")
+    slow.stop()
+    thread.join(20)
+    assert _numbers(database) == [*range(GROUPS + 1)]
+
+
+def test_a_stand_by_takes_over_from_a_leader_that_ended(database: UserDatabase, url: str) -> None:
+    with closing(database.store.connect(10)) as connection:
+        database.store.prepare(connection, "numbers", Stream(url, table="gold.funnel").content)
+        assert database.store.lead(connection, "numbers", "dead", 1.0)
+    consumer = _consumer(database, url, lease=1.0)
+    consumer.run(Applied(database, consumer))
+    assert _numbers(database) == [*range(GROUPS + 1)]
+
+
+def test_a_lease_is_kept_while_a_group_is_applied(database: UserDatabase, url: str) -> None:
+    """Longer than the lease, a statement at a time; a stand-by waits all the while."""
+    consumer, stand_by = _consumer(database, url, lease=0.3), _consumer(database, url, lease=0.3)
+    applied, other = Applied(database, consumer), Applied(database, stand_by)
+    ended = threading.Event()
+
+    def slowly(cursor: Cursor, group: Group) -> None:
+        for _ in range(3):
+            ended.wait(0.15)
+            cursor.execute("SELECT 1")
+            cursor.fetchall()
+        applied(cursor, group)
+
+    thread = threading.Thread(daemon=True, target=consumer.run, args=(slowly,))
+    thread.start()
+    eventually(lambda: applied.groups, what="the consumer leads")
+    second = threading.Thread(daemon=True, target=stand_by.run, args=(other,))
+    second.start()
+    thread.join(20)
+    stand_by.stop()
+    second.join(20)
+    assert len(applied.groups) == GROUPS + 1
+    assert other.groups == []
