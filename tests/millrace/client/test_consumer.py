@@ -99,7 +99,9 @@ def test_a_group_without_changes_moves_the_position(database: UserDatabase) -> N
         )
         thread.start()
         eventually(
-            lambda: database.run("SELECT position, applied FROM millrace_positions") == [("8", 2)],
+            lambda: (
+                applied and database.run("SELECT position, applied FROM millrace_positions") == [("8", 2)]
+            ),
             what="the position",
         )
         consumer.stop()

@@ -137,7 +137,7 @@ def test_importing_the_client_imports_nothing_heavy() -> None:
     assert done.stdout == "set()\n"
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     sizes=st.lists(st.integers(0, 3), min_size=1, max_size=6),
     cuts=st.lists(st.integers(0, 2_000), max_size=8),
