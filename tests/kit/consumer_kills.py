@@ -1,16 +1,16 @@
 """Kills and pauses consumers and servers amid commits, and compares effects with the change feed."""
 
 import datetime as dt
-import itertools
 import os
 import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -39,8 +39,14 @@ class ConsumerProcess:
     database: UserDatabase
     urls: str
     log: Path
-    resume_at: float = field(default=0.0, init=False)
     process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
+    pause: "threading.Timer | None" = field(default=None, init=False)
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        assert self.process is not None
+        return self.process.pid
 
     def start(self) -> None:
         """Start it."""
@@ -56,23 +62,21 @@ class ConsumerProcess:
 
     def kill(self) -> None:
         """End it at once."""
-        self.resume_at = 0.0
+        if self.pause is not None:
+            self.pause.cancel()
+            self.pause = None
         if self.process is not None:
             self.process.kill()
             self.process.wait()
             self.process = None
 
-    def pause(self, seconds: float) -> None:
-        """Stop it as SIGSTOP does, until `wake` is called after so many seconds."""
-        assert self.process is not None
-        self.process.send_signal(signal.SIGSTOP)
-        self.resume_at = time.monotonic() + seconds
-
-    def wake(self, *, now: bool = False) -> None:
-        """Go on if the pause is over."""
-        if self.process is not None and self.resume_at and (now or time.monotonic() > self.resume_at):
-            self.resume_at = 0.0
-            self.process.send_signal(signal.SIGCONT)
+    def pause_for(self, seconds: float) -> None:
+        """Stop it as SIGSTOP does, for so long."""
+        if self.pause is None or not self.pause.is_alive():
+            assert self.process is not None
+            self.process.send_signal(signal.SIGSTOP)
+            self.pause = threading.Timer(seconds, self.process.send_signal, (signal.SIGCONT,))
+            self.pause.start()
 
 
 class Writer(threading.Thread):
@@ -106,24 +110,62 @@ class Writer(threading.Thread):
         ]
 
 
+@dataclass
+class Pair:
+    """Two consumers of a database, of which one leads."""
+
+    database: UserDatabase
+    consumers: list[ConsumerProcess]
+
+    @property
+    def groups(self) -> int:
+        """How many were applied."""
+        return int(self.database.run("SELECT count(*) FROM applied")[0][0])
+
+    @property
+    def version(self) -> int:
+        """The version that is applied."""
+        return int(self.database.run("SELECT max(version) FROM applied")[0][0])
+
+    @property
+    def fail_overs(self) -> int:
+        """How many times another process than before applied a group."""
+        order = "ctid" if isinstance(self.database.store, PostgresStore) else "rowid"
+        pids = [pid for (pid,) in self.database.run(f"SELECT pid FROM applied ORDER BY {order}")]
+        return sum(one != two for one, two in pairwise(pids))
+
+    def disturb(self, rng: Random) -> None:
+        """Kill a consumer and start it again, or pause it; mostly the one that led last."""
+        (leader,) = self.database.run(
+            "SELECT pid FROM applied WHERE version = (SELECT max(version) FROM applied)"
+        )[0]
+        leading = [each for each in self.consumers if each.pid == leader]
+        chosen = leading[0] if leading and rng.random() < 0.7 else rng.choice(self.consumers)
+        if rng.random() < 0.5:
+            chosen.kill()
+            chosen.start()
+        else:
+            chosen.pause_for(rng.uniform(0.5, 4) * LEASE)
+
+
 def disturb(
-    database: UserDatabase, folder: Path, kills: int, rng: Random, pause: tuple[float, float], every: float
-) -> int:
-    """Two consumers, two servers and a writer; something is killed or paused so many times.
+    databases: Sequence[UserDatabase], folder: Path, kills: int, rng: Random, every: float
+) -> list[int]:
+    """Two consumers for each database, two servers and a writer; all but the writer are killed or paused.
 
     Args:
-        database: of the consumers.
+        databases: of the consumers.
         folder: for the home and logs.
-        kills: of consumers and servers, and pauses of consumers.
+        kills: how many times a consumer of each database is killed or paused; every tenth time, a server too.
         rng: decides.
-        pause: least and most seconds from one to the next.
         every: most seconds from commit to commit.
 
     Returns:
-        How many times another process than before applied a group.
+        How many times another process than before applied a group, for each database.
     """
-    for statement in summing_consumer.CREATE:
-        database.run(statement)
+    for database in databases:
+        for statement in summing_consumer.CREATE:
+            database.run(statement)
     home = folder / "home"
     home.mkdir()
     writer = Writer(home, rng, every)
@@ -132,29 +174,56 @@ def disturb(
         for node in nodes:
             running.callback(node.kill)
             node.start()
-        urls = ",".join(node.url for node in nodes)
-        consumers = [
-            ConsumerProcess(database, urls, folder / f"consumer-{number}.log") for number in range(2)
-        ]
-        for consumer in consumers:
-            running.callback(consumer.kill)
-            consumer.start()
+        pairs = [_start_pair(database, nodes, folder, running) for database in databases]
         running.callback(writer.ended.set)
-        eventually(lambda: database.run("SELECT 1 FROM applied"), _CATCH_UP_SECONDS, "a consumer leads")
+        for pair in pairs:
+            eventually(lambda pair=pair: pair.groups, _CATCH_UP_SECONDS, "a consumer leads")
         writer.start()
-        for _ in range(kills):
-            writer.join(rng.uniform(*pause))
-            _disturb_once(consumers, nodes, rng)
+        for number in range(kills):
+            _disturb_once(pairs, nodes, writer, number, rng)
         writer.ended.set()
         writer.join()
         assert writer.failure is None
-        for consumer in consumers:
-            consumer.wake(now=True)
         latest = latest_version(_folder(home))
-        eventually(lambda: _version(database) == latest, _CATCH_UP_SECONDS, f"version {latest} is applied")
-    assert_each_effect_once(database, home)
-    pids = [pid for (pid,) in database.run(f"SELECT pid FROM applied ORDER BY {_order(database)}")]
-    return sum(one != two for one, two in itertools.pairwise(pids))
+        for pair in pairs:
+            eventually(
+                lambda pair=pair: pair.version == latest, _CATCH_UP_SECONDS, f"version {latest} is applied"
+            )
+    for pair in pairs:
+        assert_each_effect_once(pair.database, home)
+    return [pair.fail_overs for pair in pairs]
+
+
+def _start_pair(
+    database: UserDatabase, nodes: Sequence[StreamNode], folder: Path, running: ExitStack
+) -> Pair:
+    urls = ",".join(node.url for node in nodes)
+    kind = type(database.store).__name__
+    consumers = [ConsumerProcess(database, urls, folder / f"{kind}-{number}.log") for number in range(2)]
+    for consumer in consumers:
+        running.callback(consumer.kill)
+        consumer.start()
+    return Pair(database, consumers)
+
+
+def _disturb_once(
+    pairs: Sequence[Pair], nodes: Sequence[StreamNode], writer: Writer, number: int, rng: Random
+) -> None:
+    """Half of the times after each database has got another group, otherwise at any moment."""
+    before = [pair.groups for pair in pairs]
+    writer.join(rng.uniform(0, 0.4))
+    if rng.random() < 0.5:
+        eventually(
+            lambda: all(pair.groups > had for pair, had in zip(pairs, before, strict=True)),
+            _CATCH_UP_SECONDS,
+            "a consumer goes on",
+        )
+    if number % 10 == 5:
+        node = nodes[number // 10 % 2]
+        node.kill()
+        node.start()
+    for pair in pairs:
+        pair.disturb(rng)
 
 
 def assert_each_effect_once(database: UserDatabase, home: Path) -> None:
@@ -176,29 +245,6 @@ def assert_each_effect_once(database: UserDatabase, home: Path) -> None:
     for row in read_snapshot(folder, table).rows.to_pylist():
         sums[row["step"]] += row["visitors"]
     assert {step: visitors for step, visitors in database.run("SELECT * FROM sums") if visitors} == sums
-
-
-def _disturb_once(consumers: list[ConsumerProcess], nodes: list[StreamNode], rng: Random) -> None:
-    for each in consumers:
-        each.wake()
-    consumer, node = rng.choice(consumers), rng.choice(nodes)
-    action = rng.choices(("kill", "pause", "server"), (5, 4, 2))[0]
-    if action == "kill":
-        consumer.kill()
-        consumer.start()
-    elif action == "pause" and not consumer.resume_at:
-        consumer.pause(rng.uniform(0.5, 3) * LEASE)
-    else:
-        node.kill()
-        node.start()
-
-
-def _version(database: UserDatabase) -> int:
-    return int(database.run("SELECT max(version) FROM applied")[0][0])
-
-
-def _order(database: UserDatabase) -> str:
-    return "ctid" if isinstance(database.store, PostgresStore) else "rowid"
 
 
 def _folder(home: Path) -> Path:
