@@ -30,7 +30,7 @@ def applying(store: PositionStore) -> Callable[[Cursor, Group], None]:
         if group.reset:
             run(cursor, "DELETE FROM effects")
             run(cursor, "DELETE FROM sums")
-        for change in group.changes:
+        for change in group.row_changes:
             row = change.after or change.before or {}
             old, new = (each and each["visitors"] for each in (change.before, change.after))
             run(

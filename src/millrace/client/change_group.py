@@ -72,7 +72,7 @@ class Group:
         reset: whether the changes are all rows there are, as inserts: forget what came before.
         key: columns that identify a row, empty if none do; None if the stream was resumed, for only a
             reset names them. A `Consumer` remembers them.
-        changes: the changes; none if only the position has moved.
+        row_changes: the changes; none if only the position has moved.
         position: resume token of the stream after this group.
         versions: version of each table after this group.
         committed_at: when the changes were committed, RFC 3339; None for a reset.
@@ -80,7 +80,7 @@ class Group:
 
     reset: bool
     key: tuple[str, ...] | None
-    changes: Changes
+    row_changes: Changes
     position: str
     versions: Mapping[str, int]
     committed_at: str | None = None

@@ -117,12 +117,12 @@ class Consumer:
         self, connection: Connection, stored: StoredPosition, group: Group, apply: Apply
     ) -> StoredPosition:
         """Apply a group and move the position, in one transaction. Returns the new position."""
-        if group.position == stored.position and not group.reset and not group.changes:
+        if group.position == stored.position and not group.reset and not group.row_changes:
             return stored  # a heartbeat
         key = group.key if group.key is not None else stored.key
         moved = StoredPosition(group.position, key, stored.applied + 1)
-        seen = Group(group.reset, key, group.changes, group.position, group.versions, group.committed_at)
+        seen = Group(group.reset, key, group.row_changes, group.position, group.versions, group.committed_at)
         with self._store.moving(connection, self._name, self._leader, stored, moved, self._lease) as cursor:
-            if group.reset or group.changes:
+            if group.reset or group.row_changes:
                 apply(cursor, seen)
         return moved

@@ -121,7 +121,7 @@ def _resumed(
         try:
             for group in _connected(client, stream, servers[place], after):
                 after, failures = group.position, 0
-                with closing(group.changes):
+                with closing(group.row_changes):
                     yield group
         except _LOST as error:
             lost = f"{type(error).__name__}: {error}".removesuffix(": ")

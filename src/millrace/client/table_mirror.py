@@ -38,14 +38,14 @@ class TableMirror:
         if group.reset:
             cursor.execute(f"DELETE FROM {dialect.table}")
         # Deletes first: values that have to be unique may move from row to row within a group.
-        gone = (self._kept(each.before) for each in group.changes if each.before is not None)
+        gone = (self._kept(each.before) for each in group.row_changes if each.before is not None)
         if group.key:
             key = group.key
             keys = ({name: row[name] for name in key} for row in gone)
             self._run_all(cursor, keys, dialect.delete_by_key)
         else:
             self._run_all(cursor, gone, dialect.delete_one)
-        come = (self._kept(each.after) for each in group.changes if each.after is not None)
+        come = (self._kept(each.after) for each in group.row_changes if each.after is not None)
         self._run_all(cursor, come, dialect.insert)
 
     def _run_all(self, cursor: Cursor, rows: Iterable[Row], statement: Callable[[Row], str]) -> None:

@@ -43,7 +43,7 @@ class Applied:
         self.groups.append((group.reset, group.key))
         if group.reset:
             cursor.execute("DELETE FROM effects")
-        for change in group.changes:
+        for change in group.row_changes:
             number = (change.after or {})["number"]
             cursor.execute(self._database.sql("INSERT INTO effects VALUES (?)"), (number,))
             if number == self._last:

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("without_pauses")
 def _seen(urls: str | list[str], count: int, after: str | None = None, **more: Any) -> list[tuple[Any, ...]]:
     """Position, whether it is a reset, and the changes of each group."""
     groups = follow(urls, after, table="gold.funnel", **more)
-    return [(group.position, group.reset, list(group.changes)) for group in islice(groups, count)]
+    return [(group.position, group.reset, list(group.row_changes)) for group in islice(groups, count)]
 
 
 def test_a_snapshot_in_several_messages_is_one_group() -> None:
@@ -108,7 +108,7 @@ def test_what_is_asked_for_is_in_the_url() -> None:
 
     with scripted_server(answer) as url:
         _seen(f"{url}/", 1, where={"channel": ["Email"]}, select=["day", "visitors"], interval=2)
-        next(follow(url, sql="SELECT 1")).changes.close()
+        next(follow(url, sql="SELECT 1")).row_changes.close()
     assert [parse_qs(urlsplit(path).query) for path in paths] == [
         {
             "table": ["gold.funnel"],
