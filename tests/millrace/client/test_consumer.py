@@ -179,13 +179,13 @@ def test_a_stand_by_takes_over_from_a_leader_that_ended(database: UserDatabase, 
 
 def test_a_lease_is_kept_while_a_group_is_applied(database: UserDatabase, url: str) -> None:
     """Longer than the lease, a statement at a time; a stand-by waits all the while."""
-    consumer, stand_by = _consumer(database, url, lease=0.3), _consumer(database, url, lease=0.3)
+    consumer, stand_by = _consumer(database, url, lease=1.5), _consumer(database, url, lease=1.5)
     applied, other = Applied(database, consumer), Applied(database, stand_by)
     ended = threading.Event()
 
     def slowly(cursor: Cursor, group: Group) -> None:
-        for _ in range(3):
-            ended.wait(0.15)
+        for _ in range(5 if group.position == "2" else 0):
+            ended.wait(0.5)
             cursor.execute("SELECT 1")
             cursor.fetchall()
         applied(cursor, group)

@@ -68,9 +68,9 @@ def test_a_stand_by_waits_for_the_lease(database: UserDatabase, connection: Any)
 
 
 def test_a_stand_by_leads_after_the_lease(database: UserDatabase, connection: Any) -> None:
-    database.store.lead(connection, "sums", "a", 0.2)
+    database.store.lead(connection, "sums", "a", 2)
     assert database.store.lead(connection, "sums", "b", LONG) is None
-    assert eventually(lambda: database.store.lead(connection, "sums", "b", LONG), 5)
+    assert eventually(lambda: database.store.lead(connection, "sums", "b", LONG))
     assert not database.store.renew(connection, "sums", "a", LONG)
 
 
