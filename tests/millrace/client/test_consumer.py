@@ -200,3 +200,17 @@ def test_a_lease_is_kept_while_a_group_is_applied(database: UserDatabase, url: s
     second.join(20)
     assert len(applied.groups) == GROUPS + 1
     assert other.groups == []
+
+
+def test_a_lease_is_kept_while_the_stream_is_quiet(database: UserDatabase, url: str) -> None:
+    consumer = _consumer(database, url, lease=1.0)
+    thread = threading.Thread(daemon=True, target=consumer.run, args=(lambda cursor, group: None,))
+    thread.start()
+    with closing(database.store.connect(60)) as other:
+        database.store.prepare(other, "numbers", Stream(url, table="gold.funnel").content)
+        eventually(lambda: database.run("SELECT position FROM millrace_positions") == [(str(GROUPS),)])
+        thread.join(2.5)  # it has nothing to apply all the while
+        assert database.store.lead(other, "numbers", "stand-by", 60) is None
+    consumer.stop()
+    thread.join(20)
+    assert not thread.is_alive()
