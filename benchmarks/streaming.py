@@ -209,12 +209,13 @@ def _served(home: Path) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
 _SERVE = """
 import sys
 from pathlib import Path
+from serving.api.application import Site
 from serving.api.server import Served, serve
 from serving.stream.hub import Limits
 from serving.stream.subscription import Terms
 home = Path(sys.argv[1])
-here = home / "warehouse", home, home / "conf"
-serve(Served("127.0.0.1", int(sys.argv[2]), *here, Limits(), Terms(), 30.0))
+site = Site(home, home / "conf")
+serve(Served("127.0.0.1", int(sys.argv[2]), home / "warehouse", Limits(), Terms(), 30.0, site))
 """
 
 

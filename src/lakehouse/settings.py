@@ -85,6 +85,15 @@ class Settings(BaseSettings):
         gt=0,
         description="bytes of events that may wait for Kafka in a collector's log; more are refused",
     )
+    api_port: int | None = Field(
+        None,
+        description="port of the streaming API on 127.0.0.1, which `millrace up` then runs; unset, none",
+    )
+    webhook_hosts: str | None = Field(
+        None,
+        description="hosts that the streaming API may send webhooks to, as hooks.example.com; several are "
+        "separated by commas; unset, this machine alone",
+    )
     events_topic: str = Field("events", description="topic of behavioural events")
     exchange_rates_topic: str = Field("exchange_rates", description="topic of exchange rates")
     reporting_currency: str = Field("EUR", description="currency of reports (ISO 4217)")

@@ -15,6 +15,7 @@ _HOURS = 24.0
 _RATE = 2.0
 _ONCE = 50_000
 _COLLECTOR_PORT = 8787
+_API_PORT = 8789
 
 
 def register(app: typer.Typer) -> None:
@@ -36,7 +37,8 @@ def demo(
 ) -> None:
     """Start a broker, sample traffic, all jobs and the dashboard, until Ctrl-C.
 
-    The collector serves a small shop to click through: its visits appear on the dashboard, too.
+    The collector serves a small shop to click through: its visits appear on the dashboard, too. The
+    streaming API serves a live page of today's figures.
 
     The traffic of the last 24 hours is sent first, then live traffic at the same rate. The data stays:
     the next start continues with live traffic. With --once, send the events, process them, print
@@ -85,6 +87,8 @@ def _stay(settings: Settings, history: float, rate: float) -> None:
     _make_ready()
     if settings.collector_port is None:
         settings.collector_port = _COLLECTOR_PORT if is_free(_COLLECTOR_PORT) else stable_port()
+    if settings.api_port is None:
+        settings.api_port = _API_PORT if is_free(_API_PORT) else stable_port()
     plan = Plan(history=0 if history_is_sent(settings.home) else history, rate=rate)
     by_signal = run_in_foreground(
         settings, plan, lambda is_running: watch(settings, is_running, draw, lag=False)

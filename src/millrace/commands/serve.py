@@ -38,10 +38,12 @@ def serve(
     from lakehouse.access.policy import load_policy
     from lakehouse.tls import Tls
     from millrace.local.process.ports import require_free
+    from serving.api.application import Site
     from serving.api.server import Served
     from serving.api.server import serve as run
     from serving.stream.hub import Limits
     from serving.stream.subscription import Terms
+    from serving.webhooks.target import hosts_of
 
     settings = load_settings()
     if settings.catalog:
@@ -59,6 +61,8 @@ def serve(
         tls.check()
     url = f"{'https' if tls else 'http'}://{address}:{port}"
     typer.echo(f"Streaming API  {url}/v1/changes?table=gold.traffic  Ctrl-C stops it.")
+    typer.echo(f"Live page      {url}/live")
     terms = Terms(budget=int(budget * _MEGABYTE))
-    folders = settings.warehouse, settings.home, settings.conf
-    run(Served(address, port, *folders, Limits(), terms, send_timeout, tls))
+    hosts = hosts_of(settings.webhook_hosts)
+    site = Site(settings.home, settings.conf, settings.reporting_currency, hosts)
+    run(Served(address, port, settings.warehouse, Limits(), terms, send_timeout, site, tls))

@@ -99,5 +99,7 @@ def _print_addresses(settings: Settings) -> None:
         typer.echo(f"Dashboard  {page}")
     if collector := state.get("collector"):
         typer.echo(f"Collector  {collector}/v1/batch")
+    if api := state.get("api"):
+        typer.echo(f"Live page  {api}/live")
     typer.echo(f"Kafka      {state.get('kafka')}")
     typer.echo(f"Logs       {settings.home / 'logs'}")

@@ -12,6 +12,7 @@ from millrace.local import demo_traffic
 from millrace.local.process.ports import HOST
 from millrace.local.services import (
     Service,
+    api_service,
     broker_service,
     collector_service,
     dashboard_service,
@@ -50,6 +51,8 @@ class Plan:
         parts = [dashboard_service(settings), *local, engine_service(settings, needs)]
         if settings.collector_port:
             parts.append(collector_service(settings, settings.collector_port))
+        if settings.api_port:
+            parts.append(api_service(settings, settings.api_port))
         if self.history:
             parts.append(demo_traffic.history_service(settings, self.history, self.rate, needs))
             needs = (*needs, demo_traffic.HISTORY)
@@ -61,9 +64,9 @@ class Plan:
         """Addresses for the workspace's state file."""
         if self.broker_only:
             return {"kafka": settings.bootstrap}
-        port = settings.collector_port
-        collector = {"collector": f"http://{HOST}:{port}"} if port else {}
-        return {"kafka": settings.bootstrap, "dashboard": url(settings), **collector}
+        ports = {"collector": settings.collector_port, "api": settings.api_port}
+        servers = {name: f"http://{HOST}:{port}" for name, port in ports.items() if port}
+        return {"kafka": settings.bootstrap, "dashboard": url(settings), **servers}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -19,6 +19,7 @@ from millrace.local.process.child_process import Child, Program, last_error
 from millrace.local.process.ports import HOST, require_free
 from millrace.local.process.state_files import read_state
 
+API = "api"
 COLLECTOR = "collector"
 ENGINE = "engine"
 DASHBOARD = "dashboard"
@@ -115,6 +116,20 @@ def collector_service(settings: Settings, port: int) -> Service:
         is_ready=lambda _: _is_healthy(HOST, port, "/health"),
         last_error_line=lambda: last_error_line(program),
         check=lambda: require_free(port, "the collector", next_step),
+    )
+
+
+def api_service(settings: Settings, port: int) -> Service:
+    """The streaming API, with the live page."""
+    command = (sys.executable, "-m", "millrace", "serve", "--port", str(port))
+    program = Program(API, command, settings.home, env=environment(settings))
+    next_step = "Stop that program, or set MILLRACE_API_PORT={free}"
+    return Service(
+        API,
+        prepare=lambda: program,
+        is_ready=lambda _: _is_healthy(HOST, port, "/health"),
+        last_error_line=lambda: last_error_line(program),
+        check=lambda: require_free(port, "the streaming API", next_step),
     )
 
 

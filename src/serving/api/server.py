@@ -7,12 +7,8 @@ from pathlib import Path
 
 import uvicorn
 
-from lakehouse.access.mask_key import MaskKey
-from lakehouse.access.policy_file import PolicyFile
 from lakehouse.tls import Tls
-from serving.api.app import StreamingApi
-from serving.api.readers import Readers
-from serving.api.sessions import Sessions
+from serving.api.application import Site, application
 from serving.stream.hub import Hub, Limits
 from serving.stream.subscription import Terms
 
@@ -30,22 +26,20 @@ class Served:
         address: IP address to listen on.
         port: port to listen on.
         warehouse: folder of the tables.
-        home: the home, which has the key of sessions.
-        conf: folder of access.yml.
         limits: what the server may use.
         terms: how subscribers are served, unless they ask otherwise.
         send_timeout: seconds within which a subscriber has to take a message.
+        site: what the application needs beside the tables.
         tls: certificates; None for plain HTTP.
     """
 
     address: str
     port: int
     warehouse: Path
-    home: Path
-    conf: Path
     limits: Limits
     terms: Terms
     send_timeout: float
+    site: Site
     tls: Tls | None = None
 
 
@@ -53,11 +47,8 @@ def serve(served: Served) -> None:
     """Serve until SIGINT or SIGTERM; subscribers are disconnected then, and go on elsewhere."""
     logging.getLogger("serving").addHandler(logging.StreamHandler())
     hub = Hub(served.warehouse, served.limits)
-    sessions = Sessions(MaskKey(served.home).secret)
-    readers = Readers(PolicyFile(served.conf, served.home).current, sessions)
-    api = StreamingApi(hub, readers, sessions, served.terms, served.send_timeout)
     config = uvicorn.Config(
-        api.app(),
+        application(hub, served.terms, served.send_timeout, served.site),
         host=served.address,
         port=served.port,
         log_level="warning",

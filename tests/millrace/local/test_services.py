@@ -50,6 +50,25 @@ def test_the_collector_is_a_service_where_it_has_a_port_and_takes_events_without
     assert not service.is_ready(child)
 
 
+def test_the_streaming_api_is_a_service_where_it_has_a_port_and_serves_the_live_page(home):
+    port = free_port()
+    assert "api" not in {service.name for service in Plan().services(load_settings(home=home))}
+    settings = load_settings(home=home, api_port=port, broker_port=free_port())
+    assert Plan().environment(settings)["api"] == f"http://127.0.0.1:{port}"
+    service = next(each for each in Plan().services(settings) if each.name == "api")
+    service.check()
+    child = Child(service.prepare())
+    eventually(lambda: service.is_ready(child), seconds=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("GET", "/live")
+    assert b"<title>Live" in connection.getresponse().read()
+    connection.close()
+    with pytest.raises(MillraceError, match="MILLRACE_API_PORT"):
+        service.check()
+    child.stop()
+    assert not service.is_ready(child)
+
+
 def test_a_taken_port_of_the_dashboard_is_told(home):
     with socket.create_server(("127.0.0.1", 0)) as other:
         service = dashboard_service(load_settings(home=home, dashboard_port=other.getsockname()[1]))

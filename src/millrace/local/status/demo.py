@@ -37,4 +37,9 @@ def draw(listener: StatusPoller) -> RenderableType:
         if snapshot.collector
         else []
     )
-    return Group(Text(), table, *errors, page, *shop)
+    live = (
+        [Text.assemble("Watch today's figures as they change at ", (f"{snapshot.api}/live", "bold"))]
+        if snapshot.api
+        else []
+    )
+    return Group(Text(), table, *errors, page, *live, *shop)

@@ -54,6 +54,8 @@ def _headline(snapshot: Snapshot) -> RenderableType:
         table.add_row("Dashboard", "", snapshot.dashboard)
     if snapshot.collector:
         table.add_row("Collector", "", f"{snapshot.collector}/v1/batch")
+    if snapshot.api:
+        table.add_row("Live page", "", f"{snapshot.api}/live")
     for topic, records in _lag_by_topic(snapshot).items():
         table.add_row("Lag", "", f"{escape(topic)}: {records:,} records not in bronze yet")
     if repair := snapshot.behind.get("repair", {}).get("rows"):

@@ -25,6 +25,7 @@ class Snapshot:
         kafka: where clients find it, as host:port.
         dashboard: its address, while it runs.
         collector: its address, while it runs.
+        api: address of the streaming API, while it runs.
         processes: by name, as the supervisor describes them.
         jobs: by name, as the engine describes them.
         rows: by table.
@@ -40,6 +41,7 @@ class Snapshot:
     kafka: str
     dashboard: str | None = None
     collector: str | None = None
+    api: str | None = None
     processes: dict[str, dict[str, Any]] = field(default_factory=dict)
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
@@ -73,6 +75,7 @@ def take_snapshot(settings: Settings, lag: bool = True) -> Snapshot:
         snapshot.kafka = saved.get("kafka", settings.bootstrap)
         snapshot.dashboard = saved.get("dashboard")
         snapshot.collector = saved.get("collector")
+        snapshot.api = saved.get("api")
         snapshot.processes = saved.get("processes", {})
         snapshot.jobs = _jobs(settings, snapshot.processes.get(ENGINE, {}).get("pid"))
     elif error := saved.get("error"):

@@ -17,6 +17,7 @@ SNAPSHOT = Snapshot(
     state="running",
     kafka="127.0.0.1:9092",
     dashboard="http://127.0.0.1:8501",
+    api="http://127.0.0.1:8789",
     processes={
         "broker": {"state": "running", "pid": 11, "since": "2026-03-01T10:00:00Z", "restarts": 0},
         "engine": {
@@ -54,6 +55,7 @@ def test_processes_jobs_lag_tables_watermark_and_errors_are_shown():
         "2,000 rows refined and not repaired yet, 9 of them late, for 12 s",
         "61 s",
         "http://127.0.0.1:8501",
+        "http://127.0.0.1:8789/live",
     ):
         assert part in text
     assert "engine: code 1: [no]" in text

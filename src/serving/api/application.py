@@ -1,0 +1,51 @@
+"""The whole application: streams, webhooks, the live page and the descriptions."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.applications import Starlette
+
+from lakehouse.access.mask_key import MaskKey
+from lakehouse.access.policy_file import PolicyFile
+from serving.api.app import StreamingApi
+from serving.api.live_page import live_route
+from serving.api.readers import Readers
+from serving.api.sessions import Sessions
+from serving.description.documents import with_documents
+from serving.stream.hub import Hub
+from serving.stream.subscription import Terms
+from serving.webhooks.routes import Webhooks
+
+
+@dataclass(frozen=True)
+class Site:
+    """What the application needs beside the tables.
+
+    Args:
+        home: folder of the workspace, for webhooks and the key of sessions.
+        conf: folder of access.yml.
+        currency: of reports (ISO 4217), for the live page.
+        webhook_hosts: that webhooks may be sent to, beside this machine.
+    """
+
+    home: Path
+    conf: Path
+    currency: str = "EUR"
+    webhook_hosts: frozenset[str] = frozenset()
+
+
+def application(hub: Hub, terms: Terms, send_timeout: float, site: Site) -> Starlette:
+    """The application.
+
+    Args:
+        hub: follows tables and queries.
+        terms: how subscribers are served, unless they ask otherwise.
+        send_timeout: seconds within which a subscriber has to take a message.
+        site: what it needs beside the tables.
+    """
+    policy, sessions = PolicyFile(site.conf, site.home).current, Sessions(MaskKey(site.home).secret)
+    readers = Readers(policy, sessions)
+    webhooks = Webhooks(hub, readers, terms, site.home, site.webhook_hosts)
+    api = StreamingApi(hub, readers, sessions, terms, send_timeout)
+    app = api.app(more=[live_route(site.currency), *webhooks.routes])
+    return with_documents(webhooks.attach(app))

@@ -1,0 +1,42 @@
+"""The live page: one file without a build step, which follows a standing query."""
+
+from html import escape
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+_CURRENCY = '<meta name="currency" content="{}">'
+_HEADERS = {
+    "Cache-Control": "no-cache",
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def live_route(currency: str) -> Route:
+    """`GET /live`.
+
+    Args:
+        currency: of reports (ISO 4217).
+    """
+    text = live_page(currency)
+
+    async def answer(request: Request) -> Response:
+        """The live page: figures of today as they change."""
+        del request
+        return Response(text, media_type="text/html", headers=_HEADERS)
+
+    return Route("/live", answer)
+
+
+def live_page(currency: str) -> str:
+    """The page's HTML, of `docs/` in a checkout, else the wheel's own."""
+    checkout = Path(__file__).resolve().parents[3] / "docs" / "live.html"
+    file = checkout if checkout.is_file() else Path(__file__).with_name("live.html")
+    text = file.read_text(encoding="utf-8")
+    return text.replace(_CURRENCY.format("EUR"), _CURRENCY.format(escape(currency)))

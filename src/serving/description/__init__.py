@@ -1,0 +1,1 @@
+"""Descriptions of the streaming API for machines: OpenAPI and AsyncAPI."""

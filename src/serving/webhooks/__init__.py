@@ -1,0 +1,1 @@
+"""Webhooks: changes of tables and queries as POST requests to URLs that others registered."""

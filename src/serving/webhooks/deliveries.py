@@ -1,0 +1,80 @@
+"""Delivers all webhooks of a home, on one of its nodes: the one that has the lease."""
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from serving.stream.hub import Hub
+from serving.stream.subscription import Terms
+from serving.webhooks.delivery import Delivery, Retries
+from serving.webhooks.store import WebhookStore
+
+_LOG = logging.getLogger("serving")
+_LOOK_SECONDS = 1.0
+_LEASE_SECONDS = 10.0
+_CANCEL_SECONDS = 0.5
+
+
+class Deliveries:
+    """The deliveries that run on this node.
+
+    Args:
+        hub: follows tables and queries.
+        store: the webhooks.
+        terms: how subscribers are served.
+        retries: when a delivery is attempted again.
+    """
+
+    def __init__(self, hub: Hub, store: WebhookStore, terms: Terms, retries: Retries) -> None:
+        self._hub = hub
+        self._store = store
+        self._terms = terms
+        self._retries = retries
+        self._owner = uuid.uuid4().hex
+        self._running: dict[str, asyncio.Task[None]] = {}
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Deliver, whenever this node has the lease, until the block ends."""
+        looking = asyncio.create_task(self._look())
+        try:
+            yield
+        finally:
+            await _end({looking})
+            await self._stop(list(self._running))
+            await asyncio.to_thread(self._store.release_lease, self._owner)
+
+    async def _look(self) -> None:
+        while True:
+            try:
+                await self._update()
+            except Exception:  # noqa: BLE001 - the next look may succeed, as after a full disk
+                _LOG.exception("Cannot read the webhooks")
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _update(self) -> None:
+        """Renew the lease, start deliveries of new webhooks, end those of removed ones."""
+        if not await asyncio.to_thread(self._store.take_lease, self._owner, time.time(), _LEASE_SECONDS):
+            await self._stop(list(self._running))
+            return
+        webhooks = await asyncio.to_thread(self._store.all)
+        wanted = {webhook.id for webhook in webhooks if webhook.disabled_at is None}
+        ended = [name for name, task in self._running.items() if name not in wanted or task.done()]
+        await self._stop(ended)
+        for name in wanted - self._running.keys():
+            delivery = Delivery(self._hub, self._store, self._terms, self._retries, self._owner, name)
+            self._running[name] = asyncio.create_task(delivery.run())
+
+    async def _stop(self, names: list[str]) -> None:
+        await _end({self._running.pop(name) for name in names})
+
+
+async def _end(tasks: set[asyncio.Task[None]]) -> None:
+    """Cancel tasks until they end: before Python 3.12, `asyncio.wait_for` may lose a cancellation."""
+    while tasks:
+        for task in tasks:
+            task.cancel()
+        _, tasks = await asyncio.wait(tasks, timeout=_CANCEL_SECONDS)

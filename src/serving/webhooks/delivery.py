@@ -1,0 +1,139 @@
+"""Delivers one webhook's groups in order: each until the receiver takes it."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from lakehouse.errors import MillraceError
+from serving.stream.hub import Hub
+from serving.stream.subscription import Terms
+from serving.webhooks.groups import follow
+from serving.webhooks.sender import Answer, Sender
+from serving.webhooks.store import WebhookStore
+from serving.webhooks.webhook import Pending, Webhook
+
+_LOG = logging.getLogger("serving")
+
+
+@dataclass(frozen=True)
+class Retries:
+    """When a delivery is attempted again.
+
+    Args:
+        first: seconds after the first attempt; each further pause is twice as long.
+        longest: seconds between two attempts, at most.
+        timeout: seconds within which the receiver has to answer.
+        give_up: seconds of failures after which a webhook is disabled.
+    """
+
+    first: float = 1.0
+    longest: float = 300.0
+    timeout: float = 15.0
+    give_up: float = 3 * 86400.0
+
+
+class GoneError(Exception):
+    """The webhook was removed or disabled, or another node has the lease."""
+
+
+class Delivery:
+    """The delivery of one webhook.
+
+    Args:
+        hub: follows tables and queries.
+        store: keeps the webhook's position.
+        terms: how subscribers are served.
+        retries: when a delivery is attempted again.
+        owner: of the lease.
+        webhook_id: which webhook.
+    """
+
+    def __init__(
+        self, hub: Hub, store: WebhookStore, terms: Terms, retries: Retries, owner: str, webhook_id: str
+    ) -> None:
+        self._hub = hub
+        self._store = store
+        self._terms = terms
+        self._retries = retries
+        self._owner = owner
+        self._id = webhook_id
+
+    async def run(self) -> None:
+        """Deliver until the webhook is removed or disabled, or the task is cancelled."""
+        pause = self._retries.first
+        while True:
+            started = time.monotonic()
+            try:
+                await self._deliver(await self._load())
+            except GoneError:
+                return
+            except MillraceError as error:
+                await self._note(str(error))
+            except Exception:  # noqa: BLE001 - other webhooks go on, and the next try may succeed
+                _LOG.exception("Webhook %s", self._id)
+            if time.monotonic() - started > self._retries.longest:
+                pause = self._retries.first
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, self._retries.longest)
+
+    async def _deliver(self, webhook: Webhook) -> None:
+        sender = Sender(webhook, self._retries.timeout)
+        try:
+            if webhook.pending is not None:
+                webhook = await self._send(sender, webhook)
+            async with aclosing(follow(self._hub, webhook, self._terms)) as groups:
+                async for group in groups:
+                    if group.messages:
+                        await self._must(self._store.set_pending, webhook, group.body, group.position)
+                        webhook = await self._send(sender, await self._load())
+                    elif group.position != webhook.position:
+                        await self._must(self._store.set_position, webhook, group.position)
+        finally:
+            await sender.close()
+
+    async def _send(self, sender: Sender, webhook: Webhook) -> Webhook:
+        """Attempt the pending delivery until it is taken. Returns the webhook after it."""
+        pause = self._retries.first
+        while webhook.pending is not None:
+            answer = await sender.send(webhook.pending)
+            if answer.error is None:
+                await self._must(self._store.set_delivered, webhook)
+            else:
+                await self._fail(webhook, webhook.pending, answer)
+                await asyncio.sleep(max(pause, answer.wait or 0))
+                pause = min(2 * pause, self._retries.longest)
+            webhook = await self._load()
+        return webhook
+
+    async def _fail(self, webhook: Webhook, pending: Pending, answer: Answer) -> None:
+        now, error = time.time(), answer.error or ""
+        if webhook.failing_since is None:
+            _LOG.warning("Webhook %s: %s failed, %s: repeating it", webhook.id, pending.id, error)
+        await asyncio.to_thread(self._store.set_failed, self._owner, webhook, error, now)
+        failing = now - (webhook.failing_since or now)
+        if answer.is_gone or failing > self._retries.give_up:
+            _LOG.warning("Webhook %s to %s is disabled: %s", webhook.id, webhook.url, error)
+            await asyncio.to_thread(self._store.disable, self._owner, webhook, error, now)
+
+    async def _note(self, error: str) -> None:
+        """Note why the webhook's table or query can't be followed."""
+        webhook = await self._load_or_none()
+        if webhook is not None and webhook.last_error != error:
+            _LOG.warning("Webhook %s: %s", self._id, error)
+            await asyncio.to_thread(self._store.set_failed, self._owner, webhook, error, time.time())
+
+    async def _load(self) -> Webhook:
+        found = await self._load_or_none()
+        if found is None or found.disabled_at is not None:
+            raise GoneError
+        return found
+
+    async def _load_or_none(self) -> Webhook | None:
+        return await asyncio.to_thread(self._store.get, self._id)
+
+    async def _must(self, change: Callable[..., bool], webhook: Webhook, *arguments: object) -> None:
+        if not await asyncio.to_thread(change, self._owner, webhook, *arguments):
+            raise GoneError

@@ -1,0 +1,76 @@
+"""The groups of messages that one webhook gets, without end."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from lakehouse.errors import MillraceError
+from serving.stream.hub import Hub
+from serving.stream.messages import Message
+from serving.stream.subscription import SlowSubscriberError, Terms
+from serving.webhooks.webhook import Webhook
+
+MOST_BYTES = 16 << 20
+"""Of a delivery's body."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Messages up to a position.
+
+    Args:
+        messages: without heartbeats and warnings; none if nothing has changed.
+        position: resume token after them.
+    """
+
+    messages: list[Message]
+    position: str
+
+    @property
+    def body(self) -> bytes:
+        """The body of a delivery."""
+        return b'{"messages":[' + b",".join(message.json for message in self.messages) + b"]}"
+
+
+async def follow(hub: Hub, webhook: Webhook, terms: Terms) -> AsyncGenerator[Group, None]:
+    """The groups after a webhook's position, all rows first if it has none.
+
+    Args:
+        hub: follows tables and queries.
+        webhook: whose groups.
+        terms: how subscribers are served.
+
+    Raises:
+        MillraceError: if it can't be followed, or a group is too large to send.
+    """
+    position = webhook.position
+    while True:
+        subscription = await hub.subscribe(
+            webhook.wanted, position, replace(terms, interval=webhook.interval)
+        )
+        try:
+            async with aclosing(subscription.messages()) as messages:
+                async for group in _groups(messages):
+                    position = group.position
+                    yield group
+        except SlowSubscriberError:
+            continue  # the receiver was away: what it missed is read from the tables
+
+
+async def _groups(messages: AsyncGenerator[Message, None]) -> AsyncGenerator[Group, None]:
+    waiting: list[Message] = []
+    size = 0
+    async for message in messages:
+        if message.kind == "warning":
+            continue
+        if message.kind != "heartbeat":
+            waiting.append(message)
+            size += len(message.json)
+        if size > MOST_BYTES:
+            raise MillraceError(
+                f"a delivery is larger than {MOST_BYTES:,} bytes",
+                "Narrow it with where and select, or a query",
+            )
+        if message.position is not None:
+            yield Group(waiting, message.position)
+            waiting, size = [], 0

@@ -1,0 +1,125 @@
+"""Routes by which webhooks are registered, listed and removed."""
+
+import asyncio
+import json
+import secrets
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from lakehouse.errors import MillraceError
+from serving.api.requests import terms_of, wanted_of
+from serving.stream.hub import Hub
+from serving.stream.resume_token import from_token
+from serving.stream.subscription import Terms
+from serving.webhooks.deliveries import Deliveries
+from serving.webhooks.delivery import Retries
+from serving.webhooks.signing import new_secret
+from serving.webhooks.store import WebhookStore
+from serving.webhooks.target import check_target
+from serving.webhooks.webhook import Webhook
+
+_MOST_WEBHOOKS = 100
+_MOST_BODY = 64 << 10
+_FILE = "webhooks.db"
+
+
+class Webhooks:
+    """The webhooks of a home.
+
+    Args:
+        hub: follows tables and queries.
+        terms: how subscribers are served.
+        home: folder of the workspace.
+        hosts: that webhooks may be sent to, beside this machine.
+        retries: when a delivery is attempted again.
+    """
+
+    def __init__(
+        self, hub: Hub, terms: Terms, home: Path, hosts: Collection[str], retries: Retries | None = None
+    ) -> None:
+        self._hub = hub
+        self._terms = terms
+        self._hosts = hosts
+        self._store = WebhookStore(home / "serve" / _FILE)
+        self._deliveries = Deliveries(hub, self._store, terms, retries or Retries())
+
+    @property
+    def routes(self) -> list[BaseRoute]:
+        """The routes."""
+        return [
+            Route("/v1/webhooks", self.create, methods=["POST"]),
+            Route("/v1/webhooks", self.list, methods=["GET"]),
+            Route("/v1/webhooks/{id}", self.delete, methods=["DELETE"]),
+        ]
+
+    def attach(self, app: Starlette) -> Starlette:
+        """Deliver for as long as the application runs. Returns it."""
+        inner = app.router.lifespan_context
+
+        @asynccontextmanager
+        async def both(app: Starlette) -> AsyncIterator[None]:
+            async with inner(app), self._deliveries.running():
+                yield
+
+        app.router.lifespan_context = both
+        return app
+
+    async def create(self, request: Request) -> Response:
+        """Register a webhook. The answer has its secret, which is shown this once."""
+        asked = await _object(request)
+        wanted, terms = wanted_of(asked), terms_of(asked, self._terms)
+        url, after = asked.get("url"), asked.get("after")
+        if not isinstance(url, str):
+            raise MillraceError("url is missing", "Say where changes are to be sent")
+        check_target(url, self._hosts)
+        if after is not None:
+            from_token(str(after))
+        await asyncio.to_thread(self._hub.source, wanted)
+        webhook = Webhook(
+            f"whk_{secrets.token_hex(8)}", url, wanted, terms.interval, new_secret(), position=after
+        )
+        if not await asyncio.to_thread(self._store.add, webhook, _MOST_WEBHOOKS):
+            raise MillraceError(f"there are {_MOST_WEBHOOKS} webhooks already", "Remove one")
+        return _json({**webhook.shown(), "secret": webhook.secret}, 201)
+
+    async def list(self, request: Request) -> Response:
+        """The webhooks with state and position."""
+        del request
+        found = await asyncio.to_thread(self._store.all)
+        return _json({"webhooks": [webhook.shown() for webhook in found]})
+
+    async def delete(self, request: Request) -> Response:
+        """Remove a webhook."""
+        if not await asyncio.to_thread(self._store.remove, request.path_params["id"]):
+            return _json({"error": "there is no webhook of that id"}, 404)
+        return Response(status_code=204)
+
+
+async def _object(request: Request) -> dict[str, Any]:
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > _MOST_BODY:
+            raise MillraceError(f"the body has more than {_MOST_BODY:,} bytes", "Shorten the query")
+    try:
+        found = json.loads(body)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise MillraceError(
+            "the body is no JSON object", 'As an example: {"url": "…", "table": "gold.traffic"}'
+        )
+    return found
+
+
+def _json(content: object, status: int = 200) -> Response:
+    headers = {"Cache-Control": "no-store"}
+    return Response(msgspec.json.encode(content), status, headers, "application/json")

@@ -1,0 +1,162 @@
+"""Webhooks in SQLite, with their positions, and the lease of the node that delivers."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from serving.webhooks.webhook import Pending, Webhook, wanted_from_text, wanted_to_text
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS webhooks (
+  id TEXT PRIMARY KEY,
+  url TEXT NOT NULL,
+  wanted TEXT NOT NULL,
+  interval REAL NOT NULL,
+  secret TEXT NOT NULL,
+  position TEXT,
+  sent INTEGER NOT NULL DEFAULT 0,
+  pending_body BLOB,
+  pending_position TEXT,
+  failing_since REAL,
+  last_error TEXT,
+  disabled_at REAL
+);
+CREATE TABLE IF NOT EXISTS lease (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  owner TEXT NOT NULL,
+  until REAL NOT NULL
+);
+"""
+_BUSY_SECONDS = 10.0
+_OWNED = "EXISTS (SELECT * FROM lease WHERE owner = :owner)"
+
+
+class WebhookStore:
+    """The webhooks of a home.
+
+    What a delivering node writes takes effect only while it has the lease.
+
+    Args:
+        file: the database.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch(mode=0o600)  # it has the secrets
+        with self._connection() as connection:
+            connection.executescript(f"PRAGMA journal_mode = WAL; {_SCHEMA}")
+
+    def add(self, webhook: Webhook, most: int) -> bool:
+        """Add a webhook, unless there are too many."""
+        values = {
+            "id": webhook.id,
+            "url": webhook.url,
+            "wanted": wanted_to_text(webhook.wanted),
+            "interval": webhook.interval,
+            "secret": webhook.secret,
+            "position": webhook.position,
+            "most": most,
+        }
+        return self._change(
+            "INSERT INTO webhooks (id, url, wanted, interval, secret, position) "
+            "SELECT :id, :url, :wanted, :interval, :secret, :position "
+            "WHERE (SELECT count(*) FROM webhooks) < :most",
+            values,
+        )
+
+    def all(self) -> list[Webhook]:
+        """The webhooks, in the order of their registration."""
+        with self._connection() as connection:
+            return [_webhook(row) for row in connection.execute("SELECT * FROM webhooks ORDER BY rowid")]
+
+    def get(self, webhook_id: str) -> Webhook | None:
+        """A webhook by id."""
+        return next((webhook for webhook in self.all() if webhook.id == webhook_id), None)
+
+    def remove(self, webhook_id: str) -> bool:
+        """Remove a webhook; False if there is none of that id."""
+        return self._change("DELETE FROM webhooks WHERE id = :id", {"id": webhook_id})
+
+    def take_lease(self, owner: str, now: float, seconds: float) -> bool:
+        """Take or renew the lease; False while another node has it."""
+        return self._change(
+            "INSERT INTO lease VALUES (1, :owner, :until) ON CONFLICT DO UPDATE "
+            "SET owner = :owner, until = :until WHERE owner = :owner OR until < :now",
+            {"owner": owner, "now": now, "until": now + seconds},
+        )
+
+    def release_lease(self, owner: str) -> None:
+        """Give the lease back."""
+        self._change("DELETE FROM lease WHERE owner = :owner", {"owner": owner})
+
+    def set_pending(self, owner: str, webhook: Webhook, body: bytes, position: str) -> bool:
+        """Keep the next delivery of a webhook, before it is first sent."""
+        return self._change(
+            "UPDATE webhooks SET pending_body = :body, pending_position = :position "
+            f"WHERE id = :id AND pending_body IS NULL AND {_OWNED}",
+            {"owner": owner, "id": webhook.id, "body": body, "position": position},
+        )
+
+    def set_delivered(self, owner: str, webhook: Webhook) -> bool:
+        """The receiver took the pending delivery: advance the position."""
+        return self._change(
+            "UPDATE webhooks SET position = pending_position, sent = sent + 1, pending_body = NULL, "
+            "pending_position = NULL, failing_since = NULL, last_error = NULL "
+            f"WHERE id = :id AND pending_body IS NOT NULL AND {_OWNED}",
+            {"owner": owner, "id": webhook.id},
+        )
+
+    def set_position(self, owner: str, webhook: Webhook, position: str) -> bool:
+        """Nothing changed up to a position."""
+        return self._change(
+            f"UPDATE webhooks SET position = :position WHERE id = :id AND pending_body IS NULL AND {_OWNED}",
+            {"owner": owner, "id": webhook.id, "position": position},
+        )
+
+    def set_failed(self, owner: str, webhook: Webhook, error: str, now: float) -> None:
+        """An attempt failed."""
+        self._change(
+            "UPDATE webhooks SET failing_since = coalesce(failing_since, :now), last_error = :error "
+            f"WHERE id = :id AND {_OWNED}",
+            {"owner": owner, "id": webhook.id, "now": now, "error": error},
+        )
+
+    def disable(self, owner: str, webhook: Webhook, error: str, now: float) -> None:
+        """Give a webhook up."""
+        self._change(
+            f"UPDATE webhooks SET disabled_at = :now, last_error = :error WHERE id = :id AND {_OWNED}",
+            {"owner": owner, "id": webhook.id, "now": now, "error": error},
+        )
+
+    def _change(self, sql: str, values: dict[str, Any]) -> bool:
+        """Run a statement as a transaction. Returns whether it changed a row."""
+        with self._connection() as connection, connection:
+            return connection.execute(sql, values).rowcount > 0
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        with closing(sqlite3.connect(self._file, timeout=_BUSY_SECONDS)) as connection:
+            connection.row_factory = sqlite3.Row
+            yield connection
+
+
+def _webhook(row: sqlite3.Row) -> Webhook:
+    pending = None
+    if row["pending_body"] is not None:
+        pending = Pending(f"{row['id']}.{row['sent'] + 1}", row["pending_body"], row["pending_position"])
+    return Webhook(
+        row["id"],
+        row["url"],
+        wanted_from_text(row["wanted"]),
+        row["interval"],
+        row["secret"],
+        row["position"],
+        row["sent"],
+        pending,
+        row["failing_since"],
+        row["last_error"],
+        row["disabled_at"],
+    )

@@ -1,0 +1,60 @@
+"""Which URLs may receive deliveries."""
+
+import ipaddress
+from collections.abc import Collection
+from urllib.parse import urlsplit
+
+from lakehouse.errors import MillraceError
+
+_MOST_CHARACTERS = 2000
+
+
+def check_target(url: str, hosts: Collection[str]) -> None:
+    """Check a URL: HTTPS to a host that is allowed, or this machine.
+
+    Args:
+        url: that is to receive deliveries.
+        hosts: that are allowed, in lower case.
+
+    Raises:
+        MillraceError: if it may not.
+    """
+    try:
+        parts = urlsplit(url)
+        host, _ = (parts.hostname or "").lower(), parts.port
+    except ValueError:
+        host = ""
+    if (
+        not host
+        or len(url) > _MOST_CHARACTERS
+        or any(each.isspace() or not each.isprintable() for each in url)
+    ):
+        raise MillraceError("url is no URL", "As an example: https://hooks.example.com/orders")
+    if parts.username is not None or parts.fragment:
+        raise MillraceError("url has a user or a fragment", "Deliveries are signed: check the signature")
+    if is_loopback(url):
+        if parts.scheme not in ("http", "https"):
+            raise MillraceError(f"{parts.scheme} is no scheme of webhooks", "Use http or https")
+        return
+    if parts.scheme != "https":
+        raise MillraceError("url is not https", "Without TLS a webhook may go to this machine only")
+    if host not in hosts:
+        raise MillraceError(
+            f"webhooks may not be sent to {host}", "An operator may add it to the setting webhook_hosts"
+        )
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a URL leads to this machine."""
+    host = (urlsplit(url).hostname or "").lower()
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def hosts_of(setting: str | None) -> frozenset[str]:
+    """The hosts of the setting `webhook_hosts`."""
+    return frozenset(host.strip().lower() for host in (setting or "").split(",") if host.strip())

@@ -1,0 +1,127 @@
+"""A receiver of webhooks that folds what it takes, and can fail in the ways of real ones."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from intake.webhooks.signatures import Scheme, check_signature, signing_key
+from kit.message_fold import MessageFold
+
+
+class Behaviour(Enum):
+    """What a receiver does with a request."""
+
+    TAKE = "takes it"
+    REFUSE = "answers 503 and takes nothing"
+    LOSE = "takes it, and ends the connection before its answer"
+    HANG = "takes it, and answers too late"
+    GONE = "answers 410"
+
+
+@dataclass
+class Delivered:
+    """What arrived.
+
+    Args:
+        port: to listen on; 0 for a free one.
+        script: behaviours of the next requests; then it takes all.
+
+    Attributes:
+        attempts: id and body of each request.
+        order: ids of deliveries in the order in which they were taken, copies dropped.
+        fold: the rows that they add up to.
+        secret: if set, signatures are checked.
+    """
+
+    port: int = 0
+    script: list[Behaviour] = field(default_factory=list)
+    attempts: list[tuple[str, bytes]] = field(default_factory=list)
+    order: list[str] = field(default_factory=list)
+    fold: MessageFold = field(default_factory=MessageFold)
+    secret: str | None = None
+    faults: list[str] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/hook"
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of the deliveries, in the order in which they were taken."""
+        return [int(delivery.rpartition(".")[2]) for delivery in self.order]
+
+    def table(self) -> list[dict[str, Any]]:
+        """The folded rows, in order of their text."""
+        with self._lock:
+            return self.fold.rows
+
+    def take(self, headers: dict[str, str], body: bytes) -> None:
+        """Fold a delivery, unless it is a copy."""
+        with self._lock:
+            delivery = headers["webhook-id"]
+            if self.secret is not None:
+                key = signing_key(Scheme.STANDARD_WEBHOOKS, self.secret)
+                check_signature(
+                    Scheme.STANDARD_WEBHOOKS, headers, body, [key], now=time.time(), tolerance=300
+                )
+            if delivery not in self.order:
+                self.order.append(delivery)
+                messages = json.loads(body)["messages"]
+                if "position" not in messages[-1]:
+                    self.faults.append(f"{delivery} has no position")
+                for message in messages:
+                    self.fold.take(message)
+
+
+@contextmanager
+def delivered(found: Delivered | None = None, hang_seconds: float = 1.0) -> Iterator[Delivered]:
+    """Listen until the block ends. To start a killed receiver again, give it back."""
+    receiver = found or Delivered()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            receiver.attempts.append((headers["webhook-id"], body))
+            behaviour = receiver.script.pop(0) if receiver.script else Behaviour.TAKE
+            if behaviour in (Behaviour.TAKE, Behaviour.LOSE, Behaviour.HANG):
+                try:
+                    receiver.take(headers, body)
+                except Exception as error:  # noqa: BLE001 - the test looks at them
+                    receiver.faults.append(repr(error))
+            if behaviour is Behaviour.LOSE:
+                self.connection.close()
+                return
+            if behaviour is Behaviour.HANG:
+                time.sleep(hang_seconds)
+            code = {Behaviour.REFUSE: 503, Behaviour.GONE: 410}.get(behaviour, 204)
+            try:
+                self.send_response(code)
+                self.end_headers()
+            except OSError:
+                pass
+
+        def log_message(self, *_: Any) -> None:
+            """Log nothing."""
+
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, *_: Any) -> None:
+            """Say nothing of clients that went away."""
+
+    server = Server(("127.0.0.1", receiver.port), Handler)
+    receiver.port = server.server_port
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield receiver
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

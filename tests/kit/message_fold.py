@@ -1,0 +1,34 @@
+"""The rows that messages of a stream add up to, compared as a whole."""
+
+import json
+from collections import Counter
+from typing import Any
+
+
+class MessageFold:
+    """Rows as JSON, with how often each is there."""
+
+    def __init__(self) -> None:
+        self._rows: Counter[str] = Counter()
+
+    def take(self, message: dict[str, Any]) -> None:
+        """Apply a message."""
+        if message["type"] == "reset":
+            self._rows.clear()
+        for row in message.get("rows", ()):
+            self._rows[json.dumps(row)] += 1
+        for change in message.get("changes", ()):
+            for row, count in ((change["before"], -1), (change["after"], 1)):
+                if row is not None:
+                    self._rows[json.dumps(row)] += count
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows, in order of their text."""
+        assert min(self._rows.values(), default=0) >= 0
+        return [json.loads(row) for row in sorted(self._rows.elements())]
+
+
+def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows in the order of a fold."""
+    return sorted(rows, key=json.dumps)

@@ -1,0 +1,163 @@
+"""The descriptions of the streaming API: complete, valid, and true of what it sends."""
+
+import re
+from collections.abc import Iterator
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from starlette.routing import Route, WebSocketRoute
+from starlette.testclient import TestClient
+
+from kit.warehouse_builder import append_rows
+from serving.api.application import Site, application
+from serving.description.operations import OPERATIONS
+from serving.stream.hub import Hub, Limits
+from serving.stream.subscription import Terms
+
+TABLE = "gold.funnel"
+
+
+def add(home: Path, *days: int) -> None:
+    rows = [{"day": date(2026, 1, 1) + timedelta(day), "step": "visit", "visitors": 1} for day in days]
+    append_rows(home, TABLE, rows)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("home")
+    add(found, 0, 1)
+    return found
+
+
+@pytest.fixture(scope="module")
+def client(home: Path) -> Iterator[TestClient]:
+    app = application(Hub(home / "warehouse", Limits()), Terms(), 30.0, Site(home))
+    with TestClient(app) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def openapi(client: TestClient) -> dict[str, Any]:
+    found: dict[str, Any] = client.get("/openapi.json").json()
+    return found
+
+
+@pytest.fixture(scope="module")
+def asyncapi(client: TestClient) -> dict[str, Any]:
+    found: dict[str, Any] = client.get("/asyncapi.json").json()
+    return found
+
+
+def check(document: dict[str, Any], schema: str, content: Any) -> None:
+    """Content fits one of the document's schemas."""
+    reference = {"$ref": f"#/components/schemas/{schema}", "components": document["components"]}
+    errors = [error.message for error in Draft202012Validator(reference).iter_errors(content)]
+    assert errors == [], content
+
+
+def nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(tree, dict):
+        yield tree
+    for each in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from nodes(each)
+
+
+def test_every_route_is_described_and_no_other(client: TestClient) -> None:
+    routes = client.app.routes  # type: ignore[attr-defined]
+    served = {
+        (method, route.path)
+        for route in routes
+        if isinstance(route, Route)
+        for method in (route.methods or set()) - {"HEAD"}
+    }
+    assert served == OPERATIONS.keys()
+
+
+def test_every_route_has_a_summary_of_its_own(openapi: dict[str, Any]) -> None:
+    summaries = [operation["summary"] for path in openapi["paths"].values() for operation in path.values()]
+    assert all(re.fullmatch(r"[A-Z`].*[.:]", each) for each in summaries), summaries
+    assert len(set(summaries)) == len(summaries)
+
+
+def test_every_socket_is_a_channel(client: TestClient, asyncapi: dict[str, Any]) -> None:
+    routes = client.app.routes  # type: ignore[attr-defined]
+    sockets = {route.path for route in routes if isinstance(route, WebSocketRoute)}
+    assert sockets
+    assert sockets < {channel["address"] for channel in asyncapi["channels"].values()}
+
+
+@pytest.mark.parametrize("name", ["openapi", "asyncapi"])
+def test_references_lead_somewhere(name: str, request: pytest.FixtureRequest) -> None:
+    document = request.getfixturevalue(name)
+    references = {node["$ref"] for node in nodes(document) if isinstance(node.get("$ref"), str)}
+    assert references
+    for reference in references:
+        place = document
+        for part in reference.removeprefix("#/").split("/"):
+            place = place[part]
+
+
+def test_schemas_are_valid_and_their_examples_fit(openapi: dict[str, Any]) -> None:
+    examples = 0
+    for name, schema in openapi["components"]["schemas"].items():
+        Draft202012Validator.check_schema(schema)
+        for example in schema.get("examples", ()):
+            check(openapi, name, example)
+            examples += 1
+    assert examples > 8
+
+
+def test_messages_of_a_poll_are_as_described(client: TestClient, openapi: dict[str, Any], home: Path) -> None:
+    first = client.get("/v1/poll", params={"table": TABLE}).json()
+    check(openapi, "Messages", first)
+    kinds = [message["type"] for message in first["messages"]]
+    assert (kinds[0], {*kinds[1:]}) == ("reset", {"rows"})
+    add(home, 2)
+    after = first["messages"][-1]["position"]
+    second = client.get("/v1/poll", params={"table": TABLE, "after": after, "wait": 20}).json()
+    check(openapi, "Messages", second)
+    assert [message["type"] for message in second["messages"]] == ["changes"]
+    after = second["messages"][-1]["position"]
+    third = client.get("/v1/poll", params={"table": TABLE, "after": after, "wait": 0}).json()
+    check(openapi, "Messages", third)
+    assert [message["type"] for message in third["messages"]] == ["heartbeat"]
+
+
+def test_messages_of_a_socket_are_as_described(client: TestClient, asyncapi: dict[str, Any]) -> None:
+    subscribe = asyncapi["components"]["schemas"]["Subscribe"]["examples"][0]
+    terms = asyncapi["components"]["schemas"]["Terms"]["examples"][0]
+    with client.websocket_connect("/v1/socket") as socket:
+        socket.send_json(subscribe)
+        messages = [socket.receive_json()]
+        while "position" not in messages[-1]:
+            messages.append(socket.receive_json())
+        for message in messages:
+            check(asyncapi, "Message", message)
+        assert {message["type"] for message in messages} == {"reset", "rows"}
+        socket.send_json(terms)
+        socket.send_json({"interval": -1})
+        message = socket.receive_json()
+        check(asyncapi, "Closed", message)
+
+
+def test_tables_webhooks_and_errors_are_as_described(client: TestClient, openapi: dict[str, Any]) -> None:
+    check(openapi, "Tables", client.get("/v1/tables").json())
+    check(openapi, "Health", client.get("/health").json())
+    example = openapi["components"]["schemas"]["NewWebhook"]["examples"][0]
+    created = client.post("/v1/webhooks", json=example)
+    assert created.status_code == 201
+    check(openapi, "CreatedWebhook", created.json())
+    listed = client.get("/v1/webhooks").json()
+    check(openapi, "Webhooks", listed)
+    assert client.delete(f"/v1/webhooks/{listed['webhooks'][0]['id']}").status_code == 204
+    refused = client.get("/v1/rows", params={"table": "gold.nothing"})
+    assert refused.status_code == 400
+    check(openapi, "Error", refused.json())
+
+
+def test_a_schema_is_no_rubber_stamp(openapi: dict[str, Any]) -> None:
+    with pytest.raises(AssertionError):
+        check(openapi, "Message", {"type": "changes", "changes": [{"change": "moved"}], "versions": {}})

@@ -1,0 +1,47 @@
+"""Requests that schemathesis makes of the OpenAPI document: no failure, and answers as described."""
+
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from kit.warehouse_builder import append_rows
+from serving.api.application import Site, application
+from serving.description.operations import OPERATIONS
+from serving.stream.hub import Hub, Limits
+from serving.stream.subscription import Terms
+
+schemathesis = pytest.importorskip("schemathesis")
+
+from schemathesis.specs.openapi.checks import (  # noqa: E402
+    positive_data_acceptance,
+    unsupported_method,
+)
+
+_ENDLESS = "/v1/changes"
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    home: Path = tmp_path_factory.mktemp("home")
+    append_rows(home, "gold.funnel", [{"day": date(2026, 1, 1), "step": "visit", "visitors": 1}])
+    hub = Hub(home / "warehouse", Limits())
+    yield schemathesis.openapi.from_asgi("/openapi.json", application(hub, Terms(), 30.0, Site(home)))
+    hub.stop()
+
+
+@pytest.mark.parametrize(("method", "path"), [each for each in OPERATIONS if each[1] != _ENDLESS])
+def test_answers_are_as_described(described: Any, method: str, path: str) -> None:
+    operation = described[path][method]
+
+    @settings(max_examples=15, deadline=None, suppress_health_check=[*HealthCheck])
+    @given(operation.as_strategy())
+    def answers(case: Any) -> None:
+        if path == "/v1/poll":
+            case.query = {"table": "gold.funnel", **(case.query or {}), "wait": 0}
+        case.call_and_validate(excluded_checks=[positive_data_acceptance, unsupported_method])
+
+    answers()

@@ -1,0 +1,186 @@
+"""Deliveries of webhooks by real servers to real receivers that fail, hang and die."""
+
+import json
+from collections.abc import Iterator
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.api_process import ApiProcess, api_process
+from kit.delivered import Behaviour, Delivered, delivered
+from kit.http_json import json_lines, request
+from kit.polling import eventually
+from kit.warehouse_builder import append_rows, replace_rows
+
+TABLE = "gold.funnel"
+STEPS = ("impression", "click", "visit")
+
+
+def row(day: int, step: str = "visit", visitors: int = 1) -> dict[str, Any]:
+    return {"day": date(2026, 1, 1) + timedelta(day), "step": step, "visitors": visitors}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    append_rows(tmp_path, TABLE, [row(day) for day in range(3)])
+    return tmp_path
+
+
+@pytest.fixture
+def server(home: Path) -> Iterator[ApiProcess]:
+    with api_process(home) as server:
+        yield server
+
+
+def register(server: ApiProcess, receiver: Delivered, **terms: Any) -> dict[str, Any]:
+    status, made = request(
+        f"{server.url}/v1/webhooks", "POST", {"url": receiver.url, "table": TABLE, **terms}
+    )
+    assert status == 201, made
+    receiver.secret = made["secret"]
+    return made
+
+
+def has_all(receiver: Delivered, server: ApiProcess, seconds: float = 30) -> None:
+    """The receiver has what the table has, by deliveries without gap or disorder."""
+    rows = json_lines(f"{server.url}/v1/rows?table={TABLE}")
+    expected = sorted(rows, key=json.dumps)
+    eventually(lambda: receiver.table() == expected, seconds, "the receiver has all rows")
+    assert receiver.numbers == list(range(1, len(receiver.numbers) + 1))
+    assert receiver.faults == []
+
+
+def test_deliveries_are_signed_and_add_up_to_the_table(server: ApiProcess, home: Path) -> None:
+    with delivered() as receiver:
+        made = register(server, receiver)
+        has_all(receiver, server)
+        for day in range(3, 8):
+            append_rows(home, TABLE, [row(day)])
+            replace_rows(home, TABLE, [row(each, visitors=day) for each in range(day + 1)])
+        has_all(receiver, server)
+        assert len(receiver.order) > 1
+        assert receiver.order[0].startswith(made["id"])
+        _, found = request(f"{server.url}/v1/webhooks")
+        (shown,) = found["webhooks"]
+        assert "secret" not in shown
+        assert shown["state"] == "active"
+        assert shown["sent"] == len(receiver.order)
+
+
+def test_a_failing_receiver_gets_the_same_delivery_again(server: ApiProcess, home: Path) -> None:
+    with delivered() as receiver:
+        receiver.script = [Behaviour.REFUSE, Behaviour.LOSE]
+        register(server, receiver)
+        has_all(receiver, server)
+        eventually(lambda: len(receiver.attempts) >= 3, 20, "it was repeated")
+        assert len(set(receiver.attempts[:3])) == 1
+
+
+def test_a_killed_receiver_and_a_killed_server_lose_and_double_nothing(
+    server: ApiProcess, home: Path
+) -> None:
+    with delivered() as receiver:
+        register(server, receiver)
+        has_all(receiver, server)
+    append_rows(home, TABLE, [row(3)])
+    url = f"{server.url}/v1/webhooks"
+    eventually(lambda: request(url)[1]["webhooks"][0]["state"] == "failing", 20, "it failed")
+    append_rows(home, TABLE, [row(4)])
+    server.kill()
+    append_rows(home, TABLE, [row(5)])
+    server.start()
+    append_rows(home, TABLE, [row(6)])
+    with delivered(receiver):
+        has_all(receiver, server)
+
+
+def test_a_server_killed_before_it_knows_of_an_answer_repeats_the_delivery(
+    server: ApiProcess, home: Path
+) -> None:
+    with delivered(hang_seconds=5) as receiver:
+        register(server, receiver)
+        has_all(receiver, server)
+        receiver.script = [Behaviour.HANG]
+        append_rows(home, TABLE, [row(3)])
+        eventually(lambda: len(receiver.attempts) == 2, 20, "it is under way")
+        server.kill()
+        append_rows(home, TABLE, [row(4)])
+        server.start()
+        has_all(receiver, server)
+        assert receiver.attempts[2] == receiver.attempts[1]
+
+
+def test_one_of_two_nodes_delivers_and_the_other_takes_over(server: ApiProcess, home: Path) -> None:
+    with api_process(home) as other, delivered() as receiver:
+        register(other, receiver)
+        has_all(receiver, other)
+        append_rows(home, TABLE, [row(3)])
+        has_all(receiver, other)
+        assert len(receiver.attempts) == len(set(receiver.attempts)), "each was sent once"
+        server.kill()
+        append_rows(home, TABLE, [row(4)])
+        has_all(receiver, other, 40)
+
+
+def test_a_removed_webhook_gets_nothing_more(server: ApiProcess, home: Path) -> None:
+    with delivered() as receiver, delivered() as other:
+        made = register(server, receiver)
+        register(server, other)
+        has_all(receiver, server)
+        assert request(f"{server.url}/v1/webhooks/{made['id']}", "DELETE")[0] == 204
+        assert request(f"{server.url}/v1/webhooks/{made['id']}", "DELETE")[0] == 404
+        eventually(lambda: request(f"{server.url}/health")[1] is not None)
+        before = len(receiver.attempts)
+        append_rows(home, TABLE, [row(3)])
+        has_all(other, server)
+        append_rows(home, TABLE, [row(4)])
+        has_all(other, server)
+        assert len(receiver.attempts) <= before + 1  # one that was under way
+
+
+def test_only_what_is_wanted_is_delivered(server: ApiProcess, home: Path) -> None:
+    with delivered() as receiver:
+        register(server, receiver, where={"step": ["click"]}, select=["visitors"])
+        append_rows(home, TABLE, [row(3), row(3, "click", 7)])
+        expected = [{"day": "2026-01-04", "step": "click", "visitors": 7}]
+        eventually(lambda: receiver.table() == expected, 20)
+
+
+def test_a_query_is_delivered(server: ApiProcess, home: Path) -> None:
+    with delivered() as receiver:
+        sql = f"SELECT step, sum(visitors) AS visitors FROM {TABLE} GROUP BY step"
+        asked = {"url": receiver.url, "sql": sql}
+        assert request(f"{server.url}/v1/webhooks", "POST", asked)[0] == 201
+        eventually(lambda: receiver.table() == [{"step": "visit", "visitors": 3}], 20)
+        append_rows(home, TABLE, [row(3)])
+        eventually(lambda: receiver.table() == [{"step": "visit", "visitors": 4}], 20)
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ({"table": TABLE}, "url is missing"),
+        ({"url": "http://127.0.0.1:1/", "table": "gold.nothing"}, "not a table"),
+        ({"url": "http://127.0.0.1:1/"}, "either a table or a query"),
+        ({"url": "http://127.0.0.1:1/", "sql": "SELECT now()"}, "clock"),
+        ({"url": "http://hooks.example.com/", "table": TABLE}, "not https"),
+        ({"url": "https://hooks.example.com/", "table": TABLE}, "webhook_hosts"),
+        ({"url": "http://127.0.0.1:1/", "table": TABLE, "after": "?"}, "position"),
+    ],
+)
+def test_what_cannot_be_delivered_is_refused(
+    asked: dict[str, Any], reason: str, module_server: ApiProcess
+) -> None:
+    status, answer = request(f"{module_server.url}/v1/webhooks", "POST", asked)
+    assert status == 400
+    assert reason in answer["error"]
+
+
+@pytest.fixture(scope="module")
+def module_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiProcess]:
+    home = tmp_path_factory.mktemp("home")
+    append_rows(home, TABLE, [row(0)])
+    with api_process(home) as server:
+        yield server

@@ -1,0 +1,176 @@
+"""Retries, back-off and giving up, in one process with short times."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from datetime import date, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import Phase, example, given, settings
+from hypothesis import strategies as st
+
+from kit.delivered import Behaviour, Delivered, delivered
+from kit.warehouse_builder import append_rows
+from serving.stream.hub import Hub, Limits, Wanted
+from serving.stream.subscription import Terms
+from serving.webhooks.deliveries import Deliveries
+from serving.webhooks.delivery import Retries
+from serving.webhooks.sender import Answer, Sender
+from serving.webhooks.signing import new_secret
+from serving.webhooks.store import WebhookStore
+from serving.webhooks.webhook import Pending, Webhook
+
+TABLE = "gold.funnel"
+FAULTS = (Behaviour.TAKE, Behaviour.REFUSE, Behaviour.LOSE, Behaviour.HANG)
+QUICK = Retries(first=0.01, longest=0.05, timeout=0.6)
+
+
+def add(home: Path, day: int) -> dict[str, Any]:
+    at = date(2026, 1, 1) + timedelta(day)
+    append_rows(home, TABLE, [{"day": at, "step": "visit", "visitors": day}])
+    return {"day": at.isoformat(), "step": "visit", "visitors": day}
+
+
+async def until(look: Callable[[], Any], seconds: float = 20) -> None:
+    async def poll() -> None:
+        while not look():
+            await asyncio.sleep(0.01)
+
+    await asyncio.wait_for(poll(), seconds)
+
+
+def delivering(
+    home: Path, receiver: Delivered, retries: Retries, work: Callable[[WebhookStore], Awaitable[None]]
+) -> None:
+    """Run some work while a webhook is delivered to a receiver."""
+
+    async def run() -> None:
+        store = WebhookStore(home / "webhooks.db")
+        receiver.secret = new_secret()
+        store.add(Webhook("whk_1", receiver.url, Wanted(TABLE), 0.0, receiver.secret), 10)
+        hub = Hub(home / "warehouse", Limits())
+        try:
+            async with Deliveries(hub, store, Terms(), retries).running():
+                await work(store)
+        finally:
+            hub.stop()
+
+    asyncio.run(run())
+
+
+@settings(max_examples=5, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(st.lists(st.sampled_from(FAULTS), max_size=5))
+@example([Behaviour.REFUSE, Behaviour.LOSE, Behaviour.HANG, Behaviour.TAKE, Behaviour.REFUSE])
+def test_whatever_a_receiver_does_it_gets_each_delivery_in_order(script: list[Behaviour]) -> None:
+    with TemporaryDirectory() as folder, delivered(Delivered(script=list(script)), 0.9) as receiver:
+        home = Path(folder)
+        rows = [add(home, 0)]
+
+        async def work(store: WebhookStore) -> None:
+            while receiver.script or len(rows) < 4:
+                rows.append(add(home, len(rows)))
+                await until(lambda: receiver.table() == rows)
+
+        delivering(home, receiver, QUICK, work)
+        assert receiver.numbers == list(range(1, len(receiver.numbers) + 1))
+        assert receiver.faults == []
+        bodies: dict[str, set[bytes]] = {}
+        for delivery, body in receiver.attempts:
+            bodies.setdefault(delivery, set()).add(body)
+        assert [delivery for delivery, found in bodies.items() if len(found) > 1] == []
+
+
+def test_deliveries_end_though_a_cancellation_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(tmp_path, 0)
+    lost: list[bool] = []
+
+    async def losing(self: Sender, pending: Pending) -> Answer:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            if lost:
+                raise
+            lost.append(True)  # as asyncio.wait_for does before Python 3.12, if an answer comes just then
+        return Answer("lost")
+
+    monkeypatch.setattr(Sender, "send", losing)
+    with delivered() as receiver:
+
+        async def work(store: WebhookStore) -> None:
+            await until(lambda: store.all()[0].pending)
+
+        started = time.monotonic()
+        delivering(tmp_path, receiver, Retries(first=30, longest=60), work)
+    assert time.monotonic() - started < 25
+    assert WebhookStore(tmp_path / "webhooks.db").take_lease("another", time.time(), 10)
+
+
+def test_a_webhook_that_fails_for_days_is_disabled_and_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    add(tmp_path, 0)
+    with delivered(Delivered(script=[Behaviour.REFUSE] * 1000)) as receiver:
+
+        async def work(store: WebhookStore) -> None:
+            await until(lambda: store.all()[0].state == "disabled")
+
+        with caplog.at_level(logging.WARNING, "serving"):
+            delivering(tmp_path, receiver, Retries(first=0.01, longest=0.05, give_up=0.3), work)
+        found = WebhookStore(tmp_path / "webhooks.db").all()[0]
+        assert (found.position, found.sent, found.last_error) == (None, 0, "status 503")
+        assert found.pending is not None
+        assert "is disabled: status 503" in caplog.text
+        assert len(receiver.attempts) > 1
+
+
+def test_410_disables_a_webhook_at_once(tmp_path: Path) -> None:
+    add(tmp_path, 0)
+    with delivered(Delivered(script=[Behaviour.GONE])) as receiver:
+
+        async def work(store: WebhookStore) -> None:
+            await until(lambda: store.all()[0].state == "disabled")
+
+        delivering(tmp_path, receiver, QUICK, work)
+        assert len(receiver.attempts) == 1
+
+
+def test_pauses_double_up_to_the_longest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add(tmp_path, 0)
+    pauses: list[float] = []
+    sleep = asyncio.sleep
+
+    async def noted(seconds: float) -> None:
+        if seconds in (0.01, 0.02, 0.04, 0.05):
+            pauses.append(seconds)
+        await sleep(seconds)
+
+    monkeypatch.setattr("serving.webhooks.delivery.asyncio.sleep", noted)
+    with delivered(Delivered(script=[Behaviour.REFUSE] * 5)) as receiver:
+
+        async def work(store: WebhookStore) -> None:
+            while not receiver.order:
+                await sleep(0.007)
+
+        delivering(tmp_path, receiver, Retries(first=0.01, longest=0.05), work)
+    assert pauses[:5] == [0.01, 0.02, 0.04, 0.05, 0.05]
+
+
+def test_a_group_of_more_than_fits_is_noted_and_not_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(tmp_path, 0)
+    monkeypatch.setattr("serving.webhooks.groups.MOST_BYTES", 50)
+    with delivered() as receiver:
+
+        async def work(store: WebhookStore) -> None:
+            await until(lambda: store.all()[0].last_error)
+
+        delivering(tmp_path, receiver, QUICK, work)
+        assert receiver.attempts == []
+        assert "larger than" in str(WebhookStore(tmp_path / "webhooks.db").all()[0].last_error)

@@ -1,0 +1,93 @@
+"""The store of webhooks: what a node without the lease writes has no effect."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from serving.stream.hub import Wanted
+from serving.webhooks.store import WebhookStore
+from serving.webhooks.webhook import Webhook
+
+WEBHOOK = Webhook("whk_1", "http://127.0.0.1:1/", Wanted("gold.funnel"), 2.0, "whsec_x")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> WebhookStore:
+    found = WebhookStore(tmp_path / "serve" / "webhooks.db")
+    assert found.add(WEBHOOK, 2)
+    return found
+
+
+def test_a_webhook_is_kept_as_it_was_given(store: WebhookStore, tmp_path: Path) -> None:
+    wanted = Wanted("gold.funnel", where={"step": ["visit"]}, select=("visitors",))
+    assert store.add(Webhook("whk_2", "http://[::1]/", wanted, 0.0, "whsec_y", position="p"), 2)
+    again = WebhookStore(tmp_path / "serve" / "webhooks.db")
+    assert [found.id for found in again.all()] == ["whk_1", "whk_2"]
+    found = again.get("whk_2")
+    assert found is not None
+    assert (found.wanted, found.position) == (wanted, "p")
+
+
+def test_a_webhook_too_many_is_not_added(store: WebhookStore) -> None:
+    assert not store.add(Webhook("whk_2", "http://127.0.0.1:1/", Wanted("gold.funnel"), 0.0, ""), 1)
+    assert len(store.all()) == 1
+
+
+def test_its_file_is_for_its_owner_alone(store: WebhookStore, tmp_path: Path) -> None:
+    assert stat.S_IMODE((tmp_path / "serve" / "webhooks.db").stat().st_mode) == 0o600
+
+
+def test_one_node_has_the_lease_until_it_ends(store: WebhookStore) -> None:
+    assert store.take_lease("a", 100, 10)
+    assert not store.take_lease("b", 110, 10)
+    assert store.take_lease("a", 105, 10)
+    assert not store.take_lease("b", 115, 10)
+    assert store.take_lease("b", 115.1, 10)
+    assert not store.take_lease("a", 116, 10)
+    store.release_lease("a")
+    assert not store.take_lease("a", 116, 10)
+    store.release_lease("b")
+    assert store.take_lease("a", 116, 10)
+
+
+def test_only_the_owner_of_the_lease_advances_a_position(store: WebhookStore) -> None:
+    assert store.take_lease("a", 100, 10)
+    assert store.set_pending("a", WEBHOOK, b"body", "p1")
+    assert store.take_lease("b", 111, 10)
+    assert not store.set_delivered("a", WEBHOOK)
+    assert not store.set_position("a", WEBHOOK, "p9")
+    store.set_failed("a", WEBHOOK, "error", 1.0)
+    store.disable("a", WEBHOOK, "error", 1.0)
+    found = store.get("whk_1")
+    assert found is not None
+    assert (found.position, found.state, found.last_error) == (None, "active", None)
+    assert store.set_delivered("b", WEBHOOK)
+    found = store.get("whk_1")
+    assert found is not None
+    assert (found.position, found.sent, found.pending) == ("p1", 1, None)
+
+
+def test_a_pending_delivery_is_neither_replaced_nor_passed_over(store: WebhookStore) -> None:
+    assert store.take_lease("a", 100, 10)
+    assert store.set_pending("a", WEBHOOK, b"body", "p1")
+    assert not store.set_pending("a", WEBHOOK, b"other", "p2")
+    assert not store.set_position("a", WEBHOOK, "p2")
+    found = store.get("whk_1")
+    assert found is not None
+    assert found.pending is not None
+    assert (found.pending.id, found.pending.body) == ("whk_1.1", b"body")
+
+
+def test_failing_since_is_the_first_failure_and_ends_with_a_success(store: WebhookStore) -> None:
+    assert store.take_lease("a", 100, 10)
+    assert store.set_pending("a", WEBHOOK, b"body", "p1")
+    store.set_failed("a", WEBHOOK, "one", 5.0)
+    store.set_failed("a", WEBHOOK, "two", 6.0)
+    found = store.get("whk_1")
+    assert found is not None
+    assert (found.failing_since, found.last_error, found.state) == (5.0, "two", "failing")
+    assert store.set_delivered("a", WEBHOOK)
+    found = store.get("whk_1")
+    assert found is not None
+    assert (found.failing_since, found.last_error, found.state) == (None, None, "active")

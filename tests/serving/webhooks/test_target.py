@@ -1,0 +1,57 @@
+"""Which URLs may receive deliveries."""
+
+import pytest
+
+from lakehouse.errors import MillraceError
+from serving.webhooks.target import check_target, hosts_of
+
+HOSTS = hosts_of(" hooks.example.com, Other.example ,")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://hooks.example.com/a?b=c",
+        "https://HOOKS.example.com:8443/",
+        "https://other.example",
+        "http://127.0.0.1:8000/",
+        "http://127.9.9.9/",
+        "http://localhost:1/",
+        "http://[::1]:1/",
+        "https://127.0.0.1/",
+    ],
+)
+def test_https_to_a_host_that_is_allowed_or_this_machine(url: str) -> None:
+    check_target(url, HOSTS)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "hooks.example.com",
+        "https://",
+        "http://hooks.example.com/",
+        "ftp://127.0.0.1/",
+        "https://example.com/",
+        "https://hooks.example.com.evil.example/",
+        "https://evil.example/hooks.example.com",
+        "https://evil.example#@hooks.example.com",
+        "https://hooks.example.com@evil.example/",
+        "https://user:pass@hooks.example.com/",
+        "https://169.254.169.254/",
+        "http://127.0.0.1.evil.example/",
+        "http://2130706433/",
+        "http://0.0.0.0/",
+        "https://hooks.example.com:port/",
+        "https://hooks.example.com/\n",
+        "https://hooks.example.com/" + "a" * 2000,
+    ],
+)
+def test_other_urls_are_refused(url: str) -> None:
+    with pytest.raises(MillraceError):
+        check_target(url, HOSTS)
+
+
+def test_no_host_is_allowed_unless_it_is_set() -> None:
+    assert hosts_of(None) == hosts_of("") == frozenset()
