@@ -64,6 +64,11 @@ class Readers:
             raise UnknownReaderError("no token was sent", "Send one as `Authorization: Bearer TOKEN`")
         return self._reader(self._by_machine)
 
+    def role_of(self, name: str) -> Role | None:
+        """The role now of a reader by name; None if it may not read any more."""
+        found = self._by_machine() if name == _LOCAL_NAME else self._by_name(name)
+        return None if found is None else found[1]
+
     def _reader(self, look: Callable[[], tuple[str, Role] | None]) -> Reader:
         found = look()
         if found is None:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from serving.stream.hub import Hub
 from serving.stream.subscription import Terms
-from serving.webhooks.delivery import Delivery, Retries
+from serving.webhooks.delivery import Delivery, Retries, RoleOf
 from serving.webhooks.store import WebhookStore
 
 _LOG = logging.getLogger("serving")
@@ -23,13 +23,17 @@ class Deliveries:
 
     Args:
         hub: follows tables and queries.
+        role_of: the role now of a reader by name; None if it may not read any more.
         store: the webhooks.
         terms: how subscribers are served.
         retries: when a delivery is attempted again.
     """
 
-    def __init__(self, hub: Hub, store: WebhookStore, terms: Terms, retries: Retries) -> None:
+    def __init__(
+        self, hub: Hub, role_of: RoleOf, store: WebhookStore, terms: Terms, retries: Retries
+    ) -> None:
         self._hub = hub
+        self._role_of = role_of
         self._store = store
         self._terms = terms
         self._retries = retries
@@ -65,7 +69,9 @@ class Deliveries:
         ended = [name for name, task in self._running.items() if name not in wanted or task.done()]
         await self._stop(ended)
         for name in wanted - self._running.keys():
-            delivery = Delivery(self._hub, self._store, self._terms, self._retries, self._owner, name)
+            delivery = Delivery(
+                self._hub, self._role_of, self._store, self._terms, self._retries, self._owner, name
+            )
             self._running[name] = asyncio.create_task(delivery.run())
 
     async def _stop(self, names: list[str]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
+from lakehouse.access.role import Role
 from lakehouse.errors import MillraceError
 from serving.stream.hub import Hub
 from serving.stream.subscription import Terms
@@ -16,6 +17,9 @@ from serving.webhooks.store import WebhookStore
 from serving.webhooks.webhook import Pending, Webhook
 
 _LOG = logging.getLogger("serving")
+
+
+RoleOf = Callable[[str], Role | None]
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ class Delivery:
 
     Args:
         hub: follows tables and queries.
+        role_of: the role now of a reader by name; None if it may not read any more.
         store: keeps the webhook's position.
         terms: how subscribers are served.
         retries: when a delivery is attempted again.
@@ -52,9 +57,17 @@ class Delivery:
     """
 
     def __init__(
-        self, hub: Hub, store: WebhookStore, terms: Terms, retries: Retries, owner: str, webhook_id: str
+        self,
+        hub: Hub,
+        role_of: RoleOf,
+        store: WebhookStore,
+        terms: Terms,
+        retries: Retries,
+        owner: str,
+        webhook_id: str,
     ) -> None:
         self._hub = hub
+        self._role_of = role_of
         self._store = store
         self._terms = terms
         self._retries = retries
@@ -84,8 +97,11 @@ class Delivery:
         try:
             if webhook.pending is not None:
                 webhook = await self._send(sender, webhook)
-            async with aclosing(follow(self._hub, webhook, self._terms)) as groups:
+            role = self._role(webhook)
+            async with aclosing(follow(self._hub, webhook, role, self._terms)) as groups:
                 async for group in groups:
+                    if self._role(webhook).fingerprint != role.fingerprint:
+                        return
                     if group.messages:
                         await self._must(self._store.set_pending, webhook, group.body, group.position)
                         webhook = await self._send(sender, await self._load())
@@ -98,6 +114,7 @@ class Delivery:
         """Attempt the pending delivery until it is taken. Returns the webhook after it."""
         pause = self._retries.first
         while webhook.pending is not None:
+            self._role(webhook)
             answer = await sender.send(webhook.pending)
             if answer.error is None:
                 await self._must(self._store.set_delivered, webhook)
@@ -107,6 +124,15 @@ class Delivery:
                 pause = min(2 * pause, self._retries.longest)
             webhook = await self._load()
         return webhook
+
+    def _role(self, webhook: Webhook) -> Role:
+        found = self._role_of(webhook.reader)
+        if found is None:
+            raise MillraceError(
+                f"{webhook.reader}, who registered the webhook, may not read any more",
+                "Declare the token again",
+            )
+        return found
 
     async def _fail(self, webhook: Webhook, pending: Pending, answer: Answer) -> None:
         now, error = time.time(), answer.error or ""

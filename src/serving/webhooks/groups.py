@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
+from lakehouse.access.role import Role
 from lakehouse.errors import MillraceError
 from serving.stream.hub import Hub
 from serving.stream.messages import Message
@@ -32,12 +33,13 @@ class Group:
         return b'{"messages":[' + b",".join(message.json for message in self.messages) + b"]}"
 
 
-async def follow(hub: Hub, webhook: Webhook, terms: Terms) -> AsyncGenerator[Group, None]:
+async def follow(hub: Hub, webhook: Webhook, role: Role, terms: Terms) -> AsyncGenerator[Group, None]:
     """The groups after a webhook's position, all rows first if it has none.
 
     Args:
         hub: follows tables and queries.
         webhook: whose groups.
+        role: with which it reads.
         terms: how subscribers are served.
 
     Raises:
@@ -46,7 +48,7 @@ async def follow(hub: Hub, webhook: Webhook, terms: Terms) -> AsyncGenerator[Gro
     position = webhook.position
     while True:
         subscription = await hub.subscribe(
-            webhook.wanted, position, replace(terms, interval=webhook.interval)
+            webhook.wanted, role, position, replace(terms, interval=webhook.interval)
         )
         try:
             async with aclosing(subscription.messages()) as messages:

@@ -15,9 +15,9 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from lakehouse.errors import MillraceError
+from serving.api.readers import Readers
 from serving.api.requests import terms_of, wanted_of
 from serving.stream.hub import Hub
-from serving.stream.resume_token import from_token
 from serving.stream.subscription import Terms
 from serving.webhooks.deliveries import Deliveries
 from serving.webhooks.delivery import Retries
@@ -36,6 +36,7 @@ class Webhooks:
 
     Args:
         hub: follows tables and queries.
+        readers: who may read.
         terms: how subscribers are served.
         home: folder of the workspace.
         hosts: that webhooks may be sent to, beside this machine.
@@ -43,13 +44,20 @@ class Webhooks:
     """
 
     def __init__(
-        self, hub: Hub, terms: Terms, home: Path, hosts: Collection[str], retries: Retries | None = None
+        self,
+        hub: Hub,
+        readers: Readers,
+        terms: Terms,
+        home: Path,
+        hosts: Collection[str],
+        retries: Retries | None = None,
     ) -> None:
         self._hub = hub
+        self._readers = readers
         self._terms = terms
         self._hosts = hosts
         self._store = WebhookStore(home / "serve" / _FILE)
-        self._deliveries = Deliveries(hub, self._store, terms, retries or Retries())
+        self._deliveries = Deliveries(hub, readers.role_of, self._store, terms, retries or Retries())
 
     @property
     def routes(self) -> list[BaseRoute]:
@@ -74,31 +82,38 @@ class Webhooks:
 
     async def create(self, request: Request) -> Response:
         """Register a webhook. The answer has its secret, which is shown this once."""
-        asked = await _object(request)
+        reader, asked = self._readers.find(request), await _object(request)
         wanted, terms = wanted_of(asked), terms_of(asked, self._terms)
         url, after = asked.get("url"), asked.get("after")
         if not isinstance(url, str):
             raise MillraceError("url is missing", "Say where changes are to be sent")
         check_target(url, self._hosts)
+        source = await asyncio.to_thread(self._hub.source, wanted, reader.role)
         if after is not None:
-            from_token(str(after))
-        await asyncio.to_thread(self._hub.source, wanted)
+            self._hub.subject(wanted, reader.role, source).position(str(after))
         webhook = Webhook(
-            f"whk_{secrets.token_hex(8)}", url, wanted, terms.interval, new_secret(), position=after
+            f"whk_{secrets.token_hex(8)}",
+            reader.name,
+            url,
+            wanted,
+            terms.interval,
+            new_secret(),
+            position=after,
         )
         if not await asyncio.to_thread(self._store.add, webhook, _MOST_WEBHOOKS):
             raise MillraceError(f"there are {_MOST_WEBHOOKS} webhooks already", "Remove one")
         return _json({**webhook.shown(), "secret": webhook.secret}, 201)
 
     async def list(self, request: Request) -> Response:
-        """The webhooks with state and position."""
-        del request
+        """The reader's webhooks with state and position."""
+        reader = self._readers.find(request).name
         found = await asyncio.to_thread(self._store.all)
-        return _json({"webhooks": [webhook.shown() for webhook in found]})
+        return _json({"webhooks": [webhook.shown() for webhook in found if webhook.reader == reader]})
 
     async def delete(self, request: Request) -> Response:
-        """Remove a webhook."""
-        if not await asyncio.to_thread(self._store.remove, request.path_params["id"]):
+        """Remove a webhook of the reader."""
+        reader = self._readers.find(request).name
+        if not await asyncio.to_thread(self._store.remove, request.path_params["id"], reader):
             return _json({"error": "there is no webhook of that id"}, 404)
         return Response(status_code=204)
 

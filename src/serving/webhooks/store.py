@@ -11,6 +11,7 @@ from serving.webhooks.webhook import Pending, Webhook, wanted_from_text, wanted_
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS webhooks (
   id TEXT PRIMARY KEY,
+  reader TEXT NOT NULL,
   url TEXT NOT NULL,
   wanted TEXT NOT NULL,
   interval REAL NOT NULL,
@@ -53,6 +54,7 @@ class WebhookStore:
         """Add a webhook, unless there are too many."""
         values = {
             "id": webhook.id,
+            "reader": webhook.reader,
             "url": webhook.url,
             "wanted": wanted_to_text(webhook.wanted),
             "interval": webhook.interval,
@@ -61,8 +63,8 @@ class WebhookStore:
             "most": most,
         }
         return self._change(
-            "INSERT INTO webhooks (id, url, wanted, interval, secret, position) "
-            "SELECT :id, :url, :wanted, :interval, :secret, :position "
+            "INSERT INTO webhooks (id, reader, url, wanted, interval, secret, position) "
+            "SELECT :id, :reader, :url, :wanted, :interval, :secret, :position "
             "WHERE (SELECT count(*) FROM webhooks) < :most",
             values,
         )
@@ -76,9 +78,10 @@ class WebhookStore:
         """A webhook by id."""
         return next((webhook for webhook in self.all() if webhook.id == webhook_id), None)
 
-    def remove(self, webhook_id: str) -> bool:
-        """Remove a webhook; False if there is none of that id."""
-        return self._change("DELETE FROM webhooks WHERE id = :id", {"id": webhook_id})
+    def remove(self, webhook_id: str, reader: str) -> bool:
+        """Remove a webhook of a reader; False if there is none of that id."""
+        values = {"id": webhook_id, "reader": reader}
+        return self._change("DELETE FROM webhooks WHERE id = :id AND reader = :reader", values)
 
     def take_lease(self, owner: str, now: float, seconds: float) -> bool:
         """Take or renew the lease; False while another node has it."""
@@ -149,6 +152,7 @@ def _webhook(row: sqlite3.Row) -> Webhook:
         pending = Pending(f"{row['id']}.{row['sent'] + 1}", row["pending_body"], row["pending_position"])
     return Webhook(
         row["id"],
+        row["reader"],
         row["url"],
         wanted_from_text(row["wanted"]),
         row["interval"],

@@ -29,6 +29,7 @@ class Webhook:
 
     Args:
         id: its id.
+        reader: name of who registered it, with whose role it reads.
         url: where deliveries go.
         wanted: the table or query.
         interval: least seconds between two deliveries.
@@ -42,6 +43,7 @@ class Webhook:
     """
 
     id: str
+    reader: str
     url: str
     wanted: Wanted
     interval: float

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from kit.delivered import Behaviour, Delivered, delivered
 from kit.warehouse_builder import append_rows
+from lakehouse.access.mask_key import MaskKey
+from lakehouse.access.role import Role
 from serving.stream.hub import Hub, Limits, Wanted
 from serving.stream.subscription import Terms
 from serving.webhooks.deliveries import Deliveries
@@ -51,10 +53,10 @@ def delivering(
     async def run() -> None:
         store = WebhookStore(home / "webhooks.db")
         receiver.secret = new_secret()
-        store.add(Webhook("whk_1", receiver.url, Wanted(TABLE), 0.0, receiver.secret), 10)
-        hub = Hub(home / "warehouse", Limits())
+        store.add(Webhook("whk_1", "local", receiver.url, Wanted(TABLE), 0.0, receiver.secret), 10)
+        hub, role = Hub(home / "warehouse", Limits()), Role("admin", MaskKey(home))
         try:
-            async with Deliveries(hub, store, Terms(), retries).running():
+            async with Deliveries(hub, lambda _: role, store, Terms(), retries).running():
                 await work(store)
         finally:
             hub.stop()
