@@ -120,7 +120,7 @@ class StreamingApi:
         return EventStream(events(), self._send_timeout, partial(log_slow, request, wanted))
 
     async def poll(self, request: Request) -> Response:
-        """Long poll: messages up to the next position, or a heartbeat after `wait` seconds."""
+        """Long poll: messages up to the next position; without a change, one message after `wait` seconds."""
         reader, fields = self._readers.find(request), request.query_params
         wanted, terms = wanted_of(fields), terms_of(fields, self._terms)
         wait = seconds_of(fields, "wait", _POLL_SECONDS, _MOST_POLL_SECONDS)
@@ -134,7 +134,7 @@ class StreamingApi:
                 async for message in messages:
                     yield separator + message.json
                     separator = b","
-                    if message.position is not None or message.kind == "closed":
+                    if message.ends_poll:
                         break
             yield b"]}"
 
@@ -143,7 +143,8 @@ class StreamingApi:
     async def begin_session(self, request: Request) -> Response:
         """Give a browser a cookie for its token, or a later one for its cookie."""
         reader, response = self._readers.find(request), Response(status_code=204)
-        self._sessions.begin(response, reader.name, is_https=request.url.scheme == "https")
+        if not reader.is_local:  # who needs no token needs no cookie
+            self._sessions.begin(response, reader.name, is_https=request.url.scheme == "https")
         return response
 
     async def end_session(self, request: Request) -> Response:
@@ -161,7 +162,9 @@ class StreamingApi:
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         del app
+        following = asyncio.create_task(self._readers.follow_policy())
         yield
+        following.cancel()
         self._hub.stop()
 
 

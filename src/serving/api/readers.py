@@ -1,5 +1,6 @@
 """Who reads: by a token, by a session's cookie, or from this machine."""
 
+import asyncio
 import ipaddress
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +14,9 @@ from lakehouse.access.role import Role
 from lakehouse.errors import MillraceError
 from serving.api.sessions import COOKIE, Sessions
 
-_LOCAL_NAME = "local"
+_LOCAL_NAME = "(local)"
+"""No token can have this name."""
+_POLICY_SECONDS = 1.0
 _FORWARDED = ("forwarded", "x-forwarded-for")
 
 
@@ -26,7 +29,7 @@ class Reader:
     """Who reads.
 
     Args:
-        name: of the token; `local` for this machine.
+        name: of the token; `(local)` for this machine.
         role: what it may see.
         is_known: whether the same request would be answered now, with the same role.
     """
@@ -34,6 +37,11 @@ class Reader:
     name: str
     role: Role
     is_known: Callable[[], bool]
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it reads from this machine, without a token."""
+        return self.name == _LOCAL_NAME
 
 
 class Readers:
@@ -63,6 +71,12 @@ class Readers:
         if not is_from_here(connection):
             raise UnknownReaderError("no token was sent", "Send one as `Authorization: Bearer TOKEN`")
         return self._reader(self._by_machine)
+
+    async def follow_policy(self) -> None:
+        """Have the policy read again when it changes, also while there are no requests."""
+        while True:
+            self._policy()
+            await asyncio.sleep(_POLICY_SECONDS)
 
     def role_of(self, name: str) -> Role | None:
         """The role now of a reader by name; None if it may not read any more."""
@@ -107,15 +121,22 @@ def is_from_here(connection: HTTPConnection) -> bool:
     """Whether a program of this machine sends, to a name of this machine, and no proxy for another."""
     address = connection.client.host if connection.client else ""
     is_proxied = any(name in connection.headers for name in _FORWARDED)
-    host = urlsplit(f"//{connection.headers.get('host', '')}").hostname or ""
+    host = _host(f"//{connection.headers.get('host', '')}")
     return _is_loopback(address) and not is_proxied and (host == "localhost" or _is_loopback(host))
 
 
 def _require_own_origin(connection: HTTPConnection) -> None:
     """Refuse pages of other sites: a browser sends cookies with their WebSockets too."""
     origin = connection.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != connection.headers.get("host"):
+    if origin is not None and origin.partition("://")[2] != connection.headers.get("host"):
         raise UnknownReaderError("pages of other sites may not read", "Serve the page from the same host")
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:  # brackets that hold no IPv6 address
+        return ""
 
 
 def _is_loopback(host: str) -> bool:

@@ -27,7 +27,16 @@ def _answer(description: str, content: dict[str, Any] | None = None, **headers: 
     return found
 
 
-_REFUSED = {"400": _answer("What was asked can't be done: the reason, and what to do.", _json("Error"))}
+_UNKNOWN = {
+    "401": _answer(
+        "No token, an unknown one, or a page of another site.", _json("Error"), WWW_Authenticate="Bearer."
+    )
+}
+_REFUSED = {
+    "400": _answer("What was asked can't be done: the reason, and what to do.", _json("Error")),
+    **_UNKNOWN,
+    "503": _answer("It can't be done now.", _json("Error"), Retry_After="Seconds."),
+}
 _WANTED = [
     _in_query("table", TABLE, "The table. Give either this or `sql`.", "gold.funnel"),
     _in_query("sql", TEXT, "A standing query, in place of a table."),
@@ -60,7 +69,7 @@ _WAIT = {"type": "number", "minimum": 0, "maximum": 120}
 _ID = {"name": "id", "in": "path", "required": True, "schema": TEXT}
 
 OPERATIONS: dict[tuple[str, str], Operation] = {
-    ("GET", "/v1/tables"): {"responses": {"200": _answer("The tables.", _json("Tables"))}},
+    ("GET", "/v1/tables"): {"responses": {"200": _answer("The tables.", _json("Tables")), **_UNKNOWN}},
     ("GET", "/v1/rows"): {
         "parameters": _WANTED,
         "responses": {
@@ -81,9 +90,18 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
         ],
         "responses": {"200": _answer("Messages up to a position.", _json("Messages")), **_REFUSED},
     },
+    ("POST", "/v1/session"): {
+        "responses": {
+            "204": _answer("The cookie is set for 15 minutes.", Set_Cookie="`millrace_session`."),
+            **_UNKNOWN,
+        },
+    },
+    ("DELETE", "/v1/session"): {"responses": {"204": _answer("The cookie is removed.")}},
     ("GET", "/health"): {"responses": {"200": _answer("It answers.", _json("Health"))}},
     ("GET", "/live"): {"responses": {"200": _answer("The page.", _PAGE)}},
-    ("GET", "/v1/webhooks"): {"responses": {"200": _answer("The webhooks.", _json("Webhooks"))}},
+    ("GET", "/v1/webhooks"): {
+        "responses": {"200": _answer("The reader's webhooks.", _json("Webhooks")), **_UNKNOWN}
+    },
     ("POST", "/v1/webhooks"): {
         "requestBody": {"required": True, "content": _json("NewWebhook")},
         "responses": {"201": _answer("The webhook, with its secret.", _json("CreatedWebhook")), **_REFUSED},
@@ -92,7 +110,8 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
         "parameters": [_ID],
         "responses": {
             "204": _answer("It is removed."),
-            "404": _answer("There is none of that id.", _json("Error")),
+            **_UNKNOWN,
+            "404": _answer("The reader has none of that id.", _json("Error")),
         },
     },
     ("GET", "/openapi.json"): {

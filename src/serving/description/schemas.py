@@ -8,7 +8,7 @@ Schema = dict[str, Any]
 
 _ROW = {"day": "2026-11-02", "step": "visit", "visitors": 9}
 _VERSIONS = {"gold.funnel": 17}
-_POSITION = "gold.funnel:17:dc65c19c"
+_POSITION = "b2dd303d~gold.funnel:17:dc65c19c"
 
 TEXT: Schema = {"type": "string"}
 TABLE: Schema = {"type": "string", "enum": sorted(TABLES), "examples": ["gold.funnel"]}
@@ -54,12 +54,17 @@ def _message(
 
 
 _POSITIONED = {"position": _ref("Position")}
+_KEY: Schema = {
+    "type": "array",
+    "items": TEXT,
+    "description": "Columns that identify a row; empty if none do.",
+}
 
 MESSAGES: dict[str, Schema] = {
     "reset": _message(
         "reset",
         "Forget all rows: those there are follow.",
-        {"key": {"type": "array", "items": TEXT}, "versions": _ref("Versions")},
+        {"key": _KEY, "versions": _ref("Versions")},
         {"key": ["day", "step"], "versions": _VERSIONS},
     ),
     "rows": _message(
@@ -74,11 +79,13 @@ MESSAGES: dict[str, Schema] = {
         "Changes that became known together.",
         {
             "changes": {"type": "array", "items": _ref("Change")},
+            "key": _KEY,
             "versions": _ref("Versions"),
             "committed_at": {"type": ["string", "null"], "format": "date-time"},
         },
         {
             "changes": [{"change": "insert", "before": None, "after": _ROW}],
+            "key": ["day", "step"],
             "versions": _VERSIONS,
             "committed_at": "2026-11-02T12:03:10.123Z",
             "position": _POSITION,
@@ -98,13 +105,13 @@ MESSAGES: dict[str, Schema] = {
     ),
     "warning": _message(
         "warning",
-        "The subscriber is slow.",
-        {
-            "reason": TEXT,
-            "waiting_bytes": {"type": "integer"},
-            "budget_bytes": {"type": "integer"},
-        },
+        "`slow`: too much waits; `stale`: the tables can't be read now; `missing`: tables are not there yet.",
+        {"reason": {"enum": ["slow", "stale", "missing"]}},
         {"reason": "slow", "waiting_bytes": 700_000, "budget_bytes": 1_048_576},
+        waiting_bytes={"type": "integer", "description": "Bytes of changes that wait, if `slow`."},
+        budget_bytes={"type": "integer", "description": "How many may wait, if `slow`."},
+        error={"type": "string", "description": "Why, if `stale`."},
+        tables={"type": "array", "items": TABLE, "description": "Which ones, if `missing`."},
     ),
     "closed": _message(
         "closed",
@@ -162,7 +169,7 @@ SCHEMAS: dict[str, Schema] = {
         {
             "table": TABLE,
             "row": TEXT,
-            "key": {"type": "array", "items": TEXT},
+            "key": _KEY,
             "columns": {"type": "object", "additionalProperties": TEXT},
         }
     ),

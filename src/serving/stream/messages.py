@@ -30,6 +30,12 @@ class Message:
     content: Mapping[str, Any]
     position: str | None = None
 
+    @property
+    def ends_poll(self) -> bool:
+        """Whether nothing has to follow soon."""
+        is_waiting = self.kind == "warning" and self.content["reason"] != "slow"
+        return self.position is not None or self.kind == "closed" or is_waiting
+
     @cached_property
     def json(self) -> bytes:
         """The message as a JSON object."""

@@ -11,11 +11,9 @@ from jsonschema import Draft202012Validator
 from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 
+from kit.api_client import api_client
 from kit.warehouse_builder import append_rows
-from serving.api.application import Site, application
 from serving.description.operations import OPERATIONS
-from serving.stream.hub import Hub, Limits
-from serving.stream.subscription import Terms
 
 TABLE = "gold.funnel"
 
@@ -34,8 +32,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(home: Path) -> Iterator[TestClient]:
-    app = application(Hub(home / "warehouse", Limits()), Terms(), 30.0, Site(home))
-    with TestClient(app) as client:
+    with api_client(home) as client:
         yield client
 
 
@@ -129,7 +126,7 @@ def test_messages_of_a_poll_are_as_described(client: TestClient, openapi: dict[s
 def test_messages_of_a_socket_are_as_described(client: TestClient, asyncapi: dict[str, Any]) -> None:
     subscribe = asyncapi["components"]["schemas"]["Subscribe"]["examples"][0]
     terms = asyncapi["components"]["schemas"]["Terms"]["examples"][0]
-    with client.websocket_connect("/v1/socket") as socket:
+    with client.websocket_connect("ws://127.0.0.1:8789/v1/socket") as socket:
         socket.send_json(subscribe)
         messages = [socket.receive_json()]
         while "position" not in messages[-1]:
@@ -156,6 +153,21 @@ def test_tables_webhooks_and_errors_are_as_described(client: TestClient, openapi
     refused = client.get("/v1/rows", params={"table": "gold.nothing"})
     assert refused.status_code == 400
     check(openapi, "Error", refused.json())
+    unknown = client.get("/v1/tables", headers={"Authorization": "Bearer none"})
+    assert (unknown.status_code, unknown.headers["www-authenticate"]) == (401, "Bearer")
+    check(openapi, "Error", unknown.json())
+
+
+def test_a_table_that_is_not_there_yet_is_answered_as_described(
+    client: TestClient, openapi: dict[str, Any]
+) -> None:
+    later = client.get("/v1/rows", params={"sql": "SELECT channel FROM gold.attribution"})
+    assert (later.status_code, later.headers["retry-after"]) == (503, "5")
+    check(openapi, "Error", later.json())
+    assert "503" in openapi["paths"]["/v1/rows"]["get"]["responses"]
+    missing = client.get("/v1/poll", params={"sql": "SELECT channel FROM gold.attribution", "wait": 0}).json()
+    check(openapi, "Messages", missing)
+    assert missing["messages"] == [{"type": "warning", "reason": "missing", "tables": ["gold.attribution"]}]
 
 
 def test_a_schema_is_no_rubber_stamp(openapi: dict[str, Any]) -> None:

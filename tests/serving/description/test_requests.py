@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from kit.api_client import from_this_machine
 from kit.warehouse_builder import append_rows
 from serving.api.application import Site, application
 from serving.description.operations import OPERATIONS
@@ -29,7 +30,8 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     home: Path = tmp_path_factory.mktemp("home")
     append_rows(home, "gold.funnel", [{"day": date(2026, 1, 1), "step": "visit", "visitors": 1}])
     hub = Hub(home / "warehouse", Limits())
-    yield schemathesis.openapi.from_asgi("/openapi.json", application(hub, Terms(), 30.0, Site(home)))
+    app = application(hub, Terms(), 30.0, Site(home, home / "conf"))
+    yield schemathesis.openapi.from_asgi("/openapi.json", from_this_machine(app))
     hub.stop()
 
 

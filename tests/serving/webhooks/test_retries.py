@@ -53,7 +53,7 @@ def delivering(
     async def run() -> None:
         store = WebhookStore(home / "webhooks.db")
         receiver.secret = new_secret()
-        store.add(Webhook("whk_1", "local", receiver.url, Wanted(TABLE), 0.0, receiver.secret), 10)
+        store.add(Webhook("whk_1", "(local)", receiver.url, Wanted(TABLE), 0.0, receiver.secret), 10)
         hub, role = Hub(home / "warehouse", Limits()), Role("admin", MaskKey(home))
         try:
             async with Deliveries(hub, lambda _: role, store, Terms(), retries).running():

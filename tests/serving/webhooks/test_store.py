@@ -9,7 +9,7 @@ from serving.stream.hub import Wanted
 from serving.webhooks.store import WebhookStore
 from serving.webhooks.webhook import Webhook
 
-WEBHOOK = Webhook("whk_1", "local", "http://127.0.0.1:1/", Wanted("gold.funnel"), 2.0, "whsec_x")
+WEBHOOK = Webhook("whk_1", "(local)", "http://127.0.0.1:1/", Wanted("gold.funnel"), 2.0, "whsec_x")
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def store(tmp_path: Path) -> WebhookStore:
 
 def test_a_webhook_is_kept_as_it_was_given(store: WebhookStore, tmp_path: Path) -> None:
     wanted = Wanted("gold.funnel", where={"step": ["visit"]}, select=("visitors",))
-    assert store.add(Webhook("whk_2", "local", "http://[::1]/", wanted, 0.0, "whsec_y", position="p"), 2)
+    assert store.add(Webhook("whk_2", "(local)", "http://[::1]/", wanted, 0.0, "whsec_y", position="p"), 2)
     again = WebhookStore(tmp_path / "serve" / "webhooks.db")
     assert [found.id for found in again.all()] == ["whk_1", "whk_2"]
     found = again.get("whk_2")
@@ -30,7 +30,9 @@ def test_a_webhook_is_kept_as_it_was_given(store: WebhookStore, tmp_path: Path) 
 
 
 def test_a_webhook_too_many_is_not_added(store: WebhookStore) -> None:
-    assert not store.add(Webhook("whk_2", "local", "http://127.0.0.1:1/", Wanted("gold.funnel"), 0.0, ""), 1)
+    assert not store.add(
+        Webhook("whk_2", "(local)", "http://127.0.0.1:1/", Wanted("gold.funnel"), 0.0, ""), 1
+    )
     assert len(store.all()) == 1
 
 

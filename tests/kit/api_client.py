@@ -1,0 +1,41 @@
+"""Requests to the streaming API's application in the same process, from any address."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from starlette.testclient import TestClient
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from serving.api.application import Site, application
+from serving.stream.hub import Hub, Limits
+from serving.stream.subscription import Terms
+
+THIS_MACHINE = "127.0.0.1"
+
+
+@contextmanager
+def api_client(home: Path, conf: Path | None = None, address: str = THIS_MACHINE) -> Iterator[TestClient]:
+    """A client of an application.
+
+    Args:
+        home: with the tables.
+        conf: folder of access.yml; None: nothing is declared.
+        address: where requests come from. They are sent to a name of this machine.
+    """
+    app = application(Hub(home / "warehouse", Limits()), Terms(), 30.0, Site(home, conf or home / "conf"))
+    with TestClient(app, f"http://{THIS_MACHINE}:8789", client=(address, 50_000)) as client:
+        yield client
+
+
+def from_this_machine(app: ASGIApp) -> ASGIApp:
+    """The application, as it answers requests of this machine."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if "headers" in scope:
+            others = [each for each in scope["headers"] if each[0] != b"host"]
+            headers = [*others, (b"host", THIS_MACHINE.encode())]
+            scope = {**scope, "client": (THIS_MACHINE, 50_000), "headers": headers}
+        await app(scope, receive, send)
+
+    return answer
