@@ -9,6 +9,7 @@ from typing import Any
 
 from kit.home import ROOT
 from lakehouse.access.policy import Policy, load_policy
+from lakehouse.access.tokens import digest_of
 
 ROLES = """
 roles:
@@ -63,3 +64,17 @@ def passes(value: Any, condition: Any) -> bool:
 def visible(row: Mapping[str, Any] | None, conditions: Mapping[str, Any]) -> bool:
     """Whether a row meets all conditions on its columns."""
     return row is not None and all(passes(row[column], each) for column, each in conditions.items())
+
+
+def with_tokens(folder: Path, text: str = ROLES, **tokens: str) -> Path:
+    """A bundle whose readers have tokens: by name the role. A token is its name and `-token`."""
+    return write_policy(folder, f"{text}tokens: [{', '.join(_entry(*each) for each in tokens.items())}]\n")
+
+
+def token_of(name: str) -> str:
+    """The token of a name."""
+    return f"{name}-token"
+
+
+def _entry(name: str, role: str) -> str:
+    return f"{{name: {name}, token_sha256: {digest_of(token_of(name))}, role: {role}}}"

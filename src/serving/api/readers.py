@@ -67,7 +67,8 @@ class Readers:
         if kind.lower() == "bearer":
             return self._reader(lambda: self._by_token(token.strip()))
         if (cookie := connection.cookies.get(COOKIE)) is not None:
-            return self._reader(lambda: self._by_name(self._sessions.name_in(cookie)))
+            name = self._sessions.name_in(cookie)  # once: a stream goes on past its cookie
+            return self._reader(lambda: self._by_name(name))
         if not is_from_here(connection):
             raise UnknownReaderError("no token was sent", "Send one as `Authorization: Bearer TOKEN`")
         return self._reader(self._by_machine)
