@@ -129,7 +129,7 @@ _WEBHOOK: dict[str, Schema] = {
     "interval": INTERVAL,
     "state": {"enum": ["active", "failing", "disabled"]},
     "position": {"type": ["string", "null"]},
-    "sent": {"type": "integer", "description": "Deliveries that the receiver has taken."},
+    "sent": {"type": "integer", "description": "Number of the last delivery."},
     "failing_since": {"type": ["string", "null"], "format": "date-time"},
     "last_error": {"type": ["string", "null"]},
 }

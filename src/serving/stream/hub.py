@@ -62,6 +62,10 @@ class Wanted:
         asked = [role.fingerprint, self.table, self.sql, dict(self.where), self.select]
         return sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
+    def has_token(self, token: str, role: Role) -> bool:
+        """Whether a resume token is of the same rows."""
+        return token.startswith(self.digest(role)[:_TOKEN_DIGITS])
+
     @property
     def name(self) -> str:
         """The table or the query, for logs."""

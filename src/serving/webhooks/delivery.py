@@ -105,6 +105,8 @@ class Delivery:
                     if group.messages:
                         await self._must(self._store.set_pending, webhook, group.body, group.position)
                         webhook = await self._send(sender, await self._load())
+                        if webhook.position != group.position:
+                            return
                     elif group.position != webhook.position:
                         await self._must(self._store.set_position, webhook, group.position)
         finally:
@@ -114,7 +116,9 @@ class Delivery:
         """Attempt the pending delivery until it is taken. Returns the webhook after it."""
         pause = self._retries.first
         while webhook.pending is not None:
-            self._role(webhook)
+            if not webhook.wanted.has_token(webhook.pending.position, self._role(webhook)):
+                await self._must(self._store.drop_pending, webhook)  # it has what the reader saw before
+                return await self._load()
             answer = await sender.send(webhook.pending)
             if answer.error is None:
                 await self._must(self._store.set_delivered, webhook)

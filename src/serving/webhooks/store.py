@@ -112,6 +112,14 @@ class WebhookStore:
             {"owner": owner, "id": webhook.id},
         )
 
+    def drop_pending(self, owner: str, webhook: Webhook) -> bool:
+        """Never send the pending delivery again. Its number is not used for another one: it may have arrived."""
+        return self._change(
+            "UPDATE webhooks SET sent = sent + 1, pending_body = NULL, pending_position = NULL "
+            f"WHERE id = :id AND pending_body IS NOT NULL AND {_OWNED}",
+            {"owner": owner, "id": webhook.id},
+        )
+
     def set_position(self, owner: str, webhook: Webhook, position: str) -> bool:
         """Nothing changed up to a position."""
         return self._change(

@@ -35,7 +35,7 @@ class Webhook:
         interval: least seconds between two deliveries.
         secret: what signs deliveries.
         position: resume token of what the receiver has taken; None before the first delivery.
-        sent: deliveries that it has taken.
+        sent: number of the last delivery that it has taken, or that is not sent again.
         pending: the delivery that comes next, if it is known.
         failing_since: time of the first attempt that failed, since one succeeded; seconds since 1970.
         last_error: why the last attempt failed.
