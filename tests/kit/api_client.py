@@ -15,15 +15,19 @@ THIS_MACHINE = "127.0.0.1"
 
 
 @contextmanager
-def api_client(home: Path, conf: Path | None = None, address: str = THIS_MACHINE) -> Iterator[TestClient]:
+def api_client(
+    home: Path, conf: Path | None = None, address: str = THIS_MACHINE, heartbeat: float = 15.0
+) -> Iterator[TestClient]:
     """A client of an application.
 
     Args:
         home: with the tables.
         conf: folder of access.yml; None: nothing is declared.
         address: where requests come from. They are sent to a name of this machine.
+        heartbeat: seconds.
     """
-    app = application(Hub(home / "warehouse", Limits()), Terms(), 30.0, Site(home, conf or home / "conf"))
+    hub, terms = Hub(home / "warehouse", Limits()), Terms(heartbeat=heartbeat)
+    app = application(hub, terms, 30.0, Site(home, conf or home / "conf"))
     with TestClient(app, f"http://{THIS_MACHINE}:8789", client=(address, 50_000)) as client:
         yield client
 

@@ -18,6 +18,8 @@ from serving.stream.messages import (
 from serving.stream.row_changes import Position, conflate
 from serving.stream.snapshots import in_thread
 
+_FIRST_SECONDS = 1.0
+"""How long a new channel may take to find its tables, before they are said to be missing."""
 _BEHIND_SECONDS = 5.0
 """How long a channel may be behind a position that another node gave."""
 
@@ -90,7 +92,7 @@ class Subscription:
         while self._channel.position is None:
             if self._channel.failure:
                 raise self._channel.failure
-            if not await self._channel.news_within(self.terms.heartbeat):
+            if not await self._channel.news_within(max(self.terms.heartbeat, _FIRST_SECONDS)):
                 yield missing_message(self._channel.source.tables)
 
     async def _begin(self) -> AsyncGenerator[Message, None]:

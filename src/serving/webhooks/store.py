@@ -113,7 +113,7 @@ class WebhookStore:
         )
 
     def drop_pending(self, owner: str, webhook: Webhook) -> bool:
-        """Never send the pending delivery again. Its number is not used for another one: it may have arrived."""
+        """Never send the pending delivery again. No other one gets its number: it may have arrived."""
         return self._change(
             "UPDATE webhooks SET sent = sent + 1, pending_body = NULL, pending_position = NULL "
             f"WHERE id = :id AND pending_body IS NOT NULL AND {_OWNED}",

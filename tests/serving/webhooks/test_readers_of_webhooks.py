@@ -1,0 +1,117 @@
+"""A webhook belongs to who registered it, and reads with their role, as it is now."""
+
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from kit.access import token_of, with_tokens
+from kit.api_client import api_client
+from kit.delivered import Behaviour, Delivered, delivered
+from kit.polling import eventually
+from kit.warehouse_builder import append_rows
+
+TABLE = "gold.funnel"
+WIDE = "roles: {shop: {tables: ['gold.*']}}\n"
+NARROW = "roles: {shop: {tables: ['gold.*'], rows: {gold.funnel: {step: [click]}}}}\n"
+
+
+def as_reader(name: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token_of(name)}"}
+
+
+def add(home: Path, day: int) -> None:
+    append_rows(
+        home,
+        TABLE,
+        [{"day": date(2026, 1, day), "step": step, "visitors": day} for step in ("visit", "click")],
+    )
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    add(tmp_path, 1)
+    with_tokens(tmp_path, WIDE, one="shop", other="shop")
+    return tmp_path
+
+
+@pytest.fixture
+def client(home: Path) -> Iterator[TestClient]:
+    with api_client(home, home / "conf", address="10.0.0.7", heartbeat=0.3) as client:
+        yield client
+
+
+def register(client: TestClient, receiver: Delivered, name: str) -> str:
+    made = client.post("/v1/webhooks", json={"url": receiver.url, "table": TABLE}, headers=as_reader(name))
+    assert made.status_code == 201, made.text
+    receiver.secret = made.json()["secret"]
+    return str(made.json()["id"])
+
+
+def listed(client: TestClient, name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.get("/v1/webhooks", headers=as_reader(name)).json()["webhooks"]
+    return found
+
+
+def test_others_neither_see_nor_remove_a_webhook(client: TestClient) -> None:
+    with delivered() as receiver:
+        webhook = register(client, receiver, "one")
+        assert [each["id"] for each in listed(client, "one")] == [webhook]
+        assert listed(client, "other") == []
+        refused = client.delete(f"/v1/webhooks/{webhook}", headers=as_reader("other"))
+        nothing = client.delete("/v1/webhooks/whk_0", headers=as_reader("other"))
+        assert (
+            (refused.status_code, refused.text) == (nothing.status_code, nothing.text) == (404, nothing.text)
+        )
+        assert [each["id"] for each in listed(client, "one")] == [webhook]
+        assert client.delete(f"/v1/webhooks/{webhook}", headers=as_reader("one")).status_code == 204
+        assert listed(client, "one") == []
+
+
+def test_a_webhook_of_a_removed_token_gets_nothing_until_it_is_declared_again(
+    client: TestClient, home: Path
+) -> None:
+    with delivered() as revoked, delivered() as kept:
+        register(client, revoked, "one")
+        register(client, kept, "other")
+        eventually(lambda: len(revoked.table()) == len(kept.table()) == 2)
+        with_tokens(home, WIDE, other="shop")
+        eventually(lambda: client.get("/v1/tables", headers=as_reader("one")).status_code == 401)
+        before = len(revoked.attempts)
+        add(home, 2)
+        eventually(lambda: len(kept.table()) == 4)
+        add(home, 3)
+        eventually(lambda: len(kept.table()) == 6)
+        assert len(revoked.attempts) == before
+        with_tokens(home, WIDE, one="shop", other="shop")
+        eventually(lambda: len(revoked.table()) == 6, 40)
+        assert revoked.faults == []
+
+
+def test_a_narrower_role_resets_what_a_receiver_has(client: TestClient, home: Path) -> None:
+    with delivered() as receiver:
+        register(client, receiver, "one")
+        eventually(lambda: len(receiver.table()) == 2)
+        with_tokens(home, NARROW, one="shop")
+        add(home, 2)
+        eventually(lambda: [row["step"] for row in receiver.table()] == ["click", "click"], 40)
+        assert receiver.faults == []
+
+
+def test_what_waits_for_a_receiver_is_not_sent_once_its_role_is_narrower(
+    client: TestClient, home: Path
+) -> None:
+    with delivered(Delivered(script=[Behaviour.REFUSE] * 1000)) as receiver:
+        register(client, receiver, "one")
+        eventually(lambda: receiver.attempts)
+        first, body = receiver.attempts[0]
+        assert b'"visit"' in body
+        with_tokens(home, NARROW, one="shop")
+        eventually(lambda: receiver.attempts[-1][0] != first, 60, "it was made again")
+        receiver.script.clear()
+        eventually(lambda: [row["step"] for row in receiver.table()] == ["click"], 60)
+        assert all(b'"visit"' not in body for delivery, body in receiver.attempts if delivery != first)
+        assert receiver.faults == []
