@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from kit.access import ROLES, hash_of, visible, write_policy
-from kit.warehouse_builder import append_rows, replace_rows
+from kit.access_matrix import CONDITIONS, CONVERSION, CREDITS, HIDDEN, ROLE_NAMES, TABLE_OF_ROLE, fill
+from kit.warehouse_builder import replace_rows
 from kit.watching import Watch
 from lakehouse.contracts import TABLES
 from lakehouse.errors import MillraceError
@@ -20,32 +21,6 @@ from millrace.tables.reading_role import role_of
 from serving.standing_query import StandingQuery
 from serving.table_feed import TableFeed
 
-CREDITS = [
-    {"conversion_id": "c1", "model": model, "position": 1, "channel": channel, "credit": credit}
-    for model, channel, credit in (("first", "Email", 0.1), ("last", "Direct", 0.9), ("linear", None, 0.5),
-                                   ("time_decay", "Paid Search", 0.2), ("markov", "Email", 0.7))
-]  # fmt: skip
-CONVERSION = {
-    "conversion_id": "c1",
-    "visitor_id": "v1",
-    "person_id": "ann",
-    "order_id": "o1",
-    "goal": "Signed Up",
-}
-SESSION = {"session_id": "s1", "visitor_id": "v1", "is_open": True}
-TABLE_OF_ROLE = {"admin": set(TABLES), "analyst": {name for name in TABLES if name[:2] in ("si", "go")}}
-TABLE_OF_ROLE["marketing"] = {"gold.attribution", "gold.traffic", "gold.conversions", "silver.sessions"}
-CONDITIONS: dict[str, dict[str, Any]] = {
-    "admin": {},
-    "analyst": {"channel": ["Email", "Paid Search"]},
-    "marketing": {"channel": {"not": ["Direct"]}, "credit": {"gte": 0.2}},
-}
-HIDDEN: dict[str, set[str]] = {
-    "admin": set(),
-    "analyst": {"order_id"},
-    "marketing": {"value", "reporting_value"},
-}
-ROLE_NAMES = ("admin", "analyst", "marketing")
 Rows = list[dict[str, Any]]
 Get = Callable[[str, str], Rows]
 
@@ -54,10 +29,7 @@ Get = Callable[[str, str], Rows]
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("home")
     write_policy(home, ROLES)
-    append_rows(home, "gold.attribution", CREDITS)
-    append_rows(home, "gold.conversions", [CONVERSION])
-    append_rows(home, "silver.sessions", [SESSION])
-    append_rows(home, "bronze.kafka_records", [{"topic": "events", "value": b"{}"}])
+    fill(home)
     return home
 
 
@@ -135,8 +107,9 @@ def test_columns_are_masked_or_not_there(get: Get, role: str, home: Path) -> Non
     (session,) = get(role, "silver.sessions")
     columns = [name for name in TABLES["gold.conversions"].column_names if name not in HIDDEN[role]]
     assert list(row) == columns
-    expected = ("ann", "v1") if role == "admin" else (hash_of(home, "ann"), hash_of(home, "v1"))
-    assert (row["person_id"], row["visitor_id"]) == expected
+    ids = [str(CONVERSION[name]) for name in ("person_id", "visitor_id")]
+    expected = ids if role == "admin" else [hash_of(home, each) for each in ids]
+    assert [row["person_id"], row["visitor_id"]] == expected
     assert session["visitor_id"] == row["visitor_id"], "joins still work"
 
 
