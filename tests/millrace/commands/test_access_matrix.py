@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from kit.access import ROLES, hash_of, visible, write_policy
 from kit.access_matrix import CONDITIONS, CONVERSION, CREDITS, HIDDEN, ROLE_NAMES, TABLE_OF_ROLE, fill
+from kit.polling import eventually
 from kit.warehouse_builder import replace_rows
 from kit.watching import Watch
 from lakehouse.contracts import TABLES
@@ -154,6 +155,7 @@ def test_a_position_of_another_role_is_refused(home: Path, tmp_path: Path) -> No
     position = tmp_path / "position"
     with Watch(home, tmp_path / "lines", "gold.conversions", "--changes", "--resume", str(position)) as watch:
         watch.reaches({"gold.conversions": 0})
+        eventually(position.is_file, what="the position is kept")
     with pytest.raises(MillraceError, match="is the position of another watch"):
         _print_changes(
             load_settings(role="analyst"), "gold.conversions", "start", position, False, 1, ShutdownSignal()
