@@ -27,7 +27,9 @@ def api_client(
         heartbeat: seconds.
     """
     hub, terms = Hub(home / "warehouse", Limits()), Terms(heartbeat=heartbeat)
-    app = application(hub, terms, 30.0, Site(home, conf or home / "conf"))
+    app = application(
+        hub, terms, 30.0, Site(home, conf or home / "conf", webhook_hosts=frozenset({"127.0.0.1"}))
+    )
     with TestClient(app, f"http://{THIS_MACHINE}:8789", client=(address, 50_000)) as client:
         yield client
 

@@ -87,7 +87,7 @@ class Webhooks:
         url, after = asked.get("url"), asked.get("after")
         if not isinstance(url, str):
             raise MillraceError("url is missing", "Say where changes are to be sent")
-        check_target(url, self._hosts)
+        check_target(url, self._hosts, is_local=reader.is_local)
         source = await asyncio.to_thread(self._hub.source, wanted, reader.role)
         if after is not None:
             self._hub.subject(wanted, reader.role, source).position(str(after))

@@ -9,12 +9,13 @@ from lakehouse.errors import MillraceError
 _MOST_CHARACTERS = 2000
 
 
-def check_target(url: str, hosts: Collection[str]) -> None:
-    """Check a URL: HTTPS to a host that is allowed, or this machine.
+def check_target(url: str, hosts: Collection[str], *, is_local: bool) -> None:
+    """Check a URL: HTTPS to a host that is allowed, or this machine, for who registers it from there.
 
     Args:
         url: that is to receive deliveries.
-        hosts: that are allowed, in lower case.
+        hosts: that are allowed, in lower case; this machine may be one of them.
+        is_local: whether it is registered from this machine.
 
     Raises:
         MillraceError: if it may not.
@@ -35,8 +36,9 @@ def check_target(url: str, hosts: Collection[str]) -> None:
     if is_loopback(url):
         if parts.scheme not in ("http", "https"):
             raise MillraceError(f"{parts.scheme} is no scheme of webhooks", "Use http or https")
-        return
-    if parts.scheme != "https":
+        if is_local:
+            return
+    elif parts.scheme != "https":
         raise MillraceError("url is not https", "Without TLS a webhook may go to this machine only")
     if host not in hosts:
         raise MillraceError(

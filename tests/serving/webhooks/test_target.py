@@ -22,7 +22,7 @@ HOSTS = hosts_of(" hooks.example.com, Other.example ,")
     ],
 )
 def test_https_to_a_host_that_is_allowed_or_this_machine(url: str) -> None:
-    check_target(url, HOSTS)
+    check_target(url, HOSTS, is_local=True)
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,15 @@ def test_https_to_a_host_that_is_allowed_or_this_machine(url: str) -> None:
 )
 def test_other_urls_are_refused(url: str) -> None:
     with pytest.raises(MillraceError):
-        check_target(url, HOSTS)
+        check_target(url, HOSTS, is_local=True)
 
 
 def test_no_host_is_allowed_unless_it_is_set() -> None:
     assert hosts_of(None) == hosts_of("") == frozenset()
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8000/", "http://localhost:1/", "https://[::1]/"])
+def test_this_machine_is_for_readers_on_it_unless_it_is_allowed(url: str) -> None:
+    with pytest.raises(MillraceError, match="may not be sent to"):
+        check_target(url, HOSTS, is_local=False)
+    check_target(url, {"127.0.0.1", "localhost", "::1"}, is_local=False)
