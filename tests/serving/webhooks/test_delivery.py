@@ -62,11 +62,14 @@ def test_deliveries_are_signed_and_add_up_to_the_table(server: ApiProcess, home:
         has_all(receiver, server)
         assert len(receiver.order) > 1
         assert receiver.order[0].startswith(made["id"])
-        _, found = request(f"{server.url}/v1/webhooks")
-        (shown,) = found["webhooks"]
-        assert "secret" not in shown
-        assert shown["state"] == "active"
-        assert shown["sent"] == len(receiver.order)
+
+        def listed() -> Any:
+            (shown,) = request(f"{server.url}/v1/webhooks")[1]["webhooks"]
+            return shown
+
+        eventually(lambda: listed()["sent"] == len(receiver.order), what="the last one is noted")
+        assert "secret" not in listed()
+        assert listed()["state"] == "active"
 
 
 def test_a_failing_receiver_gets_the_same_delivery_again(server: ApiProcess, home: Path) -> None:
