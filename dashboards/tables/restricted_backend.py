@@ -29,7 +29,7 @@ class RestrictedTables:
 
     def __init__(self, backend: Backend, role: Role) -> None:
         self._backend = backend
-        self._views = {name: _shown(role.view(TABLES[name]), name) for name in COLUMNS}
+        self._views = {name: _shown(role, name) for name in COLUMNS}
 
     @property
     def hidden(self) -> frozenset[str]:
@@ -63,8 +63,9 @@ class RestrictedTables:
         return ask_frame(seen, query).collect()
 
 
-def _shown(view: TableView | None, name: str) -> TableView | None:
-    """The view; None if its filters need columns that the pages do not read."""
+def _shown(role: Role, name: str) -> TableView | None:
+    """The role's view; None for changes of windows, or if its filters need columns that pages do not read."""
+    view = role.view(TABLES[name]) if name in TABLES else None
     if view is None or any(each.column not in COLUMNS[name] for each in view.filters):
         return None
     return view

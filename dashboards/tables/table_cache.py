@@ -97,6 +97,8 @@ class Look:
         self._versions: Versions = {}
         self.unreadable: set[str] = set()
         self.not_shown: set[str] = set()
+        self.read: dict[str, Version] = {}
+        """By table, the version that figures were computed from."""
 
     @property
     def role(self) -> str | None:
@@ -139,13 +141,16 @@ class Look:
             kept = self._lake.kept(key)
             try:
                 if kept and all(self.version(table) == version for table, version in kept[0].items()):
+                    self._note(kept[0])
                     return kept[1]
                 asked: Versions = {}
                 answer = work_out(lambda query: self._ask(query, asked), *arguments)
             except ReadError as error:
                 self.unreadable.add(str(error))
+                self._note(kept[0] if kept else {})
                 return kept[1] if kept else work_out(_of_nothing, *arguments)
             self._lake.keep(key, asked, answer)
+            self._note(asked)
             return answer
 
     def facts(self, table: str) -> Facts | None:
@@ -156,6 +161,11 @@ class Look:
         except ReadError as error:
             self.unreadable.add(str(error))
             return None
+
+    def _note(self, versions: Versions) -> None:
+        for table, version in versions.items():
+            if version is not None and self.shows(table):
+                self.read[table] = version
 
     def _ask(self, query: Query, asked: Versions) -> pl.DataFrame:
         version = asked[query.table] = self.version(query.table)

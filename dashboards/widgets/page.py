@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import data_source
+import read_notes
 import streamlit as st
 from query_scope import Scope
 from tables.table_cache import Look
@@ -21,6 +22,7 @@ def show(body: Callable[[Look, Scope], None]) -> None:
             header.nothing_yet(look)
             return
         body(look, asked)
+        read_notes.note(look, body)
         header.footnote(look)
 
     part()
@@ -33,6 +35,7 @@ def show_always(body: Callable[[Look, Scope | None], None]) -> None:
     def part() -> None:
         look = data_source.lake().look()
         body(look, filters.scope(look))
+        read_notes.note(look, body)
         header.footnote(look)
 
     part()

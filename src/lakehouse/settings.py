@@ -145,6 +145,11 @@ class Settings(BaseSettings):
         ge=LEAST_RETENTION,
         description="how long changes of tables of silver and gold can be read (ISO 8601); one day at least",
     )
+    record_reads: bool = Field(
+        False,
+        description="whether the streaming API, `millrace sql` and the pages record in ops.reads who read "
+        "which version of a table; of tables in a folder only",
+    )
     spark_master: str | None = Field(
         None, description="a Spark cluster, as spark://host:7077; unset, this machine"
     )

@@ -50,8 +50,9 @@ _WHOLE_RECORDS = (
     "bronze.kafka_records.headers",
     "silver.events.properties",
     "silver.rejected_events.value",
+    "ops.reads.subject",
 )
-"""What clients sent, as it came. Any mask extends to it."""
+"""What clients sent, as it came, and what readers asked. Any mask extends to it."""
 
 
 def extend(masks: Mapping[Place, Mask], tables: Iterable[Table]) -> dict[Place, Mask]:

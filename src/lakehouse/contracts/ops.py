@@ -1,5 +1,7 @@
 """Ops: the pipeline's own records."""
 
+from datetime import timedelta
+
 from lakehouse.contracts.table import Column, Table
 
 LEDGER = Table(
@@ -125,4 +127,22 @@ TOPICS = Table(
     ),
 )
 
-TABLES = (LEDGER, EXPECTATIONS, GATES, RULES, DIGESTS, TOPICS)
+READS = Table(
+    name="ops.reads",
+    grain="read of a table at a version",
+    summary="who read a table at which version, by the API, SQL or a page; with `record_reads` only",
+    key=(),
+    columns=(
+        Column("read_at", "timestamp", "when the read began"),
+        Column("reader", "string", "name of the token, email of the account, user of the machine, or local"),
+        Column("role", "string", "role of conf/access.yml that it was read as"),
+        Column("way", "string", "api, sql or page"),
+        Column("table_name", "string", "table that was read"),
+        Column("version", "bigint", "version of the table that was read"),
+        Column("subject", "string", "query, table with conditions, or name of the page; 1,000 characters"),
+        Column("rows", "bigint", "rows of the result; null where it is not counted"),
+    ),
+    expiry=("read_at", timedelta(days=90)),
+)
+
+TABLES = (LEDGER, EXPECTATIONS, GATES, RULES, DIGESTS, TOPICS, READS)

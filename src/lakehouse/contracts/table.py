@@ -50,6 +50,7 @@ class Table:
         stats_columns: columns with file statistics; empty for Delta's default.
         properties: Delta table properties beyond the defaults.
         is_mutable: whether recent rows are merged into again and again.
+        expiry: column and age from which on maintenance deletes a row; None: rows stay.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Table:
     stats_columns: tuple[str, ...] = ()
     properties: dict[str, str] = field(default_factory=dict)
     is_mutable: bool = False
+    expiry: tuple[str, timedelta] | None = None
 
     @property
     def layer(self) -> str:

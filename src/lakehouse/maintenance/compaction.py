@@ -1,9 +1,12 @@
-"""Compaction and VACUUM of Delta tables. Rows do not change, so streaming readers see no new data."""
+"""Compaction, VACUUM and expiry of Delta tables.
+
+Compaction and VACUUM do not change rows, so streaming readers see no new data.
+"""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from delta.tables import DeltaTable
@@ -96,6 +99,15 @@ def set_retention(spark: SparkSession, name: str, removed_files: timedelta, feed
 def _set_properties(spark: SparkSession, name: str, properties: Mapping[str, str]) -> None:
     listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
     spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({listed})")
+
+
+def delete_expired(spark: SparkSession, name: str, now: datetime) -> None:
+    """Delete rows that are older than the contract's expiry, if it has one."""
+    expiry = TABLES[name].expiry
+    if expiry is not None:
+        column, age = expiry
+        before = (now - age).astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        DeltaTable.forName(spark, name).delete(f"`{column}` < TIMESTAMP '{before}'")
 
 
 def vacuum(spark: SparkSession, name: str) -> None:

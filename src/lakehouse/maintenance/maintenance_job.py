@@ -2,7 +2,7 @@
 
 import math
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from lakehouse.contracts import LOCKS, TABLES
@@ -12,6 +12,7 @@ from lakehouse.maintenance.clustering import recluster_by_time
 from lakehouse.maintenance.compaction import (
     compact,
     configure_session,
+    delete_expired,
     set_retention,
     set_target_file_size,
     vacuum,
@@ -22,7 +23,10 @@ from lakehouse.run.ledger import Ledger
 
 _VACUUM_INTERVAL_SHARE = 1 / 28  # of the retention
 _VACUUMED_AT: dict[tuple[Path, str], float] = {}
-"""Time of the last VACUUM by this process: listing files is slow, and finds little to remove."""
+"""Time of the last VACUUM by this process, before which it deleted expired rows.
+
+Listing files is slow, and finds little to remove.
+"""
 
 
 def maintain(run: JobContext) -> None:
@@ -50,6 +54,7 @@ def _maintain(run: JobContext, name: str, kept: timedelta) -> None:
         run.log(f"{name}: in use, skipped until the next run")
     table = (run.settings.warehouse, name)
     if clock - _VACUUMED_AT.get(table, -math.inf) >= kept.total_seconds() * _VACUUM_INTERVAL_SHARE:
+        delete_expired(run.spark, name, datetime.now(timezone.utc))
         vacuum(run.spark, name)
         _VACUUMED_AT[table] = clock
     run.report_batch(1, time.monotonic() - clock)

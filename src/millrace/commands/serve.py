@@ -36,6 +36,7 @@ def serve(
     go on at any of them.
     """
     from lakehouse.access.policy import load_policy
+    from lakehouse.access.read_log import read_log
     from lakehouse.tls import Tls
     from millrace.local.process.ports import require_free
     from serving.api.application import Site
@@ -64,5 +65,5 @@ def serve(
     typer.echo(f"Live page      {url}/live")
     terms = Terms(budget=int(budget * _MEGABYTE))
     hosts = hosts_of(settings.webhook_hosts)
-    site = Site(settings.home, settings.conf, settings.reporting_currency, hosts)
+    site = Site(settings.home, settings.conf, settings.reporting_currency, hosts, read_log(settings))
     run(Served(address, port, settings.warehouse, Limits(), terms, send_timeout, site, tls))

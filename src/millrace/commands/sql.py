@@ -33,8 +33,8 @@ def sql(
 
     Prints the first 200 rows; with --csv or --json, all.
     """
-    from millrace.tables.duckdb_views import run_query
     from millrace.tables.reading_role import role_of
+    from millrace.tables.recorded_query import run_recorded
     from millrace.terminal.rows import print_rows, with_nested_as_text
 
     if not query.strip().rstrip(";"):
@@ -45,7 +45,7 @@ def sql(
         from millrace.explain.receipt import wait_for_receipt
 
         wait_for_receipt(settings, after, timeout, lambda where: typer.echo(f"Waiting: {where}", err=True))
-    answer = run_query(settings, query, reader)
+    answer = run_recorded(settings, query, reader)
     if csv:
         typer.echo(with_nested_as_text(answer).write_csv(), nl=False)
     elif as_json:

@@ -1,10 +1,11 @@
 """SQL over the tables: DuckDB over what Delta's log says is current."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 
 import duckdb
 import polars as pl
+from deltalake import DeltaTable
 
 from lakehouse.access.role import Role
 from lakehouse.contracts import TABLES
@@ -17,14 +18,20 @@ from serving.role_query import answer, tables_for
 
 _LAYERS = {table.layer for table in TABLES.values()}
 
+OnRead = Callable[[Mapping[str, int], int], None]
+"""Called with the version of each table that a query has read, and the number of rows of its result."""
 
-def run_query(settings: Settings, query: str, role: Role | None = None) -> pl.DataFrame:
+
+def run_query(
+    settings: Settings, query: str, role: Role | None = None, on_read: OnRead | None = None
+) -> pl.DataFrame:
     """Run one query in DuckDB's SQL; only the columns and files it needs are read.
 
     Args:
         settings: the settings in force.
         query: the query.
         role: who asks: the tables are there as the role sees them. None: who sees everything.
+        on_read: is called once the result is there.
 
     Raises:
         MillraceError: if the query is not valid, or names a table that isn't there.
@@ -32,32 +39,57 @@ def run_query(settings: Settings, query: str, role: Role | None = None) -> pl.Da
     if " ".join(query.lower().rstrip("; ").split()) in ("show tables", "show all tables"):
         return _list_tables(settings, TABLES if role is None else role.tables)
     if role is not None and not role.is_unrestricted:
-        return _run_as(settings, query, role)
-    connection = connect()
-    for name in TABLES:
-        is_named = name.partition(".")[2] in query.lower()
-        table = open_table(settings, name) if is_named else None
-        if table is not None:
-            add_view(connection, name, table)
+        return _run_as(settings, query, role, on_read)
+    connection, opened = connect(), _opened(settings, [name for name in TABLES if _is_named(name, query)])
+    for name, table in opened.items():
+        add_view(connection, name, table)
     try:
         found = connection.sql(query)
         if found is None:
             raise MillraceError(
                 "the query gives no rows", "`millrace sql` is for queries that start with SELECT"
             )
-        return pl.DataFrame(found.to_arrow_table())
+        rows = pl.DataFrame(found.to_arrow_table())
     except duckdb.Error as error:
         raise MillraceError(str(error).splitlines()[0], _advice(query, TABLES)) from error
+    if on_read is not None:
+        on_read(_versions(opened, _tables_in(query)), len(rows))
+    return rows
 
 
-def _run_as(settings: Settings, query: str, role: Role) -> pl.DataFrame:
+def _run_as(settings: Settings, query: str, role: Role, on_read: OnRead | None) -> pl.DataFrame:
     """Run a query on the tables as a role sees them."""
-    opened = {name: open_table(settings, name) for name in tables_for(query, role)}
-    tables = {name: table for name, table in opened.items() if table is not None}
+    tables = _opened(settings, tables_for(query, role))
     try:
-        return pl.DataFrame(answer(query, role, tables))
+        found = pl.DataFrame(answer(query, role, tables))
     except duckdb.Error as error:
         raise MillraceError(str(error).splitlines()[0], _advice(query, role.tables)) from error
+    if on_read is not None:
+        on_read(_versions(tables, tables), len(found))
+    return found
+
+
+def _opened(settings: Settings, names: Collection[str]) -> dict[str, DeltaTable]:
+    """Those of these tables that are there."""
+    opened = {name: open_table(settings, name) for name in names}
+    return {name: table for name, table in opened.items() if table is not None}
+
+
+def _is_named(name: str, query: str) -> bool:
+    return name.partition(".")[2] in query.lower()
+
+
+def _tables_in(query: str) -> Collection[str]:
+    """The tables that a query reads; all, if DuckDB can't say."""
+    try:
+        found = connect().get_table_names(query, qualified=True)
+    except duckdb.Error:
+        return TABLES
+    return {name.partition(" AS ")[0].lower().removeprefix("memory.") for name in found}
+
+
+def _versions(opened: Mapping[str, DeltaTable], names: Collection[str]) -> dict[str, int]:
+    return {name: int(table.version()) for name, table in opened.items() if name in names}
 
 
 def _list_tables(settings: Settings, names: Collection[str]) -> pl.DataFrame:

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
+from lakehouse.access.read_log import Reads
 from lakehouse.errors import MillraceError
 from serving.api.event_stream import EventStream
 from serving.api.following import Following, log_slow
@@ -39,17 +40,24 @@ class StreamingApi:
         sessions: of browsers.
         terms: how subscribers are served, unless they ask otherwise.
         send_timeout: seconds within which a subscriber has to take a message.
+        reads: takes notes of what readers have seen; None: nobody does.
     """
 
     def __init__(
-        self, hub: Hub, readers: Readers, sessions: Sessions, terms: Terms, send_timeout: float
+        self,
+        hub: Hub,
+        readers: Readers,
+        sessions: Sessions,
+        terms: Terms,
+        send_timeout: float,
+        reads: Reads | None = None,
     ) -> None:
         self._hub = hub
         self._readers = readers
         self._sessions = sessions
         self._terms = terms
         self._send_timeout = send_timeout
-        self._following = Following()
+        self._following = Following(reads)
 
     def app(self, more: Sequence[BaseRoute] = ()) -> Starlette:
         """The application.
@@ -94,12 +102,14 @@ class StreamingApi:
 
     async def rows(self, request: Request) -> Response:
         """The rows now, a JSON object a line, with the position in a header."""
-        role, wanted = self._readers.find(request).role, wanted_of(request.query_params)
+        reader, wanted = self._readers.find(request), wanted_of(request.query_params)
+        role = reader.role
         source = await asyncio.to_thread(self._hub.source, wanted, role)
         position = await asyncio.to_thread(source.latest, None)
         if position is None:
             raise TryLaterError("a table of the query is not there yet", "Try again later")
         token = (await asyncio.to_thread(self._hub.subject, wanted, role, source)).token(position)
+        self._following.seen(reader, wanted).note(position)
         lines = (b"".join(row + b"\n" for row in rows) for rows in source.rows(position))
         return StreamingResponse(
             lines, media_type="application/x-ndjson", headers={POSITION: token, **_NO_STORE}
@@ -166,6 +176,7 @@ class StreamingApi:
         yield
         following.cancel()
         self._hub.stop()
+        await asyncio.to_thread(self._following.close)
 
 
 async def _refuse(request: Request, error: Exception) -> Response:

@@ -7,6 +7,7 @@ from starlette.applications import Starlette
 
 from lakehouse.access.mask_key import MaskKey
 from lakehouse.access.policy_file import PolicyFile
+from lakehouse.access.read_log import Reads
 from serving.api.app import StreamingApi
 from serving.api.live_page import live_route
 from serving.api.readers import Readers
@@ -26,12 +27,14 @@ class Site:
         conf: folder of access.yml.
         currency: of reports (ISO 4217), for the live page.
         webhook_hosts: that webhooks may be sent to, beside this machine.
+        reads: takes notes of what readers have seen; None: nobody does.
     """
 
     home: Path
     conf: Path
     currency: str = "EUR"
     webhook_hosts: frozenset[str] = frozenset()
+    reads: Reads | None = None
 
 
 def application(hub: Hub, terms: Terms, send_timeout: float, site: Site) -> Starlette:
@@ -46,6 +49,6 @@ def application(hub: Hub, terms: Terms, send_timeout: float, site: Site) -> Star
     policy, sessions = PolicyFile(site.conf, site.home).current, Sessions(MaskKey(site.home).secret)
     readers = Readers(policy, sessions)
     webhooks = Webhooks(hub, readers, terms, site.home, site.webhook_hosts)
-    api = StreamingApi(hub, readers, sessions, terms, send_timeout)
+    api = StreamingApi(hub, readers, sessions, terms, send_timeout, site.reads)
     app = api.app(more=[live_route(site.currency), *webhooks.routes])
     return with_documents(webhooks.attach(app))

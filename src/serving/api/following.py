@@ -7,8 +7,10 @@ from contextlib import aclosing
 
 from starlette.requests import HTTPConnection
 
+from lakehouse.access.read_log import Reads
 from lakehouse.errors import MillraceError
 from serving.api.readers import Reader
+from serving.api.seen_versions import SeenVersions
 from serving.stream.hub import Wanted
 from serving.stream.messages import Message, closed_message
 from serving.stream.subscription import SlowSubscriberError, Subscription
@@ -18,17 +20,31 @@ _CHECK_SECONDS = 1.0
 
 
 class Following:
-    """Counts and logs subscriptions."""
+    """Counts and logs subscriptions.
 
-    def __init__(self) -> None:
+    Args:
+        reads: takes notes of what subscribers have seen; None: nobody does.
+    """
+
+    def __init__(self, reads: Reads | None = None) -> None:
         self.count = 0
         """Open ones."""
+        self._reads = reads
+
+    def seen(self, reader: Reader, wanted: Wanted) -> SeenVersions:
+        """Takes note of the versions that one reader sees."""
+        return SeenVersions(self._reads, reader, wanted)
+
+    def close(self) -> None:
+        """Write the notes that wait."""
+        if self._reads is not None:
+            self._reads.close()
 
     async def messages(
         self, connection: HTTPConnection, reader: Reader, wanted: Wanted, subscription: Subscription
     ) -> AsyncGenerator[Message, None]:
         """Messages; if the server ends them, the last one says why."""
-        checked = time.monotonic()
+        checked, seen = time.monotonic(), self.seen(reader, wanted)
         self.count += 1
         try:
             async with aclosing(subscription.messages()) as messages:
@@ -40,6 +56,7 @@ class Following:
                             return
                     if "waiting_bytes" in message.content:
                         log_slow(connection, wanted, f"{message.content['waiting_bytes']:,} bytes wait")
+                    seen.note(message.content.get("versions", {}))
                     yield message
         except SlowSubscriberError as error:
             log_slow(connection, wanted, f"disconnected, {error}")
@@ -48,6 +65,7 @@ class Following:
             yield closed_message(str(error))
         finally:
             self.count -= 1
+            seen.end()
 
 
 def log_slow(connection: HTTPConnection, wanted: Wanted, what: str) -> None:

@@ -235,7 +235,7 @@ def identity_of(folder: Path) -> str:
     """The first eight characters of a table's id; empty while there is no table."""
     if latest_version(folder) < 0:
         return ""
-    return str(DeltaTable(folder, without_files=True).metadata().id)[:8]
+    return str(DeltaTable(folder).metadata().id)[:8]
 
 
 def _made_again(name: str) -> MillraceError:

@@ -50,6 +50,10 @@ def test_an_order_takes_the_conversion_derived_from_it(tmp_path: Path) -> None:
     assert ("silver.sessions", "visitor_id") not in found
 
 
+def test_any_mask_is_on_what_others_asked(tmp_path: Path) -> None:
+    assert masks(tmp_path, "order_id: hide")["ops.reads", "subject"] is Mask.NULL
+
+
 def test_money_of_single_orders_is_masked_in_all_tables(tmp_path: Path) -> None:
     found = masks(tmp_path, "gold.conversions.value: 'null'")
     assert found["gold.attribution", "credited_value"] is Mask.NULL

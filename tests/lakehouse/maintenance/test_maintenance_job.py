@@ -4,7 +4,7 @@ import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
@@ -22,6 +22,7 @@ from kit.spark import empty_home
 from kit.warehouse_builder import append_rows
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.gold import CONVERSIONS
+from lakehouse.contracts.ops import READS
 from lakehouse.contracts.silver import EVENTS, SESSIONS
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.maintenance import maintenance_job
@@ -255,3 +256,21 @@ def retention_of(home: Path, name: str) -> tuple[int, ...]:
     found = table(home, name).metadata().configuration
     texts = [found[f"delta.{kind}RetentionDuration"] for kind in ("deletedFile", "log")]
     return tuple(int(text.split()[1]) for text in texts)
+
+
+def test_reads_expire_after_90_days_and_other_rows_stay(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintenance_job, "_VACUUMED_AT", {})
+    settings = empty_home(spark, tmp_path)
+    fill(tmp_path, 1)
+    now = datetime.now(timezone.utc)
+    ages = [timedelta(days=90, minutes=5), timedelta(days=90, minutes=-5), timedelta(0)]
+    append_rows(tmp_path, READS.name, [{"read_at": now - age, "version": n} for n, age in enumerate(ages)])
+    tidy(spark, settings)
+    assert sorted(table(tmp_path, READS.name).to_pyarrow_table()["version"].to_pylist()) == [1, 2]
+    assert len(rows(settings)) == 1
+    version = table(tmp_path, READS.name).version()
+    maintenance_job._VACUUMED_AT.clear()
+    tidy(spark, settings)
+    assert table(tmp_path, READS.name).version() == version, "nothing had expired: no commit"

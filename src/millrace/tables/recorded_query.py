@@ -1,0 +1,34 @@
+"""Queries of `millrace sql`, with a row of ops.reads for each table that they read."""
+
+import polars as pl
+
+from lakehouse.access.policy import ADMIN
+from lakehouse.access.read_log import local_user, read_log
+from lakehouse.access.role import Role
+from lakehouse.settings import Settings
+from millrace.tables.duckdb_views import run_query
+
+
+def run_recorded(settings: Settings, query: str, role: Role | None = None) -> pl.DataFrame:
+    """Run a query, and record the tables and versions that it read if the settings ask for that.
+
+    Args:
+        settings: the settings in force.
+        query: the query.
+        role: who asks; see `run_query`.
+
+    Raises:
+        MillraceError: if the query is not valid, or names a table that isn't there.
+    """
+    reads = read_log(settings)
+    if reads is None:
+        return run_query(settings, query, role)
+    as_role = ADMIN if role is None else role.name
+    answer = run_query(
+        settings,
+        query,
+        role,
+        lambda versions, rows: reads.note(local_user(), as_role, "sql", versions, query, rows),
+    )
+    reads.close()
+    return answer

@@ -1,0 +1,97 @@
+"""Reads that ops.reads has, and those of rows that were corrected later."""
+
+from datetime import datetime, timezone
+
+import polars as pl
+from deltalake import DeltaTable
+
+from lakehouse.contracts import TABLES
+from lakehouse.contracts.ops import READS
+from lakehouse.delta.corrected_rows import CorrectedRows, count_corrected
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings
+from millrace.tables.table_reader import open_table, scan, table_path
+
+CORRECTED = "corrected_rows"
+"""Column of the rows that were corrected later; null where that is not known."""
+
+
+def reads(
+    settings: Settings, table: str | None = None, reader: str | None = None, since: datetime | None = None
+) -> pl.DataFrame:
+    """Recorded reads, the latest first.
+
+    Args:
+        settings: the settings in force.
+        table: only those of this table.
+        reader: only those of this reader.
+        since: only those from this time on.
+
+    Raises:
+        MillraceError: if nothing was ever recorded, or there is no such table.
+    """
+    if table is not None and table not in TABLES:
+        raise MillraceError(f"{table} is not a table", '`millrace sql "SHOW TABLES"` lists the tables')
+    found = scan(settings, READS.name)
+    if found is None:
+        raise MillraceError("no reads are recorded", "Set MILLRACE_RECORD_READS=true: docs/access.md")
+    for column, value in (("table_name", table), ("reader", reader)):
+        if value is not None:
+            found = found.filter(pl.col(column) == value)
+    if since is not None:
+        found = found.filter(pl.col("read_at") >= since)
+    return found.select(READS.column_names).sort("read_at", descending=True, maintain_order=True).collect()
+
+
+def reads_of_corrected(
+    settings: Settings,
+    table: str,
+    reader: str | None = None,
+    version: int | None = None,
+    since: datetime | None = None,
+) -> tuple[pl.DataFrame, str]:
+    """Reads of a table at versions with rows that were corrected later, the latest first.
+
+    Args:
+        settings: the settings in force.
+        table: the table.
+        reader: only reads of this reader.
+        version: only corrections by commits from this version on.
+        since: only corrections that were committed from this time on.
+
+    Returns:
+        The reads, with `CORRECTED`, and a sentence on reads of which that is not known; empty if there are
+        none.
+
+    Raises:
+        MillraceError: if nothing was ever recorded, or there is no such table.
+    """
+    found = reads(settings, table, reader)
+    if version is not None:
+        found = found.filter(pl.col("version") < version)
+    there = open_table(settings, table)
+    if there is None or found.is_empty():
+        return found.clear().with_columns(pl.lit(None, pl.Int64).alias(CORRECTED)), ""
+    is_same = pl.col("read_at") >= _made_at(there)
+    versions = set(found.filter(is_same)["version"])
+    counted = count_corrected(table_path(settings, table), TABLES[table], versions, version or 0, since)
+    count = pl.col("version").replace_strict(counted.counts, default=None, return_dtype=pl.Int64)
+    found = found.with_columns(pl.when(is_same).then(count).alias(CORRECTED))
+    return found.filter(pl.col(CORRECTED).is_null() | (pl.col(CORRECTED) > 0)), _unknown(
+        table, found[CORRECTED].null_count(), counted
+    )
+
+
+def _unknown(table: str, reads_: int, counted: CorrectedRows) -> str:
+    if not reads_:
+        return ""
+    which = "1 read" if reads_ == 1 else f"{reads_:,} reads"
+    return (
+        f"Not known for {which}: the change feed of {table} reaches back to version {counted.first_version}, "
+        "or the table was made again since."
+    )
+
+
+def _made_at(table: DeltaTable) -> datetime:
+    """When a table was made: another one of its name may have been there before."""
+    return datetime.fromtimestamp((table.metadata().created_time or 0) / 1_000, timezone.utc)
