@@ -33,6 +33,7 @@ from kit.serving import answers, served  # noqa: E402
 from millrace.local.process.ports import stable_port  # noqa: E402
 
 _WIDTH = 1440  # pixels
+_DONE = "[data-testid=stApp][data-test-script-state=notRunning]"
 _SETTLE = 1100  # milliseconds until a page is drawn
 _ONE, _COLUMNS, _GAP = 640, 3, 16  # pixels of a page on a sheet, pages in a row, pixels between them
 _FIRST, _LAST = 2, 10  # minutes after the start of the demo
@@ -132,9 +133,12 @@ def _take_all(browser: Browser, address: str, theme: str, asked: Mapping[str, st
         page.set_viewport_size({"width": _WIDTH, "height": 1000})
         page.goto(f"{address}{'' if view == 'overview' else view}{asked.get(view, '')}")
         page.get_by_test_id("stMainBlockContainer").get_by_role("heading").first.wait_for(timeout=60_000)
-        page.wait_for_timeout(2 * _SETTLE)
+        page.wait_for_timeout(_SETTLE)
+        page.wait_for_selector(_DONE, timeout=60_000)
+        page.wait_for_timeout(_SETTLE)
         height = page.evaluate("document.querySelector('[data-testid=stMainBlockContainer]').scrollHeight")
         page.set_viewport_size({"width": _WIDTH, "height": int(height) + 10})
+        page.wait_for_selector(_DONE, timeout=60_000)
         page.wait_for_timeout(_SETTLE)
         taken[view] = page.screenshot()
     context.close()

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -18,7 +19,8 @@ from lakehouse.errors import MillraceError
 from tables.delta_log import commit_file
 from tables.query import Version
 
-_AT_ONCE = 10  # commits read for one look; the next one reads further back
+_AT_ONCE = 10  # commits that one look reads at least; the next one reads further back
+_SECONDS = 1.0  # that a look goes on reading for
 _MOST_ROWS = 200_000
 _MOST_BYTES = 16 * 2**20  # of the files of a commit, before and after it
 
@@ -48,8 +50,9 @@ class Corrections:
             The version, with a stamp that also says from which commit on changes are known.
         """
         with self._lock:
+            until = time.monotonic() + _SECONDS
             read = 0 if self._has_read(traffic) else self._follow(traffic)
-            while read < _AT_ONCE and not self._has_all:
+            while not self._has_all and (read < _AT_ONCE or time.monotonic() < until):
                 self._read_back()
                 read += 1
             return Version(traffic.number, f"{traffic.stamp} {self._first}")

@@ -47,7 +47,7 @@ def body(look: Look, scope: Scope) -> None:
     else:
         way = pl.when(pl.col("events_change") < 0).then(pl.lit("less")).otherwise(pl.lit("more"))
         brought = _columns(found.corrected, "events_change", way, kind)
-        none = "No complete window has changed since."
+        none = "No change of a complete window is in the history that has been read."
         layout.side_by_side(windows, partial(place_chart, brought, _draw_change, none))
         _corrections(found)
         st.caption(_HISTORY.format(found.since))

@@ -110,7 +110,7 @@ ACTIONS = st.lists(st.sampled_from(("keep", "more", "end", "bot")), min_size=WIN
 def test_corrections_are_what_followed_windows_say(
     commits: list[tuple[list[str], bool]], at_once: int
 ) -> None:
-    with TemporaryDirectory() as folder, patch.object(corrections, "_AT_ONCE", at_once):
+    with TemporaryDirectory() as folder, patch.multiple(corrections, _AT_ONCE=at_once, _SECONDS=0):
         windows = Windows(Path(folder))
         lake = Lake(LocalTables(Path(folder) / "warehouse"))
         for actions, is_looked_at in commits:
@@ -156,7 +156,7 @@ def folder_of(windows: Windows) -> Path:
 
 def test_each_commit_is_read_once_the_latest_first(windows: Windows, lake: Lake) -> None:
     once = patch.object(corrections, "_read", side_effect=corrections._read)
-    with patch.object(corrections, "_AT_ONCE", 3), once as read:
+    with patch.multiple(corrections, _AT_ONCE=3, _SECONDS=0), once as read:
         shown = list(looks(lake))
         windows.commit(["more"])
         shown += looks(lake)
