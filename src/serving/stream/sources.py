@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from deltalake import DeltaTable
-
 from lakehouse.access.role import Role
 from lakehouse.access.table_view import TableView
 from lakehouse.delta.changes import read_snapshot
 from lakehouse.delta.log_files import latest_version, written_at
+from lakehouse.delta.table_identity import table_id
 from lakehouse.errors import MillraceError
 from serving.admission import StandingText
 from serving.result_changes import Row, result_changes
@@ -233,9 +232,7 @@ def folder_of(warehouse: Path, name: str) -> Path:
 
 def identity_of(folder: Path) -> str:
     """The first eight characters of a table's id; empty while there is no table."""
-    if latest_version(folder) < 0:
-        return ""
-    return str(DeltaTable(folder).metadata().id)[:8]
+    return table_id(folder)[:8]
 
 
 def _made_again(name: str) -> MillraceError:

@@ -116,7 +116,7 @@ def test_the_api_records_a_read(tmp_path: Path) -> None:
         server.process.wait(30)
         server.process = None
     assert [(row["reader"], row["way"], row["version"], row["subject"]) for row in listed()] == [
-        ("local", "api", 0, FUNNEL)
+        ("(local)", "api", 0, FUNNEL)
     ]
 
 
