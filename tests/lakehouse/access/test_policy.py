@@ -9,12 +9,12 @@ from kit.access import policy
 from kit.home import ROOT
 from lakehouse.access.masks import Mask
 from lakehouse.access.policy import load_policy
-from lakehouse.access.tokens import digest_of, make_token
+from lakehouse.access.tokens import digest_of
 from lakehouse.contracts import TABLES
 from lakehouse.errors import MillraceError
 from lakehouse.run.rules_version import rules_version
 
-TOKEN = make_token()
+TOKEN = "a-token-of-the-tests-0123456789abcdef"
 NEW_YEAR = datetime(2027, 1, 1, tzinfo=timezone.utc)
 TOKENS = f"""
 roles: {{analyst: {{tables: ["gold.*"]}}}}
