@@ -144,7 +144,8 @@ class Channel:
         if position is None or min(position.values()) < 0 <= min(latest.values()):
             self._tell(self._begin, latest, self.source.identities())
         else:
-            for group in self.source.between(position, latest):
+            # All are read first: after an error in between, those before it would be published twice.
+            for group in list(self.source.between(position, latest)):
                 self._tell(self._append, group)
         self._written_at = written_at
         return latest
