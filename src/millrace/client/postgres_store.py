@@ -59,7 +59,7 @@ class PostgresStore(PositionStore):
         return isinstance(error, (self._psycopg.OperationalError, idle))
 
     def has_table(self, cursor: Cursor) -> bool:
-        """Whether it is there: a consumer may not have the right to make one. Only one consumer checks at a time."""
+        """Whether it is there. A consumer may lack the right to make one; one consumer checks at a time."""
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext('millrace_positions'))")
         cursor.execute("SELECT to_regclass('millrace_positions') IS NOT NULL")
         return bool(cursor.fetchone()[0])
