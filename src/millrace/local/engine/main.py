@@ -18,8 +18,8 @@ from millrace.local.engine.gate_reports import report_failures
 from millrace.local.engine.job_runner import JobRunner, log
 from millrace.local.engine.spark_application import Application, spark_application
 from millrace.local.engine.task_runner import TaskRunner
+from millrace.local.process.process_registry import process_identity
 from millrace.local.process.state_files import write_state
-from millrace.local.requests.command_queue import process_identity
 from millrace.local.requests.command_server import serve
 from millrace.shutdown_signal import GRACE_SECONDS
 

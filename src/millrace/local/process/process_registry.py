@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -115,6 +116,19 @@ def kill_orphans(home: Path, seconds: float = 8.0, names: Collection[str] | None
         record.kill()
         unregister(home, record.name)
     return [record.name for record, group in alive.items() if group]
+
+
+def process_identity() -> dict[str, Any]:
+    """Process id and creation time of this process."""
+    return {"pid": os.getpid(), "created": psutil.Process().create_time()}
+
+
+def has_exited(identity: dict[str, Any]) -> bool:
+    """Whether a process has ended, by its `process_identity`."""
+    with suppress(psutil.Error, KeyError, TypeError):
+        process = psutil.Process(identity["pid"])
+        return abs(process.create_time() - identity["created"]) >= _CLOCK_TOLERANCE or not _lives(process)
+    return True
 
 
 def wait_for(processes: Sequence[psutil.Process], seconds: float) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 
-def write_state(path: Path, content: dict[str, Any]) -> None:
-    """Write a file atomically."""
+def write_state(path: Path, content: dict[str, Any], mode: int = 0o666) -> None:
+    """Write a file atomically, with at most these permissions."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.touch(mode)
     draft.write_text(json.dumps(content, indent=2), encoding="utf-8")
     draft.replace(path)
 

@@ -1,20 +1,22 @@
-"""The client of command requests: submits a command to the engine and waits for the reply."""
+"""The client of command requests: has the engine execute a command and waits for the result."""
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.local.launch import workspace_state
 from millrace.local.process.home_lock import supervisor_pid
+from millrace.local.process.process_registry import has_exited
 from millrace.local.process.state_files import read_state
-from millrace.local.requests.command_queue import CommandRequest, has_exited, submit
+from millrace.local.requests.command_socket import connect
 from millrace.local.requests.engine_commands import EngineCommand
 from millrace.local.services import ENGINE
 
-_POLL_SECONDS = 0.2
+_RETRY_SECONDS = 0.2
 
 
 def engine_runs(settings: Settings) -> bool:
@@ -36,39 +38,29 @@ def execute_in_engine(settings: Settings, command: EngineCommand, log: Callable[
     Raises:
         MillraceError: if the command fails, or the engine ends before it is done.
     """
-    request = submit(settings.home, command)
-    try:
-        _follow(settings, request, log)
-    finally:
-        request.cancel()
+    for reply in _replies(settings, command):
+        for line in reply["lines"]:
+            log(line)
+        if "done" in reply:
+            return
+        if "problem" in reply:
+            raise MillraceError(reply["problem"], reply["next_step"])
+    raise MillraceError(
+        "the engine ended before it was done: each table is as it was or as it shall be",
+        "Run the command again when `millrace status` shows the engine running",
+    )
 
 
-def _follow(settings: Settings, request: CommandRequest, log: Callable[[str], None]) -> None:
-    done, engine = 0, dict[str, Any]()
-    while True:
-        ended = has_exited(engine) if engine else not engine_runs(settings)
-        lines = _reply_lines(request)  # read after the check: what a dead engine wrote last counts
-        for line in lines[done:]:
-            if "done" in line:
-                return
-            if "problem" in line:
-                raise MillraceError(line["problem"], line["next_step"])
-            if "line" in line:
-                log(line["line"])
-            else:
-                engine = line
-        done = len(lines)
-        if ended:
-            raise MillraceError(
-                "the engine ended before it was done: each table is as it was or as it shall be",
-                "Run the command again when `millrace status` shows the engine running",
-            )
-        time.sleep(_POLL_SECONDS)
-
-
-def _reply_lines(request: CommandRequest) -> list[dict[str, Any]]:
-    try:
-        lines = request.reply.read_text(encoding="utf-8").split("\n")
-    except FileNotFoundError:
-        return []
-    return [json.loads(line) for line in lines[:-1]]  # the last line isn't whole yet
+def _replies(settings: Settings, command: EngineCommand) -> Iterator[dict[str, Any]]:
+    """Messages of the engine that executes a command, until it ends; waits for one that starts."""
+    is_executed = False
+    while engine_runs(settings):
+        with suppress(FileNotFoundError, ConnectionError, EOFError), connect(settings.home) as engine:
+            engine.send_bytes(json.dumps(vars(command)).encode())
+            while True:
+                reply = json.loads(engine.recv_bytes())
+                is_executed = True
+                yield reply
+        if is_executed:
+            return
+        time.sleep(_RETRY_SECONDS)

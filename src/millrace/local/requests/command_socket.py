@@ -1,0 +1,84 @@
+"""The socket of command requests: one message with the command, then messages with the reply, as JSON.
+
+`run/commands.json` in the home, readable by its owner alone, has the socket's path and the key that both ends
+prove to have. The socket lies in a private temporary folder: the kernel takes short paths only.
+"""
+
+import json
+import os
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from tempfile import TemporaryDirectory, gettempdir
+
+from millrace.local.process.state_files import write_state
+
+_STATE_FILE = Path("run", "commands.json")
+_POLL_SECONDS = 0.5
+_MAX_FOLDER_BYTES = 75
+"""Of the folder for temporary files: a socket's path has 103 bytes at most (macOS)."""
+
+_Request = tuple[Connection, bytes]
+
+
+def accept_requests(home: Path, stop: threading.Event) -> Iterator[_Request]:
+    """Accept requests of this user, each as the connection to the command and its message.
+
+    Args:
+        home: the folder of all local state.
+        stop: ends it.
+
+    Raises:
+        OSError: if the socket can't be made.
+    """
+    _remove_stale(home)
+    place = None if len(os.fsencode(gettempdir())) <= _MAX_FOLDER_BYTES else "/tmp"
+    key, requests = secrets.token_bytes(32), SimpleQueue[_Request]()
+    with (
+        TemporaryDirectory(prefix="millrace-", dir=place) as folder,
+        Listener(f"{folder}/socket", "AF_UNIX", authkey=key) as listener,
+    ):
+        state = {"home": str(home), "socket": listener.address, "key": key.hex()}
+        write_state(home / _STATE_FILE, state, mode=0o600)
+        threading.Thread(target=_accept, args=(listener, requests, stop), daemon=True).start()
+        while not stop.is_set():
+            with suppress(Empty):
+                yield requests.get(timeout=_POLL_SECONDS)
+        Client(listener.address, "AF_UNIX").close()  # wakes the thread
+
+
+def connect(home: Path) -> Connection:
+    """Connect to the engine of a home.
+
+    Raises:
+        FileNotFoundError, ConnectionError, EOFError: if none accepts requests.
+    """
+    state = _read_state(home)
+    return Client(state["socket"], "AF_UNIX", bytes.fromhex(state["key"]))
+
+
+def _accept(listener: Listener, requests: SimpleQueue[_Request], stop: threading.Event) -> None:
+    while not stop.is_set():
+        with suppress(AuthenticationError, OSError, EOFError):
+            connection = listener.accept()
+            requests.put((connection, connection.recv_bytes()))
+
+
+def _remove_stale(home: Path) -> None:
+    """Remove the socket of an engine that was killed."""
+    with suppress(OSError, ValueError):
+        socket = Path(_read_state(home)["socket"])
+        socket.unlink()
+        socket.parent.rmdir()
+
+
+def _read_state(home: Path) -> dict[str, str]:
+    state: dict[str, str] = json.loads((home / _STATE_FILE).read_bytes())
+    if not home.samefile(state["home"]):
+        raise FileNotFoundError(f"{home} is a copy of {state['home']}, whose engine this is")
+    return state
