@@ -16,7 +16,7 @@ from lakehouse.settings import load_settings
 from millrace.tables.duckdb_views import run_query
 from serving.admission import StandingText, admit
 from serving.role_query import answer
-from serving.standing_query import compute
+from serving.sources.query_result import compute
 
 SECRETS = ("ann-secret", "order-secret", "paid-secret", "raw-secret", "file-secret")
 Ask = Callable[[str], str]

@@ -14,10 +14,11 @@ from lakehouse.settings import Settings, load_settings
 if TYPE_CHECKING:
     from lakehouse.access.role import Role
     from millrace.shutdown_signal import ShutdownSignal
-    from serving.json_lines import LineGroup
-    from serving.position_file import Position, PositionFile
-    from serving.standing_query import StandingQuery
-    from serving.table_feed import TableFeed
+    from serving.sources.cursor import Cursor
+    from serving.sources.position_file import PositionFile
+    from serving.sources.query_source import QuerySource
+    from serving.sources.row_changes import ChangeGroup
+    from serving.sources.table_source import TableSource
 
 _SHOWN = 200
 _LEAST_INTERVAL = 0.05
@@ -83,20 +84,23 @@ def _print_changes(
     stop: "ShutdownSignal",
 ) -> None:
     from millrace.tables.reading_role import role_of
-    from serving.position_file import PositionFile
+    from serving.sources.cursor import Cursor
+    from serving.sources.position_file import Position, PositionFile
 
     role = role_of(settings)
     reader = "" if role is None else f", as {role.name} {role.fingerprint}"
-    file = PositionFile(resume, settings.warehouse, f"{watched}{reader}") if resume else None
+    file = PositionFile(resume, f"{watched}{reader}") if resume else None
     known = file.load() if file else None
-    source = _source(settings, watched, start, known, caused_by, role)
+    source = _source(settings, watched, start, caused_by, role)
+    begin = Position({watched: int(start)} if start.isdecimal() else {}, {})
+    cursor = Cursor(source, *(known or begin))
     try:
         if known is None and start == "now":
-            source.skip()
-        _begin(source, file, stop)
+            cursor.skip()
+        _begin(cursor, file, stop)
         while not stop.requested:
-            for group in source.poll():
-                if not _write(group, file, stop):
+            for group in cursor.poll():
+                if not _write(group, cursor, file, stop):
                     return
             stop.pause(interval)
     except BrokenPipeError:  # the reader has ended: nothing more to write, not even on exit
@@ -104,17 +108,14 @@ def _print_changes(
 
 
 def _source(
-    settings: Settings,
-    watched: str,
-    start: str,
-    known: "Position | None",
-    caused_by: bool,
-    role: "Role | None",
-) -> "TableFeed | StandingQuery":
-    """What is watched, from a known position or from where `start` says."""
-    from lakehouse.contracts import TABLES
-    from serving.standing_query import StandingQuery
-    from serving.table_feed import TableFeed
+    settings: Settings, watched: str, start: str, caused_by: bool, role: "Role | None"
+) -> "TableSource | QuerySource":
+    """What is watched; `start` is checked to be a place to begin at."""
+    from lakehouse.access.mask_key import MaskKey
+    from lakehouse.access.policy import ADMIN
+    from lakehouse.access.role import Role
+    from serving.sources.query_source import QuerySource
+    from serving.sources.table_source import TableSource, view_of
 
     if start not in ("now", "start") and not start.isdecimal():
         raise MillraceError(f"--from {start} is no version", "Take a number, now or start")
@@ -123,17 +124,8 @@ def _source(
             raise MillraceError("a query has no version to begin after", "Take --from now or start")
         from serving.admission import admit
 
-        return StandingQuery(
-            settings.warehouse, admit(watched, role), known.versions if known else None, role
-        )
-    known_tables = TABLES if role is None else role.tables
-    if watched not in known_tables:
-        from serving.query_tree import unknown_table
-
-        raise unknown_table(watched, known_tables)
-    version, table_id = int(start) if start.isdecimal() else None, ""
-    if known:
-        version, table_id = known.versions[watched], known.table_ids[watched]
+        return QuerySource(settings.warehouse, admit(watched, role), role)
+    view = view_of(role or Role(ADMIN, MaskKey(settings.home)), watched)
     causes = None
     if caused_by:
         from serving.causes.causes import Causes
@@ -143,21 +135,22 @@ def _source(
                 f"causes name events as they are, which role {role.name} may not see", "Leave out --caused-by"
             )
         causes = Causes(settings)
-    return TableFeed(settings.warehouse, TABLES[watched], version, table_id, causes, role)
+    return TableSource(settings.warehouse, view, causes=causes)
 
 
-def _begin(source: "TableFeed | StandingQuery", file: "PositionFile | None", stop: "ShutdownSignal") -> None:
+def _begin(cursor: "Cursor", file: "PositionFile | None", stop: "ShutdownSignal") -> None:
     """Write the position that the lines begin from: a reader drops what a killed watch left before it."""
-    from serving.json_lines import LineGroup
+    from serving.sources.row_changes import ChangeGroup
 
     output = os.fstat(sys.stdout.fileno())
     if stat.S_ISREG(output.st_mode) and output.st_size:
         sys.stdout.write("\n")  # the last line may have been cut off
-    begin = LineGroup((), source.position, source.table_ids)
-    _write(begin, file if begin.position else None, stop)
+    _write(ChangeGroup((), cursor.position), cursor, file if cursor.position else None, stop)
 
 
-def _write(group: "LineGroup", file: "PositionFile | None", stop: "ShutdownSignal") -> bool:
+def _write(
+    group: "ChangeGroup", cursor: "Cursor", file: "PositionFile | None", stop: "ShutdownSignal"
+) -> bool:
     """Write a group, then its position. False on a signal: the group has no position, and is repeated."""
     for line in group.lines():
         if stop.requested:
@@ -165,7 +158,7 @@ def _write(group: "LineGroup", file: "PositionFile | None", stop: "ShutdownSigna
         sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
     if file:
-        file.save(group.position, group.table_ids)
+        file.save(group.position, cursor.table_ids)
     return True
 
 
@@ -177,17 +170,19 @@ def _show(settings: Settings, watched: str, interval: float, stop: "ShutdownSign
     from millrace.tables.reading_role import role_of
     from millrace.terminal.rows import as_table, print_rows
     from serving.admission import admit
-    from serving.standing_query import StandingQuery
+    from serving.sources.query_result import compute
+    from serving.sources.source import latest_versions
 
     text = watched if len(watched.split()) > 1 else f"SELECT * FROM {watched}"
     role, console = role_of(settings), Console(highlight=False)
-    query = StandingQuery(settings.warehouse, admit(text, role), role=role)
+    query, shown = admit(text, role), None
     with Live(console=console, auto_refresh=False) as live:
         while not stop.requested:
-            for group in query.poll():
-                answer = pl.DataFrame(query.result)
+            latest = latest_versions(settings.warehouse, query.tables, shown)
+            if latest is not None and latest != shown:
+                answer, shown = pl.DataFrame(compute(settings.warehouse, query, latest, role)), latest
                 if console.is_terminal:
-                    live.update(as_table(answer, _SHOWN, dict(group.position)), refresh=True)
+                    live.update(as_table(answer, _SHOWN, latest), refresh=True)
                 else:
                     print_rows(answer, _SHOWN)
             stop.pause(interval)

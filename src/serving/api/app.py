@@ -19,7 +19,8 @@ from serving.api.readers import Readers, UnknownReaderError
 from serving.api.requests import seconds_of, terms_of, wanted_of
 from serving.api.sessions import Sessions
 from serving.api.sockets import Sockets
-from serving.stream.hub import Hub, TryLaterError, view_of
+from serving.sources.table_source import view_of
+from serving.stream.hub import Hub, TryLaterError
 from serving.stream.subscription import Terms
 
 _POLL_SECONDS = 25.0

@@ -21,14 +21,14 @@ class Marks(NamedTuple):
     Args:
         job: that wrote it; None if the commit does not say.
         upto: ingest stamp that its input was done up to; None for rows that were not made by new input.
-        heard: the same of the side input, events that repair has processed; 0 if it has none.
+        side_input: the same of the side input, events that repair has processed; 0 if it has none.
         minutes: sequence of gold.visitor_minutes that it was done up to; 0 if it does not say.
         sequence: of a commit to gold.visitor_minutes; 0 of others.
     """
 
     job: str | None = None
     upto: int | None = None
-    heard: int = 0
+    side_input: int = 0
     minutes: int = 0
     sequence: int = 0
 
@@ -61,7 +61,7 @@ class _Entry(NamedTuple):
 
     batch_id: int
     position: int
-    heard: int
+    side_input: int
     watermark: int
 
 
@@ -98,10 +98,10 @@ class CommitInputs:
         if TABLES[table].cadence == "summary":
             return self._of_summary(job, (before.upto or 0, upto), (before.minutes, marks.minutes))
         entries = self._batches(job, upto)
-        entry = next((each for each in entries if each.heard >= marks.heard), entries[-1])
+        entry = next((each for each in entries if each.side_input >= marks.side_input), entries[-1])
         last = self._before(job, entry)
         new = max(last.position, before.upto or 0), upto
-        repaired = max(last.heard, before.heard), marks.heard
+        repaired = max(last.side_input, before.side_input), marks.side_input
         return CommitInput(job, _kept([new]), _kept([repaired]), entry.watermark)
 
     def version_through(self, table: str, job: str, upto: int) -> int:

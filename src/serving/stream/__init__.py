@@ -1,1 +1,1 @@
-"""Changes of tables and standing queries, shared by all who subscribe to them."""
+"""Sources that are followed once for all who subscribe to them."""

@@ -10,11 +10,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from lakehouse.errors import MillraceError
+from serving.sources.row_changes import ChangeGroup, Position, is_ahead
+from serving.sources.source import Source
 from serving.stream.messages import Published
 from serving.stream.resume_token import Subject
-from serving.stream.row_changes import ChangeGroup, Position
 from serving.stream.snapshots import Snapshots
-from serving.stream.sources import Source
 
 _LOG = logging.getLogger("serving")
 _RETRY_SECONDS = 1.0
@@ -135,9 +135,11 @@ class Channel:
 
     def _look(self, position: Position | None) -> Position | None:
         """Publish what is new, and return the position after it."""
-        if position is not None and self.source.written_at(position) != self._written_at:
-            raise MillraceError(f"{', '.join(self.source.tables)} was made again", "Begin with a snapshot")
         latest = self.source.latest(position)
+        if position is not None and (
+            is_ahead(position, latest or {}) or self.source.written_at(position) != self._written_at
+        ):
+            raise MillraceError(f"{', '.join(self.source.tables)} was made again", "Begin with a snapshot")
         if latest is None or latest == position:
             return position
         written_at = self.source.written_at(latest)
@@ -145,7 +147,7 @@ class Channel:
             self._tell(self._begin, latest, self.source.identities())
         else:
             # All are read first: after an error in between, those before it would be published twice.
-            for group in list(self.source.between(position, latest)):
+            for group in [each.in_memory() for each in self.source.between(position, latest)]:
                 self._tell(self._append, group)
         self._written_at = written_at
         return latest

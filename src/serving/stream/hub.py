@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse.access.role import Role
-from lakehouse.access.table_view import TableView
-from lakehouse.contracts import TABLES
 from lakehouse.errors import MillraceError
 from serving.admission import admit
-from serving.query_tree import unknown_table
+from serving.sources.query_source import QuerySource
+from serving.sources.row_filter import wanted_of
+from serving.sources.shared_changes import SharedChanges
+from serving.sources.source import Source
+from serving.sources.table_source import TableSource, view_of
 from serving.stream.channel import Channel
 from serving.stream.resume_token import Subject
-from serving.stream.row_filter import wanted_of
-from serving.stream.shared_changes import SharedChanges
-from serving.stream.sources import QuerySource, Source, TableSource
 from serving.stream.subscription import Subscription, Terms
 
 _TOKEN_DIGITS = 8
@@ -152,7 +151,7 @@ class Hub:
             standing = sum(isinstance(each.source, QuerySource) for each in self._channels.values())
             if standing >= self._limits.queries:
                 raise TryLaterError("too many standing queries", "Try again later, or subscribe to a table")
-            return QuerySource(self._warehouse, query, self._limits.result_rows, role)
+            return QuerySource(self._warehouse, query, role, self._limits.result_rows)
         view = view_of(role, wanted.table or "")
         narrowed = wanted_of(view, wanted.where, wanted.select)
         return TableSource(self._warehouse, view, narrowed, self._shared)
@@ -180,15 +179,3 @@ class Hub:
         channel.stop()
         del self._channels[key]
         self._opening.pop(key, None)
-
-
-def view_of(role: Role, name: str) -> TableView:
-    """A table as a role sees it.
-
-    Raises:
-        MillraceError: if it is not there for the role.
-    """
-    view = role.view(TABLES[name]) if name in TABLES else None
-    if view is None:
-        raise unknown_table(name, role.tables)
-    return view

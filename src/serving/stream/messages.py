@@ -1,7 +1,7 @@
 """Messages to subscribers. One with a position completes what came since the last one with a position."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from serving.sources.row_changes import ChangeGroup, Position, RowChange
 from serving.stream.resume_token import Subject
-from serving.stream.row_changes import ChangeGroup, Position, RowChange
 
 _MESSAGE_BYTES = 64 << 10
 """Bytes of changes in a message, about: a subscriber has to take one within the send timeout."""
@@ -126,7 +126,7 @@ def as_time(seconds: float | None) -> datetime | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, timezone.utc)
 
 
-def _chunks(rows: Sequence[RowChange]) -> Iterator[list[dict[str, Any]]]:
+def _chunks(rows: Iterable[RowChange]) -> Iterator[list[dict[str, Any]]]:
     chunk: list[dict[str, Any]] = []
     size = 0
     for row in rows:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lakehouse.errors import MillraceError
-from serving.stream.row_changes import Position
+from serving.sources.row_changes import Position
 
 _TOKEN = re.compile(r"([0-9a-f]{8})~(.+)")
 _PART = re.compile(r"([a-z_]+\.[a-z_0-9]+):(-?\d{1,18}):([0-9a-f]*)")

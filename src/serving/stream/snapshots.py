@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import TypeVar
 
+from serving.sources.row_changes import Position
+from serving.sources.source import Source
 from serving.stream.messages import Message, reset_message, rows_message
 from serving.stream.resume_token import Subject
-from serving.stream.row_changes import Position
-from serving.stream.sources import Source
 
 _T = TypeVar("_T")
 _SHARED_BYTES = 4 << 20

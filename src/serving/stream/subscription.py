@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 from lakehouse.errors import MillraceError
+from serving.sources.row_changes import Position, conflate, is_ahead
 from serving.stream.channel import Channel
 from serving.stream.messages import (
     Message,
@@ -15,7 +16,6 @@ from serving.stream.messages import (
     stale_message,
     warning_message,
 )
-from serving.stream.row_changes import Position, conflate
 from serving.stream.snapshots import in_thread
 
 _FIRST_SECONDS = 1.0
@@ -106,7 +106,8 @@ class Subscription:
         position, place = channel.position or {}, channel.end
         if known is not None:
             try:
-                async for group in in_thread(channel.source.between(known, position)):
+                missed = (group.in_memory() for group in channel.source.between(known, position))
+                async for group in in_thread(missed):
                     for message in Published(group, channel.subject).messages:
                         yield message
             except MillraceError:  # too old
@@ -124,7 +125,7 @@ class Subscription:
         if position is None:
             return None
         until = time.monotonic() + _BEHIND_SECONDS
-        while _is_ahead(position, channel.position or {}):
+        while is_ahead(position, channel.position or {}):
             if (pause := until - time.monotonic()) <= 0 or not await channel.news_within(pause):
                 return None
         return position
@@ -189,7 +190,3 @@ class Subscription:
         later = channel.all_since(place) if place < channel.end else []
         self._place, self._position = place, dict(position)
         self._bytes = channel.bytes_ended - sum(each.group.size for each in later)
-
-
-def _is_ahead(position: Position, other: Position) -> bool:
-    return any(version > other.get(name, -1) for name, version in position.items())

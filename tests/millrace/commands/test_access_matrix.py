@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from kit.access import ROLES, hash_of, visible, write_policy
 from kit.access_matrix import CONDITIONS, CONVERSION, CREDITS, HIDDEN, ROLE_NAMES, TABLE_OF_ROLE, fill
+from kit.cursors import changes_of
 from kit.polling import eventually
 from kit.warehouse_builder import replace_rows
 from kit.watching import Watch
@@ -19,8 +20,7 @@ from lakehouse.settings import load_settings
 from millrace.cli import app, register_commands
 from millrace.commands.watch import _source
 from millrace.tables.reading_role import role_of
-from serving.standing_query import StandingQuery
-from serving.table_feed import TableFeed
+from serving.sources.cursor import Cursor
 
 Rows = list[dict[str, Any]]
 Get = Callable[[str, str], Rows]
@@ -45,27 +45,20 @@ def by_sql(role: str, table: str) -> Rows:
     return sql(f"SELECT * FROM {table}", role)
 
 
-def watched(role: str, what: str, *, caused_by: bool = False) -> TableFeed | StandingQuery:
+def watched(role: str, what: str, *, caused_by: bool = False) -> Cursor:
     """What `millrace watch` follows."""
     settings = load_settings(role=role)
-    return _source(settings, what, "start", None, caused_by, role_of(settings))
+    return Cursor(_source(settings, what, "start", caused_by, role_of(settings)))
 
 
 def by_feed(role: str, table: str) -> Rows:
     """All rows of a table by its change feed."""
-    groups = _source(
-        settings := load_settings(role=role), table, "start", None, False, role_of(settings)
-    ).poll()
-    return [dict(change["after"]) for group in groups for change in group.rows]
+    return [change["after"] for change in changes_of(watched(role, table))]
 
 
 def by_standing_query(role: str, table: str) -> Rows:
     """All rows of a table by a query that is watched."""
-    query = f"SELECT * FROM {table}"
-    groups = _source(
-        settings := load_settings(role=role), query, "start", None, False, role_of(settings)
-    ).poll()
-    return [dict(change["after"]) for group in groups for change in group.rows]
+    return [change["after"] for change in changes_of(watched(role, f"SELECT * FROM {table}"))]
 
 
 def sql(query: str, role: str) -> Rows:
@@ -131,20 +124,13 @@ def test_the_setting_is_the_role_without_the_option(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_row_that_leaves_the_filter_is_deleted_for_the_role(home: Path, tmp_path: Path) -> None:
-    feed = _source(
-        settings := load_settings(role="marketing"),
-        "gold.attribution",
-        "start",
-        None,
-        False,
-        role_of(settings),
-    )
-    list(feed.poll())
+    feed = watched("marketing", "gold.attribution")
+    changes_of(feed)
     replace_rows(home, "gold.attribution", [*CREDITS[:3], {**CREDITS[3], "credit": 0.1}, CREDITS[4]])
-    changes = [change for group in feed.poll() for change in group.rows]
+    changes = changes_of(feed)
     assert [(change["change"], change["after"]) for change in changes] == [("delete", None)]
     replace_rows(home, "gold.attribution", CREDITS)
-    changes = [change for group in feed.poll() for change in group.rows]
+    changes = changes_of(feed)
     assert [(change["change"], change["before"]) for change in changes] == [("insert", None)]
 
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,8 +23,9 @@ from lakehouse.settings import load_settings
 from millrace.commands.watch import _write, watch
 from millrace.shutdown_signal import ShutdownSignal
 from serving.admission import admit
-from serving.json_lines import LineGroup, json_text
-from serving.standing_query import compute
+from serving.sources.query_result import compute
+from serving.sources.row_changes import ChangeGroup, RowChange
+from serving.sources.row_json import row_json
 
 NAME = "gold.attribution"
 QUERY = f"SELECT channel, sum(credit) AS credit FROM {NAME} GROUP BY channel"
@@ -49,7 +51,11 @@ def compact(home: Path) -> None:
 
 def table_at(home: Path, version: int) -> Counter[str]:
     """Rows of a version, as the texts of JSON lines."""
-    return Counter(map(json_text, read_snapshot(folder_of(home), TABLES[NAME], version).rows.to_pylist()))
+    return texts(read_snapshot(folder_of(home), TABLES[NAME], version).rows.to_pylist())
+
+
+def texts(rows: list[dict[str, Any]]) -> Counter[str]:
+    return Counter(json.dumps(json.loads(row_json(row))) for row in rows)
 
 
 def fold(lines: list[dict[str, Any]]) -> Counter[str]:
@@ -73,7 +79,7 @@ def fold(lines: list[dict[str, Any]]) -> Counter[str]:
 def apply(state: Counter[str], change: dict[str, Any]) -> None:
     for side, by in (("before", -1), ("after", 1)):
         if change.get(side) is not None:
-            state[json.dumps(change[side], ensure_ascii=False)] += by
+            state[json.dumps(change[side])] += by
 
 
 def test_changes_appear_while_commits_are_made(tmp_path: Path) -> None:
@@ -121,8 +127,9 @@ def test_position_is_saved_after_its_lines(monkeypatch: pytest.MonkeyPatch) -> N
         def save(self, position: Any, table_ids: Any) -> None:
             saved.append((position, table_ids, written.getvalue()))
 
-    group = LineGroup([{"change": "insert"}], {NAME: 3}, {NAME: "id"})
-    assert _write(group, Positions(), ShutdownSignal())  # type: ignore[arg-type]
+    group = ChangeGroup([RowChange(b"", None, b"{}")], {NAME: 3})
+    cursor = SimpleNamespace(table_ids={NAME: "id"})
+    assert _write(group, cursor, Positions(), ShutdownSignal())  # type: ignore[arg-type]
     assert saved == [({NAME: 3}, {NAME: "id"}, "".join(f"{line}\n" for line in group.lines()).encode())]
 
 
@@ -183,7 +190,7 @@ def test_standing_query_equals_the_query_at_each_of_its_positions(tmp_path: Path
         apply(state, line)
         if line.get("position"):
             result = compute(tmp_path / "warehouse", admit(QUERY), line["position"]).to_pylist()
-            assert +state == Counter(map(json_text, result)), line
+            assert +state == texts(result), line
 
 
 def test_from_now_and_from_a_version_leave_out_the_snapshot(tmp_path: Path) -> None:

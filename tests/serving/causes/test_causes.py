@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kit.caused_changes import changes_with_causes
 from kit.change_folding import assert_feed_folds
 from kit.records import NOON, rate
 from kit.scenarios import in_time, rate_records, rush_events, search_events, story_events
@@ -14,7 +15,6 @@ from kit.undoing import assert_undone
 from lakehouse.contracts import TABLES
 from lakehouse.settings import load_settings
 from serving.causes.causes import Causes
-from serving.table_feed import TableFeed
 
 PROVEN = (*FOLDED, *CREDIT, *DAYS, "gold.traffic")
 BY_TIME = (*FOLDED, "gold.conversions", "gold.traffic")
@@ -31,8 +31,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> SimulatedJobs:
 
 def changes_of(jobs: SimulatedJobs, name: str) -> list[dict[str, Any]]:
     causes = Causes(load_settings(home=jobs.warehouse.parent))
-    feed = TableFeed(jobs.warehouse, TABLES[name], 0, causes=causes)
-    return [dict(row) for group in feed.poll() for row in group.rows]
+    return changes_with_causes(jobs.warehouse, name, causes)
 
 
 @pytest.mark.parametrize("name", PROVEN)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from kit.caused_changes import changes_with_causes
 from kit.change_folding import assert_feed_folds
 from kit.home import Home
 from kit.oracle import Oracle
@@ -25,7 +26,6 @@ from lakehouse.contracts import TABLES
 from lakehouse.delta.log_files import latest_version, read_metadata
 from lakehouse.settings import Settings
 from serving.causes.causes import Causes
-from serving.table_feed import TableFeed
 
 JOBS = ("refine", "repair", "publish")
 KILLS = (
@@ -82,8 +82,7 @@ def states_of(settings: Settings, bronze: Bronze, name: str) -> dict[tuple[str, 
 
 
 def changes_of(settings: Settings, name: str) -> list[dict[str, Any]]:
-    feed = TableFeed(settings.warehouse, TABLES[name], 0, causes=Causes(settings))
-    return [dict(row) for group in feed.poll() for row in group.rows]
+    return changes_with_causes(settings.warehouse, name, Causes(settings))
 
 
 @pytest.mark.long

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from kit.cursors import changes_of, table_source
 from kit.records import NOON
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.arrow import arrow_schema
@@ -17,7 +18,7 @@ from lakehouse.timestamps import to_micros
 from serving.causes.causes import Causes
 from serving.causes.commit_input import CommitInputs
 from serving.causes.table_rows import TableRows
-from serving.table_feed import TableFeed
+from serving.sources.cursor import Cursor
 
 SESSIONS, BOTS = "silver.sessions", "silver.bots"
 
@@ -48,10 +49,8 @@ class Writer:
         self.append(SESSIONS, [{"session_id": f"{job}-{upto}", **row}], job=job, **mark)
 
     def causes_of(self, name: str) -> list[Any]:
-        feed = TableFeed(
-            self.home / "warehouse", TABLES[name], 0, causes=Causes(load_settings(home=self.home))
-        )
-        return [row["caused_by"] for group in feed.poll() for row in group.rows]
+        source = table_source(self.home, name, Causes(load_settings(home=self.home)))
+        return [change["caused_by"] for change in changes_of(Cursor(source, {name: 0}))]
 
 
 def at(minute: int) -> Any:

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 
 from kit.polling import eventually_async
+from serving.sources.row_changes import ChangeGroup, Position
 from serving.stream.channel import Channel
-from serving.stream.row_changes import ChangeGroup, Position
 
 NAME = "gold.things"
 

@@ -1,19 +1,17 @@
-"""The feed of a table that is replaced while it is read."""
+"""A cursor over a table that is replaced while it is read."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from deltalake import DeltaTable
 
+from kit.cursors import changes_of, table_cursor
 from kit.warehouse_builder import append_rows, replace_rows
-from lakehouse.contracts import TABLES
 from lakehouse.delta.table_identity import table_id
 from lakehouse.errors import MillraceError
-from serving import table_feed
-from serving.table_feed import TableFeed
+from serving.sources import shared_changes, table_source
 
 NAME = "gold.funnel"
 
@@ -30,61 +28,73 @@ def rows(home: Path, *visitors: int) -> None:
         append_rows(home, NAME, [{"step": f"step {each}", "visitors": each}])
 
 
-def feed_of(home: Path, version: int | None = None, known_id: str = "") -> TableFeed:
-    return TableFeed(home / "warehouse", TABLES[NAME], version, known_id)
-
-
-def read(feed: TableFeed) -> list[Any]:
-    return [dict(row) for group in feed.poll() for row in group.rows]
-
-
 def test_rows_that_are_replaced_leave_the_table_the_same(folder: Path, tmp_path: Path) -> None:
-    feed, known = feed_of(tmp_path), table_id(folder)
-    assert len(read(feed)) == 2
+    cursor, known = table_cursor(tmp_path, NAME), table_id(folder)[:8]
+    assert len(changes_of(cursor)) == 2
     replace_rows(tmp_path, NAME, [{"step": "step 2", "visitors": 2}])
     DeltaTable(folder).optimize.compact()
     DeltaTable(folder).create_checkpoint()
-    assert [change["change"] for change in read(feed)] == ["delete"]
-    assert feed.table_ids == {NAME: known} == {NAME: table_id(folder)}
+    assert [change["change"] for change in changes_of(cursor)] == ["delete"]
+    assert cursor.table_ids == {NAME: known} == {NAME: table_id(folder)[:8]}
 
 
 @pytest.mark.parametrize("versions", [1, 2, 3, 5])
 def test_table_made_again_is_noticed_whatever_its_versions(
     folder: Path, tmp_path: Path, versions: int
 ) -> None:
-    feed = feed_of(tmp_path)
-    read(feed)
+    cursor = table_cursor(tmp_path, NAME)
+    changes_of(cursor)
     shutil.rmtree(folder)
     rows(tmp_path, *range(versions))
     if versions == 2:  # as many as before: nothing to read yet
-        assert read(feed) == []
+        assert changes_of(cursor) == []
         rows(tmp_path, 9)
     with pytest.raises(MillraceError, match=r"made again.*Begin with a snapshot"):
-        read(feed)
+        changes_of(cursor)
     with pytest.raises(MillraceError, match="made again"):
-        read(feed_of(tmp_path, 0, known_id="another"))
+        table_cursor(tmp_path, NAME, 0, table_id="another")
 
 
 def test_table_made_again_while_its_changes_are_read_is_noticed(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = table_feed.read_changes
+    original = shared_changes.read_changes
 
     def replaced(*arguments: Any) -> Any:
         shutil.rmtree(folder)
         rows(tmp_path, *range(4))
         return original(*arguments)
 
-    monkeypatch.setattr(table_feed, "read_changes", replaced)
-    feed = feed_of(tmp_path, 0)
+    monkeypatch.setattr(shared_changes, "read_changes", replaced)
+    cursor = table_cursor(tmp_path, NAME, 0)
     with pytest.raises(MillraceError, match="made again"):
-        read(feed)
-    assert feed.position == {NAME: 0}
+        changes_of(cursor)
+    assert cursor.position == {NAME: 0}
 
 
-def test_group_names_the_table_that_was_read(folder: Path, tmp_path: Path) -> None:
-    groups: Iterator[Any] = feed_of(tmp_path, 0).poll()
-    assert next(groups).table_ids == {NAME: table_id(folder)}
+@pytest.mark.parametrize("length", [0, 8, 36])
+def test_a_table_is_known_by_its_id_or_the_beginning_of_it(folder: Path, tmp_path: Path, length: int) -> None:
+    known = table_id(folder)[:length]
+    cursor = table_cursor(tmp_path, NAME, 0, known)
+    assert len(changes_of(cursor)) == 1
+    assert cursor.table_ids == {NAME: known or table_id(folder)[:8]}
+
+
+def test_table_replaced_while_its_snapshot_is_read_is_noticed(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = table_source.read_snapshot
+
+    def replaced(*arguments: Any) -> Any:
+        shutil.rmtree(folder)
+        rows(tmp_path, *range(4))
+        return original(*arguments)
+
+    cursor = table_cursor(tmp_path, NAME)
+    monkeypatch.setattr(table_source, "read_snapshot", replaced)
+    with pytest.raises(MillraceError, match="made again"):
+        changes_of(cursor)
+    assert cursor.position == {}
 
 
 def test_there_is_no_id_without_a_table(tmp_path: Path) -> None:

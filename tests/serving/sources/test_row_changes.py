@@ -5,7 +5,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from serving.stream.row_changes import ChangeGroup, RowChange, conflate
+from serving.sources.row_changes import ChangeGroup, RowChange, conflate
 
 steps = st.lists(
     st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([None, "1", "2"])), max_size=4),

@@ -14,7 +14,7 @@ from lakehouse.access.table_view import TableView
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.table import Column, Table
 from lakehouse.errors import MillraceError
-from serving.stream.row_filter import wanted_of
+from serving.sources.row_filter import wanted_of
 
 SALES = Table(
     name="gold.sales",

@@ -1,4 +1,4 @@
-"""Rows as JSON bytes."""
+"""Rows as JSON."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,6 +19,11 @@ def row_json(row: Mapping[str, Any]) -> bytes:
 def key_json(row: Mapping[str, Any], key: Sequence[str]) -> bytes:
     """The values of a row's key as a JSON array."""
     return _ENCODER.encode([_plain(row[name]) for name in key])
+
+
+def json_line(content: Mapping[str, Any]) -> str:
+    """An object in one line of JSON text. Rows in it are JSON already."""
+    return msgspec.json.format(_ENCODER.encode(content), indent=0).decode()
 
 
 def _plain(value: Any) -> Any:

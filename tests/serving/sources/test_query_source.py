@@ -1,4 +1,4 @@
-"""Standing queries and feeds over tables in a folder, without a process."""
+"""Standing queries over tables in a folder, without a process."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -10,17 +10,16 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from kit.cursors import changes_of, query_cursor, table_cursor
 from kit.live_table import NAME as LIVE
 from kit.live_table import LiveTable
 from kit.warehouse_builder import append_rows, replace_rows
-from lakehouse.contracts import TABLES
 from lakehouse.errors import MillraceError
 from lakehouse.settings import load_settings
 from millrace.tables.duckdb_views import run_query
 from serving.admission import StandingText, admit
-from serving.json_lines import json_text
-from serving.standing_query import StandingQuery, compute
-from serving.table_feed import TableFeed
+from serving.sources.query_result import compute
+from serving.sources.row_json import row_json
 
 NAME = "gold.attribution"
 JOIN = """SELECT goal, channel, sum(credit) AS credit FROM gold.attribution
@@ -36,7 +35,7 @@ def goal(number: int) -> dict[str, Any]:
 
 
 def test_join_is_computed_once_all_tables_are_there(tmp_path: Path) -> None:
-    query = StandingQuery(tmp_path / "warehouse", admit(JOIN))
+    query = query_cursor(tmp_path, JOIN)
     append_rows(tmp_path, NAME, [credit(1), credit(2)])
     assert list(query.poll()) == []
     append_rows(tmp_path, "gold.conversions", [goal(1)])
@@ -47,8 +46,8 @@ def test_join_is_computed_once_all_tables_are_there(tmp_path: Path) -> None:
     append_rows(tmp_path, NAME, [credit(3)])
     (group,) = query.poll()
     assert group.position == {NAME: 1, "gold.conversions": 1}
-    assert query.result is not None
-    assert query.result.to_pylist() == run_query(load_settings(home=tmp_path), JOIN).to_dicts()
+    found = [change["after"] for change in changes_of(query_cursor(tmp_path, JOIN))]
+    assert found == run_query(load_settings(home=tmp_path), JOIN).to_dicts()
 
 
 def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
@@ -74,26 +73,25 @@ def test_versions_that_are_gone_ask_for_a_snapshot(tmp_path: Path) -> None:
     folder = tmp_path.joinpath("warehouse", *NAME.split("."))
     DeltaTable(folder).vacuum(0, dry_run=False, enforce_retention_duration=False)
     with pytest.raises(MillraceError, match=r"can't be computed at versions gold\.attribution 0.*snapshot"):
-        StandingQuery(tmp_path / "warehouse", admit(f"SELECT * FROM {NAME}"), {NAME: 0})
+        changes_of(query_cursor(tmp_path, f"SELECT * FROM {NAME}", {NAME: 0}))
 
 
 def test_table_with_fewer_versions_than_known_was_made_again(tmp_path: Path) -> None:
     append_rows(tmp_path, NAME, [credit(1)])
-    feed = TableFeed(tmp_path / "warehouse", TABLES[NAME], 7)
+    cursor = table_cursor(tmp_path, NAME, 7)
     with pytest.raises(MillraceError, match=r"no version 7: it was made again"):
-        list(feed.poll())
+        changes_of(cursor)
 
 
 def test_polls_read_no_table_while_nothing_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     append_rows(tmp_path, NAME, [credit(1)])
-    feed = TableFeed(tmp_path / "warehouse", TABLES[NAME])
-    query = StandingQuery(tmp_path / "warehouse", admit(f"SELECT * FROM {NAME}"))
-    for source in (feed, query):
-        assert len([list(group.rows) for group in source.poll()]) == 1
+    cursors = table_cursor(tmp_path, NAME), query_cursor(tmp_path, f"SELECT * FROM {NAME}")
+    for cursor in cursors:
+        assert len(changes_of(cursor)) == 1
     folder = tmp_path.joinpath("warehouse", *NAME.split("."))
     for file in folder.glob("*.parquet"):
         file.unlink()
-    assert [list(source.poll()) for source in (feed, query)] == [[], []]
+    assert [list(cursor.poll()) for cursor in cursors] == [[], []]
 
 
 LONG = pytest.mark.long
@@ -106,7 +104,7 @@ QUERIES = {
 }
 
 
-def duckdb_at(home: Path, query: str, versions: Mapping[str, int]) -> Counter[str]:
+def duckdb_at(home: Path, query: str, versions: Mapping[str, int]) -> Counter[bytes]:
     """What DuckDB says of the tables as deltalake reads them."""
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
@@ -118,7 +116,7 @@ def duckdb_at(home: Path, query: str, versions: Mapping[str, int]) -> Counter[st
                 plain[field.name] = table[field.name].cast(pa.timestamp("us"))
         connection.register(name.replace(".", "_"), pa.table(plain))
         query = query.replace(name, name.replace(".", "_"))
-    return Counter(map(json_text, connection.sql(query).to_arrow_table().to_pylist()))
+    return Counter(map(row_json, connection.sql(query).to_arrow_table().to_pylist()))
 
 
 @pytest.mark.parametrize(
@@ -131,16 +129,16 @@ def duckdb_at(home: Path, query: str, versions: Mapping[str, int]) -> Counter[st
 )
 def test_at_fifty_versions_changes_add_up_to_what_duckdb_says(tmp_path: Path, kind: str) -> None:
     """Also for readers that end after any group and go on from its position."""
-    table, query = LiveTable(tmp_path, rows=100), admit(QUERIES[kind])
+    table, query = LiveTable(tmp_path, rows=100), QUERIES[kind]
     append_rows(tmp_path, NAME, [credit(1), credit(2, "Direct"), credit(3)])
-    standing, state = StandingQuery(tmp_path / "warehouse", query), Counter[str]()
+    cursor, state = query_cursor(tmp_path, query), Counter[bytes]()
     for number in range(50):
-        for group in standing.poll():
+        for group in cursor.poll():
             for change in group.rows:
-                state.subtract([json_text(change["before"])] if change["before"] else [])
-                state.update([json_text(change["after"])] if change["after"] else [])
+                state.subtract([change.before] if change.before else [])
+                state.update([change.after] if change.after else [])
             assert min(state.values()) >= 0
-        assert +state == duckdb_at(tmp_path, QUERIES[kind], standing.position)
+        assert +state == duckdb_at(tmp_path, query, cursor.position)
         if number % 7 == 3:
-            standing = StandingQuery(tmp_path / "warehouse", query, standing.position)
+            cursor = query_cursor(tmp_path, query, cursor.position)
         table.commit()

@@ -1,15 +1,19 @@
 """Changes of rows as JSON, and several groups of them as one."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import msgspec
 
+from serving.sources.row_json import json_line
+
 Position = Mapping[str, int]
 """Versions by table."""
+KeyedRow = tuple[bytes, bytes]
+"""JSON of the values that identify a row, or of the whole row, and that of the row."""
 
 _OVERHEAD = 200
 """Bytes of a change beside its rows, in memory."""
@@ -51,21 +55,33 @@ class ChangeGroup:
     """Changes that become known together.
 
     Args:
-        changes_of_rows: the changes; none if a commit changed nothing that is seen here.
+        rows: the changes; none if a commit changed nothing that is seen here.
         position: versions of the tables after them.
         committed_at: when, in seconds since 1970; None if it is not known.
         has_key: whether rows are identified by key.
+        commit: fields of each change beside those of its row.
     """
 
-    rows: Sequence[RowChange]
+    rows: Iterable[RowChange]
     position: Position
     committed_at: float | None = None
     has_key: bool = True
+    commit: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def size(self) -> int:
         """Bytes in memory."""
         return _OVERHEAD + sum(row.size for row in self.rows)
+
+    def in_memory(self) -> "ChangeGroup":
+        """The group with all its rows, which can be read many times."""
+        return replace(self, rows=list(self.rows))
+
+    def lines(self) -> Iterator[str]:
+        """A line of JSON for each change, then one with the position."""
+        for row in self.rows:
+            yield json_line({**self.commit, **row.json()})
+        yield json_line({"position": dict(self.position)})
 
 
 def conflate(groups: Sequence[ChangeGroup]) -> ChangeGroup:
@@ -78,8 +94,25 @@ def conflate(groups: Sequence[ChangeGroup]) -> ChangeGroup:
     if len(groups) == 1:
         return last
     rows = [row for group in groups for row in group.rows]
-    net = _by_key(rows) if last.has_key else _as_whole(rows)
-    return ChangeGroup(net, last.position, last.committed_at, last.has_key)
+    has_key = all(group.has_key for group in groups)
+    net = _by_key(rows) if has_key else _as_whole(rows)
+    return ChangeGroup(net, last.position, last.committed_at, has_key)
+
+
+def result_changes(before: Sequence[KeyedRow], after: Sequence[KeyedRow]) -> tuple[list[RowChange], bool]:
+    """Changes from one result to another, and whether a key identifies rows. Equal results give none.
+
+    Where rows share a key, all are compared as a whole, with the number of times that each is there.
+    """
+    has_key = all(len(dict(rows)) == len(rows) for rows in (before, after))
+    rows = [RowChange(key, row, None) for key, row in before]
+    rows += [RowChange(key, None, row) for key, row in after]
+    return (_by_key if has_key else _as_whole)(rows), has_key
+
+
+def is_ahead(position: Position, other: Position) -> bool:
+    """Whether a position has a version that another one does not have yet."""
+    return any(version > other.get(name, -1) for name, version in position.items())
 
 
 def _by_key(rows: Iterable[RowChange]) -> list[RowChange]:

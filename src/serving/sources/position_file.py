@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from lakehouse.delta.table_identity import table_id
 from lakehouse.errors import MillraceError
 
 _NEXT_STEP = "Remove the file to begin with a snapshot"
@@ -29,20 +28,18 @@ class PositionFile:
 
     Args:
         path: of the file.
-        warehouse: folder of the tables.
         watched: the table or the query; a file of another one is refused.
     """
 
-    def __init__(self, path: Path, warehouse: Path, watched: str) -> None:
+    def __init__(self, path: Path, watched: str) -> None:
         self._path = path
-        self._warehouse = warehouse
         self._watched = watched
 
     def load(self) -> Position | None:
         """The position; None if there is no file yet.
 
         Raises:
-            MillraceError: if the file is no position of this table or query, or a table was made again.
+            MillraceError: if the file is no position of this table or query.
         """
         if not self._path.exists():
             return None
@@ -54,10 +51,6 @@ class PositionFile:
             raise MillraceError(f"{self._path} is not a position of `millrace watch`", _NEXT_STEP) from error
         if watched != self._watched:
             raise MillraceError(f"{self._path} is the position of another watch: {watched}", _NEXT_STEP)
-        for name in versions:
-            known = table_ids.get(name)
-            if known and table_id(self._warehouse.joinpath(*name.split("."))) not in (known, ""):
-                raise MillraceError(f"{name} was made again since {self._path} was written", _NEXT_STEP)
         return Position(versions, table_ids)
 
     def save(self, position: Mapping[str, int], table_ids: Mapping[str, str]) -> None:

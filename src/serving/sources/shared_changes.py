@@ -2,7 +2,6 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ class SharedChanges:
     """The changes of the last commits that were read.
 
     Args:
-        most_bytes: of changes that are kept.
+        most_bytes: of changes that are kept; 0: none are.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -28,22 +27,17 @@ class SharedChanges:
         self._kept: OrderedDict[_Key, pa.Table] = OrderedDict()
         self._bytes = 0
 
-    def iterate(self, folder: Path, table: Table, after: int, upto: int) -> Iterator[pa.Table]:
-        """The changes of each commit after a version, up to another one; see `lakehouse.delta.changes`.
+    def read(self, folder: Path, table: Table, version: int) -> pa.Table:
+        """The changes of the commit that made a version; see `lakehouse.delta.changes`.
 
         Args:
             folder: of the table.
             table: its contract.
-            after: the last version whose changes are known.
-            upto: the last version to read.
+            version: the version.
 
         Raises:
             MillraceError: if they can't be read any more.
         """
-        for version in range(after + 1, upto + 1):
-            yield self._changes(folder, table, version)
-
-    def _changes(self, folder: Path, table: Table, version: int) -> pa.Table:
         key = (table.name, version, written_at(folder, version))
         with self._lock:
             reading = self._reading.setdefault(key, threading.Lock())

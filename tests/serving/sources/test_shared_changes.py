@@ -1,7 +1,6 @@
 """Changes of a commit are derived once, whoever asks, and those of a table made again are its own."""
 
 import shutil
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -12,8 +11,8 @@ import pytest
 from kit.live_table import LiveTable
 from lakehouse.contracts.gold import TOUCHES
 from lakehouse.delta.changes import read_changes
-from serving.stream import shared_changes
-from serving.stream.shared_changes import SharedChanges
+from serving.sources import shared_changes
+from serving.sources.shared_changes import SharedChanges
 
 
 @pytest.fixture
@@ -36,8 +35,7 @@ def test_ten_who_ask_at_once_read_each_commit_once(tmp_path: Path, read: list[in
 
     def ask(_: int) -> list[Any]:
         together.wait()
-        found = shared.iterate(table.folder, TOUCHES, 1, table.version)
-        return [row for each in found for row in each.to_pylist()]
+        return read_all(shared, table, 1, table.version)
 
     with ThreadPoolExecutor(10) as threads:
         answers = list(threads.map(ask, range(10)))
@@ -52,22 +50,21 @@ def test_the_oldest_go_first_when_there_is_no_room(tmp_path: Path, read: list[in
         table.commit()
     one = read_changes(table.folder, TOUCHES, 3, 4).nbytes
     shared = SharedChanges(int(one * 2.5))
-    list(shared.iterate(table.folder, TOUCHES, 1, 4))
-    list(shared.iterate(table.folder, TOUCHES, 3, 4))
+    read_all(shared, table, 1, 4)
+    read_all(shared, table, 3, 4)
     assert read == [2, 3, 4]
-    list(shared.iterate(table.folder, TOUCHES, 1, 2))
+    read_all(shared, table, 1, 2)
     assert read == [2, 3, 4, 2]
 
 
 def test_a_version_of_a_table_made_again_is_read_again(tmp_path: Path) -> None:
     shared = SharedChanges(1 << 20)
-    before = read_first(LiveTable(tmp_path, rows=5), shared.iterate)
+    before = read_all(shared, LiveTable(tmp_path, rows=5), 0, 1)
     shutil.rmtree(tmp_path / "warehouse")
     again = LiveTable(tmp_path, rows=5, seed=9)
-    assert (
-        read_first(again, shared.iterate) == read_changes(again.folder, TOUCHES, 0, 1).to_pylist() != before
-    )
+    assert read_all(shared, again, 0, 1) == read_changes(again.folder, TOUCHES, 0, 1).to_pylist() != before
 
 
-def read_first(table: LiveTable, iterate: Callable[..., Any]) -> Any:
-    return [row for each in iterate(table.folder, TOUCHES, 0, 1) for row in each.to_pylist()]
+def read_all(shared: SharedChanges, table: LiveTable, after: int, upto: int) -> list[Any]:
+    versions = range(after + 1, upto + 1)
+    return [row for each in versions for row in shared.read(table.folder, TOUCHES, each).to_pylist()]

@@ -1,0 +1,1 @@
+"""Tables and standing queries as positions with rows, and changes between them."""

@@ -1,0 +1,69 @@
+"""The result of a standing query at versions of its tables."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+import duckdb
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from lakehouse.access.role import Role
+from lakehouse.delta.role_tables import lock
+from lakehouse.delta.sql_views import add_view
+from lakehouse.errors import MillraceError
+from lakehouse.rows.duckdb_sql import connect
+from serving.admission import StandingText
+from serving.role_query import answer
+from serving.sources.source import folder_of
+
+
+def compute(
+    warehouse: Path, query: StandingText, versions: Mapping[str, int], role: Role | None = None
+) -> pa.Table:
+    """The result of a query at versions of its tables: the same at each call.
+
+    DuckDB has no access to files other than the tables', and one thread, so that sums of floats have one
+    order.
+
+    Args:
+        warehouse: folder of the tables.
+        query: the query.
+        versions: by table.
+        role: who asks; None: who sees everything.
+
+    Raises:
+        MillraceError: if the query fails, or a version can't be read any more.
+    """
+    try:
+        tables = {
+            name: DeltaTable(folder_of(warehouse, name), version=version)
+            for name, version in versions.items()
+        }
+        if role is None or role.is_unrestricted:
+            found = _answer(query.sql, tables, warehouse)
+        else:
+            found = answer(query.sql, role, tables, threads=1)
+        if len(set(found.column_names)) < found.num_columns:
+            raise MillraceError("two columns of the query have one name", "Name them, as in `SELECT a AS b`")
+    except (DeltaError, FileNotFoundError, duckdb.IOException) as error:
+        at = ", ".join(f"{name} {version}" for name, version in versions.items())
+        raise MillraceError(
+            f"the query can't be computed at versions {at}: {' '.join(str(error).split())[:200]}",
+            "If they are gone (`vacuum_retention`), begin with a snapshot: remove the file of --resume",
+        ) from error
+    except duckdb.Error as error:
+        raise MillraceError(
+            str(error).splitlines()[0], "`DESCRIBE layer.table` in `millrace sql` shows the columns"
+        ) from error
+    return found
+
+
+def _answer(sql: str, tables: Mapping[str, DeltaTable], warehouse: Path) -> pa.Table:
+    connection = connect()
+    connection.execute("SET threads = 1")
+    for name, table in tables.items():
+        add_view(connection, name, table)
+    lock(connection, [str(folder_of(warehouse, name).resolve()) for name in tables])
+    return cast(pa.Table, connection.sql(sql).to_arrow_table())

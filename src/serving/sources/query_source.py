@@ -1,0 +1,105 @@
+"""A standing query as a source: one group of changes for each set of versions that it is computed at."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from lakehouse.access.role import Role
+from lakehouse.delta.log_files import written_at
+from lakehouse.errors import MillraceError
+from serving.admission import StandingText
+from serving.sources.query_result import compute
+from serving.sources.row_changes import ChangeGroup, KeyedRow, Position, result_changes
+from serving.sources.row_json import key_json, row_json
+from serving.sources.source import CHUNK, folder_of, identities_of, latest_versions
+
+_RESULTS = 3
+"""Results that are kept: the last one, and those that readers catch up from."""
+
+
+class QuerySource:
+    """The result of a standing query.
+
+    Args:
+        warehouse: folder of the tables.
+        query: the query.
+        role: who asks; None: who sees everything.
+        most_rows: of a result; None: any number.
+    """
+
+    def __init__(
+        self, warehouse: Path, query: StandingText, role: Role | None = None, most_rows: int | None = None
+    ) -> None:
+        self.tables = query.tables
+        self._columns: list[str] = []
+        self._warehouse = warehouse
+        self._query = query
+        self._most_rows = most_rows
+        self._role = role
+        self._results: OrderedDict[tuple[tuple[str, int], ...], list[KeyedRow]] = OrderedDict()
+        self._lock = threading.Lock()
+        if (versions := self.latest(None)) is not None:
+            self._rows_at(versions)  # fails here if the query does
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The columns of GROUP BY, once a result is known; empty if they are not all in it."""
+        places = self._query.key if self._columns else None
+        return tuple(self._columns[place] for place in places or ())
+
+    def latest(self, known: Position | None) -> Position | None:
+        """Latest versions, at which no table was behind another."""
+        return latest_versions(self._warehouse, self.tables, known)
+
+    def identities(self) -> dict[str, str]:
+        """The tables' ids in Delta's log."""
+        return identities_of(self._warehouse, self.tables)
+
+    def written_at(self, position: Position) -> tuple[int, ...]:
+        """The times of the commits' files."""
+        return tuple(written_at(folder_of(self._warehouse, name), position[name]) for name in self.tables)
+
+    def commit(self, position: Position) -> Mapping[str, Any]:
+        """None: changes are those of several tables."""
+        del position
+        return {}
+
+    def between(self, after: Position, upto: Position) -> Iterator[ChangeGroup]:
+        """One group: from one result to the other."""
+        rows, has_key = result_changes(self._rows_at(after), self._rows_at(upto))
+        committed = max(self.written_at(upto)) / 1e9
+        yield ChangeGroup(rows, upto, committed or None, has_key)
+
+    def rows(self, position: Position) -> Iterator[Sequence[bytes]]:
+        """The result."""
+        rows = self._rows_at(position)
+        for start in range(0, len(rows), CHUNK):
+            yield [row for _, row in rows[start : start + CHUNK]]
+
+    def _rows_at(self, position: Position) -> list[KeyedRow]:
+        at = tuple(sorted(position.items()))
+        with self._lock:
+            if at in self._results:
+                self._results.move_to_end(at)
+                return self._results[at]
+        rows = self._compute(position)
+        with self._lock:
+            self._results[at] = rows
+            while len(self._results) > _RESULTS:
+                self._results.popitem(last=False)
+        return rows
+
+    def _compute(self, position: Position) -> list[KeyedRow]:
+        found = compute(self._warehouse, self._query, position, self._role)
+        if self._most_rows is not None and found.num_rows > self._most_rows:
+            raise MillraceError(
+                f"the query's result has {found.num_rows:,} rows, and may have {self._most_rows:,}",
+                "Group or filter it, or subscribe to the table",
+            )
+        self._columns = found.column_names
+        rows = (row for batch in found.to_batches(CHUNK) for row in batch.to_pylist())
+        if key := self.key:
+            return [(key_json(row, key), row_json(row)) for row in rows]
+        return [(encoded, encoded) for encoded in map(row_json, rows)]

@@ -1,0 +1,129 @@
+"""A table as a source: one group of changes a commit."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, repeat, takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lakehouse.access.role import Role
+from lakehouse.access.table_view import TableView
+from lakehouse.contracts import TABLES
+from lakehouse.delta.changes import read_snapshot
+from lakehouse.delta.log_files import latest_version, written_at
+from serving.query_tree import unknown_table
+from serving.sources.row_changes import ChangeGroup, Position, RowChange
+from serving.sources.row_json import key_json, row_json
+from serving.sources.shared_changes import SharedChanges
+from serving.sources.source import CHUNK, folder_of, identities_of
+
+if TYPE_CHECKING:
+    from serving.causes.causes import Causes
+
+_SIDES = ("before", "after")
+
+
+class TableSource:
+    """A table, as far as a reader sees and wants it.
+
+    Args:
+        warehouse: folder of the tables.
+        view: the table as its role sees it.
+        wanted: the rows and columns of that which are shown; None for all.
+        changes: those of all tables; None: they are not shared.
+        causes: finds what caused each change, for a reader who sees everything. Changes then end before a
+            commit whose input is not known yet. None: nobody asks.
+    """
+
+    def __init__(
+        self,
+        warehouse: Path,
+        view: TableView,
+        wanted: TableView | None = None,
+        changes: SharedChanges | None = None,
+        causes: "Causes | None" = None,
+    ) -> None:
+        self.tables = (view.table.name,)
+        self.key = view.table.key
+        self._warehouse = warehouse
+        self._table = view.table
+        self._name = view.table.name
+        self._folder = folder_of(warehouse, self._name)
+        self._views = (view,) if wanted is None else (view, wanted)
+        self._shared = changes or SharedChanges(0)
+        self._causes = causes
+
+    def latest(self, known: Position | None) -> Position:
+        """The latest version; -1 while there is no table."""
+        return {self._name: latest_version(self._folder, known[self._name] if known else -1)}
+
+    def identities(self) -> dict[str, str]:
+        """The table's id in Delta's log."""
+        return identities_of(self._warehouse, self.tables)
+
+    def written_at(self, position: Position) -> tuple[int, ...]:
+        """The time of the commit's file."""
+        return (written_at(self._folder, position[self._name]),)
+
+    def commit(self, position: Position) -> Mapping[str, Any]:
+        """The table and its version."""
+        return {"table": self._name, "change": None, "commit_version": position[self._name]}
+
+    def between(self, after: Position, upto: Position) -> Iterator[ChangeGroup]:
+        """One group a commit."""
+        versions: Iterator[int] = iter(range(after[self._name] + 1, upto[self._name] + 1))
+        if self._causes is not None:
+            versions = takewhile(partial(self._causes.is_known, self._name), versions)
+        for version in versions:
+            yield self._group(version, self._shared.read(self._folder, self._table, version))
+
+    def rows(self, position: Position) -> Iterator[Sequence[bytes]]:
+        """The rows of a version."""
+        if position[self._name] < 0:
+            return
+        rows = read_snapshot(self._folder, self._table, position[self._name]).rows
+        for view in self._views:
+            rows = view.apply(rows)
+        for batch in rows.to_batches(CHUNK):
+            yield [row_json(row) for row in batch.to_pylist()]
+
+    def _group(self, version: int, changes: pa.Table) -> ChangeGroup:
+        for view in self._views:
+            changes = view.apply_changes(changes)
+        position = {self._name: version}
+        commit = {**self.commit(position)}
+        for columns in changes.drop_columns(list(_SIDES)).slice(0, 1).to_pylist():
+            commit |= columns
+        committed = commit.get("commit_timestamp")
+        return ChangeGroup(
+            self._changes_of(version, changes),
+            position,
+            committed.timestamp() if committed else None,
+            bool(self.key),
+            commit,
+        )
+
+    def _changes_of(self, version: int, changes: pa.Table) -> Iterator[RowChange]:
+        causes: Iterator[bytes | None] = repeat(None)
+        if self._causes is not None:
+            causes = map(row_json, self._causes.find(self._name, version, changes.to_pylist()))
+        batches = (batch.to_pylist() for batch in changes.select(_SIDES).to_batches(CHUNK))
+        for change, cause in zip(chain.from_iterable(batches), causes, strict=False):
+            old, new = (change[side] for side in _SIDES)
+            before, after = (None if row is None else row_json(row) for row in (old, new))
+            key = key_json(new or old, self.key) if self.key else after or before or b""
+            yield RowChange(key, before, after, cause)
+
+
+def view_of(role: Role, name: str) -> TableView:
+    """A table as a role sees it.
+
+    Raises:
+        MillraceError: if it is not there for the role.
+    """
+    view = role.view(TABLES[name]) if name in TABLES else None
+    if view is None:
+        raise unknown_table(name, role.tables)
+    return view

@@ -1,0 +1,73 @@
+"""Differences of two results of a query."""
+
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from serving.sources.row_changes import ChangeGroup, KeyedRow, RowChange, conflate, result_changes
+from serving.sources.row_json import key_json, row_json
+
+rows = st.lists(
+    st.fixed_dictionaries(
+        {"k": st.integers(0, 3) | st.none(), "v": st.sampled_from([None, 0.5, 1, [1], {"a": 2}])}
+    )
+)
+keys = st.sampled_from([None, ("k",), ("k", "v")])
+
+
+def keyed(rows: list[dict[str, Any]], key: tuple[str, ...] | None) -> list[KeyedRow]:
+    return [(key_json(row, key) if key else row_json(row), row_json(row)) for row in rows]
+
+
+def changes(before: list[dict[str, Any]], after: list[dict[str, Any]], key: Any) -> list[RowChange]:
+    return result_changes(keyed(before, key), keyed(after, key))[0]
+
+
+def assert_fold(before: list[KeyedRow], changes: Any, after: list[KeyedRow]) -> None:
+    state = Counter(row for _, row in before)
+    for change in changes:
+        state.subtract([change.before] if change.before else [])
+        state.update([change.after] if change.after else [])
+    assert min(state.values(), default=0) >= 0
+    assert +state == Counter(row for _, row in after)
+
+
+@given(rows, rows, keys)
+def test_changes_turn_one_result_into_the_next(before: Any, after: Any, key: Any) -> None:
+    assert_fold(keyed(before, key), changes(before, after, key), keyed(after, key))
+
+
+@given(rows, rows, rows, keys)
+def test_joined_groups_turn_the_first_result_into_the_last(
+    first: Any, second: Any, third: Any, key: Any
+) -> None:
+    """Also where rows share a key in some of the results."""
+    results = [keyed(each, key) for each in (first, second, third)]
+    found = [result_changes(before, after) for before, after in pairwise(results)]
+    groups = [ChangeGroup(changes, {}, has_key=has_key) for changes, has_key in found]
+    assert_fold(results[0], conflate(groups).rows, results[-1])
+
+
+@given(rows, keys)
+def test_equal_results_have_no_changes(before: Any, key: Any) -> None:
+    assert changes(before, before[::-1], key) == []
+
+
+def test_row_with_a_known_key_is_updated() -> None:
+    (change,) = changes([{"k": 1, "v": 2}], [{"k": 1, "v": 3}], ("k",))
+    assert change == (b"[1]", b'{"k":1,"v":2}', b'{"k":1,"v":3}', None)
+    assert change.kind == "update"
+
+
+def test_rows_without_a_key_come_and_go_as_often_as_they_are_there() -> None:
+    row = {"k": 1}
+    assert [change.kind for change in changes([row, row], [row], None)] == ["delete"]
+    assert [change.kind for change in changes([row], [row, row], None)] == ["insert"]
+
+
+def test_rows_that_share_a_key_are_compared_as_a_whole() -> None:
+    before = [{"k": 1, "v": 1}, {"k": 1, "v": 2}]
+    assert [change.kind for change in changes(before, before[:1], ("k",))] == ["delete"]
