@@ -8,14 +8,10 @@ load generator has the same cores.
 import argparse
 import asyncio
 import json
-import subprocess
-import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -24,6 +20,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.server_process import server_process
 from intake.log.entries import Write
 from intake.log.message_log import Budget, MessageLog
 from millrace.local.kafka.broker import running_broker
@@ -31,6 +28,7 @@ from millrace.local.process.ports import stable_port
 
 LOG, KAFKA, NO_LOG = "log, fsync", "Kafka acks alone", "no log"
 _CONNECTIONS, _BATCH = 16, 100
+_SERVE = ("-m", "benchmarks.collect", "--serve")
 _EVENT = {
     "type": "track",
     "event": "Product Viewed",
@@ -67,7 +65,8 @@ def main() -> None:
     table = Table("collector", *heads, "p99, ms")
     with tempfile.TemporaryDirectory() as folder, running_broker(Path(folder), stable_port()) as bootstrap:
         for name in (LOG, KAFKA, NO_LOG):
-            with _served(name, bootstrap, folder) as port:
+            port, log = stable_port(), Path(folder) / "collect.log"
+            with server_process(port, log, *_SERVE, name, "--port", str(port), "--bootstrap", bootstrap):
                 events = asyncio.run(_batches(port, arguments.seconds))
                 drained = _seconds_until_forwarded(port)
                 waits = asyncio.run(_singles(port, arguments.seconds, arguments.rate))
@@ -101,20 +100,6 @@ def _serve(name: str, port: int, bootstrap: str) -> None:
     uvicorn.run(app, port=port, log_level="warning", access_log=False)
 
 
-@contextmanager
-def _served(name: str, bootstrap: str, folder: str) -> Iterator[int]:
-    port = stable_port()
-    command = (sys.executable, "-m", "benchmarks.collect", "--serve", name, "--port", str(port))
-    with (Path(folder) / "collect.log").open("ab") as log:
-        process = subprocess.Popen((*command, "--bootstrap", bootstrap), stdout=log, stderr=log)
-        try:
-            asyncio.run(_wait_for(port))
-            yield port
-        finally:
-            process.kill()
-            process.wait()
-
-
 def _seconds_until_forwarded(port: int) -> float:
     began = time.monotonic()
     while True:
@@ -122,22 +107,6 @@ def _seconds_until_forwarded(port: int) -> float:
             if not json.load(answer)["waiting"]:
                 return time.monotonic() - began
         time.sleep(0.2)
-
-
-async def _wait_for(port: int) -> None:
-    for _ in range(300):
-        if await _answers(port):
-            return
-        await asyncio.sleep(0.1)
-
-
-async def _answers(port: int) -> bool:
-    try:
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
-    except OSError:
-        return False
-    writer.close()
-    return True
 
 
 def _request(path: str, body: bytes) -> bytes:

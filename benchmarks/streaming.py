@@ -8,13 +8,11 @@ import argparse
 import asyncio
 import re
 import socket
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -27,6 +25,7 @@ from websockets.asyncio.client import connect
 
 from benchmarks.bench import print_table
 from benchmarks.feed import merged
+from benchmarks.server_process import server_process
 from benchmarks.small_commits import NOON, touches
 from lakehouse.contracts.gold import TOUCHES
 from lakehouse.delta.local_tables import LocalTables
@@ -92,7 +91,8 @@ def _measure(
         tables.ensure(TOUCHES, {})
         tables.append(TOUCHES, touches(0, options.history), {})
         stop = threading.Event()
-        with _served(home) as (port, process):
+        port = stable_port()
+        with server_process(port, home / "serve.log", "-c", _SERVE, str(home), str(port)) as process:
             writer = threading.Thread(target=_write, args=(tables, options, stop))
             writer.start()
             try:
@@ -192,20 +192,6 @@ def _note(message: bytes, delays: list[float]) -> None:
         delays.append(time.time() - at.timestamp())
 
 
-@contextmanager
-def _served(home: Path) -> Iterator[tuple[int, "subprocess.Popen[bytes]"]]:
-    port = stable_port()
-    command = (sys.executable, "-c", _SERVE, str(home), str(port))
-    with (home / "serve.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
-        try:
-            asyncio.run(_wait_for(port))
-            yield port, process
-        finally:
-            process.kill()
-            process.wait()
-
-
 _SERVE = """
 import sys
 from pathlib import Path
@@ -217,22 +203,6 @@ home = Path(sys.argv[1])
 site = Site(home, home / "conf")
 serve(Served("127.0.0.1", int(sys.argv[2]), home / "warehouse", Limits(), Terms(), 30.0, site))
 """
-
-
-async def _wait_for(port: int) -> None:
-    for _ in range(300):
-        if await _answers(port):
-            return
-        await asyncio.sleep(0.1)
-
-
-async def _answers(port: int) -> bool:
-    try:
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
-    except OSError:
-        return False
-    writer.close()
-    return True
 
 
 if __name__ == "__main__":
