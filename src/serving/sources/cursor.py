@@ -56,7 +56,7 @@ class Cursor:
 
     def _snapshot(self, position: Position) -> Iterator[ChangeGroup]:
         chunks = self._source.rows(position)
-        first = next(chunks, ())
+        first = next(chunks, ())  # reads the files, before the tables are checked again
         rows = (RowChange(row, None, row) for chunk in chain((first,), chunks) for row in chunk)
         yield ChangeGroup(rows, position, commit=self._source.commit(position))
 

@@ -38,7 +38,7 @@ class QuerySource:
         self._query = query
         self._most_rows = most_rows
         self._role = role
-        self._results: OrderedDict[tuple[tuple[str, int], ...], list[KeyedRow]] = OrderedDict()
+        self._results: OrderedDict[tuple[tuple[int, ...], ...], list[KeyedRow]] = OrderedDict()
         self._lock = threading.Lock()
         if (versions := self.latest(None)) is not None:
             self._rows_at(versions)  # fails here if the query does
@@ -79,7 +79,7 @@ class QuerySource:
             yield [row for _, row in rows[start : start + CHUNK]]
 
     def _rows_at(self, position: Position) -> list[KeyedRow]:
-        at = tuple(sorted(position.items()))
+        at = tuple(position[name] for name in self.tables), self.written_at(position)
         with self._lock:
             if at in self._results:
                 self._results.move_to_end(at)

@@ -1,5 +1,6 @@
 """Standing queries over tables in a folder, without a process."""
 
+import shutil
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +20,7 @@ from lakehouse.settings import load_settings
 from millrace.tables.duckdb_views import run_query
 from serving.admission import StandingText, admit
 from serving.sources.query_result import compute
+from serving.sources.query_source import QuerySource
 from serving.sources.row_json import row_json
 
 NAME = "gold.attribution"
@@ -80,6 +82,20 @@ def test_table_with_fewer_versions_than_known_was_made_again(tmp_path: Path) -> 
     append_rows(tmp_path, NAME, [credit(1)])
     cursor = table_cursor(tmp_path, NAME, 7)
     with pytest.raises(MillraceError, match=r"no version 7: it was made again"):
+        changes_of(cursor)
+
+
+def test_query_of_a_table_made_again(tmp_path: Path) -> None:
+    """Its cursor ends; its source gives the new rows of a version that both tables have."""
+    append_rows(tmp_path, NAME, [credit(1)])
+    query, folder = f"SELECT channel FROM {NAME}", tmp_path.joinpath("warehouse", *NAME.split("."))
+    cursor, source = query_cursor(tmp_path, query), QuerySource(tmp_path / "warehouse", admit(query))
+    assert len(changes_of(cursor)) == 1
+    shutil.rmtree(folder)
+    append_rows(tmp_path, NAME, [credit(1, "Direct")])
+    assert list(source.rows({NAME: 0})) == [[b'{"channel":"Direct"}']]
+    append_rows(tmp_path, NAME, [credit(2)])
+    with pytest.raises(MillraceError, match="made again"):
         changes_of(cursor)
 
 

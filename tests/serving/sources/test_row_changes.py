@@ -70,3 +70,16 @@ def test_without_key_rows_that_come_and_go_cancel_out(steps: list[list[tuple[str
         row: count for row, count in net.items() if count
     }
     assert len(joined.rows) == sum(abs(count) for count in net.values())
+
+
+def test_lines_have_the_fields_of_the_commit_each_row_and_the_position() -> None:
+    rows = [
+        RowChange(b"1", None, b'{"n":"\xc3\xa4"}', b'{"job":null}'),
+        RowChange(b"2", b'{"n":2}', None),
+    ]
+    group = ChangeGroup(rows, {"gold.things": 3}, commit={"table": "t", "change": None})
+    assert list(group.lines()) == [
+        '{"table": "t", "change": "insert", "before": null, "after": {"n": "ä"}, "caused_by": {"job": null}}',
+        '{"table": "t", "change": "delete", "before": {"n": 2}, "after": null}',
+        '{"position": {"gold.things": 3}}',
+    ]
