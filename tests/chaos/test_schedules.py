@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from kit.home import ROOT, Home
+from kit.home import ROOT, Home, recorded_runs
 from kit.polling import eventually
 from kit.processes import assert_nothing_runs
-from millrace.local.engine import run_history
 from millrace.local.process import process_registry
 from millrace.local.process.ports import stable_port
 
@@ -65,7 +64,7 @@ def status(home: Home) -> dict[str, Any]:
 
 def on_time(home: Home) -> int:
     """Runs of maintenance that its schedule began and that went well."""
-    reported = run_history.recorded(home.path, "maintenance")
+    reported = recorded_runs(home.path, "maintenance")
     return sum((run["cause"], run["state"]) == ("schedule", "succeeded") for run in reported)
 
 
@@ -79,7 +78,7 @@ def test_jobs_begin_on_time_and_what_is_killed_comes_back(home: Home) -> None:
     assert {jobs[name]["state"] for name in ("ingest", "refine", "publish")} == {"running"}
     assert jobs["maintenance"]["next_run"]
     assert not jobs["attribution-model"]["next_run"]
-    assert run_history.recorded(home.path, "attribution-model") == []
+    assert recorded_runs(home.path, "attribution-model") == []
 
     engine = process_registry.running(home.path, "engine")
     assert engine is not None
@@ -88,8 +87,8 @@ def test_jobs_begin_on_time_and_what_is_killed_comes_back(home: Home) -> None:
     assert "killed by SIGKILL" in status(home)["processes"]["engine"]["last_error"]
     done = on_time(home)
     eventually(lambda: on_time(home) > done, PATIENCE, "maintenance begins on time again")
-    ingest = [run["state"] for run in run_history.recorded(home.path, "ingest")]
+    ingest = [run["state"] for run in recorded_runs(home.path, "ingest")]
     assert ingest == ["broken off", "running"]
     assert status(home)["jobs"]["ingest"]["restarts"] == 1
     home.must("run", "attribution-model", "--once")  # paused is not forbidden: who asks for it has it run
-    assert [run["state"] for run in run_history.recorded(home.path, "attribution-model")] == ["succeeded"]
+    assert [run["state"] for run in recorded_runs(home.path, "attribution-model")] == ["succeeded"]

@@ -1,6 +1,7 @@
 """A home for end-to-end tests: real commands in separate processes, on its own topic."""
 
 import csv
+import json
 import os
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from lakehouse.settings import Settings, load_settings
 
@@ -100,3 +102,8 @@ class Home:
 def command(*arguments: str) -> tuple[str, ...]:
     """The command line for this Python interpreter."""
     return (sys.executable, "-m", "millrace", *arguments)
+
+
+def recorded_runs(home: Path, job: str) -> list[dict[str, Any]]:
+    """Records of the runs of a job in a home, the earliest first."""
+    return [json.loads(file.read_text()) for file in sorted((home / "runs" / job).glob("[0-9]*.json"))]

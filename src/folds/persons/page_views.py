@@ -28,6 +28,3 @@ class PageViews:
         low = bisect_left(keys, (goal.visit.at, goal.visit.event_id))
         high = bisect_right(keys, (goal.converted_at, goal.event_id))
         return self._views[goal.visitor_id][low:high]
-
-
-NO_PAGE_VIEWS = PageViews({})

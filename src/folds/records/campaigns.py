@@ -22,12 +22,6 @@ _BROKEN = re.compile("%(?![0-9a-fA-F]{2})")
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
-def campaign_of(address: str) -> dict[str, str]:
-    """The fields of `PARAMETERS` in an address."""
-    found = read_parameters(address)
-    return {field: found[name] for field, name in PARAMETERS.items() if name in found}
-
-
 def click_id_of(parameters: Mapping[str, str]) -> tuple[str | None, str | None]:
     """The click id that counts and its parameter name; None for both if there is none."""
     kind = next((name for name in CLICK_IDS if name in parameters), None)

@@ -23,7 +23,6 @@ from lakehouse.timestamps import LAST, to_micros
 
 _MICROSECOND = timedelta(microseconds=1)
 _PLAIN = pa.timestamp("us")
-_HOURS = [pa.field("hour", _PLAIN), pa.field("events", pa.int64()), pa.field("events_before", pa.int64())]
 _HOUR, _DAY = HOUR // _MICROSECOND, DAY // _MICROSECOND
 
 

@@ -53,29 +53,29 @@ class Arrival:
     salt: str = ""
 
 
-def map_event(arrival: Arrival, events: Events, most: int = MOST) -> Message:
+def map_event(arrival: Arrival, events: Events) -> Message:
     """Map a JSON value to a track event, which the parser of records takes.
 
-    What its paths do not find is left out. The whole value is the property `original`.
+    What its paths do not find is left out. The whole value is the property `original`; a message of more than
+    `MOST` bytes goes without it, then without what else is too large.
 
     Args:
         arrival: a body that is JSON.
         events: the paths.
-        most: bytes of a message: of a larger one, the original is left out, then what else is too large.
 
     Raises:
         NotJsonError: if the body is not JSON.
     """
-    return _map(arrival, events, _read(arrival.body), most)
+    return _map(arrival, events, _read(arrival.body))
 
 
-def map_any(arrival: Arrival, events: Events, most: int = MOST) -> Message:
+def map_any(arrival: Arrival, events: Events) -> Message:
     """Map a body as `map_event` does; one that is not JSON is kept as text."""
     try:
         body = _read(arrival.body)
     except NotJsonError:
         body = _as_text(arrival.body)
-    return _map(arrival, events, body, most)
+    return _map(arrival, events, body)
 
 
 def find_id(body: bytes, events: Events) -> str | None:
@@ -99,7 +99,7 @@ def _as_text(body: bytes) -> Raw:
     return Raw(_encode(body.decode(errors="replace")))
 
 
-def _map(arrival: Arrival, events: Events, body: Raw, most: int) -> Message:
+def _map(arrival: Arrival, events: Events, body: Raw) -> Message:
     uid = _uid(arrival, _find(body, events.id))
     name = _find(body, events.name) or arrival.name or arrival.source
     user, anonymous = _find(body, events.user), _find(body, events.anonymous)
@@ -120,10 +120,10 @@ def _map(arrival: Arrival, events: Events, body: Raw, most: int) -> Message:
     fields = {field: value for field, value in fields.items() if value is not None}
     mapped = _properties(body, events)
     value = _encode({**fields, "properties": {**mapped, ORIGINAL: body}})
-    if len(value) > most:
+    if len(value) > MOST:
         size = {_SIZE: len(arrival.body)}
         value = _encode({**fields, "properties": {**mapped, **size}})
-        if len(value) > most:
+        if len(value) > MOST:
             fields |= {"event": arrival.source, "anonymousId": uid}
             fields.pop("userId", None)
             return Message(uid.encode(), _encode({**fields, "properties": size}))

@@ -62,18 +62,13 @@ class Policy:
             raise MillraceError(f"there is no role {name}", f"conf/{FILE} has {', '.join(self.roles)}")
         return self.roles[name]
 
-    def role_of_token(self, token: str, now: datetime) -> Role | None:
-        """The role of a token; None if it is not valid, or no longer.
+    def token(self, token: str, now: datetime) -> Token | None:
+        """The declared token, with its role and its reader's name; None if it is not valid, or no longer.
 
         Args:
             token: as it was given.
             now: the time, with a time zone.
         """
-        found = self.token(token, now)
-        return None if found is None else self.role(found.role)
-
-    def token(self, token: str, now: datetime) -> Token | None:
-        """The declared token, as who reads with it has a name; None as for `role_of_token`."""
         return find_token(self.tokens, token, now)
 
     def role_of_account(self, email: str | None) -> Role | None:

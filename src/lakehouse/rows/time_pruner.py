@@ -43,7 +43,7 @@ class TimePruner:
     @classmethod
     def of_rows(cls, rows: DataFrame, time: str, margin: timedelta = MINUTE) -> "TimePruner":
         """Ranges around the times of some rows; runs a Spark job."""
-        slots = rows.agg(time_buckets(F.col(time), length=MINUTE)).collect()[0][0]
+        slots = rows.agg(time_buckets(F.col(time), MINUTE)).collect()[0][0]
         return cls([(to_micros(low), to_micros(high)) for low, high in merge_buckets(slots, margin, MINUTE)])
 
     def contains(self, time: str) -> Column:

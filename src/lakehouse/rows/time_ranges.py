@@ -62,18 +62,16 @@ def merge_spans(spans: Iterable[tuple[int, int]], most: int = _MAX_RANGES) -> li
     return found
 
 
-def time_buckets(start: Column, end: Column | None = None, length: timedelta = HOUR) -> Column:
-    """An aggregate: the distinct starts of the buckets that contain a time, or overlap start to end.
+def time_buckets(time: Column, length: timedelta) -> Column:
+    """An aggregate: the distinct starts of the buckets that contain a time.
 
     Args:
-        start: a time.
-        end: a later time, or None.
+        time: a time.
         length: length of a bucket, in whole seconds.
     """
     seconds = F.lit(length // timedelta(seconds=1))
-    first, last = (F.floor(F.unix_seconds(time) / seconds) for time in (start, start if end is None else end))
-    found = F.collect_set(first) if end is None else F.flatten(F.collect_set(F.sequence(first, last)))
-    return F.transform(F.array_distinct(found), lambda slot: F.timestamp_seconds(slot * seconds))
+    found = F.collect_set(F.floor(F.unix_seconds(time) / seconds))
+    return F.transform(found, lambda slot: F.timestamp_seconds(slot * seconds))
 
 
 def in_ranges(column: str, within: Sequence[Interval]) -> Column:

@@ -56,21 +56,18 @@ _LONG_JVM = (
 )
 
 
-def build_session(
-    settings: Settings, jars: Sequence[Path], cores: int | None = None, long_running: bool = False
-) -> SparkSession:
+def build_session(settings: Settings, jars: Sequence[Path], long_running: bool = False) -> SparkSession:
     """Start a Spark application with Kafka and Delta, on this machine or on a cluster.
 
     Args:
         settings: the settings in force.
         jars: jars to add to Spark's classpath.
-        cores: local cores to use; all if None.
         long_running: whether it runs until it is stopped, not just until it has caught up.
     """
     os.environ["TZ"] = "UTC"
     time.tzset()  # else collected times are off by the machine's time zone
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers take the first python3 of the path
-    cores = cores or os.cpu_count() or 2
+    cores = os.cpu_count() or 2
     scratch = settings.home / "spark"
     scratch.mkdir(parents=True, exist_ok=True)
     java_options = settings.spark_java_options or (_LONG_JVM if long_running else _SHORT_JVM)

@@ -17,8 +17,8 @@ from serving.stream.messages import Message, closed_message
 from serving.stream.subscription import Subscription, Terms
 
 _CLOSE_SECONDS = 2.0
-_NORMAL, _REFUSED, _SLOW = 1000, 1008, 1013
-"""Codes of RFC 6455 and its registry: done, a message breaks the rules, try again later."""
+_REFUSED, _SLOW = 1008, 1013
+"""Codes of RFC 6455 and its registry: a message breaks the rules, try again later."""
 _GONE = (asyncio.TimeoutError, RuntimeError, WebSocketDisconnect)
 
 

@@ -115,7 +115,7 @@ def test_without_a_policy_accounts_see_everything_and_nobody_connects(
     assert account is not None
     assert account.is_unrestricted
     assert found.local_role is None
-    assert found.role_of_token("", NEW_YEAR) is None
+    assert found.token("", NEW_YEAR) is None
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ def test_without_a_policy_accounts_see_everything_and_nobody_connects(
 def test_a_token_has_a_role_until_it_expires(
     given: str, now: datetime, expected: str | None, tmp_path: Path
 ) -> None:
-    found = policy(tmp_path, TOKENS).role_of_token(given, now)
-    assert (found.name if found else None) == expected
+    found = policy(tmp_path, TOKENS).token(given, now)
+    assert (found.role if found else None) == expected
 
 
 @pytest.mark.parametrize(

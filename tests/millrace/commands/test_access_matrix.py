@@ -159,10 +159,10 @@ def test_a_token_is_printed_once_and_only_its_hash_is_to_be_stored(home: Path, t
 
     conf = write_policy(tmp_path, f"{ROLES}tokens:\n{entry}\n")
     policy, now = load_policy(conf, tmp_path), datetime.now(timezone.utc)
-    found = policy.role_of_token(token, now)
+    found = policy.token(token, now)
     assert found is not None
-    assert found.name == "analyst"
-    assert policy.role_of_token(token, now + timedelta(days=2)) is None
+    assert found.role == "analyst"
+    assert policy.token(token, now + timedelta(days=2)) is None
 
 
 @pytest.mark.parametrize(

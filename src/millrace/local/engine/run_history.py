@@ -30,7 +30,7 @@ class RunLog(JobListener):
     def __init__(self, home: Path, job: str, cause: str, above: JobListener) -> None:
         self.job = job
         self._above = above
-        delete_old(home, job)
+        _delete_old(home, job)
         self.file = _new_file(folder(home, job))
         self._record: dict[str, Any] = {"job": job, "cause": cause, "state": RUNNING, "started_at": now()}
         self._record |= {
@@ -89,11 +89,6 @@ def folder(home: Path, job: str) -> Path:
     return home / "runs" / job
 
 
-def recorded(home: Path, job: str) -> list[dict[str, Any]]:
-    """Records of a job, the earliest first."""
-    return [record for file in _files(home, job) if (record := read_state(file))]
-
-
 def mark_interrupted(home: Path, job: str) -> bool:
     """Mark runs without an end as interrupted; return whether the last one was.
 
@@ -108,13 +103,10 @@ def mark_interrupted(home: Path, job: str) -> bool:
     return last
 
 
-def delete_old(home: Path, job: str, kept: int = MAX_RUNS) -> int:
-    """Delete all but a job's last records; return how many."""
-    old = _files(home, job)[:-kept]
-    for file in old:
+def _delete_old(home: Path, job: str) -> None:
+    for file in _files(home, job)[:-MAX_RUNS]:
         file.unlink(missing_ok=True)
         file.with_suffix(".log").unlink(missing_ok=True)
-    return len(old)
 
 
 def _files(home: Path, job: str) -> list[Path]:

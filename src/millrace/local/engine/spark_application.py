@@ -45,10 +45,10 @@ class Application:
         """Whether the Java process still runs."""
         return self._java is None or self._java.poll() is None
 
-    def has_ended(self, seconds: float = 2.0) -> bool:
-        """Whether the Java process has exited, or exits within the time: its sockets close earlier."""
+    def has_ended(self) -> bool:
+        """Whether the Java process has exited, or exits soon: its sockets close earlier."""
         try:
-            return self._java is not None and self._java.wait(seconds) is not None
+            return self._java is not None and self._java.wait(_STOP_SECONDS) is not None
         except subprocess.TimeoutExpired:
             return False
 

@@ -47,20 +47,18 @@ def running_broker(home: Path, port: int, security: BrokerSecurity = "plaintext"
             broker.stop(_STOP_SECONDS)
 
 
-def is_ready(broker: Child, port: int, seconds: float = 1.0, login: Login = PLAINTEXT) -> bool:
+def is_ready(broker: Child, port: int, login: Login = PLAINTEXT) -> bool:
     """Whether this broker, not another program on its port, answers a metadata request."""
-    return cluster_id(f"{HOST}:{port}", seconds, login) == own_id(broker.program.home / "kafka" / "data")
+    return cluster_id(f"{HOST}:{port}", 1.0, login) == own_id(broker.program.home / "kafka" / "data")
 
 
-def wait_until_ready(
-    broker: Child, port: int, seconds: float = READY_SECONDS, login: Login = PLAINTEXT
-) -> None:
+def wait_until_ready(broker: Child, port: int, login: Login = PLAINTEXT) -> None:
     """Wait for the first answer.
 
     Raises:
-        MillraceError: if the broker ends, or has not answered within the time (seconds).
+        MillraceError: if the broker ends, or has not answered within `READY_SECONDS`.
     """
-    until = time.monotonic() + seconds
+    until = time.monotonic() + READY_SECONDS
     while not is_ready(broker, port, login=login):
         if broker.exit_code is not None or time.monotonic() > until:
             raise not_ready(broker)

@@ -107,7 +107,7 @@ def _spawn(program: Program) -> subprocess.Popen[bytes]:
         (sys.executable, "-I", "-S", parent_death_signal.__file__, str(os.getpid())) if program.tied else ()
     )
     program.log.parent.mkdir(parents=True, exist_ok=True)
-    rotate(program.log)
+    _rotate(program.log)
     with program.log.open("ab") as log:
         return subprocess.Popen(
             (*wrapper, *program.command),
@@ -119,10 +119,10 @@ def _spawn(program: Program) -> subprocess.Popen[bytes]:
         )
 
 
-def rotate(log: Path, limit: int = _LOG_LIMIT) -> None:
-    """Rename a log to `….log.1` when it exceeds the limit in bytes."""
+def _rotate(log: Path) -> None:
+    """Rename a log to `….log.1` when it exceeds the limit."""
     with suppress(FileNotFoundError):
-        if log.stat().st_size > limit:
+        if log.stat().st_size > _LOG_LIMIT:
             log.replace(log.with_name(f"{log.name}.1"))
 
 

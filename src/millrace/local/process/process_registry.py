@@ -6,7 +6,7 @@ last two read from its environment, are all as registered. Nothing else is ever 
 
 import os
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -93,19 +93,17 @@ def running(home: Path, name: str) -> psutil.Process | None:
     return next((record.process() for record in registered(home) if record.name == name), None)
 
 
-def kill_orphans(home: Path, seconds: float = 8.0, names: Collection[str] | None = None) -> list[str]:
+def kill_orphans(home: Path, seconds: float = 8.0) -> list[str]:
     """Kill every registered process that still runs, with its children.
 
     Args:
         home: the folder of all local state.
-        names: only those of these names; all by default.
         seconds: how long they have for ending by themselves, all together.
 
     Returns:
         The names of those that were running.
     """
-    ours = [record for record in registered(home) if names is None or record.name in names]
-    ours = [record for record in ours if record.pid != os.getpid()]
+    ours = [record for record in registered(home) if record.pid != os.getpid()]
     alive = {record: record.group() for record in ours}
     everyone = [process for group in alive.values() for process in group]
     for process in everyone:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kit.home import recorded_runs
 from kit.polling import eventually
 from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
@@ -72,7 +73,7 @@ def test_a_job_begins_when_its_expression_says_so(worker: TaskRunner) -> None:
     assert runner.states["tidy"].next_run is not None
     eventually(lambda: len(body.seen) >= 2, 10, "it has begun twice")
     assert all(run.once for run in body.seen)
-    reported = run_history.recorded(worker.settings.home, "tidy")[0]
+    reported = recorded_runs(worker.settings.home, "tidy")[0]
     assert (reported["state"], reported["cause"], reported["error"]) == ("succeeded", "schedule", None)
 
 
@@ -99,7 +100,7 @@ def test_a_failed_job_begins_again_and_that_is_told(worker: TaskRunner) -> None:
     eventually(lambda: state.state == "restarting", 10, "it has failed")
     eventually(lambda: len(body.seen) == 2 and state.state == "running", 10, "it runs again")
     assert (state.restarts, state.last_error) == (1, "no luck")
-    first, second = run_history.recorded(worker.settings.home, "stream")
+    first, second = recorded_runs(worker.settings.home, "stream")
     assert (first["state"], first["error"], second["state"]) == ("failed", "no luck", "running")
     log = min(run_history.folder(worker.settings.home, "stream").glob("*.log")).read_text()
     assert "failed: no" in log
@@ -112,7 +113,7 @@ def test_a_job_on_time_that_fails_is_tried_again_before_its_next_time(worker: Ta
     runner = begin(worker, scheduled=(job("model", body, schedule=yearly),))
     eventually(lambda: len(body.seen) == 2, 20, "what was broken off is done again, twice since it failed")
     eventually(lambda: runner.states["model"].state == "scheduled", 10, "it is done")
-    states = [reported["state"] for reported in run_history.recorded(worker.settings.home, "model")]
+    states = [reported["state"] for reported in recorded_runs(worker.settings.home, "model")]
     assert states == ["broken off", "failed", "succeeded"]
     assert runner.states["model"].restarts == 2
     broken_off.end("stopped")
@@ -139,7 +140,7 @@ def test_tasks_run_in_their_order_with_their_parameters(worker: TaskRunner) -> N
     assert seen == [("one", False, "USD"), ("two", True, "EUR")]
     with pytest.raises(MillraceError, match="does not take the parameters of task odd"):
         worker.run(BundleJob("odd", (task("odd", "--currency=USD"),)), "command", _Quiet())
-    assert run_history.recorded(worker.settings.home, "odd")[0]["state"] == "failed"
+    assert recorded_runs(worker.settings.home, "odd")[0]["state"] == "failed"
 
 
 def test_a_task_comes_after_those_it_depends_on() -> None:
@@ -186,4 +187,4 @@ def test_what_is_not_done_here_is_named() -> None:
 def test_only_the_last_records_of_a_job_are_kept(home: Path) -> None:
     for _ in range(run_history.MAX_RUNS + 5):
         run_history.RunLog(home, "busy", "command", _Quiet()).end("succeeded")
-    assert len(run_history.recorded(home, "busy")) == run_history.MAX_RUNS + 1  # the one at hand comes on top
+    assert len(recorded_runs(home, "busy")) == run_history.MAX_RUNS + 1  # the one at hand comes on top
