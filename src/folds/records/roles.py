@@ -54,17 +54,6 @@ class RoleRules:
     tracks: dict[str, TrackRule]
     files: FileRule = FileRule()
 
-    @property
-    def properties(self) -> tuple[str, ...]:
-        """All properties that rules read."""
-        read = {
-            name
-            for rule in self.tracks.values()
-            for name in (*rule.requires, *rule.requires_any, *rule.takes.values(), rule.shows, *rule.money)
-            if name is not None
-        }
-        return tuple(sorted(read))
-
 
 def load_role_rules(conf: Path) -> RoleRules:
     """Read conf/roles.yml."""

@@ -35,11 +35,6 @@ class BusinessDays:
         self.days = sorted(days)
         self._spans = [(_start(day, zone), _start(day + _DAY, zone)) for day in self.days]
 
-    @property
-    def near(self) -> TimePruner:
-        """A pruner of times inside the days."""
-        return self.near_until(timedelta(0))
-
     def near_until(self, after: timedelta) -> TimePruner:
         """A pruner of times inside the days, or shortly after them."""
         more = after // timedelta(microseconds=1)

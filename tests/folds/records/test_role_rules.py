@@ -52,12 +52,6 @@ def test_a_cancellation_has_no_money_of_its_own() -> None:
     assert RULES.tracks["Order Cancelled"] == TrackRule("goal", takes={"order_id": "order_id"})
 
 
-def test_every_property_that_is_read_is_known() -> None:
-    of_search = ("query", "search_id", "products", "product_id")
-    of_order = ("order_id", "refund_id", "currency", "total", "revenue")
-    assert RULES.properties == tuple(sorted(("promotion_id", *of_search, *of_order)))
-
-
 def test_requests_of_files_are_no_page_views() -> None:
     def role(path: str, **properties: object) -> str:
         event = {"messageId": "1", "type": "page", "anonymousId": "a"}
