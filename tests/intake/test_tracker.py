@@ -10,10 +10,11 @@ import pytest
 from playwright.sync_api import BrowserContext, expect
 
 from intake.browser.routes import browser_routes
+from kit.http_server import site
 from kit.parser import parse
 from kit.polling import eventually
 from kit.records import Record
-from kit.visiting import Collecting, all_acknowledged, anonymous_id, kept, name, see, site
+from kit.visiting import Collecting, all_acknowledged, anonymous_id, kept, name, see
 
 pytestmark = pytest.mark.browser
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from intake.webhooks.signatures import Scheme, check_signature, signing_key
+from kit.http_server import Request, serving
 from kit.message_fold import MessageFold
 
 
@@ -85,43 +85,24 @@ def delivered(found: Delivered | None = None, hang_seconds: float = 1.0) -> Iter
     """Listen until the block ends. To start a killed receiver again, give it back."""
     receiver = found or Delivered()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            headers = {name.lower(): value for name, value in self.headers.items()}
-            receiver.attempts.append((headers["webhook-id"], body))
-            behaviour = receiver.script.pop(0) if receiver.script else Behaviour.TAKE
-            if behaviour in (Behaviour.TAKE, Behaviour.LOSE, Behaviour.HANG):
-                try:
-                    receiver.take(headers, body)
-                except Exception as error:  # noqa: BLE001 - the test looks at them
-                    receiver.faults.append(repr(error))
-            if behaviour is Behaviour.LOSE:
-                self.connection.close()
-                return
-            if behaviour is Behaviour.HANG:
-                time.sleep(hang_seconds)
-            code = {Behaviour.REFUSE: 503, Behaviour.GONE: 410}.get(behaviour, 204)
+    def respond(request: Request) -> None:
+        body = request.body()
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        receiver.attempts.append((headers["webhook-id"], body))
+        behaviour = receiver.script.pop(0) if receiver.script else Behaviour.TAKE
+        if behaviour in (Behaviour.TAKE, Behaviour.LOSE, Behaviour.HANG):
             try:
-                self.send_response(code)
-                self.end_headers()
-            except OSError:
-                pass
+                receiver.take(headers, body)
+            except Exception as error:  # noqa: BLE001 - the test looks at them
+                receiver.faults.append(repr(error))
+        if behaviour is Behaviour.LOSE:
+            request.connection.close()
+            return
+        if behaviour is Behaviour.HANG:
+            time.sleep(hang_seconds)
+        code = {Behaviour.REFUSE: 503, Behaviour.GONE: 410}.get(behaviour, 204)
+        request.send_response(code)
+        request.end_headers()
 
-        def log_message(self, *_: Any) -> None:
-            """Log nothing."""
-
-    class Server(ThreadingHTTPServer):
-        def handle_error(self, *_: Any) -> None:
-            """Say nothing of clients that went away."""
-
-    server = Server(("127.0.0.1", receiver.port), Handler)
-    receiver.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
+    with serving(respond, receiver.port) as receiver.port:
         yield receiver
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

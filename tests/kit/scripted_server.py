@@ -1,11 +1,11 @@
 """An HTTP server whose answers a test decides, each of which ends with its connection."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from kit.http_server import Request, serving
 
 Answer = Callable[[str | None, str], tuple[int, bytes]]
 """Status and body for the header Last-Event-ID and the path."""
@@ -15,26 +15,15 @@ Answer = Callable[[str | None, str], tuple[int, bytes]]
 def scripted_server(answer: Answer) -> Iterator[str]:
     """Serve until the block ends. Yields the URL."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            status, body = answer(self.headers.get("Last-Event-ID"), self.path)
-            self.send_response(status)
-            self.send_header("Content-Type", "text/event-stream" if status == 200 else "application/json")
-            self.end_headers()
-            self.wfile.write(body)
+    def respond(request: Request) -> None:
+        status, body = answer(request.headers.get("Last-Event-ID"), request.path)
+        request.send_response(status)
+        request.send_header("Content-Type", "text/event-stream" if status == 200 else "application/json")
+        request.end_headers()
+        request.wfile.write(body)
 
-        def log_message(self, *args: object) -> None:
-            """Nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(respond) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 def event(kind: str, content: Mapping[str, Any], position: str | None = None) -> bytes:

@@ -6,14 +6,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Response, sync_playwright
 
 from kit.browser import FLAGS, chromium
+from kit.http_server import site
 from kit.programs import required
 
 FOLDER = Path(__file__).resolve().parents[1] / "clients"
@@ -75,30 +74,6 @@ def _acknowledged_by(response: Response) -> set[str]:
     return {request.post_data_json["messageId"]}
 
 
-class _BlankPage(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        """An empty page."""
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        self.wfile.write(b"<title>Shop</title>")
-
-    def log_message(self, *args: object) -> None:
-        """Log nothing."""
-
-
-@contextmanager
-def _blank_page() -> Iterator[str]:
-    """Serve an empty page from another origin than the collector's; yields its URL."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _BlankPage)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://localhost:{server.server_address[1]}/"
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
 class SendingClient(threading.Thread):
     """A client that sends a file of events and ends.
 
@@ -150,7 +125,7 @@ class SendingClient(threading.Thread):
         self.failure = done.stderr[-2000:] or "it failed" if done.returncode else None
 
     def _send_from_browser(self) -> None:
-        with _blank_page() as url, sync_playwright() as playwright:
+        with site("<title>Shop</title>") as url, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
             try:
                 page = browser.new_page()

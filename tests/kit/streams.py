@@ -2,15 +2,16 @@
 
 import json
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection, serve
+
+from kit.http_server import Request, running, serving
 
 
 @dataclass
@@ -79,31 +80,24 @@ def sse_server(**options: Any) -> Iterator[Stream]:
     """Serve server-sent events until the block ends."""
     stream = Stream(**options)
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            if stream.refused > 0:
-                stream.refused -= 1
-                self.send_error(503)
-                return
-            self.send_response(200)
-            self.send_header("Content-Type", "text/event-stream")
-            self.end_headers()
-            with suppress(OSError):
-                if stream.retry is not None:
-                    self.wfile.write(b"retry: %d\n\n" % stream.retry)
-                for event in stream.events(self.headers["Last-Event-ID"], self.headers["Authorization"]):
-                    self.wfile.write(stream.raw or sse_text(event))
-                    self.wfile.flush()
+    def respond(request: Request) -> None:
+        if stream.refused > 0:
+            stream.refused -= 1
+            request.send_error(503)
+            return
+        request.send_response(200)
+        request.send_header("Content-Type", "text/event-stream")
+        request.end_headers()
+        with suppress(OSError):
+            if stream.retry is not None:
+                request.wfile.write(b"retry: %d\n\n" % stream.retry)
+            for event in stream.events(request.headers["Last-Event-ID"], request.headers["Authorization"]):
+                request.wfile.write(stream.raw or sse_text(event))
+                request.wfile.flush()
 
-        def log_message(self, *_: Any) -> None:
-            """Log nothing."""
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-    with Server(("127.0.0.1", 0), Handler) as server:
-        stream.url = f"http://127.0.0.1:{server.server_port}/events"
-        yield from _served(stream, server.serve_forever, server.shutdown)
+    with serving(respond) as port, closing(stream):
+        stream.url = f"http://127.0.0.1:{port}/events"
+        yield stream
 
 
 @contextmanager
@@ -121,21 +115,11 @@ def websocket_server(**options: Any) -> Iterator[Stream]:
 
     with serve(answer, "127.0.0.1", 0, compression=None) as server:
         stream.url = f"ws://127.0.0.1:{server.socket.getsockname()[1]}/events?from=test"
-        yield from _served(stream, server.serve_forever, server.shutdown)
+        with running(server.serve_forever, server.shutdown), closing(stream):
+            yield stream
 
 
 def sse_text(event: dict[str, Any]) -> bytes:
     """An event as it is sent: the id and the type are fields of the stream."""
     rest = {name: value for name, value in event.items() if name not in ("id", "type")}
     return f"id: {event['id']}\nevent: {event['type']}\ndata: {json.dumps(rest)}\n\n".encode()
-
-
-def _served(stream: Stream, run: Callable[[], None], shut_down: Callable[[], None]) -> Iterator[Stream]:
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
-        yield stream
-    finally:
-        stream.close()
-        shut_down()
-        thread.join()

@@ -4,12 +4,12 @@ Models are in memory. Files are uploaded to presigned URLs of the same server.
 """
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from kit.http_server import Request, serving
 
 Answer = tuple[int, dict[str, Any]]
 _MISSING: Answer = (404, {"error_code": "RESOURCE_DOES_NOT_EXIST", "message": "there is no such thing"})
@@ -84,31 +84,15 @@ def model_registry() -> Iterator[ModelRegistry]:
     """Serve a registry until the block ends."""
     registry = ModelRegistry()
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            pass
+    def respond(request: Request) -> None:
+        parts = urlsplit(request.path)
+        body = request.body()
+        given: dict[str, Any] = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        is_json = body.startswith(b"{") and not parts.path.startswith("/put/")
+        given |= json.loads(body) if is_json else {"body": body}
+        code, answer = registry.answer(request.command, parts.path, given)
+        request.answer(code, json.dumps(answer).encode(), "application/json")
 
-        def _handle(self) -> None:
-            parts = urlsplit(self.path)
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            given: dict[str, Any] = {name: values[0] for name, values in parse_qs(parts.query).items()}
-            is_json = body.startswith(b"{") and not parts.path.startswith("/put/")
-            given |= json.loads(body) if is_json else {"body": body}
-            code, answer = registry.answer(self.command, parts.path, given)
-            text = json.dumps(answer).encode()
-            self.send_response(code)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
-
-        do_GET = do_POST = do_PUT = _handle  # noqa: N815 - names of the base class
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    registry.address = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with serving(respond) as port:
+        registry.address = f"http://127.0.0.1:{port}"
         yield registry
-    finally:
-        server.shutdown()
-        server.server_close()

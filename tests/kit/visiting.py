@@ -1,10 +1,8 @@
 """Visits pages that have the tracker, in Chromium."""
 
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -36,28 +34,6 @@ def visitor(folder: Path) -> Iterator[BrowserContext]:
             yield context
         finally:
             context.close()
-
-
-@contextmanager
-def site(html: str) -> Iterator[str]:
-    """A site of its own origin, with the same HTML at every path. Yields its URL."""
-
-    class Pages(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = html.encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://localhost:{server.server_address[1]}"
-        server.shutdown()
 
 
 def anonymous_id(page: Page) -> str:

@@ -1,12 +1,12 @@
 """A local alert receiver that can reject the first requests."""
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from kit.http_server import Request, serving
 
 
 @dataclass
@@ -33,25 +33,12 @@ def receiving() -> Iterator[Receiver]:
     """Listen on a free port until the block ends."""
     receiver = Receiver()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            receiver.bodies.append(body)
-            receiver.headers.append(dict(self.headers))
-            refused, receiver.refusing = receiver.refusing > 0, max(receiver.refusing - 1, 0)
-            self.send_response(receiver.code if refused else 204)
-            self.end_headers()
+    def respond(request: Request) -> None:
+        receiver.bodies.append(request.body())
+        receiver.headers.append(dict(request.headers))
+        refused, receiver.refusing = receiver.refusing > 0, max(receiver.refusing - 1, 0)
+        request.send_response(receiver.code if refused else 204)
+        request.end_headers()
 
-        def log_message(self, *_: Any) -> None:
-            """Log nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    receiver.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with serving(respond) as receiver.port:
         yield receiver
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
