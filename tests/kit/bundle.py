@@ -128,7 +128,7 @@ def check_paths(root: Path) -> None:
         for reported in read_yaml(root / BUNDLE_FILE)["artifacts"].values()
     ]
     for file in files_of(root):
-        for key, reported in _leaves(read_yaml(file)):
+        for key, reported in leaves(read_yaml(file)):
             if key == "source_code_path":
                 assert (file.parent / reported / "app.yaml").is_file(), (
                     f"{file.name}: {reported} has no app.yaml"
@@ -196,12 +196,13 @@ def _imported(folder: Path) -> set[str]:
     return {distributions.get(name, [name])[0] for name in found - own - set(sys.stdlib_module_names)}
 
 
-def _leaves(reported: Any, key: str = "") -> Iterator[tuple[str, str]]:
+def leaves(reported: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """The texts in a tree, each with the key above it."""
     if isinstance(reported, dict):
         for name, each in reported.items():
-            yield from _leaves(each, name)
+            yield from leaves(each, name)
     elif isinstance(reported, list):
         for each in reported:
-            yield from _leaves(each, key)
+            yield from leaves(each, key)
     elif isinstance(reported, str):
         yield key, reported

@@ -4,9 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from kit.bundle import OPERATIONS, REQUIRED, WORKSPACES, tree_of
+from kit.bundle import OPERATIONS, REQUIRED, WORKSPACES, leaves, tree_of
 from lakehouse.bundle_file import BUNDLE_FILE, LOCAL_TARGET, read_yaml, variables_of
 from millrace.local.bundle.bundle_resolver import Tree, read_tree
 
@@ -73,7 +72,7 @@ def check_identities(root: Path) -> None:
         assert wanted in granted, f"prod: {wanted} may not use the gold schema"
     assert "run_as" not in tree, "an app can't have the run_as of a whole target"
     for file in sorted(root.glob("resources/*.yml")):
-        for key, value in _leaves(read_yaml(file)):
+        for key, value in leaves(read_yaml(file)):
             assert key != "user_name" or "current_user" not in value, f"{file.name}: {key}: {value}"
 
 
@@ -217,17 +216,6 @@ def _jobs(root: Path) -> Iterator[tuple[str, str, Tree]]:
 def _shared_names(tree: Tree) -> set[str]:
     resources = tree["resources"]
     return {str(each[key]) for kind, key in _NAMES.items() for each in resources[kind].values()}
-
-
-def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(value, dict):
-        for name, each in value.items():
-            yield from _leaves(each, name)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _leaves(each, key)
-    elif isinstance(value, str):
-        yield key, value
 
 
 CHECKS = {

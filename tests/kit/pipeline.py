@@ -119,10 +119,10 @@ def assert_same(
 
 
 def _line(columns: Sequence[str], row: dict[str, Any]) -> str:
-    return " ".join(f"{name}={_shown(row[name])}" for name in columns)
+    return " ".join(f"{name}={shown(row[name])}" for name in columns)
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     """A value as text. Floats have 12 digits: `pow` differs between engines beyond that."""
     return f"{value:.12g}" if isinstance(value, float) else repr(value)
 

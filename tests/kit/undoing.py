@@ -7,7 +7,7 @@ from typing import Any
 
 from kit.oracle import Oracle
 from kit.oracle_wire import Fields, micros
-from kit.pipeline import expected_rows, plain
+from kit.pipeline import expected_rows, plain, shown
 from kit.records import Stored
 from lakehouse.contracts.table import Table
 
@@ -95,11 +95,7 @@ class Undone:
             return {} if before is found else {"row": (before, found)}
         columns = [name for name in self.table.deterministic_columns if name in found]
         pairs = {name: (before[name], found[name]) for name in columns}
-        return {name: pair for name, pair in pairs.items() if _shown(pair[0]) != _shown(pair[1])}
-
-
-def _shown(value: object) -> str:
-    return f"{value:.12g}" if isinstance(value, float) else repr(value)
+        return {name: pair for name, pair in pairs.items() if shown(pair[0]) != shown(pair[1])}
 
 
 def _place(row: Mapping[str, Any], offset: int) -> tuple[Any, ...]:
