@@ -13,10 +13,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from kit.api_process import ApiProcess, api_process
 from kit.home import ROOT
 from kit.polling import eventually
 from kit.postgres import running_postgres
-from kit.stream_node import StreamNode
 from kit.warehouse_builder import append_rows, replace_rows
 
 EXAMPLES = re.findall(
@@ -30,16 +30,16 @@ SECOND = [{"day": DAY, "step": "visit", "visitors": 8}]
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StreamNode]:
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiProcess]:
     home = tmp_path_factory.mktemp("docs") / "home"
     home.mkdir()
     append_rows(home, "gold.funnel", FIRST)
-    with StreamNode(home) as node:
+    with api_process(home) as node:
         yield node
 
 
 @contextmanager
-def _running(example: str, node: StreamNode, folder: Path, **env: str) -> Iterator[Path]:
+def _running(example: str, node: ApiProcess, folder: Path, **env: str) -> Iterator[Path]:
     """Run an example until the block ends. Yields the file with what it prints."""
     replace_rows(node.home, "gold.funnel", FIRST)
     program, output = folder / "example.py", folder / "output"
@@ -81,7 +81,7 @@ def test_all_examples_are_run_here() -> None:
     ]
 
 
-def test_the_mirror_in_sqlite(node: StreamNode, tmp_path: Path) -> None:
+def test_the_mirror_in_sqlite(node: ApiProcess, tmp_path: Path) -> None:
     query = "SELECT step, visitors FROM funnel ORDER BY step"
     with _running(EXAMPLES[0], node, tmp_path) as output:
         eventually(
@@ -91,7 +91,7 @@ def test_the_mirror_in_sqlite(node: StreamNode, tmp_path: Path) -> None:
         eventually(lambda: _in_sqlite(tmp_path, query) == [("visit", 8)], what=output.read_text())
 
 
-def test_the_mirror_in_postgres(node: StreamNode, tmp_path: Path) -> None:
+def test_the_mirror_in_postgres(node: ApiProcess, tmp_path: Path) -> None:
     query = "SELECT day, step, visitors FROM funnel ORDER BY step"
     with running_postgres() as dsn:
         place = dict(part.split("=") for part in dsn.split())
@@ -112,7 +112,7 @@ def test_the_mirror_in_postgres(node: StreamNode, tmp_path: Path) -> None:
             eventually(lambda: found() == [(DAY, "visit", 8)], what=output.read_text())
 
 
-def test_sums_of_ones_own(node: StreamNode, tmp_path: Path) -> None:
+def test_sums_of_ones_own(node: ApiProcess, tmp_path: Path) -> None:
     query = "SELECT step, visitors FROM totals WHERE visitors <> 0 ORDER BY step"
     with _running(EXAMPLES[2], node, tmp_path) as output:
         eventually(
@@ -122,7 +122,7 @@ def test_sums_of_ones_own(node: StreamNode, tmp_path: Path) -> None:
         eventually(lambda: _in_sqlite(tmp_path, query) == [("visit", 8)], what=output.read_text())
 
 
-def test_following_without_a_database(node: StreamNode, tmp_path: Path) -> None:
+def test_following_without_a_database(node: ApiProcess, tmp_path: Path) -> None:
     with _running(EXAMPLES[3], node, tmp_path) as output:
         eventually(lambda: "'visitors': 5" in output.read_text(), what="all rows")
         replace_rows(node.home, "gold.funnel", SECOND)

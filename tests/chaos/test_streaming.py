@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from kit.api_process import ApiProcess, api_process
 from kit.live_table import NAME, LiveTable
-from kit.streaming import Server, streaming_api
 from kit.subscribers import PROTOCOLS, Subscriber, all_have
 from kit.webhook_subscriber import WebhookSubscriber
-from millrace.local.process.ports import stable_port
 
 _CLIENTS, _CUTS, _KILLS = 50, 500, 10
 _PAUSE = 0.25
@@ -40,7 +39,7 @@ async def cut_until(subscribers: list[Subscriber], until: float) -> None:
         left -= sum(each.cuts for each in subscribers) - before
 
 
-async def kill_until(servers: list[Server], until: float) -> None:
+async def kill_until(servers: list[ApiProcess], until: float) -> None:
     """Kill one server after the other and start it again: each has the lease of webhooks in turn."""
     for left in range(_KILLS, 0, -1):
         await asyncio.sleep(max(until - time.monotonic(), 0) / (left + 1))
@@ -49,7 +48,9 @@ async def kill_until(servers: list[Server], until: float) -> None:
         await asyncio.to_thread(server.start)
 
 
-async def run(table: LiveTable, subscribers: list[Subscriber], servers: list[Server], seconds: float) -> None:
+async def run(
+    table: LiveTable, subscribers: list[Subscriber], servers: list[ApiProcess], seconds: float
+) -> None:
     """All of it, and then wait until everyone has the last version."""
     tasks = [asyncio.ensure_future(each.run()) for each in subscribers]
     await all_have(subscribers, tasks, 0)
@@ -67,7 +68,7 @@ def test_every_fold_is_the_table_over_cuts_and_kills(tmp_path: Path) -> None:
     """50 clients of each protocol and 50 webhooks, 500 cuts, one of two servers killed 10 times."""
     table = LiveTable(tmp_path, rows=1_000)
     seconds = float(os.environ.get("MILLRACE_TEST_SECONDS", "600"))
-    with streaming_api(tmp_path, stable_port()) as first, streaming_api(tmp_path, stable_port()) as second:
+    with api_process(tmp_path) as first, api_process(tmp_path) as second:
         urls = [first.url, second.url]
         subscribers = [
             protocol(urls, NAME) for protocol in (*PROTOCOLS, WebhookSubscriber) for _ in range(_CLIENTS)

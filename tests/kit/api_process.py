@@ -2,18 +2,17 @@
 
 import os
 import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kit.home import ROOT
+from kit.home import ROOT, command
 from kit.polling import eventually
 from kit.serving import answers
 from millrace.local.process.ports import stable_port
 
-_UP_SECONDS = 40
+_UP_SECONDS = 60
 
 
 @dataclass
@@ -25,12 +24,14 @@ class ApiProcess:
         port: on 127.0.0.1.
         more: further arguments.
         place: working directory: its bundle is used.
+        env: its settings, as MILLRACE_* variables; those of this process are not its own.
     """
 
     home: Path
     port: int = field(default_factory=stable_port)
     more: tuple[str, ...] = ()
     place: Path = ROOT
+    env: Mapping[str, str] = field(default_factory=dict)
     process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
 
     @property
@@ -39,38 +40,48 @@ class ApiProcess:
         return f"http://127.0.0.1:{self.port}"
 
     @property
-    def log(self) -> Path:
-        """What it wrote."""
+    def log(self) -> str:
+        """What it has logged."""
+        return self._log.read_text()
+
+    @property
+    def _log(self) -> Path:
         return self.home / f"serve-{self.port}.log"
 
-    def start(self) -> None:
-        """Start it, and wait until it answers."""
+    def launch(self) -> None:
+        """Start it, without waiting for it."""
         bare = {name: value for name, value in os.environ.items() if not name.startswith("MILLRACE_")}
-        with self.log.open("ab") as log:
+        with self._log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "millrace", "serve", "--port", str(self.port), *self.more],
-                env={**bare, "MILLRACE_HOME": str(self.home), "PYTHONPATH": str(ROOT / "src")},
+                command("serve", "--port", str(self.port), *self.more),
+                env={**bare, "MILLRACE_HOME": str(self.home), "PYTHONPATH": str(ROOT / "src"), **self.env},
                 cwd=self.place,
                 stdout=log,
                 stderr=log,
             )
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        self.launch()
         process = self.process
+        assert process is not None
         eventually(
             lambda: process.poll() is not None or answers(f"{self.url}/health"), _UP_SECONDS, "it answers"
         )
-        assert process.poll() is None, self.log.read_text()
+        assert process.poll() is None, self.log
 
     def kill(self) -> None:
-        """`kill -9`."""
+        """End it at once, as a crash does."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
+            self.process = None
 
 
 @contextmanager
-def api_process(home: Path, *more: str, place: Path = ROOT) -> Iterator[ApiProcess]:
+def api_process(home: Path, *more: str, place: Path = ROOT, **env: str) -> Iterator[ApiProcess]:
     """A server that answers; killed at the end of the block."""
-    server = ApiProcess(home, more=more, place=place)
+    server = ApiProcess(home, more=more, place=place, env=env)
     try:
         server.start()
         yield server

@@ -16,9 +16,9 @@ from random import Random
 from typing import Any
 
 from kit import summing_consumer
+from kit.api_process import ApiProcess
 from kit.home import ROOT
 from kit.polling import eventually
-from kit.stream_node import StreamNode
 from kit.user_database import UserDatabase
 from kit.warehouse_builder import append_rows, replace_rows
 from lakehouse.contracts import TABLES
@@ -170,10 +170,10 @@ def disturb(
     home.mkdir()
     writer = Writer(home, rng, every)
     with ExitStack() as running:
-        nodes = [StreamNode(home) for _ in range(2)]
+        nodes = [ApiProcess(home) for _ in range(2)]
         for node in nodes:
             running.callback(node.kill)
-            node.start()
+            node.launch()
         pairs = [_start_pair(database, nodes, folder, running) for database in databases]
         running.callback(writer.ended.set)
         for pair in pairs:
@@ -195,7 +195,7 @@ def disturb(
 
 
 def _start_pair(
-    database: UserDatabase, nodes: Sequence[StreamNode], folder: Path, running: ExitStack
+    database: UserDatabase, nodes: Sequence[ApiProcess], folder: Path, running: ExitStack
 ) -> Pair:
     urls = ",".join(node.url for node in nodes)
     kind = type(database.store).__name__
@@ -207,7 +207,7 @@ def _start_pair(
 
 
 def _disturb_once(
-    pairs: Sequence[Pair], nodes: Sequence[StreamNode], writer: Writer, number: int, rng: Random
+    pairs: Sequence[Pair], nodes: Sequence[ApiProcess], writer: Writer, number: int, rng: Random
 ) -> None:
     """Half of the times after each database has got another group, otherwise at any moment."""
     before = [pair.groups for pair in pairs]
@@ -221,7 +221,7 @@ def _disturb_once(
     if number % 10 == 5:
         node = nodes[number // 10 % 2]
         node.kill()
-        node.start()
+        node.launch()
     for pair in pairs:
         pair.disturb(rng)
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from kit.api_process import ApiProcess, api_process
 from kit.polling import eventually
-from kit.stream_node import StreamNode
 from kit.user_database import UserDatabase
 from kit.warehouse_builder import append_rows, replace_rows
 from millrace.client import Consumer, Stream, TableMirror
@@ -23,11 +23,11 @@ COLUMNS = ("channel", "events", "reporting_value")
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StreamNode]:
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiProcess]:
     home = tmp_path_factory.mktemp("served") / "home"
     home.mkdir()
     replace_rows(home, "gold.traffic", [])
-    with StreamNode(home) as node:
+    with api_process(home) as node:
         yield node
 
 
@@ -76,7 +76,7 @@ STATES = [
 ]
 
 
-def test_a_table_with_null_in_its_key_and_decimals(node: StreamNode, database: UserDatabase) -> None:
+def test_a_table_with_null_in_its_key_and_decimals(node: ApiProcess, database: UserDatabase) -> None:
     names = ("window_kind", "window_start", *COLUMNS)
     replace_rows(node.home, "gold.traffic", STATES[0])
     database.run(f"CREATE TABLE mirrored ({', '.join(f'{name} TEXT' for name in names)})")
@@ -92,7 +92,7 @@ def test_a_table_with_null_in_its_key_and_decimals(node: StreamNode, database: U
             _becomes(database, ", ".join(COLUMNS), expected)
 
 
-def test_rows_of_a_condition(node: StreamNode, database: UserDatabase) -> None:
+def test_rows_of_a_condition(node: ApiProcess, database: UserDatabase) -> None:
     database.run("CREATE TABLE mirrored (window_kind TEXT, window_start TEXT, channel TEXT, events BIGINT)")
     replace_rows(node.home, "gold.traffic", STATES[0])
     stream = Stream(node.url, table="gold.traffic", where={"channel": ["Email"]}, select=["events"])
@@ -105,7 +105,7 @@ def test_rows_of_a_condition(node: StreamNode, database: UserDatabase) -> None:
         _becomes(database, "channel, events", [])
 
 
-def test_a_query(node: StreamNode, database: UserDatabase) -> None:
+def test_a_query(node: ApiProcess, database: UserDatabase) -> None:
     database.run("CREATE TABLE mirrored (channel TEXT, events BIGINT)")
     replace_rows(node.home, "gold.traffic", STATES[0])
     query = "SELECT channel, sum(events) AS events FROM gold.traffic GROUP BY channel"
@@ -128,7 +128,7 @@ def test_a_table_that_is_made_again(database: UserDatabase, tmp_path: Path) -> N
 
     append_rows(home, "gold.funnel", [row("old")])
     append_rows(home, "gold.funnel", [row("older")])
-    with StreamNode(home) as node, _mirrored(database, home, Stream(node.url, table="gold.funnel")):
+    with api_process(home) as node, _mirrored(database, home, Stream(node.url, table="gold.funnel")):
         _becomes(database, "step", [("old",), ("older",)])
         shutil.rmtree(home / "warehouse" / "gold" / "funnel")
         append_rows(home, "gold.funnel", [row("new")])

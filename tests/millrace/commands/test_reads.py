@@ -11,11 +11,10 @@ from deltalake import DeltaTable
 from typer.testing import CliRunner
 
 from kit.access import ROLES, write_policy
-from kit.streaming import streaming_api
+from kit.api_process import api_process
 from kit.warehouse_builder import append_rows, replace_rows
 from lakehouse.errors import MillraceError
 from millrace.cli import app, register_commands
-from millrace.local.process.ports import stable_port
 
 FUNNEL = "gold.funnel"
 QUERY = f"SELECT sum(visitors) FROM {FUNNEL}"
@@ -109,7 +108,7 @@ def test_reads_are_listed_by_table_reader_and_time(tmp_path: Path) -> None:
 
 def test_the_api_records_a_read(tmp_path: Path) -> None:
     write(tmp_path, 1)
-    with streaming_api(tmp_path, stable_port()) as server:
+    with api_process(tmp_path, MILLRACE_RECORD_READS="true") as server:
         assert httpx.get(f"{server.url}/v1/rows", params={"table": FUNNEL}).status_code == 200
         assert server.process is not None
         server.process.terminate()

@@ -132,7 +132,7 @@ def test_a_token_is_in_no_log_and_in_no_answer(home: Path) -> None:
             assert next(events).event == "reset"
             with_tokens(home, WIDE, other="shop")
             assert [event.event for event in events][-1] == "closed"
-        texts.append(server.log.read_text())
+        texts.append(server.log)
     assert "x is not a table" in texts[2]
     assert "the token is not known" in texts[9]
     assert [text for text in texts if secret in text or wrong in text] == []

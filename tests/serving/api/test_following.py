@@ -5,11 +5,10 @@ import random
 import shutil
 from pathlib import Path
 
+from kit.api_process import api_process
 from kit.live_table import NAME, LiveTable
 from kit.polling import eventually_async
-from kit.streaming import streaming_api
 from kit.subscribers import PROTOCOLS, Subscriber, all_have
-from millrace.local.process.ports import stable_port
 
 
 async def follow(table: LiveTable, subscribers: list[Subscriber], commits: int, cuts: int) -> None:
@@ -29,7 +28,7 @@ async def follow(table: LiveTable, subscribers: list[Subscriber], commits: int, 
 
 def test_each_protocol_folds_to_the_table_at_every_version_over_cuts(tmp_path: Path) -> None:
     table = LiveTable(tmp_path, rows=2_000)
-    with streaming_api(tmp_path, stable_port()) as first, streaming_api(tmp_path, stable_port()) as second:
+    with api_process(tmp_path) as first, api_process(tmp_path) as second:
         subscribers = [protocol([first.url, second.url], NAME) for protocol in PROTOCOLS for _ in range(3)]
         asyncio.run(follow(table, subscribers, commits=30, cuts=60))
     for each in subscribers:
@@ -54,7 +53,7 @@ def test_a_table_made_again_with_the_same_version_is_read_from_the_start(tmp_pat
         await asyncio.gather(*tasks, return_exceptions=True)
         return again
 
-    with streaming_api(tmp_path, stable_port()) as server:
+    with api_process(tmp_path) as server:
         subscribers: list[Subscriber] = [protocol([server.url], NAME) for protocol in PROTOCOLS]
         again = asyncio.run(run(subscribers))
     for each in subscribers:

@@ -9,11 +9,10 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
+from kit.api_process import ApiProcess, api_process
 from kit.live_table import NAME, LiveTable
 from kit.polling import eventually
-from kit.streaming import Server, streaming_api
 from kit.subscribers import EventSubscriber, Fold, all_have
-from millrace.local.process.ports import stable_port
 
 _RECEIVE_BUFFER = 4096
 _SECONDS = 120.0
@@ -77,7 +76,7 @@ def commit_until(table: LiveTable, other: Fold, is_done: Callable[[], bool], **c
         eventually(lambda: other.version >= version - 2, _SECONDS, "the other has it")  # noqa: B023
 
 
-async def follow(table: LiveTable, server: Server, slow: SlowReader, other: EventSubscriber) -> None:
+async def follow(table: LiveTable, server: ApiProcess, slow: SlowReader, other: EventSubscriber) -> None:
     """Change the same rows until changes are conflated, then add rows until one is disconnected."""
     task = asyncio.ensure_future(other.run())
     same, new = {"inserts": 0, "updates": 100, "deletes": 0}, {"inserts": 800, "updates": 0, "deletes": 0}
@@ -95,7 +94,7 @@ async def follow(table: LiveTable, server: Server, slow: SlowReader, other: Even
 
 def test_it_is_warned_gets_conflated_changes_and_is_disconnected_with_a_reason(tmp_path: Path) -> None:
     table, stop = LiveTable(tmp_path, rows=150), threading.Event()
-    with streaming_api(tmp_path, stable_port(), "--budget", "0.1", "--send-timeout", "10") as server:
+    with api_process(tmp_path, "--budget", "0.1", "--send-timeout", "10") as server:
         slow = SlowReader(server.port, pace=40_000)
         other = EventSubscriber([server.url], NAME, budget=16 << 20)
         thread = threading.Thread(target=slow.read, args=(stop,))

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from kit.api_process import api_process
 from kit.live_table import NAME, LiveTable
 from kit.polling import eventually_async
-from kit.streaming import streaming_api
 from kit.subscribers import PROTOCOLS, EventSubscriber, Subscriber, all_have
-from millrace.local.process.ports import stable_port
 
 _SECONDS = 500.0
 
@@ -32,7 +31,7 @@ async def follow_while_it_is_read(table: LiveTable, subscriber: Subscriber, comm
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_changes_arrive_while_a_snapshot_is_read(tmp_path: Path, protocol: type[Subscriber]) -> None:
     table = LiveTable(tmp_path, rows=20_000)
-    with streaming_api(tmp_path, stable_port()) as server:
+    with api_process(tmp_path) as server:
         subscriber = protocol([server.url], NAME)
         asyncio.run(follow_while_it_is_read(table, subscriber, commits=5))
     subscriber.fold.assert_right(table.digests)
@@ -42,7 +41,7 @@ def test_changes_arrive_while_a_snapshot_is_read(tmp_path: Path, protocol: type[
 @pytest.mark.long
 def test_a_thousand_changes_arrive_while_a_million_rows_are_read(tmp_path: Path) -> None:
     table = LiveTable(tmp_path, rows=int(os.environ.get("MILLRACE_TEST_ROWS", "1000000")))
-    with streaming_api(tmp_path, stable_port(), "--send-timeout", "300") as server:
+    with api_process(tmp_path, "--send-timeout", "300") as server:
         subscriber = EventSubscriber([server.url], NAME)
         subscriber.pause = asyncio.Event()
         asyncio.run(follow_while_it_is_read(table, subscriber, commits=50))
