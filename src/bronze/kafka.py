@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import datetime
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaError
@@ -14,6 +14,7 @@ from bronze.kafka_auth import client_options, source_options
 from bronze.topics.topic_history import BrokerTopic, known_id
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
+from lakehouse.timestamps import rfc3339
 
 HEARTBEAT = "heartbeat"
 """Name of the header that makes a record a heartbeat, and holds its time."""
@@ -145,7 +146,7 @@ def send_heartbeat(settings: Settings, at: datetime) -> None:
     Raises:
         KafkaError: if no broker takes it.
     """
-    said = at.astimezone(timezone.utc).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    said = rfc3339(at, "microseconds")
     producer = KafkaProducer(
         bootstrap_servers=settings.bootstrap,
         enable_idempotence=False,

@@ -86,8 +86,3 @@ def load_rule_numbers(conf: Path) -> RuleNumbers:
         raise MillraceError(
             f"{FILE}: {f'{name}: ' if name else ''}{said}", f"Correct {file}, or leave the line out"
         ) from error
-
-
-def in_micros(span: timedelta) -> int:
-    """Convert a duration to microseconds."""
-    return span // timedelta(microseconds=1)

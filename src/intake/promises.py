@@ -1,7 +1,7 @@
 """Promises of sources: no more events before a time. They hold for a lease, whose end is a record too."""
 
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -9,6 +9,7 @@ from intake.log.entries import Write
 from intake.log.message_log import MessageLog, OverloadedError
 from intake.segment_requests import BadRequestError
 from intake.sources import Source
+from lakehouse.timestamps import rfc3339
 
 END = "end"
 """A promise that the source has left."""
@@ -26,8 +27,7 @@ def read_promise(text: str | None) -> str | None:
         at = msgspec.convert(text, datetime)
     except msgspec.ValidationError:
         raise BadRequestError("the promise is neither an RFC 3339 time nor `end`") from None
-    at = at.replace(tzinfo=timezone.utc) if at.tzinfo is None else at.astimezone(timezone.utc)
-    return at.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return rfc3339(at, "microseconds")
 
 
 class Leases:

@@ -7,12 +7,14 @@ import base64
 import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from hashlib import sha256
 from typing import NamedTuple
 
 import msgspec
 from msgspec import Raw
+
+from lakehouse.timestamps import rfc3339
 
 KINDS: Mapping[str, str | None] = {
     **{name: name for name in ("track", "page", "screen", "identify", "group", "alias")},
@@ -73,7 +75,7 @@ class Request:
             salt: part of the ids that are made. With none, a message without id that is sent again gets the
                 same id; with a salt of its own for each request, another.
         """
-        stamp = Raw(_encode(text_of(received_at)))
+        stamp = Raw(_encode(rfc3339(received_at, "milliseconds")))
         digest = _digest(self.parts) + salt
         return [
             _message(self.shared | part, self.type, stamp, f"{digest}{number}")
@@ -161,8 +163,3 @@ def _text(raw: Raw | None) -> str | None:
         return _decode_text(raw) or None
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-
-
-def text_of(at: datetime) -> str:
-    """A time as RFC 3339 text in UTC, with milliseconds."""
-    return at.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")

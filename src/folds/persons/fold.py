@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import NamedTuple
 
 from folds.persons.attribution import credit_touches
@@ -15,6 +14,7 @@ from folds.persons.records import AttributionRow, ConversionRow, Goal, PageView,
 from folds.persons.refunds import OrderRules
 from folds.persons.trails import Trails
 from folds.rule_numbers import RuleNumbers
+from lakehouse.timestamps import span_micros
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,9 @@ class PersonRules:
     @classmethod
     def of(cls, numbers: RuleNumbers, rates: ExchangeRates, orders: OrderRules) -> "PersonRules":
         """Convert the rule numbers of conf/rules.yml."""
-        look_back = numbers.look_back // timedelta(microseconds=1)
-        return cls(rates, orders, look_back, ModelNumbers.of(numbers), numbers.view_through)
+        return cls(
+            rates, orders, span_micros(numbers.look_back), ModelNumbers.of(numbers), numbers.view_through
+        )
 
 
 class PersonRows(NamedTuple):

@@ -7,8 +7,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from folds.rule_numbers import in_micros, load_rule_numbers
+from folds.rule_numbers import load_rule_numbers
 from lakehouse.bundle_file import read_yaml
+from lakehouse.timestamps import span_micros
 
 USER_AGENT, RATE = "user_agent", "rate"
 REASONS = (USER_AGENT, RATE)  # in order of precedence at the same time
@@ -52,7 +53,7 @@ def load_bot_rules(conf: Path) -> BotRules:
     patterns = read_yaml(conf / "bots.yml")["user_agents"]
     numbers = load_rule_numbers(conf)
     pattern = "(?i)" + "|".join(f"(?:{pattern})" for pattern in patterns)
-    return BotRules(pattern, numbers.bot_events, in_micros(numbers.bot_span))
+    return BotRules(pattern, numbers.bot_events, span_micros(numbers.bot_span))
 
 
 def find_bot(

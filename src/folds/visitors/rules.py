@@ -1,13 +1,11 @@
 """Rules of the visitor folds, with times in microseconds: converted once, not for each visitor."""
 
 from collections.abc import Iterable
-from datetime import timedelta
 from typing import NamedTuple
 
 from folds.records.sites import NO_SITES, Sites
 from folds.rule_numbers import RuleNumbers
-
-_MICROSECOND = timedelta(microseconds=1)
+from lakehouse.timestamps import span_micros
 
 
 class ExposureRule(NamedTuple):
@@ -64,14 +62,12 @@ class VisitorRules(NamedTuple):
             refunds: goals that are refunds, of conf/roles.yml.
             own_hosts: of conf/channels.yml.
         """
-        gap, pause = numbers.session_gap // _MICROSECOND, numbers.click_pause // _MICROSECOND
-        seen, searched = numbers.impression_span // _MICROSECOND, numbers.search_span // _MICROSECOND
+        gap, pause = span_micros(numbers.session_gap), span_micros(numbers.click_pause)
+        seen, searched = span_micros(numbers.impression_span), span_micros(numbers.search_span)
         return cls(
             gap,
             ExposureRule("impression", "click", seen, pause, seen + pause),
             ExposureRule("search", "result_click", searched, 0, searched),
-            PromotionRule(
-                own_hosts, numbers.on_site_promotions == "credit", numbers.view_span // _MICROSECOND
-            ),
+            PromotionRule(own_hosts, numbers.on_site_promotions == "credit", span_micros(numbers.view_span)),
             frozenset(refunds),
         )

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from folds.rule_numbers import in_micros
 from folds.windows.window_rules import WindowRule, WindowRules
+from lakehouse.timestamps import span_micros
 
 EARLY, ON_TIME, LATE = "early", "on_time", "late"
 _TOO_MUCH = Decimal(10) ** 14  # more than decimal(18,4) holds
@@ -148,7 +148,7 @@ def _fires(rule: WindowRule, pending: Sums, watermark: Progress) -> bool:
         return True
     if trigger.events is not None:
         return pending.new_events >= trigger.events
-    every = in_micros(trigger.every) if trigger.every else 1
+    every = span_micros(trigger.every) if trigger.every else 1
     return watermark.now // every > watermark.before // every
 
 

@@ -1,15 +1,15 @@
 """Time windows: finds the windows that contain a minute. All times are microseconds since 1970."""
 
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta, timezone
+from datetime import datetime, time, timedelta
 from functools import lru_cache
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
+from lakehouse.timestamps import from_micros, to_micros
+
 _MINUTE = 60_000_000
 _QUARTER, _DAY = 15 * _MINUTE, 24 * 60 * _MINUTE
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_MICROSECOND = timedelta(microseconds=1)
 
 Span = tuple[int, int]
 """Start, included, and end, excluded."""
@@ -91,14 +91,10 @@ class Windows(Protocol):
 @lru_cache(maxsize=8192)
 def _day(quarter: int, zone: str) -> Span:
     """The day that contains a quarter-hour; in all current time zones, days start at a quarter-hour."""
-    day = (_EPOCH + quarter * _MICROSECOND).astimezone(ZoneInfo(zone)).date()
-    start = _in_micros(datetime.combine(day, time(), ZoneInfo(zone)))
+    day = from_micros(quarter).astimezone(ZoneInfo(zone)).date()
+    start = to_micros(datetime.combine(day, time(), ZoneInfo(zone)))
     try:
         following = day + timedelta(days=1)
     except OverflowError:  # the last day of the calendar
         return start, start + _DAY
-    return start, _in_micros(datetime.combine(following, time(), ZoneInfo(zone)))
-
-
-def _in_micros(at: datetime) -> int:
-    return (at - _EPOCH) // _MICROSECOND
+    return start, to_micros(datetime.combine(following, time(), ZoneInfo(zone)))

@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
-from folds.rule_numbers import in_micros
 from folds.windows.time_windows import DayWindows, TimeWindows, Windows
 from lakehouse.bundle_file import read_yaml
 from lakehouse.errors import MillraceError
+from lakehouse.timestamps import span_micros
 
 FILE = "windows.yml"
 _MINUTE, _DAY = timedelta(minutes=1), timedelta(days=1)
@@ -85,7 +85,7 @@ class WindowRule(BaseModel):
             return None
         if self.size == _DAY and self.slide is None:
             return DayWindows(zone, kind)
-        return TimeWindows(kind, in_micros(self.size), in_micros(self.slide or self.size))
+        return TimeWindows(kind, span_micros(self.size), span_micros(self.slide or self.size))
 
 
 WindowRules = Mapping[str, WindowRule]

@@ -8,7 +8,6 @@ from datetime import timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from folds.rule_numbers import in_micros
 from folds.visitors.spans import Span, is_within, spans_of_all
 from folds.visitors.view_spans import Landing, spans_before, visits_after
 from gold.credit.dimensions import Dimensions
@@ -20,7 +19,7 @@ from lakehouse.rows.arrow_frames import rows_of
 from lakehouse.rows.driver_or_spark import KEY, local_rows
 from lakehouse.rows.time_pruner import MINUTE, TimePruner
 from lakehouse.run.microbatch import Batch
-from lakehouse.timestamps import to_micros
+from lakehouse.timestamps import span_micros, to_micros
 
 _SPAN = [pa.field(KEY, pa.string()), pa.field("low", pa.int64()), pa.field("high", pa.int64())]
 _MOMENT = ("visitor_id", "event_time")
@@ -94,13 +93,13 @@ def load_area(lake: Lakehouse, moments: Moments, view_span: timedelta) -> Area:
     wide = TimePruner.of_spans(_edges(spans), margin=view_span)
     rows = _sessions(lake, wide, moments, SESSIONS.column_names)
     landings = _landings(rows)
-    led = visits_after(spans, landings, in_micros(view_span))
+    led = visits_after(spans, landings, span_micros(view_span))
     times = {visitor: [*theirs, *led.get(visitor, ())] for visitor, theirs in moments.items()}
     spans = spans_of_all(times, _bounds(rows))
     inside = [
         is_within(start, spans[visitor]) for visitor, start in rows_of(rows, ("visitor_id", "started_at"))
     ]
-    behind = spans_before(spans, landings, in_micros(view_span))
+    behind = spans_before(spans, landings, span_micros(view_span))
     return Area(spans, rows.filter(pa.array(inside, pa.bool_())), TimePruner.of_spans(_edges(spans)), behind)
 
 

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakehouse.rows.time_pruner import TimePruner
-from lakehouse.timestamps import from_micros, to_micros
+from lakehouse.timestamps import from_micros, span_micros, to_micros
 
 _DAY = timedelta(days=1)
 
@@ -37,7 +37,7 @@ class BusinessDays:
 
     def near_until(self, after: timedelta) -> TimePruner:
         """A pruner of times inside the days, or shortly after them."""
-        more = after // timedelta(microseconds=1)
+        more = span_micros(after)
         return TimePruner.of_spans((start, end - 1 + more) for start, end in self._spans)
 
     def with_day(self, rows: pa.Table, time_: str) -> pa.Table:

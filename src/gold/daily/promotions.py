@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from lakehouse.rows.sql import Dialect
+from lakehouse.timestamps import span_micros
 
 CONVERTING = timedelta(hours=24)
 """An order counts for a promotion if it follows a click within this time."""
@@ -14,7 +15,7 @@ def promotion_performance(_: Dialect) -> str:
     A visitor converts on the day of a counted click if an order follows at the same time or less than
     `CONVERTING` later.
     """
-    span = CONVERTING // timedelta(microseconds=1)
+    span = span_micros(CONVERTING)
     zeros = dict.fromkeys(("impressions", "clicks", "clicking_visitors", "converting_visitors"), "0")
 
     def counted(rows: str, **counts: str) -> str:

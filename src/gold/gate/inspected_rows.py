@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -19,11 +19,10 @@ from lakehouse.quality.suites import Suite
 from lakehouse.rows.driver_or_spark import local_rows
 from lakehouse.rows.duckdb_sql import connect, requoted
 from lakehouse.rows.time_pruner import TimePruner
-from lakehouse.timestamps import LAST, to_micros
+from lakehouse.timestamps import LAST, span_micros, to_micros
 
-_MICROSECOND = timedelta(microseconds=1)
 _PLAIN = pa.timestamp("us")
-_HOUR, _DAY = HOUR // _MICROSECOND, DAY // _MICROSECOND
+_HOUR, _DAY = span_micros(HOUR), span_micros(DAY)
 
 
 class InspectedRows:

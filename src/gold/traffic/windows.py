@@ -11,7 +11,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from folds.rule_numbers import in_micros
 from folds.windows.count_windows import CountWindows
 from folds.windows.revisions import Progress
 from folds.windows.time_windows import Windows
@@ -36,7 +35,7 @@ from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.driver_or_spark import Rows, Source, computed, union, with_key
 from lakehouse.rows.grouped import Computed, Groups
 from lakehouse.rows.time_pruner import TimePruner
-from lakehouse.timestamps import EPOCH, to_micros
+from lakehouse.timestamps import EPOCH, span_micros, to_micros
 
 _FEW = 2_000_000
 """Maximum number of rows of a table that are read on the driver."""
@@ -179,7 +178,7 @@ class Traffic:
     ) -> Rows:
         """Rows of gold.traffic with differences, ended by the watermark, or with a trigger that may fire."""
         is_timed = any(rule.trigger and rule.trigger.every for rule in rules.values())
-        latest = watermark + in_micros(LONGEST) if is_timed else watermark
+        latest = watermark + span_micros(LONGEST) if is_timed else watermark
         passed = TimePruner.of_spans([(before + 1, latest)])
         columns = TRAFFIC.column_names
         ended = source.look_up(TRAFFIC.name, Lookup(columns, passed, "window_end"))

@@ -13,9 +13,9 @@ from folds.records.json_text import text
 from folds.records.message import decode_value
 from folds.records.parse import FUTURE, MAX_ID
 from intake.providers import ORIGINAL, Events
-from intake.segment_requests import Message, text_of
+from intake.segment_requests import Message
 from intake.webhooks.minor_units import major_units
-from lakehouse.timestamps import from_micros
+from lakehouse.timestamps import from_micros, rfc3339
 
 MOST = 1_000_000
 """Bytes of one message: what a topic takes by default."""
@@ -105,7 +105,7 @@ def _map(arrival: Arrival, events: Events, body: Raw) -> Message:
     user, anonymous = _find(body, events.user), _find(body, events.anonymous)
     if user is None and anonymous is None:
         anonymous = uid
-    received = text_of(arrival.received_at)
+    received = rfc3339(arrival.received_at, "milliseconds")
     happened = _time(_find(body, events.time), received)
     fields = {
         "type": "track",
@@ -159,7 +159,7 @@ def _time(given: str | None, received: str) -> str | None:
     arrived = parse_time(received)
     if at is None or arrived is None or at - arrived > FUTURE:
         return None
-    return from_micros(at).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return rfc3339(from_micros(at), "microseconds")
 
 
 def _unix(given: str) -> int | None:

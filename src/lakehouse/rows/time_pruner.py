@@ -1,7 +1,7 @@
 """Conditions on times that prune files."""
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -9,12 +9,18 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from lakehouse.rows.time_ranges import in_ranges, merge_buckets, merge_spans, overlapping, time_buckets
-from lakehouse.timestamps import from_micros, to_micros
+from lakehouse.rows.time_ranges import (
+    Interval,
+    in_ranges,
+    merge_buckets,
+    merge_spans,
+    overlapping,
+    time_buckets,
+)
+from lakehouse.timestamps import FIRST, LAST, from_micros, span_micros, to_micros
 
 MINUTE = timedelta(minutes=1)
-_LAST = to_micros(datetime.max.replace(tzinfo=timezone.utc))
-_FIRST = to_micros(datetime.min.replace(tzinfo=timezone.utc))
+_FIRST, _LAST = to_micros(FIRST), to_micros(LAST)
 
 
 class TimePruner:
@@ -37,7 +43,7 @@ class TimePruner:
             spans: start and end, both included, in microseconds.
             margin: added on both sides of each span.
         """
-        around = margin // timedelta(microseconds=1)
+        around = span_micros(margin)
         return cls(merge_spans((low - around, high + around) for low, high in spans))
 
     @classmethod
@@ -72,5 +78,5 @@ class TimePruner:
         found: NDArray[np.bool_] = (place < len(self._spans)) & (lows <= last)
         return found
 
-    def _intervals(self) -> list[tuple[datetime, datetime]]:
+    def _intervals(self) -> list[Interval]:
         return [(from_micros(low), from_micros(high)) for low, high in self._spans]

@@ -1,7 +1,7 @@
 """Time ranges for pruning files: few ranges that cover all times of interest."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from functools import reduce
 from itertools import pairwise
 from operator import or_
@@ -9,12 +9,10 @@ from operator import or_
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from lakehouse.timestamps import from_micros, to_micros
+from lakehouse.timestamps import FIRST, from_micros, span_micros, to_micros
 
 HOUR = timedelta(hours=1)
 _MAX_RANGES = 24  # each is a condition that is evaluated for every file
-_MICROSECOND = timedelta(microseconds=1)
-_FIRST = to_micros(datetime.min.replace(tzinfo=timezone.utc))
 Interval = tuple[datetime, datetime]
 
 
@@ -32,9 +30,11 @@ def merge_buckets(
         length: length of a bucket.
         most: maximum number of ranges.
     """
-    around, long = margin // _MICROSECOND, length // _MICROSECOND
+    around, long = span_micros(margin), span_micros(length)
     starts = [to_micros(slot) for slot in slots]
-    joined = merge_spans(((max(start - around, _FIRST), start + long + around) for start in starts), most)
+    joined = merge_spans(
+        ((max(start - around, to_micros(FIRST)), start + long + around) for start in starts), most
+    )
     return [(from_micros(low), from_micros(high)) for low, high in joined]
 
 

@@ -12,6 +12,7 @@ from folds.persons.models import DIRECT, MODELS, ModelInput, ModelNumbers
 from folds.rule_numbers import load_rule_numbers
 from lakehouse.run.rules_version import rules_version
 from lakehouse.settings import Settings
+from lakehouse.timestamps import span_micros
 from millrace.audit.finding import Finding
 from millrace.tables.table_scan import iterate, query, rows_of, scan
 
@@ -151,7 +152,7 @@ def _wrong_shares(settings: Settings) -> Keys:
     wrong = set()
     for key, group in groupby(iterate(rows), lambda row: row[:2]):
         _, _, _, channels, touched, converted, found = zip(*group, strict=True)
-        ages = [_micros(at - touch) if touch else 0 for touch, at in zip(touched, converted, strict=True)]
+        ages = [span_micros(at - touch) if touch else 0 for touch, at in zip(touched, converted, strict=True)]
         share = MODELS.get(key[1])
         expected = share(ModelInput(channels, ages, numbers)) if share else []
         if len(expected) != len(found) or any(
@@ -159,7 +160,3 @@ def _wrong_shares(settings: Settings) -> Keys:
         ):
             wrong.add(key)
     return wrong
-
-
-def _micros(age: timedelta) -> int:
-    return age // timedelta(microseconds=1)

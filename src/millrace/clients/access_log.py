@@ -6,6 +6,8 @@ from datetime import datetime, timedelta, timezone
 from hashlib import sha256
 from typing import Any
 
+from lakehouse.timestamps import rfc3339
+
 # Quoted fields hold \" for a quote. A line cut off in its last field, the user agent, has no
 # closing quote; whatever follows the user agent (some servers add fields) is not looked at.
 _QUOTED = r'"((?:[^"\\]|\\.)*)'
@@ -120,7 +122,7 @@ def _utc(text: str) -> str:
         raise UnreadableLineError(f"no such time: {text}") from None
     if moment.year < 1970:
         raise UnreadableLineError(f"before 1970: {text}")
-    return moment.isoformat().replace("+00:00", "Z")
+    return rfc3339(moment)
 
 
 def _page(target: str, referrer: str, site: str | None) -> dict[str, str]:

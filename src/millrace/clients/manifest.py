@@ -3,12 +3,12 @@
 import json
 import os
 from dataclasses import asdict, dataclass, field
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Literal
 from uuid import uuid4
 
 from lakehouse.errors import MillraceError
+from lakehouse.timestamps import now_rfc3339
 from millrace.clients.checksum import MODULUS, as_hex
 
 HEADER = "manifest"
@@ -63,7 +63,7 @@ class Manifest:
 
     def close(self, whole: bool) -> None:
         """Write the final figures; complete only if the whole source went and nothing is unconfirmed."""
-        self.ended_at = _now()
+        self.ended_at = now_rfc3339()
         self.status = "complete" if whole and not self.unconfirmed else "incomplete"
         self.write()
 
@@ -101,7 +101,7 @@ def new_manifest(home: Path, command: str, source: str, topic: str) -> Manifest:
         source: what it sends.
         topic: where to.
     """
-    started_at = _now()
+    started_at = now_rfc3339()
     name = f"{started_at[:19].replace('-', '').replace(':', '')}Z-{command}-{uuid4().hex[:8]}"
     manifest = Manifest(
         path=home / "manifests" / f"{name}.json",
@@ -113,7 +113,3 @@ def new_manifest(home: Path, command: str, source: str, topic: str) -> Manifest:
     )
     manifest.write()
     return manifest
-
-
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")

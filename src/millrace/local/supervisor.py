@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse.errors import MillraceError
+from lakehouse.timestamps import now_rfc3339
 from millrace.local.process import process_registry
 from millrace.local.process.child_process import Child
 from millrace.local.process.home_lock import SUPERVISOR, workspace_lock
 from millrace.local.process.service_runner import BackOff, ServiceRunner
-from millrace.local.process.state_files import now, write_state
+from millrace.local.process.state_files import write_state
 from millrace.local.services import Service
 from millrace.shutdown_signal import ShutdownSignal, StoppedError
 
@@ -42,7 +43,7 @@ class Supervisor:
         self.home = home
         self._stop = ShutdownSignal()
         self._facts = facts or {}
-        self._started_at = now()
+        self._started_at = now_rfc3339()
         self._written: dict[str, Any] = {}
         self._runners = [
             ServiceRunner(service, back_off or BackOff(), self._stop.interruptible) for service in services

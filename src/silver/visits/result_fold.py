@@ -17,7 +17,7 @@ from lakehouse.delta.write_changes import as_tuples, change_type
 from lakehouse.rows.driver_or_spark import KEY, Rows, local_rows, with_key
 from lakehouse.rows.grouped import GroupedRows, Groups, batch_of_kind
 from lakehouse.rows.row_changes import RowDiff
-from lakehouse.timestamps import to_micros
+from lakehouse.timestamps import span_micros, to_micros
 
 EVENT_COLUMNS = ("visitor_id", *SearchEvent._fields)
 """Columns of silver.events that rows are computed from."""
@@ -25,7 +25,7 @@ EVENT_COLUMNS = ("visitor_id", *SearchEvent._fields)
 _CHANGE = SEARCH_RESULTS.short_name
 _RESULT = pa.schema([pa.field(_CHANGE, change_type(SEARCH_RESULTS))])
 _SPAN = [pa.field(KEY, pa.string()), pa.field("low", pa.int64()), pa.field("high", pa.int64())]
-_HOUR = timedelta(hours=1) // timedelta(microseconds=1)
+_HOUR = span_micros(timedelta(hours=1))
 
 
 def result_groups(

@@ -1,6 +1,6 @@
 """Reads the rows of sessions, impressions and searches that a batch may change."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from lakehouse.delta.lookup import Lookup
 from lakehouse.rows.arrow_frames import rows_of
 from lakehouse.rows.driver_or_spark import Rows, Source, local_rows, with_columns_of
 from lakehouse.rows.time_pruner import TimePruner
-from lakehouse.timestamps import to_micros
+from lakehouse.timestamps import span_micros, to_micros
 from silver.visits.visitor_fold import takes_event
 
 _FAR = 2**62
@@ -72,12 +72,12 @@ def affected_rows(source: Source, late: pa.Table, numbers: RuleNumbers) -> dict[
         late: visitor_id, event_time, type and role of late events, on the driver.
         numbers: spans of sessions and exposures.
     """
-    gap = _micros(numbers.session_gap)
-    seen = _micros(numbers.impression_span + numbers.click_pause)
+    gap = span_micros(numbers.session_gap)
+    seen = span_micros(numbers.impression_span + numbers.click_pause)
     reaches = {
         SESSIONS.name: _Reach("started_at", "ended_at", gap, gap),
         IMPRESSIONS.name: _Reach("event_time", "event_time", seen, _FAR),
-        SEARCHES.name: _Reach("event_time", "event_time", _micros(numbers.search_span), _FAR),
+        SEARCHES.name: _Reach("event_time", "event_time", span_micros(numbers.search_span), _FAR),
     }
     return {
         table.name: _near(source, table.name, table.column_names, late, reaches[table.name])
@@ -104,7 +104,3 @@ def _near(source: Source, name: str, columns: tuple[str, ...], late: pa.Table, r
         return found.where(is_near).select(*columns)
     is_near = pc.greater(found[reach.end], found["_low"])
     return found.filter(pc.and_(is_near, pc.less(found[reach.start], found["_high"]))).select(list(columns))
-
-
-def _micros(span: timedelta) -> int:
-    return span // timedelta(microseconds=1)

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from lakehouse.run.job import JobListener
-from millrace.local.process.state_files import now, read_state, write_state
+from lakehouse.timestamps import now_rfc3339
+from millrace.local.process.state_files import read_state, write_state
 
 RUNNING, SUCCEEDED, FAILED, STOPPED, BROKEN_OFF = "running", "succeeded", "failed", "stopped", "broken off"
 MAX_RUNS = 50
@@ -32,15 +33,9 @@ class RunLog(JobListener):
         self._above = above
         _delete_old(home, job)
         self.file = _new_file(folder(home, job))
-        self._record: dict[str, Any] = {"job": job, "cause": cause, "state": RUNNING, "started_at": now()}
-        self._record |= {
-            "ended_at": None,
-            "task": None,
-            "batches": 0,
-            "rows": 0,
-            "error": None,
-            "pid": os.getpid(),
-        }
+        self._record: dict[str, Any] = {"job": job, "cause": cause, "state": RUNNING}
+        self._record |= {"started_at": now_rfc3339(), "ended_at": None, "task": None}
+        self._record |= {"batches": 0, "rows": 0, "error": None, "pid": os.getpid()}
         self._log: TextIO = self.file.with_suffix(".log").open("a", encoding="utf-8")
         self._write()
 
@@ -69,14 +64,14 @@ class RunLog(JobListener):
     def end(self, state: str, error: BaseException | None = None) -> None:
         """Note the end of the run."""
         what = None if error is None else " ".join(str(error).split())[:300] or type(error).__name__
-        self._record |= {"state": state, "ended_at": now(), "error": what}
+        self._record |= {"state": state, "ended_at": now_rfc3339(), "error": what}
         self._line(f"{state}: {error}" if error else state)
         self._write()
         self._log.close()
 
     def _line(self, line: str) -> None:
         with suppress(OSError, ValueError):  # a full disk, or a late word after the end
-            self._log.write(f"{now()} {line}\n")
+            self._log.write(f"{now_rfc3339()} {line}\n")
             self._log.flush()
 
     def _write(self) -> None:
@@ -99,7 +94,7 @@ def mark_interrupted(home: Path, job: str) -> bool:
         record = read_state(file)
         last = record.get("state") == RUNNING
         if last:
-            write_state(file, {**record, "state": BROKEN_OFF, "ended_at": now()})
+            write_state(file, {**record, "state": BROKEN_OFF, "ended_at": now_rfc3339()})
     return last
 
 

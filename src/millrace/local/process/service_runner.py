@@ -10,8 +10,8 @@ from signal import Signals
 from typing import Any
 
 from lakehouse.errors import MillraceError
+from lakehouse.timestamps import now_rfc3339
 from millrace.local.process.child_process import Child
-from millrace.local.process.state_files import now
 from millrace.local.services import Service
 
 _LOG = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class ServiceRunner:
         self.service = service
         self.child: Child | None = None
         self.state = "waiting"
-        self.since = now()
+        self.since = now_rfc3339()
         self.was_ready = False
         self.starts = 0
         self.last_error: str | None = None
@@ -95,7 +95,7 @@ class ServiceRunner:
 
     def enter(self, state: str) -> None:
         """Note a change of state with its time."""
-        self.state, self.since = state, now()
+        self.state, self.since = state, now_rfc3339()
         pid = f", pid {self.child.pid}" if self.child else ""
         why = f": {self.last_error}" if state == "backing off" else ""
         _LOG.info("%s: %s%s%s", self.service.name, state, pid, why)

@@ -2,9 +2,11 @@
 
 import json
 import os
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from lakehouse.timestamps import rfc3339
 
 
 def write_state(path: Path, content: dict[str, Any], mode: int = 0o666) -> None:
@@ -25,15 +27,10 @@ def read_state(path: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def now() -> str:
-    """The current time, RFC 3339, UTC, to the millisecond."""
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def one_line(content: dict[str, Any]) -> str:
     """A JSON object in one line, for other programs: times as RFC 3339, the rest that JSON lacks as text."""
     return json.dumps(content, default=_as_text)
 
 
 def _as_text(value: object) -> str:
-    return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else str(value)
+    return rfc3339(value) if isinstance(value, datetime) else str(value)
