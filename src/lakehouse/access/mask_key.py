@@ -1,12 +1,11 @@
 """The key of masked values, a secret of the home."""
 
-import os
 import secrets
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
 from lakehouse.errors import MillraceError
+from lakehouse.files import create_secret
 
 _BYTES = 32
 
@@ -31,7 +30,7 @@ class MaskKey:
             MillraceError: if the file is no key.
         """
         if not self._file.exists():
-            self._make()
+            create_secret(self._file, secrets.token_hex(_BYTES))
         try:
             key = bytes.fromhex(self._file.read_text(encoding="ascii"))
         except ValueError:
@@ -42,15 +41,3 @@ class MaskKey:
                 "Restore it from a backup; or remove it, and masked values get other hashes",
             )
         return key
-
-    def _make(self) -> None:
-        """Write a whole file, then give it its name: of two processes that do, one key stays."""
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        draft = self._file.with_name(f"{self._file.name}.{os.getpid()}.{secrets.token_hex(4)}")
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
-            out.write(secrets.token_hex(_BYTES))
-            out.flush()
-            os.fsync(out.fileno())
-        with suppress(FileExistsError):
-            os.link(draft, self._file)
-        draft.unlink()

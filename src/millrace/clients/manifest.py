@@ -1,13 +1,13 @@
 """What a client says it sent, so that `audit` can follow every record from there."""
 
 import json
-import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 from uuid import uuid4
 
 from lakehouse.errors import MillraceError
+from lakehouse.files import replace_file
 from lakehouse.timestamps import now_rfc3339
 from millrace.clients.checksum import MODULUS, as_hex
 
@@ -77,14 +77,8 @@ class Manifest:
         del content["path"]
         content["checksum"] = as_hex(self.checksum)
         content["offsets"] = {str(partition): span for partition, span in sorted(self.offsets.items())}
-        draft = self.path.with_suffix(".json.draft")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with draft.open("w", encoding="utf-8") as file:
-                json.dump(content, file, indent=2)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(self.path)
+            replace_file(self.path, json.dumps(content, indent=2))
         except OSError as error:
             raise MillraceError(
                 f"the manifest {self.path} can't be written: {error.strerror}",

@@ -1,11 +1,12 @@
 """Verifies jars against the lock before they are used; results are cached."""
 
 import json
-import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from lakehouse.errors import MillraceError
+from lakehouse.files import replace_file
 from millrace.environment.jar_lock import LockedJar, cache_folder, sha256_of
 
 
@@ -65,9 +66,5 @@ def _remembered() -> dict[str, list[object]]:
 
 
 def _remember(marks: dict[str, list[object]]) -> None:
-    scratch = _memory().with_suffix(f".{os.getpid()}.tmp")
-    try:
-        scratch.write_text(json.dumps(marks), encoding="utf-8")
-        scratch.replace(_memory())
-    except OSError:
-        scratch.unlink(missing_ok=True)  # a cache that can't be written is checked in full each time
+    with suppress(OSError):  # a cache that can't be written is checked in full each time
+        replace_file(_memory(), json.dumps(marks), durable=False)

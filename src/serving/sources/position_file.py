@@ -1,12 +1,12 @@
 """The file of `millrace watch --resume`: how far a reader of changes is."""
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from lakehouse.errors import MillraceError
+from lakehouse.files import replace_file
 
 _NEXT_STEP = "Remove the file to begin with a snapshot"
 
@@ -56,10 +56,4 @@ class PositionFile:
     def save(self, position: Mapping[str, int], table_ids: Mapping[str, str]) -> None:
         """Replace the file: a reader finds the old one or the new one, also after a crash."""
         content = {"watched": self._watched, "position": dict(position), "table_ids": dict(table_ids)}
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        draft = self._path.with_name(f"{self._path.name}.draft")
-        with draft.open("w", encoding="utf-8") as file:
-            file.write(json.dumps(content) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(self._path)
+        replace_file(self._path, json.dumps(content) + "\n")

@@ -1,12 +1,12 @@
 """Digests of the files of ops.digests itself: a small file next to the table, with a digest of its own."""
 
 import hashlib
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from lakehouse.contracts.ops import DIGESTS
+from lakehouse.files import replace_file
 from millrace.audit.digests.files import FileDigest
 
 NAME = "digests.sums"
@@ -47,13 +47,7 @@ def write_sums(warehouse: Path, files: Iterable[FileDigest]) -> None:
         f"{each.sha256} {each.size} {_UNKNOWN if each.version is None else each.version} {each.path}\n"
         for each in sorted(files, key=lambda each: each.path)
     ).encode()
-    place = sums_file(warehouse)
-    draft = place.with_suffix(".draft")
-    with draft.open("wb") as file:
-        file.write(hashlib.sha256(lines).hexdigest().encode() + b"\n" + lines)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(place)
+    replace_file(sums_file(warehouse), hashlib.sha256(lines).hexdigest().encode() + b"\n" + lines)
 
 
 def _parse(line: str) -> FileDigest:

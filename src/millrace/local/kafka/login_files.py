@@ -1,6 +1,5 @@
 """Makes the certificates and the password of the local broker."""
 
-import os
 import secrets
 import shutil
 import tempfile
@@ -9,6 +8,7 @@ from pathlib import Path
 
 from bronze.broker_login import LoginFiles
 from lakehouse.errors import MillraceError
+from lakehouse.files import create_secret, write_private
 from lakehouse.settings import BrokerSecurity
 from millrace.local.process.ports import HOST
 
@@ -29,7 +29,7 @@ def make_login(home: Path, security: BrokerSecurity) -> None:
     if not files.folder.exists():
         _make_certificates(files)
     if not files.password.exists():
-        _make_password(files)
+        create_secret(files.password, secrets.token_urlsafe(24))
 
 
 def _make_certificates(files: LoginFiles) -> None:
@@ -39,28 +39,12 @@ def _make_certificates(files: LoginFiles) -> None:
     authority = new_authority("Millrace local CA")
     draft = Path(tempfile.mkdtemp(prefix="tls.", dir=files.folder.parent))  # 0700
     try:
-        _write(draft / files.ca.name, authority.pem)
-        _write(draft / files.broker.name, authority.issue("broker", (HOST, "localhost")))
-        _write(draft / files.client.name, authority.issue("client"))
+        write_private(draft / files.ca.name, authority.pem)
+        write_private(draft / files.broker.name, authority.issue("broker", (HOST, "localhost")))
+        write_private(draft / files.client.name, authority.issue("client"))
         with suppress(OSError):
             draft.rename(files.folder)
         if not files.folder.is_dir():
             raise MillraceError(f"{files.folder} can't be made", "See that its folder can be written to")
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-
-
-def _make_password(files: LoginFiles) -> None:
-    draft = files.password.with_name(f"password.{os.getpid()}")
-    _write(draft, secrets.token_urlsafe(24).encode())
-    with suppress(FileExistsError):
-        os.link(draft, files.password)
-    draft.unlink()
-
-
-def _write(file: Path, content: bytes) -> None:
-    file.unlink(missing_ok=True)
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
-        out.write(content)
-        out.flush()
-        os.fsync(out.fileno())

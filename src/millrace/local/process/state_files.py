@@ -1,21 +1,17 @@
 """Small JSON files that processes of a workspace share."""
 
 import json
-import os
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from lakehouse.files import replace_file
 from lakehouse.timestamps import rfc3339
 
 
 def write_state(path: Path, content: dict[str, Any], mode: int = 0o666) -> None:
     """Write a file atomically, with at most these permissions."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.touch(mode)
-    draft.write_text(json.dumps(content, indent=2), encoding="utf-8")
-    draft.replace(path)
+    replace_file(path, json.dumps(content, indent=2), durable=False, mode=mode)
 
 
 def read_state(path: Path) -> dict[str, Any]:
