@@ -7,7 +7,6 @@ from datetime import timedelta
 from enum import Enum
 from hashlib import sha256
 from hmac import compare_digest
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from intake.providers import Events, Pull, Webhook
 from lakehouse.errors import MillraceError
+from lakehouse.loopback import is_loopback
 
 FILE = "sources.yml"
 
@@ -133,7 +133,7 @@ class Sources:
             origin: the `Origin` header, which browsers set.
         """
         if not self.declared:
-            return LOCAL if _is_loopback(address) else None
+            return LOCAL if is_loopback(address or "") else None
         digest = sha256((write_key or "").encode()).hexdigest()
         found = [
             source
@@ -203,10 +203,3 @@ def _source(entry: object) -> Source:
             "Give each a name and key_sha256, the SHA-256 of its write key: docs/collect.md."
             " Or webhook, or pull: docs/webhooks.md, docs/pull.md",
         ) from None
-
-
-def _is_loopback(address: str | None) -> bool:
-    try:
-        return ip_address(address or "").is_loopback
-    except ValueError:
-        return False

@@ -1,10 +1,10 @@
 """Which addresses the dashboard may listen on."""
 
-import ipaddress
 import re
 from pathlib import Path
 
 from lakehouse.errors import MillraceError
+from lakehouse.loopback import is_loopback
 from lakehouse.settings import Settings
 from millrace.local.process.ports import HOST
 
@@ -21,21 +21,19 @@ def require_protection(settings: Settings, folder: Path) -> None:
     Raises:
         MillraceError: if everyone who reaches the address would see the dashboard.
     """
-    if is_loopback(settings.dashboard_address) or settings.dashboard_without_login or _has_login(folder):
+    address = settings.dashboard_address
+    if (
+        address == "localhost"
+        or is_loopback(address)
+        or settings.dashboard_without_login
+        or _has_login(folder)
+    ):
         return
     raise MillraceError(
-        f"the dashboard would listen on {settings.dashboard_address} without a login",
+        f"the dashboard would listen on {address} without a login",
         "Set up a login in .streamlit/secrets.toml (section [auth]), or set"
         " MILLRACE_DASHBOARD_WITHOUT_LOGIN=true if everyone who can reach it may see all of it",
     )
-
-
-def is_loopback(address: str) -> bool:
-    """Whether only this machine can reach an address."""
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return address == "localhost"
 
 
 def host_of(address: str) -> str:

@@ -1,7 +1,6 @@
 """Who reads: by a token, by a session's cookie, or from this machine."""
 
 import asyncio
-import ipaddress
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -12,6 +11,7 @@ from starlette.requests import HTTPConnection
 from lakehouse.access.policy import ADMIN, Policy
 from lakehouse.access.role import Role
 from lakehouse.errors import MillraceError
+from lakehouse.loopback import is_loopback
 from serving.api.sessions import COOKIE, Sessions
 
 _LOCAL_NAME = "(local)"
@@ -123,7 +123,7 @@ def is_from_here(connection: HTTPConnection) -> bool:
     address = connection.client.host if connection.client else ""
     is_proxied = any(name in connection.headers for name in _FORWARDED)
     host = _host(f"//{connection.headers.get('host', '')}")
-    return _is_loopback(address) and not is_proxied and (host == "localhost" or _is_loopback(host))
+    return is_loopback(address) and not is_proxied and (host == "localhost" or is_loopback(host))
 
 
 def _require_own_origin(connection: HTTPConnection) -> None:
@@ -138,10 +138,3 @@ def _host(url: str) -> str:
         return urlsplit(url).hostname or ""
     except ValueError:  # brackets that hold no IPv6 address
         return ""
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

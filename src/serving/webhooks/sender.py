@@ -8,7 +8,7 @@ from http import HTTPStatus
 import httpx
 
 from serving.webhooks.signing import signed_headers
-from serving.webhooks.target import is_loopback
+from serving.webhooks.target import is_of_this_machine
 from serving.webhooks.webhook import Pending, Webhook
 
 _MOST_WAIT = 3600.0
@@ -41,7 +41,7 @@ class Sender:
         self._webhook = webhook
         self._seconds = seconds
         # A proxy of the environment is for other machines.
-        is_remote = not is_loopback(webhook.url)
+        is_remote = not is_of_this_machine(webhook.url)
         self._client = httpx.AsyncClient(timeout=seconds, follow_redirects=False, trust_env=is_remote)
 
     async def send(self, pending: Pending) -> Answer:

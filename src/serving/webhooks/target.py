@@ -1,10 +1,10 @@
 """Which URLs may receive deliveries."""
 
-import ipaddress
 from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from lakehouse.errors import MillraceError
+from lakehouse.loopback import is_loopback
 
 _MOST_CHARACTERS = 2000
 
@@ -33,7 +33,7 @@ def check_target(url: str, hosts: Collection[str], *, is_local: bool) -> None:
         raise MillraceError("url is no URL", "As an example: https://hooks.example.com/orders")
     if parts.username is not None or parts.fragment:
         raise MillraceError("url has a user or a fragment", "Deliveries are signed: check the signature")
-    if is_loopback(url):
+    if is_of_this_machine(url):
         if parts.scheme not in ("http", "https"):
             raise MillraceError(f"{parts.scheme} is no scheme of webhooks", "Use http or https")
         if is_local:
@@ -46,15 +46,10 @@ def check_target(url: str, hosts: Collection[str], *, is_local: bool) -> None:
         )
 
 
-def is_loopback(url: str) -> bool:
+def is_of_this_machine(url: str) -> bool:
     """Whether a URL leads to this machine."""
     host = (urlsplit(url).hostname or "").lower()
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return host == "localhost" or is_loopback(host)
 
 
 def hosts_of(setting: str | None) -> frozenset[str]:
