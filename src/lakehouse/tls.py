@@ -22,6 +22,23 @@ class Tls:
     key: Path
     client_ca: Path | None = None
 
+    @classmethod
+    def of(cls, certificate: Path | None, key: Path | None, client_ca: Path | None = None) -> "Tls | None":
+        """The certificates of a command's options, checked; None without any.
+
+        Raises:
+            MillraceError: if one is missing or can't be used.
+        """
+        if (certificate is None) != (key is None) or (client_ca and not certificate):
+            raise MillraceError(
+                "HTTPS needs a certificate and its key", "Give --tls-certificate and --tls-key"
+            )
+        if certificate is None or key is None:
+            return None
+        found = cls(certificate, key, client_ca)
+        found.check()
+        return found
+
     def check(self) -> None:
         """Read the files.
 

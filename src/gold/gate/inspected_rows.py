@@ -14,7 +14,7 @@ from lakehouse.contracts.silver import EVENTS, REJECTED_EVENTS
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.lookup import Lookup
 from lakehouse.quality.metrics import IS_RECORD, SOURCE
-from lakehouse.quality.sql_conditions import COLUMN_SET
+from lakehouse.quality.sql_conditions import COLUMN_SET, literal
 from lakehouse.quality.suites import Suite
 from lakehouse.rows.driver_or_spark import local_rows
 from lakehouse.rows.duckdb_sql import connect, requoted
@@ -42,12 +42,12 @@ class InspectedRows:
     def records(self, after: datetime, upto: datetime) -> str:
         """The query for `gold.gate.gate_inputs.new_records`."""
         stamps = TimePruner([(to_micros(after) + 1, to_micros(upto))])
-        topic = self._lake.settings.exchange_rates_topic.replace("'", "''")
+        topic = literal(self._lake.settings.exchange_rates_topic)
         parts = []
         for name in RECORDS:
             is_refused = name == REJECTED_EVENTS.name
             every = "* EXCLUDE (value)" if is_refused else "*"
-            is_record = f"topic <> '{topic}'" if is_refused else "TRUE"
+            is_record = f"topic <> {topic}" if is_refused else "TRUE"
             rows = self._rows(name, stamps, "ingested_at")
             parts.append(f"SELECT {every}{self._computed(name)}, {is_record} AS {IS_RECORD} FROM {rows}")
         return " UNION ALL BY NAME ".join(parts)

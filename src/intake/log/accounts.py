@@ -1,11 +1,10 @@
 """What a collector has taken and where it is, by source, and the return of shed events."""
 
-import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from intake.log.schema import open_log
+from intake.log.schema import open_log, reading
 
 _AT_ONCE = 1000
 """Shed events that one transaction returns."""
@@ -50,7 +49,7 @@ def read_accounts(file: Path) -> list[Account]:
             lost, refused, replayed
         FROM counts ORDER BY source
     """
-    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=30)) as connection:
+    with reading(file) as connection:
         return [Account(*row) for row in connection.execute(query)]
 
 
@@ -61,7 +60,7 @@ def read_counts(file: Path) -> list[Account]:
             lost, refused, replayed
         FROM counts ORDER BY source
     """
-    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=30)) as connection:
+    with reading(file) as connection:
         return [Account(*row) for row in connection.execute(query)]
 
 

@@ -1,12 +1,11 @@
 """Receipts of the collector's requests, read from its log."""
 
-import sqlite3
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from intake.log.entries import Delivered
+from intake.log.schema import reading
 from lakehouse.timestamps import from_micros
 
 
@@ -36,7 +35,7 @@ def read_receipt(file: Path, receipt: str) -> Receipt:
     """Look up a receipt, also while a collector runs. Empty if it is not known, or older than a week."""
     if not file.is_file():
         return Receipt()
-    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=30)) as connection:
+    with reading(file) as connection:
         counted = "SELECT count(value), min(logged_at) FROM {} WHERE receipt = ?"
         waiting, *first = connection.execute(counted.format("messages"), (receipt,)).fetchone()
         shed, *second = connection.execute(counted.format("shed"), (receipt,)).fetchone()

@@ -1,7 +1,8 @@
 """The tables of the collector's log, in SQLite, whose write-ahead log is synchronised at each commit."""
 
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from lakehouse.errors import MillraceError
@@ -64,6 +65,13 @@ def open_log(file: Path) -> sqlite3.Connection:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     return connection
+
+
+@contextmanager
+def reading(file: Path) -> Iterator[sqlite3.Connection]:
+    """Read a log until the block ends, also while a collector runs."""
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=30)) as connection:
+        yield connection
 
 
 def create_log(file: Path) -> None:

@@ -50,15 +50,16 @@ def _between(column: str, arguments: dict[str, Any]) -> str:
     for name, closed, strict in bounds:
         if arguments.get(name) is not None:
             sign = strict if arguments.get(f"strict_{name[:3]}") else closed
-            sides.append(f"{column} {sign} {_literal(arguments[name])}")
+            sides.append(f"{column} {sign} {literal(arguments[name])}")
     return " AND ".join(sides) or "TRUE"
 
 
 def _is_in(column: str, arguments: dict[str, Any]) -> str:
-    return f"{column} IN ({', '.join(map(_literal, arguments['value_set']))})"
+    return f"{column} IN ({', '.join(map(literal, arguments['value_set']))})"
 
 
-def _literal(value: object) -> str:
+def literal(value: object) -> str:
+    """A number, a truth value or a text as SQL."""
     if isinstance(value, bool):
         return str(value).upper()
     return str(value) if isinstance(value, (int, float)) else "'" + str(value).replace("'", "''") + "'"
@@ -70,7 +71,7 @@ _CONDITIONS: dict[str, Callable[[str, dict[str, Any]], str]] = {
     BETWEEN: _between,
     IN_SET: _is_in,
     NOT_IN_SET: lambda column, arguments: f"NOT ({_is_in(column, arguments)})",
-    REGEX: lambda column, arguments: f"regexp_like({column}, {_literal(arguments['regex'])})",
+    REGEX: lambda column, arguments: f"regexp_like({column}, {literal(arguments['regex'])})",
 }
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from folds.windows.window_rules import STANDARD, from_json, to_json
+from lakehouse.quality.sql_conditions import literal
 from lakehouse.settings import Settings
 from millrace.tables.duckdb_views import run_query
 from millrace.tables.table_reader import open_table
@@ -69,8 +70,7 @@ def wrong_windows(settings: Settings) -> set[tuple[Any, ...]]:
 
 
 def _listed(kinds: Iterable[str]) -> str:
-    quoted = ", ".join("'" + kind.replace("'", "''") + "'" for kind in kinds)
-    return f"({quoted})"
+    return f"({', '.join(map(literal, kinds))})"
 
 
 def _last_commit(settings: Settings) -> dict[str, Any] | None:

@@ -66,12 +66,8 @@ def collect(
             f"no source is declared, so nobody could send to {address}",
             "Declare sources in conf/sources.yml: docs/collect.md",
         )
-    if (certificate is None) != (key is None) or (client_ca and not certificate):
-        raise MillraceError("HTTPS needs a certificate and its key", "Give --tls-certificate and --tls-key")
     require_free(port, "the collector", "Choose another with --port {free}")
-    tls = Tls(certificate, key, client_ca) if certificate and key else None
-    if tls:
-        tls.check()
+    tls = Tls.of(certificate, key, client_ca)
     typer.echo(f"Collector  {'https' if tls else 'http'}://{address}:{port}/v1/batch  Ctrl-C stops it.")
     login = client_options(settings)
     serve(

@@ -1,6 +1,5 @@
 """`millrace reads`: who read which table at which version, and who read rows that were corrected later."""
 
-import json
 from datetime import datetime, timezone
 from typing import Annotated
 
@@ -44,7 +43,7 @@ def reads(
     """
     from millrace.tables.recorded_reads import reads as recorded
     from millrace.tables.recorded_reads import reads_of_corrected
-    from millrace.terminal.rows import print_rows
+    from millrace.terminal.rows import print_json_lines, print_rows
 
     _check(corrected, table, version, since)
     settings = load_settings()
@@ -55,8 +54,7 @@ def reads(
     else:
         answer, unknown = reads_of_corrected(settings, corrected, reader, version, start)
     if as_json:
-        for row in answer.iter_rows(named=True):
-            typer.echo(json.dumps(row, ensure_ascii=False, default=str))
+        print_json_lines(answer)
     elif answer.is_empty():
         typer.echo("No such reads.")
     else:

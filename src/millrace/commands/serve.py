@@ -49,17 +49,13 @@ def serve(
     settings = load_settings()
     if settings.catalog:
         raise MillraceError("the tables are in a catalog", "`millrace serve` reads tables in a folder only")
-    if (certificate is None) != (key is None):
-        raise MillraceError("HTTPS needs a certificate and its key", "Give --tls-certificate and --tls-key")
     if address not in ("127.0.0.1", "::1") and not load_policy(settings.conf, settings.home).tokens:
         raise MillraceError(
             f"no token is declared, so nobody could read at {address}",
             "`millrace token NAME --role ROLE` makes one: docs/access.md",
         )
     require_free(port, "the streaming API", "Choose another with --port {free}")
-    tls = Tls(certificate, key) if certificate and key else None
-    if tls:
-        tls.check()
+    tls = Tls.of(certificate, key)
     url = f"{'https' if tls else 'http'}://{address}:{port}"
     typer.echo(f"Streaming API  {url}/v1/changes?table=gold.traffic  Ctrl-C stops it.")
     typer.echo(f"Live page      {url}/live")

@@ -1,6 +1,5 @@
 """`millrace sql`: ask the tables, without a JVM."""
 
-import json
 from typing import Annotated
 
 import typer
@@ -35,7 +34,7 @@ def sql(
     """
     from millrace.tables.reading_role import role_of
     from millrace.tables.recorded_query import run_recorded
-    from millrace.terminal.rows import print_rows, with_nested_as_text
+    from millrace.terminal.rows import print_json_lines, print_rows, with_nested_as_text
 
     if not query.strip().rstrip(";"):
         raise MillraceError("the query is empty", 'As an example: millrace sql "SHOW TABLES"')
@@ -49,7 +48,6 @@ def sql(
     if csv:
         typer.echo(with_nested_as_text(answer).write_csv(), nl=False)
     elif as_json:
-        for row in answer.iter_rows(named=True):
-            typer.echo(json.dumps(row, ensure_ascii=False, default=str))
+        print_json_lines(answer)
     else:
         print_rows(answer, _SHOWN)

@@ -1,6 +1,5 @@
 """`millrace visitors`: distinct visitors and order values of any period, without reading events."""
 
-import json
 from datetime import datetime
 from typing import Annotated
 
@@ -34,7 +33,7 @@ def visitors(
     at_most in 95 of 100 cases.
     """
     from millrace.tables.sketch_reader import visitors_by
-    from millrace.terminal.rows import print_rows
+    from millrace.terminal.rows import print_json_lines, print_rows
 
     names = [name for name in by.replace(" ", "").split(",") if name]
     days = (None if day is None else day.date() for day in (first, last))
@@ -42,7 +41,6 @@ def visitors(
     if answer.is_empty() and not as_json:
         typer.echo("No sessions in this period.")
     elif as_json:
-        for row in answer.iter_rows(named=True):
-            typer.echo(json.dumps(row, ensure_ascii=False, default=str))
+        print_json_lines(answer)
     else:
         print_rows(answer, _SHOWN)

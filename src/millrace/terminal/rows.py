@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
+import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -34,6 +35,12 @@ def print_rows(answer: pl.DataFrame, most: int) -> None:
         _print_table(names, rows, console)
     shown = f", the first {most} shown; --csv or --json prints all" if len(answer) > most else ""
     console.print(f"{len(answer):,} row{'' if len(answer) == 1 else 's'}{shown}", style="dim")
+
+
+def print_json_lines(rows: pl.DataFrame) -> None:
+    """Print all rows, one JSON object a line."""
+    for row in rows.iter_rows(named=True):
+        typer.echo(json.dumps(row, ensure_ascii=False, default=str))
 
 
 def as_table(answer: pl.DataFrame, most: int, versions: Mapping[str, int]) -> Table:
