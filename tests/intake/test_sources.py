@@ -43,11 +43,10 @@ def test_two_keys_are_valid_while_one_is_replaced(tmp_path: Path) -> None:
     assert {sources.find(key, "192.0.2.1", None).name for key in ("secret", "new")} == {"shop"}  # type: ignore[union-attr]
 
 
-def test_sources_are_read_again_when_they_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sources_are_read_again_when_they_change(tmp_path: Path) -> None:
     at = 0.0
-    monkeypatch.setattr("intake.sources_file.time.monotonic", lambda: at)
     declared(tmp_path, f"sources: [{{name: shop, key_sha256: {KEY}}}]")
-    file = SourcesFile(tmp_path)
+    file = SourcesFile(tmp_path, clock=lambda: at)
     (tmp_path / "sources.yml").write_text("sources: [broken]")
     assert file.current().named("shop") is not None
     at = 2.0
