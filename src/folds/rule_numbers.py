@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from lakehouse.bundle_file import read_yaml
-from lakehouse.errors import MillraceError
+from lakehouse.errors import MillraceError, first_problem
 
 FILE = "rules.yml"
 MAX_HALF_LIVES = 1000
@@ -80,9 +80,5 @@ def load_rule_numbers(conf: Path) -> RuleNumbers:
     try:
         return RuleNumbers.model_validate(given)
     except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(map(str, first["loc"]))
-        said = first["msg"].removeprefix("Value error, ")
-        raise MillraceError(
-            f"{FILE}: {f'{name}: ' if name else ''}{said}", f"Correct {file}, or leave the line out"
-        ) from error
+        problem = f"{FILE}: {first_problem(error)}"
+        raise MillraceError(problem, f"Correct {file}, or leave the line out") from error

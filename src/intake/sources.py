@@ -10,11 +10,11 @@ from hmac import compare_digest
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from intake.providers import Events, Pull, Webhook
-from lakehouse.errors import MillraceError
+from lakehouse.bundle_file import read_private_yaml
+from lakehouse.errors import MillraceError, first_problem
 from lakehouse.loopback import is_loopback
 
 FILE = "sources.yml"
@@ -172,16 +172,7 @@ def load_sources(conf: Path) -> Sources:
     Raises:
         MillraceError: if an entry is not as it should be.
     """
-    file = conf / FILE
-    if not file.is_file():
-        return Sources()
-    try:
-        document = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        # Without its text, which a log would keep: it may hold a write key.
-        mark = getattr(error, "problem_mark", None)
-        where = f" in line {mark.line + 1}" if mark else ""
-        raise MillraceError(f"conf/{FILE} is no YAML{where}", "docs/collect.md has an example") from None
+    document = read_private_yaml(conf / FILE, "docs/collect.md has an example") or {}
     found = document.get("sources") or [] if isinstance(document, dict) else document
     entries = found if isinstance(found, list) else [found]
     sources = tuple(_source(entry) for entry in entries)
@@ -195,11 +186,9 @@ def _source(entry: object) -> Source:
     try:
         return Source.model_validate(entry)
     except ValidationError as error:
-        first = error.errors()[0]
         which = f"source {entry.get('name')!r}" if isinstance(entry, dict) else "an entry"
-        where = ".".join(map(str, first["loc"]))
         raise MillraceError(
-            f"conf/{FILE}: {which} {where}: {first['msg'].removeprefix('Value error, ')}",
+            f"conf/{FILE}: {which} {first_problem(error)}",
             "Give each a name and key_sha256, the SHA-256 of its write key: docs/collect.md."
             " Or webhook, or pull: docs/webhooks.md, docs/pull.md",
         ) from None

@@ -50,6 +50,24 @@ def parse_yaml(text: str, name: str) -> Any:
         raise MillraceError(f"{name} is not valid YAML: {where}", "Correct it and try again") from error
 
 
+def read_private_yaml(file: Path, next_step: str) -> Any:
+    """The content of a YAML file that may hold secrets: errors do not repeat it. None if there is none.
+
+    Args:
+        file: in conf/.
+        next_step: what to do if it isn't valid.
+
+    Raises:
+        MillraceError: if it isn't valid.
+    """
+    try:
+        return yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" in line {mark.line + 1}" if mark else ""
+        raise MillraceError(f"conf/{file.name} is no YAML{where}", next_step) from None
+
+
 def choose_target(bundle: dict[str, Any], target: str | None) -> str | None:
     """The target with that name; without a name `local`, else the default one, else None.
 

@@ -1,5 +1,12 @@
 """Errors that users see."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
 
 class MillraceError(Exception):
     """An error with the problem and the next step, each in a sentence.
@@ -17,3 +24,10 @@ class MillraceError(Exception):
 
 class ConcurrentChangeError(MillraceError):
     """Another application has committed a conflicting change: repeat from the tables."""
+
+
+def first_problem(error: ValidationError, between: str = ".") -> str:
+    """The first problem of a document, after its place there, whose keys have a text between them."""
+    first = error.errors()[0]
+    place, problem = between.join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+    return f"{place}: {problem}" if place else problem

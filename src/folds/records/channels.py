@@ -13,7 +13,7 @@ from folds.records.hosts import host_of
 from folds.records.sites import Sites
 from folds.records.visit_traits import Visit
 from lakehouse.bundle_file import parse_yaml
-from lakehouse.errors import MillraceError
+from lakehouse.errors import MillraceError, first_problem
 
 __all__ = ["ChannelRules", "Rule", "Visit", "host_of", "load_channel_rules"]
 
@@ -122,9 +122,4 @@ def _validate(model: type[Any], fields: Any, file: str) -> Any:
     try:
         return model.model_validate(fields or {})
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        said = first["msg"].removeprefix("Value error, ")
-        raise MillraceError(
-            f"{file}: {f'{where}: ' if where else ''}{said}", f"Correct {file} in conf/"
-        ) from error
+        raise MillraceError(f"{file}: {first_problem(error)}", f"Correct {file} in conf/") from error

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 
 from folds.windows.time_windows import DayWindows, TimeWindows, Windows
 from lakehouse.bundle_file import read_yaml
-from lakehouse.errors import MillraceError
+from lakehouse.errors import MillraceError, first_problem
 from lakehouse.timestamps import span_micros
 
 FILE = "windows.yml"
@@ -114,10 +114,7 @@ def load_window_rules(conf: Path) -> WindowRules:
     try:
         found = _RULES.validate_python(read_yaml(file))
     except ValidationError as error:
-        first = error.errors()[0]
-        line = ": ".join(map(str, first["loc"]))
-        problem = f"{line}: {first['msg'].removeprefix('Value error, ')}"
-        raise MillraceError(f"{FILE}: {problem}", f"Correct {file}") from error
+        raise MillraceError(f"{FILE}: {first_problem(error, ': ')}", f"Correct {file}") from error
     for name, rule in STANDARD.items():
         if found.get(name) != rule:
             problem = "is missing" if name not in found else "is not as the pages read it"

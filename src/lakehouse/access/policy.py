@@ -7,14 +7,14 @@ from datetime import datetime, time, timezone
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from lakehouse.access.mask_key import MaskKey
 from lakehouse.access.role import Role
 from lakehouse.access.role_entries import RoleEntry
 from lakehouse.access.tokens import Token, find_token
-from lakehouse.errors import MillraceError
+from lakehouse.bundle_file import read_private_yaml
+from lakehouse.errors import MillraceError, first_problem
 
 FILE = "access.yml"
 ADMIN = "admin"
@@ -136,23 +136,12 @@ def load_policy(conf: Path, home: Path) -> Policy:
         MillraceError: if the file is not as it should be: the entry, and why.
     """
     try:
-        return _policy(_read(conf / FILE), MaskKey(home))
+        return _policy(read_private_yaml(conf / FILE, _NEXT_STEP), MaskKey(home))
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        problem = f"{where}: {first['msg'].removeprefix('Value error, ')}"
+        problem = first_problem(error)
     except ValueError as error:
         problem = str(error)
     raise MillraceError(f"conf/{FILE}: {problem}", _NEXT_STEP)
-
-
-def _read(file: Path) -> object:
-    try:
-        return yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)  # without the text, which a log would keep
-        where = f" in line {mark.line + 1}" if mark else ""
-        raise MillraceError(f"conf/{FILE} is no YAML{where}", _NEXT_STEP) from None
 
 
 def _policy(document: object, key: MaskKey) -> Policy:

@@ -107,29 +107,24 @@ def dashboard_service(settings: Settings) -> Service:
 
 def collector_service(settings: Settings, port: int) -> Service:
     """The HTTP collector. It takes events while Kafka is away."""
-    command = (sys.executable, "-m", "millrace", "collect", "--port", str(port))
-    program = Program(COLLECTOR, command, settings.home, env=environment(settings))
-    next_step = "Stop that program, or set MILLRACE_COLLECTOR_PORT={free}"
-    return Service(
-        COLLECTOR,
-        prepare=lambda: program,
-        is_ready=lambda _: _is_healthy(HOST, port, "/health"),
-        last_error_line=lambda: last_error_line(program),
-        check=lambda: require_free(port, "the collector", next_step),
-    )
+    return _http_service(settings, COLLECTOR, "collect", port, "the collector", "MILLRACE_COLLECTOR_PORT")
 
 
 def api_service(settings: Settings, port: int) -> Service:
     """The streaming API, with the live page."""
-    command = (sys.executable, "-m", "millrace", "serve", "--port", str(port))
-    program = Program(API, command, settings.home, env=environment(settings))
-    next_step = "Stop that program, or set MILLRACE_API_PORT={free}"
+    return _http_service(settings, API, "serve", port, "the streaming API", "MILLRACE_API_PORT")
+
+
+def _http_service(settings: Settings, name: str, verb: str, port: int, what: str, variable: str) -> Service:
+    """A command of ours that serves HTTP on a port, which another variable may choose."""
+    command = (sys.executable, "-m", "millrace", verb, "--port", str(port))
+    program = Program(name, command, settings.home, env=environment(settings))
     return Service(
-        API,
+        name,
         prepare=lambda: program,
         is_ready=lambda _: _is_healthy(HOST, port, "/health"),
         last_error_line=lambda: last_error_line(program),
-        check=lambda: require_free(port, "the streaming API", next_step),
+        check=lambda: require_free(port, what, f"Stop that program, or set {variable}={{free}}"),
     )
 
 
