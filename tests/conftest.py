@@ -60,6 +60,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         yield session
 
 
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Any]:
+    """A Chromium with a profile of its own."""
+    from kit.visiting import visitor
+
+    with visitor(tmp_path / "profile") as context:
+        yield context
+
+
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A real broker for all tests; each takes a topic of its own."""

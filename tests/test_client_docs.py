@@ -81,9 +81,15 @@ def test_all_examples_are_run_here() -> None:
     ]
 
 
-def test_the_mirror_in_sqlite(node: ApiProcess, tmp_path: Path) -> None:
-    query = "SELECT step, visitors FROM funnel ORDER BY step"
-    with _running(EXAMPLES[0], node, tmp_path) as output:
+@pytest.mark.parametrize(
+    ("example", "query"),
+    [
+        (0, "SELECT step, visitors FROM funnel ORDER BY step"),
+        (2, "SELECT step, visitors FROM totals WHERE visitors <> 0 ORDER BY step"),
+    ],
+)
+def test_a_mirror_and_sums_in_sqlite(example: int, query: str, node: ApiProcess, tmp_path: Path) -> None:
+    with _running(EXAMPLES[example], node, tmp_path) as output:
         eventually(
             lambda: _in_sqlite(tmp_path, query) == [("order", 1), ("visit", 5)], what=output.read_text()
         )
@@ -110,16 +116,6 @@ def test_the_mirror_in_postgres(node: ApiProcess, tmp_path: Path) -> None:
             eventually(lambda: found() == [(DAY, "order", 1), (DAY, "visit", 5)], what=output.read_text())
             replace_rows(node.home, "gold.funnel", SECOND)
             eventually(lambda: found() == [(DAY, "visit", 8)], what=output.read_text())
-
-
-def test_sums_of_ones_own(node: ApiProcess, tmp_path: Path) -> None:
-    query = "SELECT step, visitors FROM totals WHERE visitors <> 0 ORDER BY step"
-    with _running(EXAMPLES[2], node, tmp_path) as output:
-        eventually(
-            lambda: _in_sqlite(tmp_path, query) == [("order", 1), ("visit", 5)], what=output.read_text()
-        )
-        replace_rows(node.home, "gold.funnel", SECOND)
-        eventually(lambda: _in_sqlite(tmp_path, query) == [("visit", 8)], what=output.read_text())
 
 
 def test_following_without_a_database(node: ApiProcess, tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import pytest
 from kit.bundle import OPERATIONS, jobs_of
 from kit.home import ROOT, Home
 
-_OF_THE_MACHINE = ("MILLRACE_CACHE", "MILLRACE_IVY_SETTINGS")
 NAMES = ("ingest", "refine", "publish", "attribution-model", "quality", "maintenance")
 """Jobs of the bundle on a workspace that start by themselves, in an order in which each finds its input."""
 

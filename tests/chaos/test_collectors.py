@@ -67,7 +67,9 @@ def test_every_event_of_five_clients_is_in_silver_once(tmp_path: Path) -> None:
     events = [uid for (uid,) in home.sql("SELECT event_id FROM silver.events")]
     assert Counter(events) == dict.fromkeys(by_id, 1)
     # Distinct visitors of sketches are estimates above some thousands.
-    assert_as_the_oracle(home.settings, Oracle.over(stored_records(home)), left_out={"gold.sketches"})
+    assert_as_the_oracle(
+        home.settings, Oracle.over(stored_records(home.settings)), left_out={"gold.sketches"}
+    )
 
 
 def _place(message: dict[str, Any]) -> tuple[str, int]:

@@ -1,14 +1,12 @@
 """Fixtures of the tracker's tests."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext
 
 from kit.collecting import collector
 from kit.home import Home
-from kit.visiting import Collecting, visitor
+from kit.visiting import Collecting
 from millrace.local.process.ports import stable_port
 
 
@@ -18,9 +16,3 @@ def collecting(new_home: Callable[..., Home]) -> Iterator[Collecting]:
     home, port = new_home(), stable_port()
     with collector(home, port):
         yield Collecting(home, port)
-
-
-@pytest.fixture
-def browser(tmp_path: Path) -> Iterator[BrowserContext]:
-    with visitor(tmp_path / "profile") as context:
-        yield context

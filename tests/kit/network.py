@@ -13,13 +13,9 @@ class Network:
 
     Args:
         target: the port.
-
-    Attributes:
-        connections: how many were accepted and passed on.
     """
 
     target: int
-    connections: int = 0
     _server: socket.socket = field(init=False)
     _open: set[socket.socket] = field(default_factory=set, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
@@ -66,7 +62,6 @@ class Network:
         except OSError:
             client.close()
             return
-        self.connections += 1
         with self._lock:
             self._open |= {client, server}
         back = threading.Thread(target=self._carry, args=(server, client), daemon=True)

@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections import defaultdict
 from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import cached_property
 
 from kit.oracle_credit import MODELS, allocate, credit
@@ -17,7 +16,6 @@ from kit.oracle_wire import DAY, MINUTE, SECOND, Fields
 
 _OWN_CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name", "campaign_id")
 _CAMPAIGN = (*_OWN_CAMPAIGN, "campaign_term", "campaign_content", "click_id_kind")
-_ZERO = Decimal("0.0000")
 SESSION = ("page", "screen", "track")
 
 

@@ -9,7 +9,6 @@ from kit.oracle_wire import Fields
 
 REFUND, CANCELLATION, ORDER = "Order Refunded", "Order Cancelled", "Order Completed"
 REVERSALS = (REFUND, CANCELLATION)
-_NOTHING = Decimal("0.0000")
 
 
 class OrderMoney:

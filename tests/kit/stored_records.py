@@ -1,14 +1,14 @@
-"""Bronze of a home as the records that the oracle takes."""
+"""Bronze as the records that the oracle takes."""
 
 import polars as pl
 
-from kit.home import Home
 from kit.records import Record, Stored
+from lakehouse.settings import Settings
 
 
-def stored_records(home: Home) -> list[Stored]:
+def stored_records(settings: Settings) -> list[Stored]:
     """All records of bronze, with the topic's name as the oracle knows it."""
-    rows = pl.read_delta(str(home.settings.warehouse / "bronze" / "kafka_records"))
+    rows = pl.read_delta(str(settings.warehouse / "bronze" / "kafka_records"))
     return [
         Stored(
             Record(

@@ -5,14 +5,10 @@ from contextlib import contextmanager
 
 from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
-from pyspark.sql import SparkSession
 
 from kit.home import Home
 from kit.oracle_wire import micros
-from kit.records import BRONZE, Record, Stored
-from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.settings import Settings
-from lakehouse.timestamps import as_utc
+from kit.records import Record
 
 _CONFIG = {"retention.ms": "-1", "message.timestamp.after.max.ms": str(2**62)}
 
@@ -43,22 +39,3 @@ def open_topic(home: Home, partitions: int = 3) -> Iterator[Topic]:
         yield Topic(home.topic, producer)
     finally:
         producer.close()
-
-
-def stored_in(spark: SparkSession, settings: Settings) -> list[Stored]:
-    """The records in bronze, as input of the oracle."""
-    rows = Lakehouse(spark.newSession(), settings, "test").read(BRONZE).collect()
-    return [
-        Stored(
-            Record(
-                bytes(row.value) if row.value is not None else None,
-                tuple((header.key, bytes(header.value)) for header in row.headers or ()),
-                as_utc(row.timestamp),
-                row.topic,
-                row.partition,
-            ),
-            row.offset,
-            as_utc(row.ingested_at),
-        )
-        for row in rows
-    ]

@@ -28,7 +28,8 @@ from kit.progress import Listener, rows_dropped
 from kit.records import Record, Stored
 from kit.sample import sample
 from kit.spark import empty_home
-from kit.topics import Topic, open_topic, stored_in
+from kit.stored_records import stored_records
+from kit.topics import Topic, open_topic
 from lakehouse.contracts import TABLES
 from lakehouse.run.job import JobContext
 from lakehouse.settings import Settings
@@ -138,7 +139,7 @@ def seen(spark: SparkSession, new_home: Callable[..., Home]) -> Seen:
     settings = home.settings.model_copy(update={"trigger_interval": timedelta(seconds=2)})
     with open_topic(home) as topic, running(spark, settings, listener):
         sent = send_in_turn(topic, settings, listener)
-    return Seen(settings, sent, stored_in(spark, settings), listener.reports())
+    return Seen(settings, sent, stored_records(settings), listener.reports())
 
 
 @pytest.mark.long

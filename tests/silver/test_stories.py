@@ -24,7 +24,8 @@ from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, assert_same, plain, run_jobs
 from kit.records import Bronze, Stored, in_bronze
 from kit.spark import empty_home
-from kit.topics import open_topic, stored_in
+from kit.stored_records import stored_records
+from kit.topics import open_topic
 from lakehouse.contracts.silver import FOLDED
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.run.job import JobContext
@@ -111,8 +112,8 @@ def check_streamed(spark: SparkSession, home: Home, stories: int, batches: int, 
             topic.send(records)
             ingest(JobContext("ingest", spark.newSession(), settings, once=True))
             run_jobs(spark, settings)
-            assert_as_the_oracle(settings, Oracle.over(stored_in(spark, settings)))
-    assert len(stored_in(spark, settings)) == len(deliveries)
+            assert_as_the_oracle(settings, Oracle.over(stored_records(settings)))
+    assert len(stored_records(settings)) == len(deliveries)
 
 
 def test_stories_through_real_streams(spark: SparkSession, new_home: Callable[..., Home]) -> None:

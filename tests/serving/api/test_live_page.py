@@ -14,7 +14,6 @@ from kit.api_process import ApiProcess, api_process
 from kit.dashboards_folder import DASHBOARDS
 from kit.live_shop import LiveShop
 from kit.network import Network, network
-from kit.visiting import visitor
 from serving.api.live_page import live_page
 
 pytestmark = pytest.mark.browser
@@ -40,12 +39,6 @@ def server(shop: LiveShop) -> Iterator[ApiProcess]:
 def between(server: ApiProcess) -> Iterator[Network]:
     with network(server.port) as between:
         yield between
-
-
-@pytest.fixture
-def browser(tmp_path: Path) -> Iterator[BrowserContext]:
-    with visitor(tmp_path / "profile") as context:
-        yield context
 
 
 def open_page(browser: BrowserContext, between: Network, shop: LiveShop) -> Page:

@@ -9,7 +9,6 @@ from playwright.sync_api import BrowserContext, Page, expect
 from kit.access import token_of, with_tokens
 from kit.api_process import ApiProcess, api_process
 from kit.live_shop import LiveShop
-from kit.visiting import visitor
 
 pytestmark = pytest.mark.browser
 
@@ -30,12 +29,6 @@ def shop(tmp_path: Path) -> LiveShop:
 def server(shop: LiveShop) -> Iterator[ApiProcess]:
     with api_process(shop.home, place=shop.home) as server:
         yield server
-
-
-@pytest.fixture
-def browser(tmp_path: Path) -> Iterator[BrowserContext]:
-    with visitor(tmp_path / "profile") as context:
-        yield context
 
 
 def asks_for_a_token(page: Page, why: str) -> None:

@@ -28,7 +28,6 @@ from lakehouse.contracts import TABLES
 Asked = dict[str, Any]
 Messages = list[dict[str, Any]]
 Ask = Callable[[ApiProcess, str, Asked], Messages]
-RESTRICTED = ("analyst", "marketing")
 
 
 class RefusedError(Exception):

@@ -110,7 +110,6 @@ def test_polls_read_no_table_while_nothing_changed(tmp_path: Path, monkeypatch: 
     assert [list(cursor.poll()) for cursor in cursors] == [[], []]
 
 
-LONG = pytest.mark.long
 QUERIES = {
     "filter": f"SELECT touch_id, channel FROM {LIVE} WHERE channel IS NOT NULL AND url LIKE '%/1%'",
     "group by": f"SELECT channel, count(*) AS n, max(touched_at) AS at FROM {LIVE} GROUP BY channel",

@@ -15,7 +15,6 @@ from kit.polling import eventually
 from kit.warehouse_builder import append_rows, replace_rows
 
 TABLE = "gold.funnel"
-STEPS = ("impression", "click", "visit")
 
 
 def row(day: int, step: str = "visit", visitors: int = 1) -> dict[str, Any]:
