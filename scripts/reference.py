@@ -3,8 +3,6 @@
 Run by `make reference`. `make test` fails while a page differs from the code.
 """
 
-import importlib
-import pkgutil
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -22,7 +20,7 @@ sys.path[:0] = [str(ROOT / "src")]
 
 from lakehouse.contracts import TABLES, Table  # noqa: E402
 from lakehouse.settings import Settings  # noqa: E402
-from millrace import commands  # noqa: E402
+from millrace.cli import register_commands  # noqa: E402
 
 FOLDER = ROOT / "docs" / "reference"
 _LAYERS = {
@@ -36,8 +34,7 @@ _LAYERS = {
 def command_group() -> TyperGroup:
     """All commands of `millrace --help`."""
     app = typer.Typer()
-    for module in pkgutil.iter_modules(commands.__path__):
-        importlib.import_module(f"{commands.__name__}.{module.name}").register(app)
+    register_commands(app)
     group = typer.main.get_command(app)
     assert isinstance(group, TyperGroup)
     return group

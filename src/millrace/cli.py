@@ -34,10 +34,14 @@ def _main(
         raise typer.Exit
 
 
-def register_commands() -> None:
-    """Let every module of `millrace.commands` register its commands."""
-    for module in sorted(found.name for found in pkgutil.iter_modules(commands.__path__)):
-        importlib.import_module(f"{commands.__name__}.{module}").register(app)
+def register_commands(to: typer.Typer = app) -> None:
+    """Add the commands of `millrace.commands`: by a module's `register`, else its function of its name."""
+    for name in sorted(found.name for found in pkgutil.iter_modules(commands.__path__)):
+        module = importlib.import_module(f"{commands.__name__}.{name}")
+        if register := getattr(module, "register", None):
+            register(to)
+        else:
+            to.command()(getattr(module, name))
 
 
 def main() -> None:

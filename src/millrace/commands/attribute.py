@@ -13,11 +13,6 @@ from lakehouse.errors import MillraceError
 from lakehouse.settings import load_settings
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(attribute)
-
-
 def attribute(
     paths: Annotated[
         Path, typer.Option(help='CSV with a header: path ("a > b > c"), conversions, value, nulls.')

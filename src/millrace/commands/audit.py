@@ -17,11 +17,6 @@ from millrace.audit.finding import Finding
 from millrace.local.process.state_files import one_line
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(audit)
-
-
 def audit(
     of_bytes: Annotated[
         bool,

@@ -11,11 +11,6 @@ from lakehouse.errors import MillraceError
 from lakehouse.settings import load_settings
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(collect)
-
-
 def collect(
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 8787,
     address: Annotated[str, typer.Option(help="IP address to listen on.")] = "127.0.0.1",

@@ -18,11 +18,6 @@ _COLLECTOR_PORT = 8787
 _API_PORT = 8789
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(demo)
-
-
 def demo(
     events: Annotated[
         int | None,

@@ -9,11 +9,6 @@ import typer
 from lakehouse.settings import load_settings
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(doctor)
-
-
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON array, an object a check.")] = False,
 ) -> None:

@@ -8,11 +8,6 @@ from lakehouse.errors import MillraceError
 from lakehouse.settings import load_settings
 
 
-def register(app: typer.Typer) -> None:
-    """Add `load`."""
-    app.command("load")(load)
-
-
 def load(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The file; - for standard input.")],
     format_name: Annotated[

@@ -11,11 +11,6 @@ from millrace.sample_shop.traffic_stream import DEFAULT_SEED
 _TIMES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
 
 
-def register(app: typer.Typer) -> None:
-    """Add `produce`."""
-    app.command("produce")(produce)
-
-
 def produce(
     rate: Annotated[
         float | None,

@@ -12,11 +12,6 @@ _SHOWN = 200
 _TIMES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(reads)
-
-
 def reads(
     table: Annotated[str | None, typer.Option(help="Only reads of this table.")] = None,
     reader: Annotated[str | None, typer.Option(help="Only reads of this reader.")] = None,

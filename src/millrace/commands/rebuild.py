@@ -5,11 +5,6 @@ from typing import Annotated
 import typer
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(rebuild)
-
-
 def rebuild(
     tables: Annotated[list[str], typer.Argument(help="Tables, as silver.events.", metavar="TABLE…")],
 ) -> None:

@@ -8,11 +8,6 @@ import typer
 from lakehouse.settings import load_settings
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(receipt)
-
-
 def receipt(
     wanted: Annotated[
         str, typer.Argument(metavar="ID", help="The header Millrace-Receipt of the collector's answer.")

@@ -10,11 +10,6 @@ from lakehouse.settings import load_settings
 from millrace.commands.release import carry_out
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(recover)
-
-
 def recover(
     topic: Annotated[str, typer.Argument(help="Kafka topic, as events.")],
     accept_loss: Annotated[

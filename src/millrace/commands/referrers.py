@@ -11,11 +11,6 @@ from lakehouse.errors import MillraceError
 from lakehouse.settings import load_settings
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(referrers)
-
-
 def referrers(
     folder: Annotated[
         Path, typer.Argument(help="Copy of matomo-org/searchengine-and-social-list.", metavar="FOLDER")

@@ -7,11 +7,6 @@ import typer
 from lakehouse.settings import load_settings
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(reset)
-
-
 def reset(yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False) -> None:
     """Delete all local state: tables, checkpoints, the broker's data, manifests, logs."""
     from millrace.local.process.home_lock import already_running, supervisor_pid

@@ -11,11 +11,6 @@ from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(run)
-
-
 def run(
     jobs: Annotated[list[str], typer.Argument(help="Jobs of bundle.yml, in the order to run them.")],
     once: Annotated[bool, typer.Option("--once", help="Catch up and stop.")] = False,

@@ -9,11 +9,6 @@ import typer
 from lakehouse.settings import load_settings
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(runs)
-
-
 def runs(port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 5000) -> None:
     """Serve MLflow's UI with the runs of `quality` and `attribution-model`, until Ctrl-C."""
     from gold.models.mlflow_client import tracking_uri

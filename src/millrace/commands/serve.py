@@ -11,11 +11,6 @@ from lakehouse.settings import load_settings
 _MEGABYTE = 1 << 20
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(serve)
-
-
 def serve(
     port: Annotated[int, typer.Option(help="Port to listen on.")] = 8789,
     address: Annotated[str, typer.Option(help="IP address to listen on.")] = "127.0.0.1",

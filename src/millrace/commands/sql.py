@@ -10,11 +10,6 @@ from lakehouse.settings import load_settings
 _SHOWN = 200
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(sql)
-
-
 def sql(
     query: Annotated[str, typer.Argument(help='A query, as "SELECT count(*) FROM silver.sessions".')],
     csv: Annotated[bool, typer.Option("--csv", help="Print all rows as CSV.")] = False,

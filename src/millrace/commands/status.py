@@ -7,11 +7,6 @@ import typer
 from lakehouse.settings import load_settings
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(status)
-
-
 def status(
     watch: Annotated[bool, typer.Option("--watch", help="Keep the view open and up to date.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,

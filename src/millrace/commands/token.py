@@ -12,11 +12,6 @@ from lakehouse.settings import load_settings
 _DAYS = 365
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(token)
-
-
 def token(
     name: Annotated[str, typer.Argument(help="Who reads with it, as shop-bi.")],
     role: Annotated[str, typer.Option(help="Role of conf/access.yml.")],

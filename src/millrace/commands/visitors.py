@@ -10,11 +10,6 @@ from lakehouse.settings import load_settings
 _SHOWN = 200
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(visitors)
-
-
 def visitors(
     by: Annotated[
         str, typer.Option(help="Dimensions, comma-separated: day, month, channel, source, medium, campaign.")
