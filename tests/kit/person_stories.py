@@ -90,7 +90,7 @@ class PersonStory:
     gold: Gold
     goals: list[Goal]
     touches: dict[str, list[Touch]]
-    pages: dict[str, list[PageView]]
+    pages: list[PageView]
     rates: list[Rate]
 
 
@@ -159,11 +159,12 @@ def story_of(oracle: Oracle) -> PersonStory:
         touches[gold.persons[touch["visitor_id"]]].append(_touch(touch))
     goals = [_goal(gold, event) for event in (*gold.events, *gold.of_bots) if event["goal"]]
     rates = [_tuple(Rate, rate) for rate in gold.rates]
-    pages = defaultdict(list)
-    for event in gold.events:
-        if event["type"] in ("page", "screen"):
-            pages[event["visitor_id"]].append(_tuple(PageView, {**event, "at": event["event_time"]}))
-    return PersonStory(gold, goals, dict(touches), dict(pages), rates)
+    pages = [
+        _tuple(PageView, {**event, "at": event["event_time"]})
+        for event in gold.events
+        if event["type"] in ("page", "screen")
+    ]
+    return PersonStory(gold, goals, dict(touches), pages, rates)
 
 
 def _touch(row: Fields) -> Touch:

@@ -54,7 +54,7 @@ class PersonRows(NamedTuple):
 def fold_person(
     goals: Iterable[Goal],
     touches: Mapping[str, Iterable[Touch]],
-    pages: Mapping[str, Iterable[PageView]],
+    pages: Iterable[PageView],
     watermark: int,
     rules: PersonRules,
 ) -> PersonRows:
@@ -64,7 +64,7 @@ def fold_person(
         goals: all goal events of the conversions and of their orders, in any order. Visitors and persons may
             share an order.
         touches: by person_id, at least those in the look-back of the conversions.
-        pages: by visitor_id, at least the page views of the conversions' visits.
+        pages: at least the page views of the conversions' visits.
         watermark: microseconds since 1970.
         rules: of the batch.
 
@@ -78,7 +78,7 @@ def fold_person(
 def credit_anchored(
     anchored: Sequence[Anchored],
     touches: Mapping[str, Iterable[Touch]],
-    pages: Mapping[str, Iterable[PageView]],
+    pages: Iterable[PageView],
     watermark: int,
     rules: PersonRules,
 ) -> PersonRows:

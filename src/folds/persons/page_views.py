@@ -1,7 +1,8 @@
 """Page views of a visit, from its first event to a goal."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from folds.persons.records import Goal, PageView
@@ -13,11 +14,13 @@ class PageViews:
     """Page views of visitors, looked up by visit.
 
     Args:
-        by_visitor: page views by visitor, in any order: at least those of all visits that are looked up.
+        pages: page views in any order: at least those of all visits that are looked up.
     """
 
-    def __init__(self, by_visitor: Mapping[str, Iterable[PageView]]) -> None:
-        self._views = {visitor: sorted(views, key=_BY_TIME) for visitor, views in by_visitor.items()}
+    def __init__(self, pages: Iterable[PageView]) -> None:
+        self._views: dict[str, list[PageView]] = defaultdict(list)
+        for page in sorted(pages, key=_BY_TIME):
+            self._views[page.visitor_id].append(page)
         self._keys = {visitor: list(map(_BY_TIME, views)) for visitor, views in self._views.items()}
 
     def before(self, goal: Goal) -> Sequence[PageView]:

@@ -12,7 +12,7 @@ from folds.persons.records import Goal, Impression, PageView, Touch, View, Visit
 from gold.credit.affected_conversions import AffectedConversions
 from gold.credit.dimensions import Dimensions
 from gold.credit.trail_changes import trail_changes
-from gold.credit.visit_pages import by_visitor, visit_pages
+from gold.credit.visit_pages import visit_pages
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS
 from lakehouse.contracts.table import Table
@@ -103,8 +103,7 @@ class _CreditFold:
         credited, walked = (groups.rows(each.short_name, tuple) for each in (ATTRIBUTION, TRAILS))
         conversions, attribution, trails = (_Portions(each.short_name) for each in TABLES)
         for group in groups.group_keys():
-            visits = by_visitor(pages.get(group, ()))
-            mine = goals.get(group, ()), touches.get(group, {}), visits
+            mine = goals.get(group, ()), touches.get(group, {}), pages.get(group, ())
             now = fold_person(*mine, self._watermark, self._rules)
             yield from conversions.add(RowDiff(CONVERSIONS).compare(before.get(group, ()), now.conversions))
             yield from attribution.add(RowDiff(ATTRIBUTION).compare(credited.get(group, ()), now.attribution))

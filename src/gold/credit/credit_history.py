@@ -12,7 +12,6 @@ from folds.persons.conversions import Anchored, anchor_conversions
 from folds.persons.fold import PersonRules, credit_anchored
 from folds.persons.records import Goal, Impression, PageView, Touch, View, Visit
 from gold.credit.visit_pages import COLUMNS as PAGE_COLUMNS
-from gold.credit.visit_pages import by_visitor
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS
 from lakehouse.rows.driver_or_spark import KEY
@@ -104,8 +103,7 @@ class _Credit:
         nested = {"conversion": _goal, "anchor": _goal, "amount": _amount}
         for person, pairs in groups.rows("pair", Anchored, **nested).items():
             mine = {person: touches.get(person, ())}
-            visits = by_visitor(pages.get(person, ()))
-            now = credit_anchored(pairs, mine, visits, self._watermark, self._rules)
+            now = credit_anchored(pairs, mine, pages.get(person, ()), self._watermark, self._rules)
             found[0] += now.conversions
             found[1] += now.attribution
             for step in now.trails:

@@ -1,6 +1,5 @@
 """Page views of visits with conversions, as input of the fold over persons."""
 
-from collections import defaultdict
 from collections.abc import Iterable
 
 import pyarrow as pa
@@ -9,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from folds.persons.groups import GoalGroups
-from folds.persons.records import Goal, PageView
+from folds.persons.records import Goal
 from folds.visitors.events import PAGE_VIEW
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.delta.lookup import Lookup
@@ -48,11 +47,3 @@ def page_views(events: Rows) -> Rows:
     if isinstance(events, DataFrame):
         return events.where(F.col("role") == PAGE_VIEW)
     return events.filter(pc.equal(events["role"], PAGE_VIEW))
-
-
-def by_visitor(pages: Iterable[PageView]) -> dict[str, list[PageView]]:
-    """Page views by visitor_id."""
-    found: dict[str, list[PageView]] = defaultdict(list)
-    for page in pages:
-        found[page.visitor_id].append(page)
-    return found

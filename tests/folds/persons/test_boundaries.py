@@ -45,7 +45,7 @@ def touch(uid: str, at: int, channel: str = "Email", **more: Any) -> Touch:
 
 def fold(goals: list[Goal], *touches: Touch, person: str = "anna", watermark: int = NOON) -> PersonRows:
     rules = PersonRules.of(RuleNumbers(), ExchangeRates(RATES, "EUR"), OrderRules({REFUND: ORDER}, {}))
-    return fold_person(goals, {person: touches}, {}, watermark, rules)
+    return fold_person(goals, {person: touches}, (), watermark, rules)
 
 
 def rows_of(rows: PersonRows, model: str, goal: str = ORDER) -> list[AttributionRow]:

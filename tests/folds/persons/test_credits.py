@@ -56,7 +56,7 @@ def goals_of(case: dict[str, Any]) -> list[Goal]:
 def shares_of(case: dict[str, Any]) -> Shares:
     """By goal and model, what each touch has of the value."""
     found: Shares = {}
-    rows = fold_person(goals_of(case), {"person": touches_of(case)}, {}, 0, RULES).attribution
+    rows = fold_person(goals_of(case), {"person": touches_of(case)}, (), 0, RULES).attribution
     for row in sorted(rows, key=lambda row: row.position):
         assert row.credited_value == row.credited_reporting_value
         assert (row.touch_id is None) == (row.position == 0)

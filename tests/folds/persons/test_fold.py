@@ -38,9 +38,9 @@ def rules_of(story: PersonStory) -> PersonRules:
 
 def fold(story: PersonStory, chance: random.Random | None = None) -> PersonRows:
     goals, touches = list(story.goals), {person: list(each) for person, each in story.touches.items()}
-    pages = {visitor: list(each) for visitor, each in story.pages.items()}
+    pages = list(story.pages)
     if chance:
-        for rows in (goals, *touches.values(), *pages.values()):
+        for rows in (goals, *touches.values(), pages):
             chance.shuffle(rows)
     return fold_person(goals, touches, pages, story.gold.watermark, rules_of(story))
 
@@ -122,7 +122,7 @@ def test_published_rows_stand_for_the_events_of_earlier_batches(
     rules, touches, watermark = rules_of(story), story.touches, story.gold.watermark
     published = publish_batches(
         (goals[number::batches] for number in range(batches)),
-        lambda some: fold_person(some, touches, {}, watermark, rules),
+        lambda some: fold_person(some, touches, (), watermark, rules),
     )
     assert sorted(published, key=str) == sorted(fold(story).conversions, key=str)
 

@@ -86,7 +86,7 @@ def _plain(amount: Decimal) -> str:
 def test_by_hand(case: dict[str, Any], order: str) -> None:
     goals = goals_of(map(event_of, case["events"]))[:: 1 if order == "forwards" else -1]
     rules = PersonRules.of(RuleNumbers(), rates_of(case), ORDERS)
-    found = fold_person(goals, {}, {}, 0, rules)
+    found = fold_person(goals, {}, (), 0, rules)
     rows = {row.event_id: row for row in found.conversions}
     assert len(rows) == len(found.conversions)
     assert {uid: worth(row) for uid, row in rows.items()} == {
@@ -95,7 +95,7 @@ def test_by_hand(case: dict[str, Any], order: str) -> None:
     assert sorted(uid for uid, row in rows.items() if row.over_refunded) == case.get("over", [])
     assert sum(row.is_counted for row in rows.values()) == case["conversions"]
     assert sum(row.reporting_value or 0 for row in rows.values()) == Decimal(str(case["net"]))
-    one_by_one = publish_batches([[goal] for goal in goals], lambda some: fold_person(some, {}, {}, 0, rules))
+    one_by_one = publish_batches([[goal] for goal in goals], lambda some: fold_person(some, {}, (), 0, rules))
     assert sorted(one_by_one, key=str) == sorted(found.conversions, key=str)
     persons = {uid: rows[uid].person_id for uid in case.get("persons", {})}
     assert persons == case.get("persons", {})

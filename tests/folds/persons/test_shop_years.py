@@ -130,7 +130,7 @@ def fold(goals: Iterable[Goal], shop: Shop) -> PersonRows:
         f"v{number}": [_touch(f"{number}-{place}", order.placed.day - place) for place in range(3)]
         for number, order in enumerate(shop.orders)
     }
-    return fold_person(goals, touches, {}, 0, PersonRules.of(RuleNumbers(), rates_of(shop), ORDERS))
+    return fold_person(goals, touches, (), 0, PersonRules.of(RuleNumbers(), rates_of(shop), ORDERS))
 
 
 def _touch(uid: str, day: int) -> Touch:

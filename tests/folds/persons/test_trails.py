@@ -63,7 +63,7 @@ def fold(events: list[Event], numbers: RuleNumbers) -> PersonRows:
     return fold_person(
         goals,
         {"ann": inputs.touches},
-        {"ann": pages},
+        pages,
         NOON,
         PersonRules.of(numbers, ExchangeRates([], "EUR"), ORDERS),
     )
