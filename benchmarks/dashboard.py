@@ -12,7 +12,9 @@ import pickle
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +32,15 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000, help="of gold.attribution")
     parser.add_argument("--sessions", type=int, default=10_000_000, help="that a year's windows count")
     parser.add_argument("--seconds", type=float, default=120.0, help="that ten viewers look")
+    parser.add_argument(
+        "--readers", nargs="+", choices=("polars", "duckdb"), default=["polars"], help="compared in one run"
+    )
     parser.add_argument("--home", type=Path, help="keep the tables here, and use them if they are there")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="millrace-bench-") as folder:
         home = arguments.home or Path(folder)
         _prepare(home, arguments.rows, arguments.sessions)
-        raise SystemExit(_measure(home, Path(folder), arguments.seconds))
+        raise SystemExit(_measure(home, Path(folder), arguments.readers, arguments.seconds))
 
 
 def _prepare(home: Path, rows: int, sessions: int) -> None:
@@ -47,22 +52,24 @@ def _prepare(home: Path, rows: int, sessions: int) -> None:
         progress(f"  {name}: {count:,}")
 
 
-def _measure(home: Path, folder: Path, seconds: float) -> int:
+def _measure(home: Path, folder: Path, readers: Sequence[str], seconds: float) -> int:
     progress("opening each page, to learn what it asks")
     file = folder / "asked.pickle"
     _asking("learn", home, file)
-    asked = pickle.loads(file.read_bytes())
     progress("asking in new processes")
-    cold = {
-        view: [_asking("cold", home, file, view, str(number)) for number in range(len(kinds))]
-        for view, kinds in asked.items()
-    }
+    cold: dict[str, Any] = {reader: defaultdict(list) for reader in readers}
+    for view, kinds in pickle.loads(file.read_bytes()).items():
+        for number, reader in product(range(len(kinds)), readers):
+            cold[reader][view].append(_asking("cold", home, file, reader, view, number))
     progress("asking again, after a commit to every table")
-    warm = _asking("warm", home, file)
-    progress(f"{VIEWERS} viewers for {seconds:g} s")
-    with _process("commits", home, seconds):
-        crowd = _asking("crowd", home, file, seconds)
-    return _report(cold, warm, crowd["times"], crowd["most"])
+    warm = _asking("warm", home, file, *readers)
+    broken = 0
+    for reader in readers:
+        progress(f"{reader}: {VIEWERS} viewers for {seconds:g} s")
+        with _process("commits", home, seconds):
+            crowd = _asking("crowd", home, file, reader, seconds)
+        broken |= _report(reader, cold[reader], warm[reader], crowd["times"], crowd["most"])
+    return broken
 
 
 def _asking(*arguments: object) -> Any:
@@ -83,7 +90,7 @@ Times = Mapping[str, Sequence[float]]
 Pairs = Mapping[str, Sequence[tuple[float, float]]]
 
 
-def _report(cold_pairs: Pairs, warm_pairs: Pairs, crowd: Times, memory: int) -> int:
+def _report(reader: str, cold_pairs: Pairs, warm_pairs: Pairs, crowd: Times, memory: int) -> int:
     (cold, cold_work), (warm, warm_work) = map(_apart, (cold_pairs, warm_pairs))
     shown = (cold, cold_work, warm, warm_work, crowd)
     rows = [
@@ -99,7 +106,7 @@ def _report(cold_pairs: Pairs, warm_pairs: Pairs, crowd: Times, memory: int) -> 
         f"{VIEWERS} viewers, ms",
         "looks",
     )
-    print_table("p95 of all queries of a page", columns, rows)
+    print_table(f"{reader}: p95 of all queries of a page", columns, rows)
     print(f"load of the machine: {', '.join(f'{load:.1f}' for load in os.getloadavg())}")
     print(f"memory of the process with {VIEWERS} viewers: {memory / 2**20:,.0f} MB at most")
     broken = [view for view in cold if _p95(warm[view]) > MOST_WARM or _p95(cold[view]) > MOST_COLD]

@@ -73,26 +73,28 @@ def _a_conversion(home: Path) -> str:
     return str(conversions.head(1).collect()["conversion_id"][0])
 
 
-def cold(home: Path, asked: Asked) -> Took:
+def cold(home: Path, reader: str, asked: Asked) -> Took:
     """Time the figures of a page in a process that has not opened any table yet."""
-    return _seconds(_lake(home).look(), asked)
+    return _seconds(_lake(home, reader).look(), asked)
 
 
-def warm(home: Path, pages: Pages) -> dict[str, list[Took]]:
-    """Time the figures by page, in a process that has opened the tables, after a new commit to each."""
+def warm(home: Path, readers: Sequence[str], pages: Pages) -> dict[str, dict[str, list[Took]]]:
+    """Time the figures by reader and page, in a process that has opened the tables, after commits to each."""
     from benchmarks.dashboard_layout import commit, latest_row
 
-    lake, rows = _lake(home), {name: latest_row(home, name) for name in CHANGING}
-    times: dict[str, list[Took]] = defaultdict(list)
+    rows = {name: latest_row(home, name) for name in CHANGING}
+    lakes = {reader: _lake(home, reader) for reader in readers}
+    times: dict[str, dict[str, list[Took]]] = {reader: defaultdict(list) for reader in readers}
     for again in range(_ROUNDS):
         for view, kinds in pages.items():
             for asked in kinds:
                 for name, row in rows.items():
                     commit(home, name, row)
-                lake.forget()
-                took = _seconds(lake.look(), asked)
-                if again:  # the first round opens the tables
-                    times[view].append(took)
+                for reader, lake in lakes.items():
+                    lake.forget()
+                    took = _seconds(lake.look(), asked)
+                    if again:  # the first round opens the tables
+                        times[reader][view].append(took)
     return times
 
 
@@ -108,9 +110,9 @@ def commits(home: Path, seconds: float) -> None:
         time.sleep(REFRESH)
 
 
-def crowd(home: Path, pages: Pages, seconds: float) -> dict[str, Any]:
+def crowd(home: Path, reader: str, pages: Pages, seconds: float) -> dict[str, Any]:
     """Seconds by page for concurrent viewers while tables change, and the peak memory."""
-    lake = _lake(home)
+    lake = _lake(home, reader)
     times: dict[str, list[float]] = defaultdict(list)
     until, most = time.monotonic() + seconds, 0
     viewers = [
@@ -135,11 +137,15 @@ def _view(lake: Any, pages: Pages, number: int, until: float, times: dict[str, l
         time.sleep(max(REFRESH - took, 0))
 
 
-def _lake(home: Path) -> Any:
+def _lake(home: Path, reader: str) -> Any:
     from tables.delta_backend import LocalTables
     from tables.table_cache import Lake
 
-    return Lake(LocalTables(home / "warehouse"))
+    if reader == "polars":
+        return Lake(LocalTables(home / "warehouse"))
+    from benchmarks.dashboard_duckdb import DuckDBTables
+
+    return Lake(DuckDBTables(home / "warehouse"))
 
 
 def _seconds(look: Any, asked: Asked) -> Took:
@@ -150,7 +156,12 @@ def _seconds(look: Any, asked: Asked) -> Took:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """`learn|cold|warm|crowd HOME FILE [VIEW NUMBER|SECONDS]`, `commits HOME SECONDS`; prints JSON."""
+    """Run one mode, and print JSON.
+
+    Args:
+        arguments: `learn HOME FILE`, `cold HOME FILE READER VIEW NUMBER`, `warm HOME FILE READER…`,
+            `crowd HOME FILE READER SECONDS` or `commits HOME SECONDS`.
+    """
     what, home, file, *more = arguments
     if what == "learn":
         Path(file).write_bytes(pickle.dumps(what_pages_ask(Path(home))))
@@ -160,13 +171,13 @@ def main(arguments: Sequence[str]) -> None:
         return
     pages: Pages = pickle.loads(Path(file).read_bytes())
     if what == "cold":
-        print(json.dumps(cold(Path(home), pages[more[0]][int(more[1])])))
+        print(json.dumps(cold(Path(home), more[0], pages[more[1]][int(more[2])])))
     elif what == "warm":
-        print(json.dumps(warm(Path(home), pages)))
+        print(json.dumps(warm(Path(home), more, pages)))
     else:
         import streamlit  # noqa: F401  # its memory counts
 
-        print(json.dumps(crowd(Path(home), pages, float(more[0]))))
+        print(json.dumps(crowd(Path(home), more[0], pages, float(more[1]))))
 
 
 if __name__ == "__main__":
