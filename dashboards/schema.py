@@ -8,17 +8,11 @@ from lakehouse.contracts.arrow import arrow_schema
 Type = pl.DataType | type[pl.DataType]
 
 _READ = {
-    "bronze.kafka_records": "ingested_at",
-    "silver.events": "event_id event_time",
     "silver.rejected_events": "reason topic value partition offset arrival_time",
-    "silver.duplicate_events": "event_id",
     "silver.sessions": (
         "session_id visitor_id entry_url exit_url channel campaign_source campaign_medium campaign_name "
         "started_at ended_at events page_views is_open"
     ),
-    "silver.impressions": "event_id",
-    "silver.searches": "event_id",
-    "silver.identities": "visitor_id",
     "silver.bots": "visitor_id",
     "silver.exchange_rates": "currency rate valid_from valid_to",
     "gold.touches": "touch_id kind url referrer channel promotion_id touched_at",
@@ -45,7 +39,6 @@ _READ = {
         "window_kind channel pane window_start window_end events page_views visitors sessions impressions "
         "clicks searches conversions reporting_value revision is_complete late_events"
     ),
-    "gold.visitor_minutes": "visitor_id",
     "ops.ledger": (
         "job batch_id input_rows output_rows duplicates rejected heartbeats erased late seconds "
         "started_at watermark position"
@@ -82,8 +75,6 @@ CORRECTIONS = "gold.traffic corrections"
 
 CHANGING = ("pane", "events", "page_views", "visitors", "sessions", "conversions", "reporting_value")
 """Columns of gold.traffic whose changes are corrections."""
-
-TABLES_READ = tuple(_READ)
 
 COLUMNS: dict[str, dict[str, Type]] = {
     **{name: _types(name, columns) for name, columns in _READ.items()},

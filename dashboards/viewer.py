@@ -1,4 +1,4 @@
-"""The role of who looks at the pages."""
+"""The role that the pages are shown to."""
 
 import os
 from pathlib import Path

@@ -6,8 +6,8 @@ import polars as pl
 from tables.query import Measure, Query, sums
 from tables.table_cache import Ask
 
-JOBS = ("ingest", "refine", "repair", "publish")
-FOLLOWS = {"refine": "ingest", "repair": "refine", "publish": "refine"}
+from lakehouse.contracts import TABLES
+from lakehouse.contracts.lineage import upstream_jobs
 
 _LATEST = 50
 _BARS = 120
@@ -30,13 +30,27 @@ def jobs(ask: Ask) -> pl.DataFrame:
         Measure("last_batch", "max", "started_at"),
     )
     found = ask(Query("ops.ledger", ("job",), measures))
+    upstream = upstream_jobs()
     reached = dict(found.select("job", "position").iter_rows())
-    behind = [_behind(reached, job) for job in found["job"]]
-    order = [JOBS.index(job) if job in JOBS else len(JOBS) for job in found["job"]]
-    batches = found.with_columns(
-        behind=pl.Series(behind, dtype=pl.Float64), order=pl.Series(order, dtype=pl.Int64)
+    behind = [_behind(reached.get(upstream.get(job)), reached[job]) for job in found["job"]]
+    return found.with_columns(behind=pl.Series(behind, dtype=pl.Float64)).sort(_place(), "job")
+
+
+def job_names(rows: pl.DataFrame) -> list[str]:
+    """The jobs that rows are of, in the order of the data flow; others after them."""
+    return rows.select(pl.col("job").unique()).sort(_place(), "job")["job"].to_list()
+
+
+def stale_tables(ask: Ask) -> frozenset[str]:
+    """Tables whose writer is further behind the first job than their contract allows."""
+    found = ask(Query("ops.ledger", ("job",), (Measure("position", "max", "position"),)))
+    reached = dict(found.iter_rows())
+    first = reached.get(next(iter(upstream_jobs())))
+    behind = {job: timedelta(seconds=_behind(first, position) or 0) for job, position in reached.items()}
+    limits = {table.name: table.stale_after for table in TABLES.values() if table.writer in behind}
+    return frozenset(
+        name for name, limit in limits.items() if limit is not None and behind[TABLES[name].writer] > limit
     )
-    return batches.sort("order", "job").drop("order")
 
 
 def batches(ask: Ask, length: timedelta) -> pl.DataFrame:
@@ -70,7 +84,12 @@ def latest_batches(ask: Ask) -> pl.DataFrame:
     return ask(query.only("started_at", ">=", last - timedelta(days=2)))
 
 
-def _behind(reached: dict[str, datetime | None], job: str) -> float | None:
-    """How far a job is behind its upstream job, in seconds of ingest time."""
-    before, ours = reached.get(FOLLOWS.get(job, "")), reached.get(job)
+def _behind(before: datetime | None, ours: datetime | None) -> float | None:
+    """How far one high-water mark is behind another, in seconds of ingest time."""
     return None if before is None or ours is None else max((before - ours).total_seconds(), 0.0)
+
+
+def _place() -> pl.Expr:
+    """The place of a job in the data flow; of other jobs, after all of these."""
+    places = {job: place for place, job in enumerate(upstream_jobs())}
+    return pl.col("job").replace_strict(places, default=len(places), return_dtype=pl.Int64)

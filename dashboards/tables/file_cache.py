@@ -46,7 +46,7 @@ class Files:
     def of(cls, table: str, sizes: dict[str, int], partitions: Sequence[str] = ()) -> "Files":
         """Split files by size in bytes. Tables with binary columns are never cached."""
         small: set[str] = set()
-        room = 0 if pl.Binary in COLUMNS[table].values() else _MOST_SMALL
+        room = 0 if pl.Binary in COLUMNS.get(table, {}).values() else _MOST_SMALL
         for path, size in sorted(sizes.items(), key=lambda each: each[1]):
             room -= size
             if size > _SMALL or room < 0:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import polars as pl
-from schema import COLUMNS
+from schema import COLUMNS, CORRECTIONS
 
 from lakehouse.access.role import Role
 from lakehouse.access.row_filters import ColumnFilter
@@ -29,11 +29,11 @@ class RestrictedTables:
 
     def __init__(self, backend: Backend, role: Role) -> None:
         self._backend = backend
-        self._views = {name: _shown(role, name) for name in COLUMNS}
+        self._views = {name: _shown(role, name) for name in (*TABLES, CORRECTIONS)}
 
     @property
     def hidden(self) -> frozenset[str]:
-        """Tables that the pages read, and that are not there for the role."""
+        """Tables that are not there for the role."""
         return frozenset(name for name, view in self._views.items() if view is None)
 
     def version(self, table: str, position: int | None = None) -> Version | None:
@@ -66,7 +66,8 @@ class RestrictedTables:
 def _shown(role: Role, name: str) -> TableView | None:
     """The role's view; None for changes of windows, or if its filters need columns that pages do not read."""
     view = role.view(TABLES[name]) if name in TABLES else None
-    if view is None or any(each.column not in COLUMNS[name] for each in view.filters):
+    read = COLUMNS.get(name)
+    if view is not None and read and any(each.column not in read for each in view.filters):
         return None
     return view
 

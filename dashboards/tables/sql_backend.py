@@ -75,7 +75,9 @@ class SqlTables:
     def _missing_text(self, table: str, source: str) -> list[str]:
         """Text columns of the contract that an older table lacks."""
         there = self._run(f"SELECT * FROM {source} LIMIT 0", {}, table).columns
-        return [name for name, kind in COLUMNS[table].items() if kind == pl.String and name not in there]
+        return [
+            name for name, kind in COLUMNS.get(table, {}).items() if kind == pl.String and name not in there
+        ]
 
     def _name(self, table: str) -> str:
         parts = [self._catalog, *table.split(".")] if self._catalog else table.split(".")

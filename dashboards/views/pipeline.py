@@ -11,13 +11,22 @@ import viewer
 from charts import time_charts
 from metrics import pipeline
 from query_scope import Scope
-from schema import TABLES_READ
 from tables.table_cache import Look
 from widgets import layout, page
 from widgets.formatting import lasting, plain_text, utc
 from widgets.layout import number_column, place_chart, place_table, text_column, time_column
 
+from lakehouse.contracts import TABLES
+
 _OVER = {"Last hour": timedelta(hours=1), "Day": timedelta(days=1), "Week": timedelta(days=7)}
+_TABLE = {
+    "table": pl.String,
+    **dict.fromkeys(("rows", "files", "bytes", "version"), pl.Int64),
+    "size": pl.String,
+    "changed_at": pl.Datetime("us", "UTC"),
+    "writer": pl.String,
+    "state": pl.String,
+}
 
 
 def body(look: Look, _: Scope | None) -> None:
@@ -36,14 +45,12 @@ def body(look: Look, _: Scope | None) -> None:
         bind="query-params",
     )
     batches = look.figure(pipeline.batches, _OVER[over])
-    names = [name for name in pipeline.JOBS if name in set(batches["job"])]
-    names += sorted(set(batches["job"]) - set(names))
     cost = partial(
         time_charts.lines,
         x="at",
         y="seconds",
         series="job",
-        names=names,
+        names=pipeline.job_names(batches),
         heading="Slowest micro-batch",
         unit="seconds",
     )
@@ -55,7 +62,7 @@ def body(look: Look, _: Scope | None) -> None:
         names=["refine"],
         heading="Share of rows that came late",
         unit="share of rows",
-        format_=".2~%",
+        format_=".2~p",
     )
     nothing = "No micro-batches yet."
     shares = batches.filter(pl.col("job") == "refine").drop_nulls("late_share")
@@ -145,21 +152,7 @@ def _ledger(look: Look) -> None:
 
 
 def _tables(look: Look) -> None:
-    rows = []
-    for name in TABLES_READ:
-        facts, version = look.facts(name), look.version(name)
-        if facts is not None and version is not None:
-            size, changed = layout.locale().size(facts.size), facts.changed_at
-            rows.append((name, facts.rows, facts.files, size, facts.size, version.number, changed))
-    schema = {
-        "table": pl.String,
-        "rows": pl.Int64,
-        "files": pl.Int64,
-        "size": pl.String,
-        "bytes": pl.Int64,
-        "version": pl.Int64,
-        "changed_at": pl.Datetime("us", "UTC"),
-    }
+    rows = _versions(look)
     columns = {
         "table": text_column("Table", 150),
         "rows": number_column("Rows"),
@@ -167,10 +160,24 @@ def _tables(look: Look) -> None:
         "size": "Size",
         "version": number_column("Version"),
         "changed_at": time_column("Changed (UTC)"),
+        "writer": "Written by",
+        "state": text_column("State", 60, "Stale: the job that writes it is far behind ingest"),
     }
-    place_table(pl.DataFrame(rows, schema, orient="row"), columns, "tables", heading="Tables")
-    last = max((row[-1] for row in rows if row[-1]), default=None)
-    st.caption(f"Latest change of a table: {utc(last)}.")
+    place_table(rows, columns, "tables", heading="Tables")
+    st.caption(f"Latest change of a table: {utc(rows['changed_at'].max())}.")
+
+
+def _versions(look: Look) -> pl.DataFrame:
+    """One row for each table of the contracts that is there for the viewer."""
+    rows, stale = [], look.figure(pipeline.stale_tables)
+    for name, table in TABLES.items():
+        facts = look.facts(name) if look.shows(name) else None
+        version = look.version(name) if facts else None
+        if facts and version:
+            size, state = layout.locale().size(facts.size), "stale" if name in stale else ""
+            numbers = (facts.rows, facts.files, facts.size, version.number)
+            rows.append((name, *numbers, size, facts.changed_at, table.writer, state))
+    return pl.DataFrame(rows, _TABLE, orient="row")
 
 
 page.show_always(body)

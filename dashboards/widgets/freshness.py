@@ -8,10 +8,15 @@ import polars as pl
 from tables.query import Measure, Query
 from tables.table_cache import Ask
 
+from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.contracts.lineage import upstream_jobs
+from lakehouse.contracts.table import STALE_AFTER
+from lakehouse.contracts.traffic import TRAFFIC
+
 LIVE, IDLE, CATCHING_UP, STALE, NO_DATA = "Live", "Idle", "Catching up", "Stale", "No data yet"
 
 _RECENT = timedelta(minutes=10)  # of the ledger are read: a few batches of every job, few files
-_QUIET = timedelta(minutes=2)  # without a micro-batch: longer than any batch takes, even when catching up
+_INGEST, _PUBLISH = KAFKA_RECORDS.writer, TRAFFIC.writer
 _BEHIND = timedelta(seconds=60)  # of ingest time: summaries are updated every 30 s
 _LEDGER = Query("ops.ledger", ("job", "started_at", "seconds", "watermark", "position"))
 
@@ -43,10 +48,10 @@ def progress(ask: Ask, position: int | None = None) -> Progress:
     if last is None:
         return Progress()
     jobs = _by_job(_until(ask(_LEDGER.only("started_at", ">=", last - _RECENT)), position))
-    if not {"ingest", "publish"} <= jobs.keys():  # one of them has been idle for long, or has never run
+    if not {_INGEST, _PUBLISH} <= jobs.keys():  # one of them has been idle for long, or has never run
         jobs = _by_job(_until(ask(_LEDGER), position))
-    taken_in, done = (jobs[job].position if job in jobs else None for job in ("ingest", "publish"))
-    watermarks = (jobs[job].watermark for job in ("publish", "refine") if job in jobs)
+    taken_in, done = (jobs[job].position if job in jobs else None for job in (_INGEST, _PUBLISH))
+    watermarks = (jobs[job].watermark for job in (_PUBLISH, upstream_jobs()[_PUBLISH]) if job in jobs)
     return Progress(
         watermark=next(filter(None, watermarks), None),
         last_batch_at=max(job.ended_at for job in jobs.values()),
@@ -66,7 +71,7 @@ def state(progress: Progress, events: int, now: datetime, is_running: bool | Non
     if events == 0:
         return NO_DATA
     is_behind = (progress.behind or timedelta()) > _BEHIND
-    if progress.last_batch_at is None or now - progress.last_batch_at > _QUIET:
+    if progress.last_batch_at is None or now - progress.last_batch_at > STALE_AFTER:
         return STALE if is_behind or is_running is False or progress.last_batch_at is None else IDLE
     return CATCHING_UP if is_behind else LIVE
 
@@ -75,7 +80,7 @@ def _until(ledger: pl.DataFrame, position: int | None) -> pl.DataFrame:
     if position is None:
         return ledger
     shown = pl.col("position").dt.timestamp("us") <= position
-    return ledger.filter((pl.col("job") != "publish") | shown)
+    return ledger.filter((pl.col("job") != _PUBLISH) | shown)
 
 
 class _Job(NamedTuple):

@@ -1,9 +1,13 @@
 """The page's view of collectors: from the logs of the nodes."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import collectors
 import polars as pl
+import pytest
 
 from intake.log.entries import Delivered, Tally, Write
 from intake.log.message_log import MessageLog
@@ -38,3 +42,61 @@ def test_a_log_that_is_no_database_is_left_out(tmp_path: Path) -> None:
     file.parent.mkdir()
     file.write_bytes(b"x" * 100)
     assert collectors.by_source(tmp_path).is_empty()
+
+
+def test_a_backlog_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = log_file(tmp_path, "main")
+    log = MessageLog(file)
+    log.append(Write("1", "shop", [MESSAGE] * 20_000)).result()
+    log.append(Write("2", "app", [MESSAGE])).result()
+    log.append(Write("3", "quiet", [MESSAGE])).result()
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("UPDATE messages SET logged_at = logged_at - 61000000")
+        connection.commit()
+    first = steps_of(monkeypatch, tmp_path)
+    log.append(Write("4", "shop", [MESSAGE])).result()
+    assert steps_of(monkeypatch, tmp_path) < first / 20
+    found = collectors.by_source(tmp_path)
+    assert found.select("source", "last_minute", "waiting").rows() == [
+        ("app", 0, 1),
+        ("quiet", 0, 1),
+        ("shop", 1, 20_001),
+    ]
+    last, *_ = log.pending(20_001, 1)
+    log.forget(20_002)
+    log.append(Write("5", "app", [MESSAGE])).result()
+    log.close()
+    found = collectors.by_source(tmp_path)
+    assert found.select("source", "waiting").rows() == [("app", 1), ("quiet", 0), ("shop", 1)]
+    assert found["oldest"].to_list()[1] is None
+    assert found["oldest"].to_list()[0] >= found["oldest"].to_list()[2] > from_micros(last.logged_at)
+
+
+def test_a_log_that_was_made_again_is_read_from_its_start(tmp_path: Path) -> None:
+    file = log_file(tmp_path, "main")
+    for events in (9, 2):
+        log = MessageLog(file)
+        log.append(Write("1", "shop", [MESSAGE] * events)).result()
+        log.forget(events - 1)
+        log.close()
+        (row,) = collectors.by_source(tmp_path).rows(named=True)
+        assert (row["last_minute"], row["waiting"]) == (1, 1)
+        assert row["oldest"] is not None
+        for part in file.parent.iterdir():
+            part.unlink()
+
+
+def steps_of(monkeypatch: pytest.MonkeyPatch, home: Path) -> int:
+    """Hundreds of steps of SQLite's virtual machine that a view of the collectors takes."""
+    steps = [1]
+    connect = sqlite3.connect
+
+    def counted(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection = connect(*arguments, **options)
+        connection.set_progress_handler(lambda: steps.append(1), 100)
+        return connection
+
+    with monkeypatch.context() as patched:
+        patched.setattr(sqlite3, "connect", counted)
+        collectors.by_source(home)
+    return len(steps)

@@ -1,15 +1,21 @@
 """Inputs and writers of the contracts, against what jobs read and in which order they rebuild."""
 
+from types import ModuleType
+from unittest.mock import MagicMock
+
 import pytest
 
+from gold import publish_job
 from gold.daily.inputs import _inputs
 from gold.daily.update import QUERIES
 from gold.gate.gate_view import _SILVER
-from lakehouse.contracts import TABLES
-from lakehouse.contracts.lineage import downstream_of, tables_of
+from kit.home import JOBS
+from lakehouse.contracts import TABLES, Table
+from lakehouse.contracts.lineage import downstream_of, tables_of, upstream_jobs
 from lakehouse.rows.sql import _DuckDB
 from lakehouse.run.rebuild import stale_after
 from millrace.operations.rebuild import definitions
+from silver import refine_job, repair_job
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -50,3 +56,24 @@ def test_downstream_tables_are_direct_and_indirect_ones() -> None:
     assert downstream_of(["gold.visitor_minutes"]) == ("gold.traffic",)
     assert "gold.funnel" in downstream_of(["silver.identities"])
     assert downstream_of(["silver.rejected_events"]) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "module"), [("refine", refine_job), ("repair", repair_job), ("publish", publish_job)]
+)
+def test_a_job_reads_the_batches_of_its_upstream_job(
+    name: str, module: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_microbatches = MagicMock()
+    for each in ("Refine", "Repair", "Publish", "Gate"):
+        monkeypatch.setattr(module, each, MagicMock(), raising=False)
+    monkeypatch.setattr(module, "run_microbatches", run_microbatches)
+    getattr(module, name)(MagicMock())
+    assert run_microbatches.call_args.args[1] == upstream_jobs()[name]
+
+
+def test_jobs_come_after_those_that_write_their_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tuple(upstream_jobs()) == JOBS
+    new = Table("gold.new", "touch", ("touch_id",), (), inputs=("gold.touches",), writer="score")
+    monkeypatch.setitem(TABLES, new.name, new)
+    assert list(upstream_jobs().items())[len(JOBS) :] == [("score", "publish")]

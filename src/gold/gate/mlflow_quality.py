@@ -13,13 +13,13 @@ from pyspark.sql import functions as F
 
 from gold.models.mlflow_client import experiment, quiet_mlflow
 from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.contracts.lineage import upstream_jobs
 from lakehouse.package_versions import version_of
 from lakehouse.quality.evaluation import Result
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger
 from lakehouse.run.rules_version import rules_version
 
-_JOBS = ("ingest", "refine", "repair", "publish")
 _PACKAGES = ("millrace", "pyspark", "delta-spark", "great-expectations", "mlflow")
 _OUTCOMES = ("input_rows", "output_rows", "duplicates", "rejected", "heartbeats", "late")
 _SHOWN = 50  # partitions in the parameters; offsets.json has all
@@ -85,7 +85,7 @@ def _rows(refined: Sequence[Entry]) -> dict[str, float]:
 def _seconds(run: JobContext, after: datetime) -> dict[str, float]:
     """By job, mean and maximum duration of its micro-batches."""
     found: dict[str, float] = {}
-    for job in _JOBS:
+    for job in upstream_jobs():
         seconds = [entry.seconds for entry in Ledger(run.lake).after(job, after)]
         if seconds:
             found |= {f"seconds/{job}.mean": mean(seconds), f"seconds/{job}.max": max(seconds)}

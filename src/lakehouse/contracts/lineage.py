@@ -1,6 +1,7 @@
-"""What follows from the contracts' inputs and writers: downstream tables, and the pins of the gate."""
+"""What follows from the contracts' inputs and writers: downstream tables, jobs, and the pins of the gate."""
 
 from collections.abc import Collection
+from graphlib import TopologicalSorter
 
 from lakehouse.contracts import TABLES, Table
 
@@ -16,6 +17,21 @@ def downstream_of(names: Collection[str]) -> tuple[str, ...]:
 def tables_of(layer: str) -> tuple[Table, ...]:
     """The tables of a layer."""
     return tuple(table for table in TABLES.values() if table.layer == layer)
+
+
+def upstream_jobs() -> dict[str, str | None]:
+    """Continuous jobs in the order of the data flow, each with its upstream job; None for the first.
+
+    Of jobs that write inputs of a job's tables, its upstream job is the first one. Others are side inputs.
+    """
+    tables = [table for table in TABLES.values() if table.writer and table.cadence != "schedule"]
+    writers = {table.name: table.writer for table in tables}
+    inputs: dict[str, list[str]] = {job: [] for job in writers.values()}
+    for table in tables:
+        of_inputs = (writers.get(name, table.writer) for name in table.inputs)
+        inputs[table.writer] += [job for job in of_inputs if job != table.writer]
+    order = tuple(TopologicalSorter(inputs).static_order())
+    return {job: min(inputs[job], key=order.index, default=None) for job in order}
 
 
 def first_writers(layer: str) -> dict[str, str]:

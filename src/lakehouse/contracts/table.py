@@ -14,6 +14,9 @@ TWO_WRITERS_LOG = timedelta(days=7)
 TWO_WRITERS = {LOG_ENTRIES: f"interval {TWO_WRITERS_LOG.days} days"}
 """Properties of a table with two writers: an interrupted job finds its high-water mark in the log."""
 
+STALE_AFTER = timedelta(minutes=2)
+"""Longer than any micro-batch takes, and than jobs and summaries pause."""
+
 
 @dataclass(frozen=True)
 class Column:
@@ -77,6 +80,11 @@ class Table:
     def short_name(self) -> str:
         """The part of the name after the dot."""
         return self.name.split(".")[1]
+
+    @property
+    def stale_after(self) -> timedelta | None:
+        """How far its writer may be behind until rows are missing; None for a table on a schedule."""
+        return None if self.cadence == "schedule" or not self.writer else STALE_AFTER
 
     @property
     def column_names(self) -> tuple[str, ...]:

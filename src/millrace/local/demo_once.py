@@ -8,12 +8,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from lakehouse.contracts.lineage import upstream_jobs
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.local.kafka.broker import running_broker
 from millrace.local.kafka.kafka_health import require_kafka
-
-JOBS = ("ingest", "refine", "repair", "publish")
 
 
 class Stopwatch:
@@ -48,7 +47,7 @@ def catch_up(settings: Settings, events: int) -> dict[str, Any]:
     with watch.measure("total"), _kafka(settings, watch):
         with watch.measure("produce"):
             _send(settings, events)
-        timings = run_jobs(settings, list(JOBS))
+        timings = run_jobs(settings, list(upstream_jobs()))
         with watch.measure("audit"):
             _audit(settings)
     return {**_figures(settings), "timings": {**timings, **watch.seconds}, "audit": "ok"}

@@ -5,6 +5,7 @@ from datetime import datetime
 
 import narwhals as nw
 
+from lakehouse.contracts import TABLES, Table
 from lakehouse.errors import MillraceError
 from lakehouse.quality.sql_conditions import ROW_COUNT, is_about_values, scope_sql, violation_sql
 from lakehouse.quality.suites import HOURS, Expectation, Suite, load_suites
@@ -15,6 +16,14 @@ from millrace.tables.table_scan import Row, query, rows_of, scan
 HELD = ("closed", "replayed")
 _TEXT = 60  # characters shown of bytes
 _SHOWN = 10
+_STAMP = "ingested_at"
+_IDENTIFYING = frozenset(
+    (
+        *("event_id", "type", "name", "visitor_id", "promotion_id", "arrival_time"),
+        *("topic", "partition", "offset", "first_offset"),
+    )
+)
+"""Columns that say which row it is, together with key and event time."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +129,7 @@ def _failure(settings: Settings, suite: Suite, expectation: Expectation, span: R
 
 def _query(suite: Suite, expectation: Expectation, after: datetime, upto: datetime) -> str:
     low, high = (f"TIMESTAMP '{at:%Y-%m-%d %H:%M:%S.%f}'" for at in (after, upto))
-    new = f"ingested_at > {low} AND ingested_at <= {high}"
+    new = f"{_STAMP} > {low} AND {_STAMP} <= {high}"
     if expectation.of == HOURS:
         return (
             "SELECT date_trunc('hour', event_time) AS hour, count(*) AS events FROM silver.events"
@@ -129,8 +138,7 @@ def _query(suite: Suite, expectation: Expectation, after: datetime, upto: dateti
     if expectation.kind == ROW_COUNT or not is_about_values(expectation):
         return f"SELECT * FROM ops.ledger WHERE job = 'refine' ORDER BY batch_id DESC LIMIT {_SHOWN}"
     table = expectation.table
-    if table == "silver.impressions":
-        new = f"event_id IN (SELECT event_id FROM silver.events WHERE {new})"
+    new = _new_rows(TABLES[table], new)
     computed = "".join(f", {sql} AS {name}" for name, sql in suite.columns.items())
     source = f"SELECT *{computed}, '{table}' AS _table FROM {table} WHERE {new}"
     return requoted(
@@ -139,25 +147,22 @@ def _query(suite: Suite, expectation: Expectation, after: datetime, upto: dateti
     )
 
 
-_SHOWN_COLUMNS = {
-    "silver.events": (
-        "event_id",
-        "type",
-        "name",
-        "event_time",
-        "arrival_time",
-        "topic",
-        "partition",
-        "offset",
-    ),
-    "silver.rejected_events": ("topic", "partition", "offset", "arrival_time"),
-    "silver.duplicate_events": ("event_id", "topic", "partition", "offset", "first_offset"),
-    "silver.impressions": ("event_id", "visitor_id", "promotion_id", "event_time"),
-}
+def _new_rows(table: Table, new: str) -> str:
+    """The condition, by the stamp of the table or of the input that has its key; without either, all rows."""
+    if _STAMP in table.column_names:
+        return new
+    key = table.key[0]
+    for name in table.inputs:
+        if {key, _STAMP} <= set(TABLES[name].column_names):
+            return f"{key} IN (SELECT {key} FROM {name} WHERE {new})"
+    return "TRUE"
 
 
 def _columns(expectation: Expectation) -> str:
-    names = [*_SHOWN_COLUMNS.get(expectation.table, ()), expectation.column]
+    """What identifies a row of the table, and the column that the expectation is on."""
+    table = TABLES[expectation.table]
+    shown = {*table.key, table.event_time, *_IDENTIFYING}
+    names = [*(name for name in table.column_names if name in shown), expectation.column]
     quoted = [f'"{name}"' for name in dict.fromkeys(names)]
     if expectation.table == "silver.rejected_events":
         quoted.append(f"left(CAST(value AS STRING), {_TEXT}) AS value")

@@ -10,12 +10,10 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from lakehouse.contracts import TABLES
+from lakehouse.contracts.lineage import upstream_jobs
 from lakehouse.run.rules_version import rules_version
 from lakehouse.settings import Settings
 from lakehouse.timestamps import as_utc
-
-FOLLOWS = {"refine": "ingest", "repair": "refine", "publish": "refine"}
-"""By job, the one that it follows."""
 
 _RECENT = 100  # commits of a table that are looked through
 _RULES = "rules_version"
@@ -140,12 +138,12 @@ def behind(settings: Settings) -> dict[str, dict[str, Any]]:
     ledger = scan(settings, "ops.ledger")
     if ledger is None:
         return {}
-    columns = ("job", "position", "input_rows", "late", "started_at", "seconds")
-    rows = ledger.select(columns).filter(pl.col("job").is_in({*FOLLOWS, *FOLLOWS.values()})).collect()
+    jobs, columns = upstream_jobs(), ("job", "position", "input_rows", "late", "started_at", "seconds")
+    rows = ledger.select(columns).filter(pl.col("job").is_in(list(jobs))).collect()
     reached = dict(rows.group_by("job").agg(pl.col("position").max()).rows())
     return {
         job: {"upstream": upstream, **_waiting(rows.filter(pl.col("job") == upstream), reached.get(job))}
-        for job, upstream in FOLLOWS.items()
+        for job, upstream in jobs.items()
         if upstream in reached
     }
 

@@ -101,5 +101,17 @@ def test_explain_shows_the_rows_that_are_held_and_no_others(home: Path) -> None:
     assert shlex.split(reported.output.splitlines()[1]) == ["millrace", "sql", worth.query], "can be pasted"
 
 
+def test_explain_shows_rows_of_tables_without_an_ingest_stamp(home: Path) -> None:
+    table, name = "gold.conversions", "money has a rate"
+    append_rows(home, table, [{"conversion_id": "c", "value": Decimal(5), "converted_at": AFTER}])
+    failed = {"run_id": "r", "run_at": UPTO, "after": AFTER, "upto": UPTO, "success": False}
+    append_rows(home, "ops.expectations", [{"table": table, "name": name, **failed}])
+    (money,) = explain(load_settings(home=home))
+    assert money.rows == [
+        {"conversion_id": "c", "event_id": None, "visitor_id": None}
+        | {"converted_at": AFTER.replace(tzinfo=None), "reporting_value": None}
+    ]
+
+
 def test_an_expectation_that_is_not_known_is_an_error(home: Path) -> None:
     assert "there is no expectation" in str(run("explain", "nonsense").exception)
