@@ -130,3 +130,18 @@ def test_the_watermark_is_told_to_the_second(web: Browsing, shop: Shop) -> None:
     page = web.open("pipeline")
     assert shop.watermark <= shop.until + timedelta(seconds=1)
     expect(page.get_by_text(f"{shop.watermark:%Y-%m-%d %H:%M:%S} UTC").first).to_be_visible()
+
+
+def test_small_shares_of_late_rows_differ_on_the_axis(web: Browsing, living_home: Path, shop: Shop) -> None:
+    last = max(shop.tables["ops.ledger"], key=lambda row: row["started_at"])
+    few = [
+        {**last, "job": "refine", "input_rows": 1_000_000, "late": late}
+        | {"batch_id": 10_000 + late, "started_at": last["started_at"] + timedelta(days=1, minutes=late)}
+        for late in range(1, 5)
+    ]
+    append_rows(living_home, "ops.ledger", few)
+    page = web.open("pipeline", over="Last hour")
+    axis = page.get_by_test_id("stVegaLiteChart").nth(1).locator("g.role-axis-label text", has_text="%")
+    expect(axis.nth(2)).to_be_visible()
+    labels = axis.all_text_contents()
+    assert len(set(labels)) == len(labels), labels
