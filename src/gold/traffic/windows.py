@@ -13,7 +13,6 @@ from pyspark.sql import functions as F
 
 from folds.windows.count_windows import CountWindows
 from folds.windows.revisions import Progress
-from folds.windows.time_windows import Windows
 from folds.windows.window_rules import (
     STANDARD,
     WindowRules,
@@ -24,15 +23,16 @@ from folds.windows.window_rules import (
     windows_of,
 )
 from gold.traffic.closed_windows import ClosedWindows, last_ends
+from gold.traffic.differences import DIFFERENCES, MINUTE, window_differences
 from gold.traffic.minute_rows import LONGEST, earliest_minute, longest_span, of_visitors, pruner_of
-from gold.traffic.window_rows import CHANGES, DIFFERENCES, MINUTE, fold_differences, fold_revisions
+from gold.traffic.window_rows import CHANGES, fold_revisions
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.traffic import TRAFFIC, VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.write_changes import write_changes
 from lakehouse.rows.checkpointing import checkpoint
-from lakehouse.rows.driver_or_spark import Rows, Source, computed, union, with_key
+from lakehouse.rows.driver_or_spark import Rows, Source, as_frame, computed, union, with_key
 from lakehouse.rows.grouped import Computed, Groups
 from lakehouse.rows.time_pruner import TimePruner
 from lakehouse.timestamps import EPOCH, span_micros, to_micros
@@ -105,9 +105,8 @@ class Traffic:
         minutes = self._lake.read(VISITOR_MINUTES.name).where("visitor_id IS NOT NULL")
         rules = load_window_rules(self._conf)
         closed = ClosedWindows(self._lake, events_of(rules), {}).close_all(minutes, to_micros(watermark))
-        fold = partial(fold_differences, windows=(*windows_of(rules, self._zone), *closed), known=-1)
-        groups = Groups({"minute": with_key(minutes, "visitor_id", MINUTE)}, fold, DIFFERENCES)
-        return groups.spread(self._lake.spark)
+        windows = (*windows_of(rules, self._zone), *closed)
+        return as_frame(self._lake.spark, window_differences(self._lake.spark, minutes, windows, known=-1))
 
     def replace(self, differences: DataFrame, upto: datetime, watermark: datetime) -> None:
         """Replace all windows.
@@ -136,9 +135,16 @@ class Traffic:
         found = self._lake.last_commit(TRAFFIC.name)
         if "minutes" in found:
             return _TrafficProgress(**{name: found[name] for name in _TrafficProgress._fields})
-        if self._lake.read(TRAFFIC.name).isEmpty():
+        if self._is_empty():
             return _TrafficProgress(windows=to_json(load_window_rules(self._conf)))
         return None
+
+    def _is_empty(self) -> bool:
+        """Whether gold.traffic has no rows, by its log if that can be read without Spark."""
+        rows = Lookup(("window_kind",))
+        return (
+            Source.of(self._lake, TRAFFIC.name, rows, 0).on_driver or self._lake.read(TRAFFIC.name).isEmpty()
+        )
 
     def _known_minutes(self) -> int:
         return int(str(self._lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
@@ -150,26 +156,22 @@ class Traffic:
         fresh = computed(source.look_up(VISITOR_MINUTES.name, wanted), wanted.columns)
         counted = closed.covering(source, earliest_minute(fresh)) if closed.ends else []
         theirs = self._minutes_near(source, fresh, counted)
-        return self._fold(source, theirs, (*windows_of(rules, self._zone), *counted), known)
+        windows = (*windows_of(rules, self._zone), *counted)
+        return window_differences(self._lake.spark, theirs, windows, known)
 
     def _held_by(self, source: Source, windows: Sequence[CountWindows]) -> Rows:
         """Differences of windows that close now: all their minutes count as new."""
         near = TimePruner.of_spans((each.bounds[0], each.bounds[-1] - 1) for each in windows)
-        minutes = source.look_up(VISITOR_MINUTES.name, Lookup(("visitor_id", *MINUTE), near, "minute"))
-        return self._fold(source, of_visitors(minutes), windows, known=-1)
-
-    def _fold(self, source: Source, minutes: Rows, windows: Sequence[Windows], known: int) -> Rows:
-        fold = partial(fold_differences, windows=tuple(windows), known=known)
-        groups = Groups({"minute": with_key(minutes, "visitor_id", MINUTE)}, fold, DIFFERENCES)
-        return Computed(groups, self._lake.spark, source.on_driver).all_rows()
+        minutes = source.look_up(VISITOR_MINUTES.name, Lookup(MINUTE, near, "minute"))
+        return window_differences(self._lake.spark, of_visitors(minutes), windows, known=-1)
 
     def _minutes_near(self, source: Source, fresh: Rows, counted: Iterable[CountWindows]) -> Rows:
         """All minutes that may share a window with a new minute of the same visitor."""
-        name, columns = VISITOR_MINUTES.name, ("visitor_id", *MINUTE)
+        name = VISITOR_MINUTES.name
         near = pruner_of(fresh, "minute", longest_span(counted))
         if isinstance(fresh, pa.Table):
             visitors = set(fresh["visitor_id"].to_pylist()) - {None}
-            return source.look_up(name, Lookup(columns, near, "minute", key=("visitor_id", visitors)))
+            return source.look_up(name, Lookup(MINUTE, near, "minute", key=("visitor_id", visitors)))
         new = F.broadcast(fresh.select("visitor_id").distinct())
         return self._lake.read(name).where(near.contains("minute")).join(new, "visitor_id", "left_semi")
 

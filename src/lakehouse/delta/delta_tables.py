@@ -94,7 +94,7 @@ class Lakehouse:
         """
         self._write(name, rows, "append", self._metadata(upto, **metadata))
 
-    def append_once(self, name: str, rows: DataFrame, app: str, version: int) -> None:
+    def append_once(self, name: str, rows: DataFrame | pa.Table, app: str, version: int) -> None:
         """Append rows in one commit, unless `app` has already committed `version` or a later one."""
         known = self._metadata(None, app=app, version=version)
         self._write(name, rows, "append", known, txnAppId=app, txnVersion=version)
@@ -198,7 +198,7 @@ class Lakehouse:
             written = {**metadata, **more}
             if local is not None:
                 with self._without_compaction(name):
-                    local.append(table, rows, written)
+                    local.append(table, rows, written, options)
             else:
                 frame = self._frame(name, rows)
                 coalesced = frame.coalesce(1) if self.coalesce_writes else frame

@@ -20,7 +20,13 @@ class LocalTables(Protocol):
     def ensure(self, table: Table, properties: Mapping[str, str]) -> bool: ...  # noqa: D102
     def is_plain(self, table: Table) -> bool: ...  # noqa: D102
     def column_names(self, table: Table) -> list[str]: ...  # noqa: D102
-    def append(self, table: Table, rows: pa.Table, metadata: Mapping[str, object]) -> None: ...  # noqa: D102
+    def append(  # noqa: D102
+        self,
+        table: Table,
+        rows: pa.Table,
+        metadata: Mapping[str, object],
+        options: Mapping[str, str | int] = ...,
+    ) -> None: ...
     def merge(  # noqa: D102
         self, table: Table, changes: pa.Table, scope: Scope, metadata: Mapping[str, object]
     ) -> None: ...

@@ -3,50 +3,27 @@
 import json
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from weakref import WeakValueDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import CommitProperties, DeltaTable, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
 from lakehouse.contracts.arrow import arrow_schema, typed
 from lakehouse.contracts.table import DELETED, Table
 from lakehouse.delta.local_ddl import ensure_table
-from lakehouse.delta.log_files import commit_file
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope
 from lakehouse.delta.parquet_cache import ParquetCache
+from lakehouse.delta.table_log import TableLog, files_of, may_have
 from lakehouse.rows.arrow_times import in_micros
 
 _READER, _WRITER = 1, 2  # versions of Delta's protocol that tables are made with
 _TRIES = 5  # of a commit that another one came before
-_MILLISECOND = 1_000  # statistics of times are cut off there
-
-
-@dataclass
-class _Log:
-    """A cache of a table's log.
-
-    Args:
-        folder: of the table.
-    """
-
-    folder: Path
-    table: DeltaTable = field(init=False)
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    files: tuple[int, list[dict[str, Any]]] | None = None
-
-    def __post_init__(self) -> None:
-        self.table = DeltaTable(self.folder)
-
-    def follow(self) -> None:
-        """Read new commits; the log's folder is listed only if there are any."""
-        if commit_file(self.folder, self.table.version() + 1).exists():
-            self.table.update_incremental()
 
 
 class LocalTables:
@@ -60,7 +37,7 @@ class LocalTables:
         self._warehouse = warehouse
         self._cache = ParquetCache()
         self._lock = threading.Lock()
-        self._logs: dict[str, _Log] = {}
+        self._logs: dict[str, TableLog] = {}
         self._old: dict[str, tuple[int, list[dict[str, Any]]]] = {}
 
     def find(self, table: Table, wanted: Lookup, version: int | None = None) -> pa.Table:
@@ -77,7 +54,7 @@ class LocalTables:
         )
         parts = [in_micros(columns.empty_table())]
         for file in self._files(table, version):
-            if _may_have(file, wanted):
+            if may_have(file, wanted):
                 mask = wanted.mask(self._read(table, file, asked)) if asked.names else None
                 if mask is None or pc.any(mask).as_py():
                     rows = self._read(table, file, columns)
@@ -87,7 +64,7 @@ class LocalTables:
     def count_at_most(self, table: Table, wanted: Lookup, version: int | None = None) -> int:
         """Number of rows in files that may contain wanted ones; reads no file."""
         files = self._files(table, version)
-        return sum(int(file["num_records"]) for file in files if _may_have(file, wanted))
+        return sum(int(file["num_records"]) for file in files if may_have(file, wanted))
 
     def ensure(self, table: Table, properties: Mapping[str, str]) -> bool:
         """See `lakehouse.delta.local_ddl.ensure_table`."""
@@ -108,12 +85,33 @@ class LocalTables:
             log.follow()
             return [field.name for field in log.table.schema().fields]
 
-    def append(self, table: Table, rows: pa.Table, metadata: Mapping[str, object]) -> None:
-        """Append rows in one commit."""
+    def append(
+        self,
+        table: Table,
+        rows: pa.Table,
+        metadata: Mapping[str, object],
+        options: Mapping[str, str | int] = MappingProxyType({}),
+    ) -> None:
+        """Append rows in one commit.
+
+        Args:
+            table: its contract; it exists.
+            rows: its columns, in any order.
+            metadata: of the commit.
+            options: `txnAppId` and `txnVersion` of Delta: nothing is done if that version of the application,
+                or a later one, is committed.
+        """
         data = typed(table, rows).select(list(table.column_names))
         log = self._log(table)
+        properties = _described(metadata)
         with log.lock:
-            write_deltalake(log.table, data, mode="append", commit_properties=_described(metadata))
+            if options:
+                app, version = str(options["txnAppId"]), int(options["txnVersion"])
+                log.follow()
+                if (log.table.transaction_version(app) or -1) >= version:
+                    return
+                properties.app_transactions = [Transaction(app, version)]
+            write_deltalake(log.table, data, mode="append", commit_properties=properties)
 
     def merge(self, table: Table, changes: pa.Table, scope: Scope, metadata: Mapping[str, object]) -> None:
         """Merge changes in one commit; see `lakehouse.delta.merge.merge_changes`."""
@@ -140,10 +138,10 @@ class LocalTables:
                 else:
                     return
 
-    def _log(self, table: Table) -> _Log:
+    def _log(self, table: Table) -> TableLog:
         with self._lock:
             if table.name not in self._logs:
-                self._logs[table.name] = _Log(self._folder(table))
+                self._logs[table.name] = TableLog(self._folder(table))
             return self._logs[table.name]
 
     def _folder(self, table: Table) -> Path:
@@ -154,14 +152,11 @@ class LocalTables:
         log = self._log(table)
         with log.lock:
             log.follow()
-            latest = log.table.version()
-            if version is None or version == latest:
-                if log.files is None or log.files[0] != latest:
-                    log.files = latest, _described_files(log.table)
-                return log.files[1]
+            if version is None or version == log.table.version():
+                return log.files()
             if self._old.get(table.name, (None, []))[0] != version:
                 before = DeltaTable(self._folder(table), version=version)
-                self._old[table.name] = version, _described_files(before)
+                self._old[table.name] = version, files_of(before)
             return self._old[table.name][1]
 
     def _read(self, table: Table, file: Mapping[str, Any], columns: pa.Schema) -> pa.Table:
@@ -189,35 +184,6 @@ def local_tables(warehouse: Path) -> LocalTables:
         if found is None:
             found = _LOCALS[warehouse] = LocalTables(warehouse)
         return found
-
-
-def _described_files(table: DeltaTable) -> list[dict[str, Any]]:
-    files = pa.table(table.get_add_actions(flatten=True))
-    names = [field.name for field in files.schema if _decides(field)]
-    found: list[dict[str, Any]] = in_micros(files.select(names)).to_pylist()
-    return found
-
-
-def _decides(column: pa.Field) -> bool:
-    """Whether a column of the log is needed: path, rows, partitions, statistics."""
-    if column.name.startswith(("min.", "max.")):
-        return bool(pa.types.is_timestamp(column.type) or pa.types.is_integer(column.type))
-    return column.name in ("path", "num_records") or column.name.startswith("partition.")
-
-
-def _may_have(file: Mapping[str, Any], wanted: Lookup) -> bool:
-    """Whether a file may contain wanted rows, by its statistics."""
-    if wanted.near is not None:
-        start, end = wanted.times
-        low, high = file.get(f"min.{start}"), file.get(f"max.{end}")
-        if low is not None and high is not None and not wanted.near.meets(low, high + _MILLISECOND):
-            return False
-    if wanted.above is not None:
-        name, number = wanted.above
-        highest = file.get(f"max.{name}")
-        if highest is not None and highest <= number:
-            return False
-    return wanted.flag is None or file.get(f"partition.{wanted.flag}") is not False
 
 
 def _equal(key: str, has_null: bool) -> str:

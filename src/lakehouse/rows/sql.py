@@ -1,6 +1,7 @@
 """One SQL text over rows on the driver or in Spark, run by DuckDB or by Spark."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
@@ -64,8 +65,14 @@ def run_sql(spark: SparkSession, query: Callable[[Dialect], str], inputs: Mappin
         text = query(_Spark())
         used: dict[str, Any] = {name: rows for name, rows in frames.items() if f"{{{name}}}" in text}
         return spark.sql(text, **used)
-    with connect() as connection:
+    with _database().cursor() as connection:
         for name, rows in inputs.items():
             connection.register(name, rows)
         found = connection.sql(query(_DuckDB()).format(**{name: name for name in inputs}))
         return found.to_arrow_table()
+
+
+@lru_cache(maxsize=1)
+def _database() -> Any:
+    """An in-memory DuckDB, which takes longer to make than a small query; inputs belong to a cursor."""
+    return connect()

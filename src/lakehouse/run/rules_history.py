@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import pyarrow as pa
 from delta.exceptions import ConcurrentTransactionException
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
+from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.ops import RULES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.run.ledger import now
@@ -44,13 +44,12 @@ class RulesHistory:
         version = version_of_texts(texts)
         if version != self._version:
             with suppress(ConcurrentTransactionException):  # whoever came first has written the same
-                self._lake.append_once(RULES.name, self._rows(version, texts), f"rules:{version}", 1)
+                self._lake.append_once(RULES.name, _rows(version, texts), f"rules:{version}", 1)
         self._seen, self._version = seen, version
 
-    def _rows(self, version: str, texts: Mapping[str, str]) -> DataFrame:
-        at = now()
-        rows = [
-            F.struct(*(F.lit(value).alias(name) for name, value in zip(RULES.column_names, row, strict=True)))
-            for row in ((version, file, text, at) for file, text in texts.items())
-        ]
-        return self._lake.spark.range(1).coalesce(1).select(F.inline(F.array(*rows)))
+
+def _rows(version: str, texts: Mapping[str, str]) -> pa.Table:
+    at = now()
+    rows = [(version, file, text, at) for file, text in texts.items()]
+    columns = zip(*rows, strict=True)
+    return pa.table(dict(zip(RULES.column_names, map(list, columns), strict=True)), arrow_schema(RULES))

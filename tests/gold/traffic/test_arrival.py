@@ -1,6 +1,5 @@
 """Windows at every firing, against the oracle by order of arrival: values, pane, revision."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
@@ -12,10 +11,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folds.windows.differences import ADDED, Minute, window_differences
 from folds.windows.revisions import Progress, Sums, WindowKey, WindowRow, revise
 from folds.windows.window_rules import Trigger, WindowRule, WindowRules, windows_of
 from kit.oracle_arrival import MINUTE, ArrivalOracle, Arrived, Batch, Key, Line, Published
+from kit.window_minutes import VisitorMinute, differences_of
 
 LINES = {
     "1 minute": Line(1, 1),
@@ -60,16 +59,8 @@ class Folded:
         self.watermark = batch.watermark
 
     def _differences(self, known: int) -> dict[WindowKey, Sums]:
-        by_visitor: dict[str, list[Minute]] = defaultdict(list)
-        for place, (row, by_events) in enumerate(self.minutes):
-            added = [row.events, *[0] * (len(ADDED) - 2), row.value]
-            by_visitor[row.visitor].append(Minute(row.minute, row.channel, place >= known, by_events, added))
-        return {
-            WindowKey(cell.kind, *cell.span, cell.channel): Sums(*added[:2], visitors, *added[2:])
-            for cell, (visitors, *added) in window_differences(
-                by_visitor, windows_of(self.rules, "UTC")
-            ).items()
-        }
+        minutes = [VisitorMinute(*row, by_events=by_events) for row, by_events in self.minutes]
+        return differences_of(minutes, known, windows_of(self.rules, "UTC"))
 
     @property
     def published(self) -> dict[Key, Published]:

@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folds.windows.differences import ADDED, Minute, window_differences
 from folds.windows.revisions import EARLY, LATE, ON_TIME, Progress, Sums, WindowKey, WindowRow, revise
 from folds.windows.window_rules import STANDARD, windows_of
+from kit.window_minutes import VisitorMinute, differences_of
 
 MINUTE, HOUR = 60_000_000, 3_600_000_000
 ZONES = ("UTC", "Europe/Berlin", "Asia/Kathmandu", "America/St_Johns")
@@ -86,16 +86,10 @@ def _sums(rows: Sequence[Entry]) -> Sums:
     return Sums(events, 0, present, 0, 0, 0, 0, 0, sum((row.value for row in rows), Decimal(0)))
 
 
-def differences_of(rows: Sequence[Entry], known: int, zone: str) -> dict[WindowKey, Sums]:
-    """Of the rows from a place on; all rows of their visitors are given."""
-    by_visitor: dict[str, list[Minute]] = defaultdict(list)
-    for place, row in enumerate(rows):
-        added = [row.events, *[0] * (len(ADDED) - 2), row.value]
-        by_visitor[row.visitor].append(Minute(row.minute, row.channel, place >= known, row.events > 0, added))
-    return {
-        WindowKey(cell.kind, *cell.span, cell.channel): Sums(*added[:2], visitors, *added[2:])
-        for cell, (visitors, *added) in window_differences(by_visitor, windows_of(STANDARD, zone)).items()
-    }
+def differences_from(rows: Sequence[Entry], known: int, zone: str) -> dict[WindowKey, Sums]:
+    """Of the rows from a place on."""
+    minutes = [VisitorMinute(*row, by_events=row.events > 0) for row in rows]
+    return differences_of(minutes, known, windows_of(STANDARD, zone))
 
 
 def follow(batches: list[list[Entry]], zone: str, watermarks: list[int]) -> dict[WindowKey, WindowRow]:
@@ -104,7 +98,7 @@ def follow(batches: list[list[Entry]], zone: str, watermarks: list[int]) -> dict
     for batch, watermark in zip(batches, watermarks, strict=True):
         known, rows = len(rows), rows + batch
         for before, after in revise(
-            table.values(), differences_of(rows, known, zone), Progress(watermark, watermark), STANDARD
+            table.values(), differences_from(rows, known, zone), Progress(watermark, watermark), STANDARD
         ):
             if before:
                 assert table.pop(WindowKey(*before[:4])) == before
@@ -128,7 +122,7 @@ def test_windows_by_differences_equal_windows_from_scratch(made, zone, minutes):
 def test_total_differences_replace_whatever_there_was(made, zone):
     table = follow(made, zone, [START] * len(made))
     other = made[0]
-    total = differences_of(other, 0, zone)
+    total = differences_from(other, 0, zone)
     for before, after in revise(table.values(), total, Progress(START, START), STANDARD, is_total=True):
         if before:
             del table[WindowKey(*before[:4])]
