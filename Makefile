@@ -51,7 +51,7 @@ bench-freshness: setup ## how long does a conversion take from Kafka to gold, at
 bench-round: setup ## what does a round of 5,000 events take: Spark jobs, shuffles, commits, look-ups?
 	@exec .venv/bin/python -m benchmarks.round $(ARGS)
 
-bench-windows: setup ## what do windows of 100,000 visitors' minutes take, on the driver and in Spark's workers?
+bench-windows: setup ## what do differences of windows of 100,000 visitors' minutes take, in DuckDB and in Spark?
 	@exec .venv/bin/python -m benchmarks.windows $(ARGS)
 
 bench-small-commits: setup ## what do a look-up, an append and a merge of few rows take, through Spark and without a job?

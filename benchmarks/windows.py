@@ -1,20 +1,18 @@
-"""What does the aggregation of visitor minutes by window cost: on the driver, and in Python workers?"""
+"""What do differences of windows cost: in DuckDB on the driver, and in Spark?"""
 
 import argparse
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from statistics import median
 
 import pyarrow as pa
 
 from benchmarks.bench import application, print_table, progress
-from folds.windows.differences import ADDED
-from gold.traffic.window_rows import DIFFERENCES, fold_differences
+from folds.windows.window_rules import STANDARD, windows_of
+from gold.traffic.differences import ADDED, window_differences
 from lakehouse.rows.checkpointing import checkpoint
-from lakehouse.rows.driver_or_spark import KEY
-from lakehouse.rows.grouped import Groups
+from lakehouse.rows.driver_or_spark import as_frame
 
 _EACH, _NEW = 5, 3  # minutes per visitor, and new ones among them
 _SPAN = 40  # range of all minutes
@@ -27,13 +25,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.windows", description=__doc__)
     parser.add_argument("--visitors", type=int, default=20_000)
     visitors = parser.parse_args().visitors
-    fold = partial(fold_differences, zone="UTC", known=0)
-    groups = Groups({"minute": _minutes(visitors)}, fold, DIFFERENCES)
+    minutes, windows = _minutes(visitors), windows_of(STANDARD, "UTC")
     shown = []
     with application() as (spark, _):
+        frame = checkpoint(as_frame(spark, minutes))
         ways: dict[str, Callable[[], object]] = {
-            "on the driver": groups.collect,
-            "in Spark's workers": lambda: checkpoint(groups.spread(spark)),
+            "on the driver": lambda: window_differences(spark, minutes, windows, known=0),
+            "in Spark": lambda: checkpoint(
+                as_frame(spark, window_differences(spark, frame, windows, known=0))
+            ),
         }
         for way, work in ways.items():
             took = [_seconds(work, way) for _ in range(_TIMES)]
@@ -56,7 +56,7 @@ def _minutes(visitors: int) -> pa.Table:
     rows = [(visitor, number) for visitor in range(visitors) for number in range(_EACH)]
     minutes = [_START + (visitor * 7 + number) % _SPAN * _MINUTE for visitor, number in rows]
     columns = {
-        KEY: pa.array([f"visitor-{visitor}" for visitor, _ in rows]),
+        "visitor_id": pa.array([f"visitor-{visitor}" for visitor, _ in rows]),
         "minute": pa.array(minutes, pa.int64()).cast(pa.timestamp("us", tz="UTC")),
         "channel": pa.array([f"channel-{visitor % 8}" for visitor, _ in rows]),
         "by_events": pa.array([True] * len(rows)),

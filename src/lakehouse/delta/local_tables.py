@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
 from lakehouse.contracts.arrow import arrow_schema, typed
@@ -19,7 +19,7 @@ from lakehouse.delta.local_ddl import ensure_table
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope
 from lakehouse.delta.parquet_cache import ParquetCache
-from lakehouse.delta.table_log import TableLog, files_of, may_have
+from lakehouse.delta.table_log import TableLog, files_of, may_have, transaction_of
 from lakehouse.rows.arrow_times import in_micros
 
 _READER, _WRITER = 1, 2  # versions of Delta's protocol that tables are made with
@@ -102,16 +102,19 @@ class LocalTables:
                 or a later one, is committed.
         """
         data = typed(table, rows).select(list(table.column_names))
-        log = self._log(table)
-        properties = _described(metadata)
+        log, properties = self._log(table), _described(metadata)
         with log.lock:
             if options:
-                app, version = str(options["txnAppId"]), int(options["txnVersion"])
                 log.follow()
-                if (log.table.transaction_version(app) or -1) >= version:
+                if log.is_done(options):
                     return
-                properties.app_transactions = [Transaction(app, version)]
-            write_deltalake(log.table, data, mode="append", commit_properties=properties)
+                properties.app_transactions = [transaction_of(options)]
+            try:
+                write_deltalake(log.table, data, mode="append", commit_properties=properties)
+            except CommitFailedError:  # for one, another process has committed the transaction
+                log.follow()
+                if not log.is_done(options):
+                    raise
 
     def merge(self, table: Table, changes: pa.Table, scope: Scope, metadata: Mapping[str, object]) -> None:
         """Merge changes in one commit; see `lakehouse.delta.merge.merge_changes`."""

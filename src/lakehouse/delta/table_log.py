@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from deltalake import DeltaTable
+from deltalake import DeltaTable, Transaction
 
 from lakehouse.delta.log_files import commit_file
 from lakehouse.delta.lookup import Lookup
@@ -37,12 +37,25 @@ class TableLog:
         if commit_file(self.folder, self.table.version() + 1).exists():
             self.table.update_incremental()
 
+    def is_done(self, options: Mapping[str, str | int]) -> bool:
+        """Whether `txnVersion` of `txnAppId`, or a later one, is committed; False without these options."""
+        if not options:
+            return False
+        wanted = transaction_of(options)
+        found = self.table.transaction_version(wanted.app_id)
+        return found is not None and found >= wanted.version
+
     def files(self) -> list[dict[str, Any]]:
         """The files of the last version that was followed."""
         version = self.table.version()
         if self._files is None or self._files[0] != version:
             self._files = version, files_of(self.table)
         return self._files[1]
+
+
+def transaction_of(options: Mapping[str, str | int]) -> Transaction:
+    """The transaction that options of a Spark writer name."""
+    return Transaction(str(options["txnAppId"]), int(options["txnVersion"]))
 
 
 def files_of(table: DeltaTable) -> list[dict[str, Any]]:

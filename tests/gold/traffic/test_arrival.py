@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from folds.windows.revisions import Progress, Sums, WindowKey, WindowRow, revise
@@ -98,6 +98,7 @@ def stories(draw: st.DrawFn) -> list[Batch]:
     return found
 
 
+@settings(max_examples=40)
 @given(stories())
 def test_windows_are_those_of_the_oracle_at_every_firing(story: Sequence[Batch]) -> None:
     oracle, folded = ArrivalOracle(LINES), Folded(LINES)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from folds.windows.revisions import EARLY, LATE, ON_TIME, Progress, Sums, WindowKey, WindowRow, revise
@@ -107,6 +107,7 @@ def follow(batches: list[list[Entry]], zone: str, watermarks: list[int]) -> dict
     return table
 
 
+@settings(max_examples=40)
 @given(batches(), st.sampled_from(ZONES), st.lists(st.integers(-3000, 3000), min_size=4, max_size=4))
 def test_windows_by_differences_equal_windows_from_scratch(made, zone, minutes):
     watermarks = [START + minute * MINUTE for minute in sorted(minutes)][: len(made)]
@@ -118,6 +119,7 @@ def test_windows_by_differences_equal_windows_from_scratch(made, zone, minutes):
         assert row.reporting_value == row.value
 
 
+@settings(max_examples=40)
 @given(batches(), st.sampled_from(ZONES))
 def test_total_differences_replace_whatever_there_was(made, zone):
     table = follow(made, zone, [START] * len(made))

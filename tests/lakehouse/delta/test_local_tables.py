@@ -18,9 +18,10 @@ from lakehouse.contracts.gold import CONVERSIONS, TOUCHES
 from lakehouse.contracts.silver import SESSIONS
 from lakehouse.contracts.table import DELETED, Table
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.delta.local_tables import local_tables
+from lakehouse.delta.local_tables import LocalTables, local_tables
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope
+from lakehouse.delta.table_log import TableLog
 from lakehouse.rows.arrow_times import in_micros
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.time_pruner import TimePruner
@@ -28,6 +29,7 @@ from lakehouse.timestamps import to_micros
 
 SECOND = 1_000_000
 START = to_micros(NOON)
+AGAIN = {"txnAppId": "app", "txnVersion": 2}
 WHOLE = Scope(time="touched_at", low=START - 10**15, high=START + 10**15)
 
 
@@ -139,6 +141,28 @@ def test_a_merge_that_another_commit_came_before_is_done_again(spark: SparkSessi
     lake.merge_changes(TOUCHES.name, table_of(TOUCHES, [touch(2, START)], **{DELETED: [True]}), NOON, WHOLE)
     rows = read_rows(settings, TOUCHES.name, TOUCHES.column_names)
     assert [(row["touch_id"], row["visitor_id"]) for row in rows] == [("t1", "w")]
+
+
+def test_rows_of_one_transaction_are_appended_once(tmp_path: Path) -> None:
+    """Also if another process commits the transaction between the check and the commit."""
+    ours, other = LocalTables(tmp_path), LocalTables(tmp_path)
+    ours.ensure(TOUCHES, {})
+    rows = typed(TOUCHES, table_of(TOUCHES, [touch(1, START)]))
+    for number, tables in enumerate((ours, ours, other)):
+        tables.append(TOUCHES, rows, {"attempt": number}, {"txnAppId": "app", "txnVersion": 1})
+    assert ours.find(TOUCHES, Lookup(("touch_id",))).num_rows == 1
+
+    class Late(LocalTables):
+        """The other one commits after this one has looked."""
+
+        def _log(self, table: Table) -> TableLog:
+            log = super()._log(table)
+            followed = log.follow
+            log.follow = lambda: (followed(), other.append(table, rows, {}, AGAIN))[0]  # type: ignore[method-assign]
+            return log
+
+    Late(tmp_path).append(TOUCHES, rows, {}, AGAIN)
+    assert ours.find(TOUCHES, Lookup(("touch_id",))).num_rows == 2
 
 
 def test_a_table_with_other_features_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
