@@ -18,8 +18,6 @@ from kit.scenarios import cut, story_events
 from kit.spark import empty_home
 from kit.warehouse_builder import append_rows
 from lakehouse.contracts.traffic import TRAFFIC
-from lakehouse.maintenance.maintenance_job import maintain
-from lakehouse.run.job import JobContext
 from lakehouse.settings import Settings, load_settings
 from millrace.audit.windows import wrong_windows
 from millrace.cli import app, register_commands
@@ -67,7 +65,6 @@ def test_windows_of_an_earlier_release_are_computed_once_more(
     run_jobs(spark, settings)
     assert_as_the_oracle(settings, Oracle.over(bronze.stored))
     assert assert_changes_fold(settings) == 3
-    maintain(JobContext("maintenance", spark.newSession(), settings, once=True))
     assert DeltaTable(settings.warehouse / GONE).version() == 0, "nothing writes it"
 
 
