@@ -30,10 +30,8 @@ def main() -> int:
     with application() as (spark, _):
         frame = checkpoint(as_frame(spark, minutes))
         ways: dict[str, Callable[[], object]] = {
-            "on the driver": lambda: window_differences(spark, minutes, windows, known=0),
-            "in Spark": lambda: checkpoint(
-                as_frame(spark, window_differences(spark, frame, windows, known=0))
-            ),
+            "on the driver": lambda: window_differences(minutes, windows, known=0),
+            "in Spark": lambda: checkpoint(as_frame(spark, window_differences(frame, windows, known=0))),
         }
         for way, work in ways.items():
             took = [_seconds(work, way) for _ in range(_TIMES)]

@@ -32,7 +32,7 @@ def differences_of(
     contract = arrow_schema(VISITOR_MINUTES)
     schema = pa.schema([contract.field(name) for name in MINUTE])
     minutes = pa.Table.from_pylist([_row(row, place) for place, row in enumerate(rows)], schema)
-    found: Any = window_differences(None, minutes, windows, known - 1)  # type: ignore[arg-type]
+    found: Any = window_differences(minutes, windows, known - 1)
     columns = in_micros(found).to_pydict().values()
     return {WindowKey(*row[:4]): Sums(*row[4:]) for row in zip(*columns, strict=True)}
 

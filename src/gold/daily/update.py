@@ -85,7 +85,7 @@ class Daily:
         return as_frame(self._lake.spark, self._run(name, given))
 
     def _run(self, name: str, inputs: Mapping[str, Rows]) -> Rows:
-        rows = run_sql(self._lake.spark, QUERIES[name], inputs)
+        rows = run_sql(QUERIES[name], inputs)
         return _FOLDS[name](rows, self._lake.spark) if name in _FOLDS else rows
 
     def _write(self, name: str, rows: Rows, days: BusinessDays, upto: datetime) -> None:

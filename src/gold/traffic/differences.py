@@ -4,13 +4,14 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from folds.windows.revisions import Sums, WindowKey
 from folds.windows.time_windows import Windows
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.traffic import TRAFFIC
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.driver_or_spark import Rows, as_frame, local_rows
 from lakehouse.rows.sql import run_sql
 
@@ -45,14 +46,13 @@ _NOTHING = ", ".join("CAST(0 AS DECIMAL(38, 4))" if name == "value" else "0" for
 _ANY = " OR ".join(f"{name} <> 0" for name in Sums._fields)
 
 
-def window_differences(spark: SparkSession, minutes: Rows, windows: Iterable[Windows], known: int) -> Rows:
+def window_differences(minutes: Rows, windows: Iterable[Windows], known: int) -> Rows:
     """Compute the differences caused by new minutes, as `DIFFERENCES`.
 
     A window gains a visitor if the new minutes bring the visitor's first events in it. It loses the visitor
     if they remove the last ones. So each visitor is counted once per window, however minutes are batched.
 
     Args:
-        spark: the job's session.
         minutes: `MINUTE` of visitors with new minutes: all minutes that share a window with a new one.
         windows: of all kinds.
         known: minutes with a sequence above it are new.
@@ -61,8 +61,8 @@ def window_differences(spark: SparkSession, minutes: Rows, windows: Iterable[Win
     buckets, shifts = _places(_distinct_minutes(minutes), windows)
     inputs = {"minutes": minutes, "buckets": buckets, "shifts": shifts}
     if isinstance(minutes, DataFrame):
-        inputs = {name: as_frame(spark, rows) for name, rows in inputs.items()}
-    found = run_sql(spark, lambda _: _query(known), inputs)
+        inputs = {name: as_frame(minutes.sparkSession, rows) for name, rows in inputs.items()}
+    found = run_sql(lambda _: _query(known), inputs)
     if isinstance(found, DataFrame):
         times = {name: F.timestamp_micros(name) for name in _TIMES}
         return found.withColumns(times).select(DIFFERENCES.names)
@@ -92,9 +92,9 @@ def _distinct_minutes(minutes: Rows) -> Sequence[int]:
 
 
 def _with_micros(minutes: Rows) -> Rows:
-    """The minutes, in microseconds."""
+    """The minutes, in microseconds; a frame is checkpointed, since several queries read it."""
     if isinstance(minutes, DataFrame):
-        return minutes.select(*MINUTE).withColumn("minute", F.unix_micros("minute"))
+        return checkpoint(minutes.select(*MINUTE).withColumn("minute", F.unix_micros("minute")))
     rows = minutes.select(list(MINUTE))
     return rows.set_column(MINUTE.index("minute"), "minute", rows["minute"].cast(pa.int64()))
 

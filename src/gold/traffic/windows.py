@@ -106,7 +106,7 @@ class Traffic:
         rules = load_window_rules(self._conf)
         closed = ClosedWindows(self._lake, events_of(rules), {}).close_all(minutes, to_micros(watermark))
         windows = (*windows_of(rules, self._zone), *closed)
-        return as_frame(self._lake.spark, window_differences(self._lake.spark, minutes, windows, known=-1))
+        return as_frame(self._lake.spark, window_differences(minutes, windows, known=-1))
 
     def replace(self, differences: DataFrame, upto: datetime, watermark: datetime) -> None:
         """Replace all windows.
@@ -157,13 +157,13 @@ class Traffic:
         counted = closed.covering(source, earliest_minute(fresh)) if closed.ends else []
         theirs = self._minutes_near(source, fresh, counted)
         windows = (*windows_of(rules, self._zone), *counted)
-        return window_differences(self._lake.spark, theirs, windows, known)
+        return window_differences(theirs, windows, known)
 
     def _held_by(self, source: Source, windows: Sequence[CountWindows]) -> Rows:
         """Differences of windows that close now: all their minutes count as new."""
         near = TimePruner.of_spans((each.bounds[0], each.bounds[-1] - 1) for each in windows)
         minutes = source.look_up(VISITOR_MINUTES.name, Lookup(MINUTE, near, "minute"))
-        return window_differences(self._lake.spark, of_visitors(minutes), windows, known=-1)
+        return window_differences(of_visitors(minutes), windows, known=-1)
 
     def _minutes_near(self, source: Source, fresh: Rows, counted: Iterable[CountWindows]) -> Rows:
         """All minutes that may share a window with a new minute of the same visitor."""

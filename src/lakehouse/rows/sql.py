@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from lakehouse.rows.driver_or_spark import Rows
 from lakehouse.rows.duckdb_sql import connect
@@ -51,11 +51,10 @@ class _DuckDB:
         return f"LIST(STRUCT_PACK({fields}) ORDER BY {order})"
 
 
-def run_sql(spark: SparkSession, query: Callable[[Dialect], str], inputs: Mapping[str, Rows]) -> Rows:
+def run_sql(query: Callable[[Dialect], str], inputs: Mapping[str, Rows]) -> Rows:
     """Run a query in the engine that has its inputs.
 
     Args:
-        spark: the job's session.
         query: returns the text for a dialect, in which `{name}` stands for an input; with Spark's number
             types, and only functions that both engines have.
         inputs: rows by name, all on the driver or all frames; times in microseconds.
@@ -64,7 +63,7 @@ def run_sql(spark: SparkSession, query: Callable[[Dialect], str], inputs: Mappin
     if frames:
         text = query(_Spark())
         used: dict[str, Any] = {name: rows for name, rows in frames.items() if f"{{{name}}}" in text}
-        return spark.sql(text, **used)
+        return next(iter(frames.values())).sparkSession.sql(text, **used)
     with _database().cursor() as connection:
         for name, rows in inputs.items():
             connection.register(name, rows)

@@ -89,8 +89,7 @@ def tables(world: dict[str, list[Row]]) -> dict[str, pa.Table]:
 
 
 def in_duckdb(name: str, world: dict[str, list[Row]]) -> list[Row]:
-    no_spark: Any = None
-    return _sorted(on_driver(run_sql(no_spark, QUERIES[f"gold.{name}"], tables(world))).to_pylist())
+    return _sorted(on_driver(run_sql(QUERIES[f"gold.{name}"], tables(world))).to_pylist())
 
 
 def _sorted(rows: list[Row]) -> list[Row]:
@@ -256,7 +255,7 @@ def test_spark_gives_the_rows_that_duckdb_gives(spark: SparkSession, name: str) 
     frames = {each: to_frame(spark, table) for each, table in tables(example()).items()}
     wanted = in_duckdb(name, example())
     assert wanted
-    assert _sorted(on_driver(run_sql(spark, QUERIES[f"gold.{name}"], frames)).to_pylist()) == wanted
+    assert _sorted(on_driver(run_sql(QUERIES[f"gold.{name}"], frames)).to_pylist()) == wanted
 
 
 @pytest.mark.parametrize("engine", ["DuckDB", "Spark"])
@@ -265,5 +264,5 @@ def test_a_campaign_may_have_many_conversions_on_a_day(spark: SparkSession, engi
     row = {"day": date(2026, 3, 1), "event_time": 0, "model": "first", "credit": 1.0, "is_counted": True}
     world = tables({name: [] for name in TYPES} | {"attribution": [row] * 20_000})
     rows = {name: to_frame(spark, table) for name, table in world.items()} if engine == "Spark" else world
-    (found,) = on_driver(run_sql(spark, QUERIES["gold.campaign_performance"], rows)).to_pylist()
+    (found,) = on_driver(run_sql(QUERIES["gold.campaign_performance"], rows)).to_pylist()
     assert found["conversions"] == 20_000
