@@ -32,6 +32,6 @@ class SourcesFile(FollowedFile[Sources]):
             load,
             lambda sources: not sources.declared,
             "the sources stay as they were",
-            settles=False,
+            twice=False,
             clock=clock,
         )

@@ -20,7 +20,7 @@ class FollowedFile(Generic[Content]):
         load: reads it.
         is_empty: whether there is nothing in what it has.
         kept: the sentence that is logged when it stays.
-        settles: whether a change counts once it is the same at two checks: half a file may be valid.
+        twice: whether a change counts only once it is the same at two checks: half a file may be valid.
         clock: seconds that never go back.
 
     Raises:
@@ -34,14 +34,14 @@ class FollowedFile(Generic[Content]):
         is_empty: Callable[[Content], bool],
         kept: str,
         *,
-        settles: bool,
+        twice: bool,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._file = file
         self._load = load
         self._is_empty = is_empty
         self._kept = kept
-        self._settles = settles
+        self._twice = twice
         self._clock = clock
         self._loaded = self._checked = self._state()
         self._content = load()
@@ -53,7 +53,7 @@ class FollowedFile(Generic[Content]):
         if now - self._checked_at >= _SECONDS:
             self._checked_at = now
             before, self._checked = self._checked, self._state()
-            if self._checked != self._loaded and (self._checked == before or not self._settles):
+            if self._checked != self._loaded and (self._checked == before or not self._twice):
                 self._loaded = self._checked
                 self._reload()
         return self._content

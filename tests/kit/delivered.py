@@ -93,7 +93,7 @@ def delivered(found: Delivered | None = None, hang_seconds: float = 1.0) -> Iter
         if behaviour in (Behaviour.TAKE, Behaviour.LOSE, Behaviour.HANG):
             try:
                 receiver.take(headers, body)
-            except Exception as error:  # noqa: BLE001 - the test looks at them
+            except Exception as error:  # noqa: BLE001 - the test checks them
                 receiver.faults.append(repr(error))
         if behaviour is Behaviour.LOSE:
             request.connection.close()

@@ -23,6 +23,6 @@ class PolicyFile(FollowedFile[Policy]):
             lambda: load_policy(conf, home),
             lambda policy: policy.is_empty,
             "access stays as it was",
-            settles=True,
+            twice=True,
             clock=clock,
         )

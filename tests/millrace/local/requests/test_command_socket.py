@@ -178,13 +178,13 @@ def test_suspended_command_delays_no_job_and_misses_no_line(engine: Engine) -> N
 
 
 def test_engine_that_ends_over_a_command_is_noticed(home: Path) -> None:
-    """A command that has not begun waits for the next engine; one that has is not repeated."""
+    """A command that has not started waits for the next engine; one that has is not repeated."""
     report_running(home)
-    stop, begun = threading.Event(), [False, True]
+    stop, is_started = threading.Event(), [False, True]
 
     def end() -> None:
         for connection, _ in accept_requests(home, stop):
-            if begun.pop(0):
+            if is_started.pop(0):
                 connection.send_bytes(b'{"lines": ["half way"]}')
             connection.close()
 
@@ -195,7 +195,7 @@ def test_engine_that_ends_over_a_command_is_noticed(home: Path) -> None:
         execute_in_engine(load_settings(home=home), COMMAND, lines.append)
     stop.set()
     ending.join(10)
-    assert (lines, begun) == (["half way"], [])
+    assert (lines, is_started) == (["half way"], [])
 
 
 def test_next_engine_replaces_the_socket_of_one_that_was_killed(
