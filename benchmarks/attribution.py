@@ -15,10 +15,9 @@ from benchmarks.attribution_peer import StreamJoin
 from benchmarks.attribution_traffic import BATCH, END, LATEST, History, sessions_of, stamp_of
 from benchmarks.bench import application, print_table, progress
 from gold.publish import Publish, PublishRules
-from gold.rebuild_definitions import DEFINITIONS
+from gold.rebuild_definitions import DEFINITIONS, RebuildInputs
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS
 from lakehouse.contracts.silver import EVENTS, SESSIONS
-from lakehouse.contracts.traffic import VISITOR_MINUTES
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger
 from lakehouse.run.microbatch import Batch
@@ -70,8 +69,8 @@ class Bench:
             Ledger(run.lake).record(entry)
         rebuild = JobContext("rebuild", run.spark, run.settings, once=True)
         rebuild_job(DEFINITIONS, _BY_PERSON).body(rebuild)
-        minutes = DEFINITIONS[VISITOR_MINUTES.name].compute(rebuild)
-        run.lake.append(VISITOR_MINUTES.name, minutes.withColumn("sequence", F.lit(1).cast("bigint")))
+        inputs = RebuildInputs(rebuild)
+        inputs.append_minutes(inputs.minutes())
         counts = {
             name: run.lake.read(name).count() for name in (TOUCHES.name, CONVERSIONS.name, ATTRIBUTION.name)
         }

@@ -1,6 +1,7 @@
 """Definitions that rebuild the tables of gold from silver."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, partial
 
@@ -23,15 +24,73 @@ from gold.gate.gate_view import check_backlog, pin_to_gate
 from gold.traffic.windows import Traffic
 from lakehouse.contracts import Table
 from lakehouse.contracts.gold import ATTRIBUTION, BOT_REFUNDS, CONVERSIONS, LOCK, TOUCHES, TRAILS
+from lakehouse.contracts.lineage import first_writers
 from lakehouse.contracts.silver import EVENTS, IDENTITIES, SESSIONS
 from lakehouse.contracts.traffic import TRAFFIC, VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.rows.checkpointing import MAX_ROWS_PER_FILE, checkpoint, range_partition
 from lakehouse.rows.grouped import Computed, Groups
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger
 from lakehouse.run.rebuild import TableDefinition
+from lakehouse.run.rules_version import rules_version
 from lakehouse.timestamps import EPOCH, to_micros
+
+
+@dataclass(frozen=True)
+class _History:
+    """Visits and credit of all approved rows of silver, each computed once.
+
+    Equal if it is computed from the same rows by the same rules.
+
+    Args:
+        versions: of the tables of silver that `lake` is pinned to.
+        watermark: the watermark of publish.
+        rules_version: of the rules in force.
+        lake: the tables.
+        dimensions: of these versions.
+        visitor_rules: rules of visits.
+        person_rules: rules of credit.
+    """
+
+    versions: tuple[int, ...]
+    watermark: datetime
+    rules_version: str
+    lake: Lakehouse = field(compare=False)
+    dimensions: Dimensions = field(compare=False)
+    visitor_rules: VisitorRules = field(compare=False)
+    person_rules: PersonRules = field(compare=False)
+
+    @cached_property
+    def visits(self) -> Computed:
+        """Touches, goals and minutes."""
+        sessions, events = (
+            self.dimensions.people(self.lake.read(table.name)) for table in (SESSIONS, EVENTS)
+        )
+        return self._compute(all_visits(sessions, events, self.visitor_rules))
+
+    @cached_property
+    def bot_refunds(self) -> Computed:
+        """Refunds and cancellations of bots."""
+        orders = self.person_rules.orders
+        return self._compute(all_bot_refunds(self.lake, self.dimensions, orders, self.visitor_rules))
+
+    @cached_property
+    def credit(self) -> Computed:
+        """Conversions, attribution and trails."""
+        identities = self.lake.read(IDENTITIES.name)
+        goals = with_person(self.visits.frame(GOAL).drop("person_id"), identities)
+        of_bots = self.bot_refunds.frame(GOAL).withColumn("person_id", F.lit(None).cast("string"))
+        goals = goals.unionByName(of_bots)
+        touches = with_person(self.visits.frame(TOUCHES.short_name), identities)
+        events = page_views(self.dimensions.people(self.lake.read(EVENTS.name)))
+        pages = with_person(
+            events.join(goals.select("visitor_id").distinct(), "visitor_id", "left_semi"), identities
+        )
+        return self._compute(all_credit(goals, touches, pages, to_micros(self.watermark), self.person_rules))
+
+    def _compute(self, groups: Groups) -> Computed:
+        return Computed(groups, self.lake.spark, is_small=False)
 
 
 class RebuildInputs:
@@ -40,7 +99,8 @@ class RebuildInputs:
     They may be ahead of publish. Publish computes the same rows when it reaches this input.
 
     Args:
-        run: the context of the rebuild.
+        run: the context of the rebuild. Its tables share visits and credit, unless silver or the rules change
+            in between.
     """
 
     def __init__(self, run: JobContext) -> None:
@@ -53,64 +113,50 @@ class RebuildInputs:
         loader = DimensionLoader(self._lake, run.settings.reporting_currency)
         self._dimensions: Dimensions = loader.load_all(self._watermark)
         self._orders = load_order_rules(run.settings.conf)
-        numbers = load_rule_numbers(run.settings.conf)
-        own_hosts = load_channel_rules(run.settings.conf).own
-        self._visitor_rules = VisitorRules.of(numbers, self._orders.refunds, own_hosts)
-        self._person_rules = PersonRules.of(numbers, self._dimensions.rates, self._orders)
+        self._history = run.reuse(self._new_history(run))
 
-    @cached_property
-    def _visits(self) -> Computed:
-        sessions, events = (
-            self._dimensions.people(self._lake.read(table.name)) for table in (SESSIONS, EVENTS)
+    def _new_history(self, run: JobContext) -> _History:
+        conf = run.settings.conf
+        numbers, own_hosts = load_rule_numbers(conf), load_channel_rules(conf).own
+        return _History(
+            versions=tuple(self._lake.version(name) for name in first_writers("silver")),
+            watermark=self._watermark,
+            rules_version=rules_version(conf),
+            lake=self._lake,
+            dimensions=self._dimensions,
+            visitor_rules=VisitorRules.of(numbers, self._orders.refunds, own_hosts),
+            person_rules=PersonRules.of(numbers, self._dimensions.rates, self._orders),
         )
-        return self._compute(all_visits(sessions, events, self._visitor_rules))
-
-    @cached_property
-    def _bot_refunds(self) -> Computed:
-        bots = all_bot_refunds(self._lake, self._dimensions, self._orders, self._visitor_rules)
-        return self._compute(bots)
-
-    @cached_property
-    def _credit(self) -> Computed:
-        identities = self._lake.read(IDENTITIES.name)
-        goals = with_person(self._visits.frame(GOAL).drop("person_id"), identities)
-        of_bots = self._bot_refunds.frame(GOAL).withColumn("person_id", F.lit(None).cast("string"))
-        goals = goals.unionByName(of_bots)
-        touches = with_person(self.touches(), identities)
-        events = page_views(self._dimensions.people(self._lake.read(EVENTS.name)))
-        pages = with_person(
-            events.join(goals.select("visitor_id").distinct(), "visitor_id", "left_semi"), identities
-        )
-        watermark = to_micros(self._watermark)
-        return self._compute(all_credit(goals, touches, pages, watermark, self._person_rules))
 
     def touches(self) -> DataFrame:
         """Rows of gold.touches."""
-        return self._visits.frame(TOUCHES.short_name).select(*TOUCHES.column_names)
+        return self._history.visits.frame(TOUCHES.short_name).select(*TOUCHES.column_names)
 
     def bot_refunds(self) -> DataFrame:
         """Rows of gold.bot_refunds."""
-        return self._bot_refunds.frame(GOAL).select(*BOT_REFUNDS.column_names)
+        return self._history.bot_refunds.frame(GOAL).select(*BOT_REFUNDS.column_names)
 
     def credit(self, table: Table) -> DataFrame:
         """Rows of gold.conversions, gold.attribution or gold.trails."""
-        return self._credit.frame(table.short_name)
-
-    def _compute(self, groups: Groups) -> Computed:
-        return Computed(groups, self._lake.spark, is_small=False)
+        return self._history.credit.frame(table.short_name)
 
     def minutes(self) -> DataFrame:
         """Differences to append to gold.visitor_minutes, so that its sums match silver."""
-        groups = all_minute_changes(self._lake, self._visits.frame(MINUTE), self.credit(CONVERSIONS))
+        groups = all_minute_changes(self._lake, self._history.visits.frame(MINUTE), self.credit(CONVERSIONS))
         return groups.spread(self._lake.spark)
 
     def put_minutes(self, rows: DataFrame) -> None:
         """Append differences to gold.visitor_minutes, and update traffic."""
+        self.append_minutes(rows)
+        self._traffic().update(self._upto, self._watermark)
+
+    def append_minutes(self, rows: DataFrame) -> None:
+        """Append differences to gold.visitor_minutes, range-partitioned by time, as look-ups are."""
         sequence = int(str(self._lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0))) + 1
         stamped = checkpoint(rows.withColumn("sequence", F.lit(sequence).cast("bigint")))
         if not stamped.isEmpty():
-            self._lake.append(VISITOR_MINUTES.name, stamped, self._upto, sequence=sequence)
-        self._traffic().update(self._upto, self._watermark)
+            by_time = range_partition(stamped, str(VISITOR_MINUTES.event_time), MAX_ROWS_PER_FILE)
+            self._lake.append(VISITOR_MINUTES.name, by_time, self._upto, sequence=sequence)
 
     def windows(self) -> DataFrame:
         """All windows of gold.traffic, as differences from an empty table."""

@@ -101,8 +101,15 @@ def _search_results(run: JobContext) -> DataFrame:
 def _known_events(run: JobContext, table: str) -> DataFrame:
     """Events processed so far: on-time events by refine, late events by repair."""
     repaired = F.lit(processed_through(run, "repair", table))
-    events = records_of_class(classify_history(run, processed_through(run, "refine", table)), EVENT)
+    events = _events_through(run, processed_through(run, "refine", table))
     return events.where(~F.col("is_late") | (F.col("ingested_at") <= repaired))
+
+
+def _events_through(run: JobContext, upto: datetime) -> DataFrame:
+    """Events up to an ingest stamp: from silver.events if this run has rebuilt it, else from bronze."""
+    if EVENTS.name in run.rebuilt:
+        return run.lake.read(EVENTS.name).where(F.col("ingested_at") <= F.lit(upto))
+    return records_of_class(classify_history(run, upto), EVENT)
 
 
 def _watermark(run: JobContext) -> datetime:
@@ -113,7 +120,7 @@ def _watermark(run: JobContext) -> datetime:
 def _known_by(run: JobContext, table: str, compute: Callable[[DataFrame], DataFrame]) -> DataFrame:
     """Compute a table from the events that repair has processed; unchanged rows keep their ingest stamp."""
     upto = processed_through(run, "repair", table)
-    events = checkpoint(records_of_class(classify_history(run, upto), EVENT).select(*COLUMNS))
+    events = checkpoint(_events_through(run, upto).select(*COLUMNS))
     standing = run.lake.read(table)
     facts = TABLES[table].deterministic_columns
     stamps = {name: standing[name] for name in TABLES[table].column_names if name not in facts}

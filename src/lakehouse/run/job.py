@@ -4,6 +4,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -11,6 +12,8 @@ from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.run.query_tuning import SMALL_BATCH_ROWS, Tuning
 from lakehouse.run.rules_history import RulesHistory
 from lakehouse.settings import Settings
+
+T = TypeVar("T")
 
 
 class JobListener:
@@ -39,6 +42,7 @@ class JobContext:
         listener: receives progress.
         slot: held during a micro-batch, where jobs share few cores.
         parameters: the job's own parameters, by name.
+        rebuilt: tables that this run has rebuilt.
     """
 
     job: str
@@ -49,6 +53,8 @@ class JobContext:
     listener: JobListener = field(default_factory=JobListener)
     slot: AbstractContextManager[object] = field(default_factory=nullcontext)
     parameters: Mapping[str, str] = field(default_factory=dict)
+    rebuilt: set[str] = field(default_factory=set)
+    _reused: dict[type, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.lake = Lakehouse(self.spark, self.settings, self.job)
@@ -70,6 +76,13 @@ class JobContext:
     def record_rules(self) -> None:
         """Write the rules in force to ops.rules, if they are new; see `RulesHistory`."""
         self._rules.record()
+
+    def reuse(self, computed: T) -> T:
+        """An equal object of the same class that an earlier step of this run gave, else this one."""
+        earlier: T | None = self._reused.get(type(computed))
+        if earlier is None or earlier != computed:
+            self._reused[type(computed)] = earlier = computed
+        return earlier
 
     def tune_for_batch(self, rows: int, history_rows: int = 0) -> None:
         """Tune the session for a micro-batch: `rows` of its own, `history_rows` processed before it."""

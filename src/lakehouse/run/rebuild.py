@@ -91,5 +91,6 @@ def _rebuild(run: JobContext, name: str, definition: TableDefinition) -> None:
             definition.write(run, rows)
         else:
             run.lake.overwrite(name, rows)
+        run.rebuilt.add(name)
         seconds = (now() - started_at).total_seconds()
     run.log(f"{name}: {run.lake.read(name).count():,} rows, in {seconds:.1f} s")
