@@ -31,7 +31,7 @@ imports: setup ## which package may import which
 	@.venv/bin/lint-imports --no-logo > .venv/imports.log || { cat .venv/imports.log; exit 1; }
 
 test: setup ## lint, types, import rules, then the tests (ARGS go to pytest)
-	@$(MAKE) lint types imports
+	@$(MAKE) --jobs=2 --output-sync lint types imports
 	@exec .venv/bin/pytest -n 2 --dist loadscope --no-loadscope-reorder $(ARGS)
 
 test-long: setup ## the tests that take minutes
