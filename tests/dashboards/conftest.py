@@ -51,7 +51,6 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> Open:
         st.cache_resource.clear()
         page = AppTest.from_file(str(DASHBOARDS / "app.py"), default_timeout=60)
         page.query_params.update(query)
-        page.run()
         page.switch_page(f"views/{view}.py").run()
         assert not page.exception, [each.message for each in page.exception]
         return page

@@ -3,7 +3,9 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -39,9 +41,10 @@ def polars_type(sql: str) -> Any:
     return _SIMPLE[kind]
 
 
-def schema_of(name: str) -> dict[str, Any]:
+@cache
+def schema_of(name: str) -> Mapping[str, Any]:
     """Columns of a table with polars types, in the order of the contract."""
-    return {column.name: polars_type(column.type) for column in TABLES[name].columns}
+    return MappingProxyType({column.name: polars_type(column.type) for column in TABLES[name].columns})
 
 
 def append_rows(home: Path, name: str, rows: Iterable[Row], upto: int | None = None) -> None:
@@ -68,7 +71,7 @@ def _write(home: Path, name: str, rows: Iterable[Row], mode: Any, upto: int | No
     reported = [{column: row.get(column) for column in schema} for row in rows]
     path = home.joinpath("warehouse", *name.split("."))
     path.parent.mkdir(parents=True, exist_ok=True)
-    frame = pl.DataFrame(reported, schema=schema).to_arrow(
+    frame = pl.DataFrame(reported, schema=dict(schema)).to_arrow(
         compat_level=pl.CompatLevel.oldest()
     )  # string types as in Spark's files
     said = {} if upto is None else {"userMetadata": json.dumps({"job": "publish", "upto": upto})}

@@ -30,6 +30,7 @@ from lakehouse.timestamps import to_micros
 SECOND = 1_000_000
 START = to_micros(NOON)
 AGAIN = {"txnAppId": "app", "txnVersion": 2}
+SEEDS = [0, pytest.param(1, marks=pytest.mark.long)]
 WHOLE = Scope(time="touched_at", low=START - 10**15, high=START + 10**15)
 
 
@@ -52,7 +53,7 @@ def some_touches(chance: random.Random, count: int) -> list[dict[str, Any]]:
     return [touch(number, at, chance.choice(["a", "b", "é", None])) for number, at in enumerate(times)]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_look_up_finds_what_spark_finds(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     lake = Lakehouse(spark.newSession(), empty_home(spark, tmp_path), "test")
@@ -99,7 +100,7 @@ def test_open_rows_are_those_of_the_open_partition(spark: SparkSession, tmp_path
     ]
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_merge_does_what_spark_s_does(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     tables = []

@@ -14,12 +14,12 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from kit.folding import assert_changes_fold
-from kit.frames import frame_of
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.records import NOON, Bronze
 from kit.scenarios import cut, story_events
 from kit.spark import empty_home
+from kit.warehouse_builder import append_rows
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES
 from lakehouse.contracts.silver import SESSIONS
@@ -34,11 +34,11 @@ MOST = 10
 HOUR = timedelta(hours=1)
 
 
-def put(lake: Lakehouse, hours: Iterable[int]) -> None:
+def put(settings: Settings, hours: Iterable[int]) -> None:
     """A conversion an hour, in one file, in no order."""
     rows = [{"conversion_id": f"{hour:03}", "converted_at": NOON + hour * HOUR} for hour in hours]
     Random(1).shuffle(rows)
-    lake.append(NAME, frame_of(lake.spark, NAME, rows).coalesce(1))
+    append_rows(settings.home, NAME, rows)
 
 
 def stretches(settings: Settings) -> list[tuple[datetime, datetime, int, str]]:
@@ -60,8 +60,8 @@ def test_a_file_that_has_grown_is_laid_out_by_time_and_older_ones_stay(
 ) -> None:
     settings = empty_home(spark, tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "maintenance")
-    put(lake, range(2 * MOST))
-    put(lake, range(2 * MOST, 75))
+    put(settings, range(2 * MOST))
+    put(settings, range(2 * MOST, 75))
     (older, grown) = stretches(settings)
     assert recluster_by_time(lake, NAME, MOST) == grown[2]
     now = stretches(settings)
@@ -76,8 +76,8 @@ def test_a_file_that_has_grown_is_laid_out_by_time_and_older_ones_stay(
 def test_what_other_files_hold_of_that_time_goes_with_it(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "maintenance")
-    put(lake, [*range(5), 30, 31])
-    put(lake, range(5, 30))
+    put(settings, [*range(5), 30, 31])
+    put(settings, range(5, 30))
     assert recluster_by_time(lake, NAME, MOST) == 27
     now = stretches(settings)
     assert now[0][2] == 5
@@ -94,7 +94,7 @@ def test_open_rows_are_left_as_they_are(spark: SparkSession, tmp_path: Path) -> 
             {"session_id": f"{is_open} {at}", "started_at": NOON + at * HOUR, "is_open": is_open}
             for at in range(number)
         ]
-        lake.append(SESSIONS.name, frame_of(lake.spark, SESSIONS.name, rows).coalesce(1))
+        append_rows(settings.home, SESSIONS.name, rows)
 
     sessions(is_open=True, number=50)
     sessions(is_open=False, number=2 * MOST)
@@ -120,10 +120,9 @@ def test_files_do_not_grow_past_what_they_should_hold_and_are_not_put_together_p
     spark: SparkSession, tmp_path: Path
 ) -> None:
     settings = empty_home(spark, tmp_path)
-    lake = Lakehouse(spark.newSession(), settings, "publish")
-    put(lake, range(60))
+    put(settings, range(60))
     for hour in range(60, 80):
-        put(lake, [hour])
+        put(settings, [hour])
     maintain(spark, settings)
     assert all(rows <= 2 * MOST for _, _, rows, _ in stretches(settings))
     assert len(stretches(settings)) < 20

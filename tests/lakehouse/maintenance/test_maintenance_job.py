@@ -4,6 +4,7 @@ import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from threading import Event
@@ -26,13 +27,14 @@ from lakehouse.contracts.ops import READS
 from lakehouse.contracts.silver import EVENTS, SESSIONS
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.maintenance import maintenance_job
-from lakehouse.maintenance.compaction import MIN_FILES, Compacted
+from lakehouse.maintenance.compaction import MIN_FILES, Compacted, delete_expired, set_retention
 from lakehouse.maintenance.maintenance_job import maintain
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.run.job import JobContext
 from lakehouse.settings import LEAST_RETENTION, Settings
 
-COMMITS = 40
+COMMITS = MIN_FILES + 2
+BATCHES = 4
 HOUR = timedelta(hours=1)
 
 
@@ -72,6 +74,7 @@ def rows(settings: Settings) -> list[dict[str, Any]]:
 
 
 def test_small_files_are_put_together_and_hold_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """The replaced ones stay as long as is set."""
     settings = empty_home(spark, tmp_path)
     fill(tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "test")
@@ -86,84 +89,101 @@ def test_small_files_are_put_together_and_hold_the_same_rows(spark: SparkSession
     assert last["operation"] == "OPTIMIZE"
     tidy(spark, settings)
     assert table(tmp_path, CONVERSIONS.name).history(1) == [last]  # nothing to do: no commit
+    assert on_disk(tmp_path, CONVERSIONS.name) == COMMITS + 2
+    none = {"vacuum_retention": timedelta(0), "feed_retention": timedelta(0)}
+    tidy(spark, settings.model_copy(update=none))
+    assert on_disk(tmp_path, CONVERSIONS.name) == 1
+    assert rows(settings) == before
 
 
-def test_few_files_are_left_as_they_are(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_is_set_is_longer_or_shorter_than_the_week_that_delta_keeps(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """And few files are left as they are."""
     settings = empty_home(spark, tmp_path)
     fill(tmp_path, MIN_FILES)
-    tidy(spark, settings)
+    for kept, age, stays in ((30, 20, True), (1, 2, False)):
+        maintenance_job._VACUUMED_AT.clear()
+        wanted = {"vacuum_retention": timedelta(days=kept), "feed_retention": LEAST_RETENTION}
+        left = leave_file(tmp_path, CONVERSIONS.name, timedelta(days=age))
+        tidy(spark, settings.model_copy(update=wanted))
+        assert left.exists() == stays
+        assert retention_of(tmp_path, CONVERSIONS.name) == (kept * 24, LEAST_RETENTION // HOUR)
+    commits = table(tmp_path, CONVERSIONS.name).version()
+    tidy(spark, settings.model_copy(update=wanted))
+    assert table(tmp_path, CONVERSIONS.name).version() == commits  # the table was told once
     assert len(table(tmp_path, CONVERSIONS.name).file_uris()) == MIN_FILES
 
 
-@pytest.mark.parametrize(("kept", "left"), [(timedelta(days=7), COMMITS + 1), (timedelta(0), 1)])
-def test_replaced_files_stay_as_long_as_is_set(
-    spark: SparkSession, tmp_path: Path, kept: timedelta, left: int
-) -> None:
-    settings = empty_home(spark, tmp_path).model_copy(
-        update={"vacuum_retention": kept, "feed_retention": kept}
-    )
-    fill(tmp_path)
-    tidy(spark, settings)
-    assert on_disk(tmp_path, CONVERSIONS.name) == left
+@dataclass
+class Simulated:
+    """A run of the job over one table, without Spark."""
+
+    warehouse: Path
+    kept: timedelta
+    hours: float = 0
+    compactions: list[Compacted | Exception] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
+
+    def maintain(self) -> None:
+        lake = SimpleNamespace(read=lambda _name: None, exclusive=lambda _name: nullcontext())
+        settings = SimpleNamespace(
+            catalog="main", vacuum_retention=self.kept, feed_retention=self.kept, warehouse=self.warehouse
+        )
+        run: Any = SimpleNamespace(
+            lake=lake,
+            settings=settings,
+            spark=None,
+            stop=Event(),
+            slot=nullcontext(),
+            report_backlog=lambda _rows: None,
+            log=self.done.append,
+            report_batch=lambda _rows, _seconds: None,
+        )
+        maintain(run)
+
+    def compact(self, *_: object) -> Compacted:
+        found = self.compactions.pop() if self.compactions else Compacted(1, 1)
+        if isinstance(found, Exception):
+            raise found
+        return found
 
 
-@pytest.mark.parametrize(("kept", "age", "stays"), [(1, 2, False), (30, 20, True)])
-def test_what_is_set_is_longer_or_shorter_than_the_week_that_delta_keeps(
-    spark: SparkSession, tmp_path: Path, kept: int, age: int, stays: bool
-) -> None:
-    settings = empty_home(
-        spark, tmp_path, vacuum_retention=timedelta(days=kept), feed_retention=LEAST_RETENTION
-    )
-    fill(tmp_path, 1)
-    left = leave_file(tmp_path, CONVERSIONS.name, timedelta(days=age))
-    tidy(spark, settings)
-    assert left.exists() == stays
-    commits = table(tmp_path, CONVERSIONS.name).version()
-    tidy(spark, settings)
-    assert table(tmp_path, CONVERSIONS.name).version() == commits  # the table was told once
+@pytest.fixture
+def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulated:
+    run = Simulated(tmp_path, timedelta(days=7))
+    clock = SimpleNamespace(monotonic=lambda: 1000 + run.hours * HOUR.total_seconds())
+    monkeypatch.setattr(maintenance_job, "time", clock)
+    monkeypatch.setattr(maintenance_job, "set_retention", lambda *_: None)
+    monkeypatch.setattr(maintenance_job, "compact", run.compact)
+    monkeypatch.setattr(maintenance_job, "delete_expired", lambda _, name, __: run.done.append(f"-{name}"))
+    monkeypatch.setattr(maintenance_job, "vacuum", lambda _spark, name: run.done.append(name))
+    monkeypatch.setattr(maintenance_job, "retention", lambda *_: run.kept)
+    monkeypatch.setattr(maintenance_job, "Ledger", lambda _lake: SimpleNamespace(positions=dict))
+    monkeypatch.setattr(maintenance_job, "exists", lambda *known: known[-1] == CONVERSIONS.name)
+    return run
 
 
 @pytest.mark.parametrize(("kept", "looks"), [(timedelta(days=7), 4), (timedelta(0), 10)])
 def test_a_process_looks_for_what_is_to_be_removed_28_times_in_the_time_that_it_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: timedelta, looks: int
+    simulated: Simulated, kept: timedelta, looks: int
 ) -> None:
-    clock, removed = [1000.0], list[str]()
-    monkeypatch.setattr(maintenance_job, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    monkeypatch.setattr(maintenance_job, "set_retention", lambda *_: None)
-    monkeypatch.setattr(maintenance_job, "compact", lambda *_: Compacted(1, 1))
-    monkeypatch.setattr(maintenance_job, "vacuum", lambda _spark, name: removed.append(name))
-    monkeypatch.setattr(maintenance_job, "retention", lambda *_: kept)
-    monkeypatch.setattr(maintenance_job, "Ledger", lambda _lake: SimpleNamespace(positions=dict))
-    monkeypatch.setattr(maintenance_job, "exists", lambda *known: known[-1] == CONVERSIONS.name)
-    lake = SimpleNamespace(read=lambda _name: None, exclusive=lambda _name: nullcontext())
-    settings = SimpleNamespace(catalog="main", vacuum_retention=kept, feed_retention=kept, warehouse=tmp_path)
-    run: Any = SimpleNamespace(
-        lake=lake,
-        settings=settings,
-        spark=None,
-        stop=Event(),
-        slot=nullcontext(),
-        report_backlog=lambda _rows: None,
-        log=lambda _line: None,
-        report_batch=lambda _rows, _seconds: None,
-    )
+    simulated.kept = kept
     for _ in range(10):  # every two hours; a part is six
-        maintain(run)
-        clock[0] += timedelta(hours=2).total_seconds()
-    assert removed == [CONVERSIONS.name] * looks
+        simulated.maintain()
+        simulated.hours += 2
+    assert simulated.done == [f"-{CONVERSIONS.name}", CONVERSIONS.name] * looks
 
 
-def test_a_table_that_another_application_rewrites_is_left_for_the_next_time(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def collide(*_: object) -> None:
-        raise ConcurrentDeleteReadException("DELTA_CONCURRENT_DELETE_READ")
-
-    settings = empty_home(spark, tmp_path)
-    fill(tmp_path, 1)
-    monkeypatch.setattr(maintenance_job, "compact", collide)
-    tidy(spark, settings)
-    assert len(table(tmp_path, CONVERSIONS.name).file_uris()) == 1
+def test_a_table_that_another_application_rewrites_is_left_for_the_next_time(simulated: Simulated) -> None:
+    simulated.compactions = [Compacted(20, 1), ConcurrentDeleteReadException("DELTA_CONCURRENT_DELETE_READ")]
+    simulated.kept = timedelta(days=70)
+    for _ in range(2):
+        simulated.maintain()
+    assert [line for line in simulated.done if ": " in line] == [
+        f"{CONVERSIONS.name}: in use, skipped until the next run",
+        f"{CONVERSIONS.name}: 20 files compacted to 1",
+    ]
 
 
 def test_the_log_of_before_yesterday_goes_when_a_checkpoint_is_written(
@@ -205,7 +225,7 @@ def test_a_stream_goes_on_meanwhile(
 
     def stream() -> None:
         lake = Lakehouse(spark.newSession(), settings, "ingest")
-        for batch in range(8):
+        for batch in range(BATCHES):
             row = {"topic": "more", "partition": 0, "offset": batch}
             lake.append_once(name, frame_of(lake.spark, name, [row]), "query", batch)
 
@@ -218,7 +238,7 @@ def test_a_stream_goes_on_meanwhile(
     streaming.result()
     tidy(spark, settings)
     found = [(row["topic"], row["offset"]) for row in read_rows(settings, name, ("topic", "offset"))]
-    wanted = [("events", offset) for offset in range(COMMITS)] + [("more", batch) for batch in range(8)]
+    wanted = [("events", offset) for offset in range(COMMITS)] + [("more", batch) for batch in range(BATCHES)]
     assert sorted(found) == wanted
 
 
@@ -245,7 +265,7 @@ def test_feed_retention_keeps_files_and_log_entries_of_silver_and_gold(
         lake = Lakehouse(spark.newSession(), settings, "test")
         for name in (CONVERSIONS.name, SESSIONS.name, KAFKA_RECORDS.name):
             lake.read(name)
-        tidy(spark, settings)
+            set_retention(lake.spark, name, week, feed)
         assert retention_of(tmp_path, CONVERSIONS.name) == (files, log)
         assert retention_of(tmp_path, SESSIONS.name) == (files, log_of_two)
         assert retention_of(tmp_path, KAFKA_RECORDS.name) == (168, log)
@@ -258,19 +278,19 @@ def retention_of(home: Path, name: str) -> tuple[int, ...]:
     return tuple(int(text.split()[1]) for text in texts)
 
 
-def test_reads_expire_after_90_days_and_other_rows_stay(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(maintenance_job, "_VACUUMED_AT", {})
+def test_reads_expire_after_90_days_and_other_rows_stay(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path)
     fill(tmp_path, 1)
     now = datetime.now(timezone.utc)
     ages = [timedelta(days=90, minutes=5), timedelta(days=90, minutes=-5), timedelta(0)]
     append_rows(tmp_path, READS.name, [{"read_at": now - age, "version": n} for n, age in enumerate(ages)])
-    tidy(spark, settings)
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    versions = []
+    for _ in range(2):
+        for name in (READS.name, CONVERSIONS.name):
+            lake.read(name)
+            delete_expired(lake.spark, name, now)
+        versions.append(table(tmp_path, READS.name).version())
     assert sorted(table(tmp_path, READS.name).to_pyarrow_table()["version"].to_pylist()) == [1, 2]
     assert len(rows(settings)) == 1
-    version = table(tmp_path, READS.name).version()
-    maintenance_job._VACUUMED_AT.clear()
-    tidy(spark, settings)
-    assert table(tmp_path, READS.name).version() == version, "nothing had expired: no commit"
+    assert versions == [1, 1], "nothing had expired: no commit"

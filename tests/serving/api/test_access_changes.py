@@ -131,6 +131,8 @@ def test_a_token_is_in_no_log_and_in_no_answer(home: Path) -> None:
             events = source.iter_sse()
             assert next(events).event == "reset"
             with_tokens(home, WIDE, other="shop")
+            eventually(lambda: httpx.get(f"{server.url}/v1/tables", headers=HEADERS).status_code == 401)
+            append_rows(home, TABLE, [{"day": date(2026, 1, 2), "step": "visit"}])  # else a heartbeat
             assert [event.event for event in events][-1] == "closed"
         texts.append(server.log)
     assert "x is not a table" in texts[2]

@@ -43,8 +43,13 @@ def between(server: ApiProcess) -> Iterator[Network]:
 
 def open_page(browser: BrowserContext, between: Network, shop: LiveShop) -> Page:
     page = browser.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
     page.goto(f"http://127.0.0.1:{between.port}/live")
     shows(page, shop)
+    own = f"http://127.0.0.1:{between.port}/"
+    assert [url for url in asked if not url.startswith((own, "data:"))] == [], "it is one file"
+    assert sum("/v1/changes" in url for url in asked) == 1
     page.evaluate("window.isTheSamePage = true")
     return page
 
@@ -82,30 +87,19 @@ def test_figures_follow_the_tables(browser: BrowserContext, between: Network, sh
     is_not_reloaded(page)
 
 
-def test_a_cut_network_marks_the_page_and_it_catches_up(
+def test_a_cut_network_marks_the_page_and_it_resumes_by_position(
     browser: BrowserContext, between: Network, shop: LiveShop
 ) -> None:
+    """It gets no snapshot."""
     page = open_page(browser, between, shop)
     before = dict(shop.shown)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
     between.cut()
     is_marked_stale(page)
     shop.sell(5)
     for name, text in before.items():
         expect(page.locator(f"#{name}")).to_have_text(text)
-    between.mend()
-    shows(page, shop)
-    is_not_reloaded(page)
-
-
-def test_it_resumes_by_position_and_gets_no_snapshot(
-    browser: BrowserContext, between: Network, shop: LiveShop
-) -> None:
-    page = open_page(browser, between, shop)
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    between.cut()
-    is_marked_stale(page)
-    shop.sell(1)
     page.evaluate('rows.set(\'{"part":"minute"}\', 1)')  # a snapshot would remove it
     between.mend()
     for name, text in shop.shown.items():
@@ -114,6 +108,9 @@ def test_it_resumes_by_position_and_gets_no_snapshot(
     assert resumed
     assert all(re.fullmatch("[0-9a-f]{8}~gold.attribution:.*", position) for position in resumed)
     assert page.evaluate('rows.has(\'{"part":"minute"}\')') is True
+    expect(page.locator("#state")).to_have_text("Live")
+    expect(page.locator("#notice")).to_be_empty()
+    is_not_reloaded(page)
 
 
 def test_a_silent_network_marks_the_page_after_half_a_minute(
@@ -134,6 +131,7 @@ def test_a_silent_network_marks_the_page_after_half_a_minute(
     shows(page, shop)
 
 
+@pytest.mark.long
 def test_a_killed_server_marks_the_page_and_a_new_one_goes_on(
     browser: BrowserContext, between: Network, shop: LiveShop, server: ApiProcess
 ) -> None:
@@ -176,18 +174,8 @@ def test_a_minute_offline_shows_and_heals(browser: BrowserContext, between: Netw
     is_not_reloaded(page)
 
 
-def test_the_page_is_one_file_of_21_kb_without_foreign_parts(
-    browser: BrowserContext, between: Network, shop: LiveShop
-) -> None:
+def test_the_page_is_small() -> None:
     assert len(live_page("EUR").encode()) < _MOST_BYTES
-    page = browser.new_page()
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(f"http://127.0.0.1:{between.port}/live")
-    shows(page, shop)
-    own = f"http://127.0.0.1:{between.port}/"
-    assert [url for url in asked if not url.startswith((own, "data:"))] == []
-    assert sum("/v1/changes" in url for url in asked) == 1
 
 
 def test_its_colours_are_those_of_the_dashboard() -> None:

@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from kit.access import token_of, with_tokens
 from kit.api_process import ApiProcess, api_process
 from kit.live_shop import LiveShop
+from kit.polling import eventually
 
 pytestmark = pytest.mark.browser
 
@@ -39,6 +41,11 @@ def asks_for_a_token(page: Page, why: str) -> None:
 def give(page: Page, token: str) -> None:
     page.get_by_label("Token").fill(token)
     page.get_by_role("button", name="Show").click()
+
+
+def is_known(server: ApiProcess, token: str) -> bool:
+    headers = {"Authorization": f"Bearer {token}"}
+    return httpx.get(f"{server.url}/v1/tables", headers=headers).status_code == 200
 
 
 def shows(page: Page, shop: LiveShop) -> None:
@@ -96,6 +103,8 @@ def test_a_token_that_is_removed_ends_the_figures(
     give(page, TOKEN)
     shows(page, shop)
     with_tokens(shop.home, NO_ONE_LOCAL, other="admin")
+    eventually(lambda: not is_known(server, TOKEN), what="the server has read it")
+    shop.sell(1)  # else the page waits for a heartbeat
     asks_for_a_token(page, "These figures need a token.")
     expect(page.locator("#state")).to_have_text("Stale")
     give(page, token_of("other"))

@@ -21,15 +21,40 @@ def row(day: int, step: str = "visit", visitors: int = 1) -> dict[str, Any]:
     return {"day": date(2026, 1, 1) + timedelta(day), "step": step, "visitors": visitors}
 
 
+@pytest.fixture(scope="module")
+def module_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiProcess]:
+    home = tmp_path_factory.mktemp("home")
+    append_rows(home, TABLE, [row(0)])
+    with api_process(home) as server:
+        yield server
+
+
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
+def home(module_server: ApiProcess) -> Path:
+    """With three days."""
+    replace_rows(module_server.home, TABLE, [row(day) for day in range(3)])
+    return module_server.home
+
+
+@pytest.fixture
+def server(module_server: ApiProcess) -> Iterator[ApiProcess]:
+    """A server without webhooks of other tests."""
+    yield module_server
+    url = f"{module_server.url}/v1/webhooks"
+    for shown in request(url)[1]["webhooks"]:
+        assert request(f"{url}/{shown['id']}", "DELETE")[0] == 204
+
+
+@pytest.fixture
+def own_home(tmp_path: Path) -> Path:
     append_rows(tmp_path, TABLE, [row(day) for day in range(3)])
     return tmp_path
 
 
 @pytest.fixture
-def server(home: Path) -> Iterator[ApiProcess]:
-    with api_process(home) as server:
+def own_server(own_home: Path) -> Iterator[ApiProcess]:
+    """A server to be killed."""
+    with api_process(own_home) as server:
         yield server
 
 
@@ -80,9 +105,11 @@ def test_a_failing_receiver_gets_the_same_delivery_again(server: ApiProcess, hom
         assert len(set(receiver.attempts[:3])) == 1
 
 
+@pytest.mark.long
 def test_a_killed_receiver_and_a_killed_server_lose_and_double_nothing(
-    server: ApiProcess, home: Path
+    own_server: ApiProcess, own_home: Path
 ) -> None:
+    server, home = own_server, own_home
     with delivered() as receiver:
         register(server, receiver)
         has_all(receiver, server)
@@ -98,9 +125,11 @@ def test_a_killed_receiver_and_a_killed_server_lose_and_double_nothing(
         has_all(receiver, server)
 
 
+@pytest.mark.long
 def test_a_server_killed_before_it_knows_of_an_answer_repeats_the_delivery(
-    server: ApiProcess, home: Path
+    own_server: ApiProcess, own_home: Path
 ) -> None:
+    server, home = own_server, own_home
     with delivered(hang_seconds=5) as receiver:
         register(server, receiver)
         has_all(receiver, server)
@@ -114,7 +143,9 @@ def test_a_server_killed_before_it_knows_of_an_answer_repeats_the_delivery(
         assert receiver.attempts[2] == receiver.attempts[1]
 
 
-def test_one_of_two_nodes_delivers_and_the_other_takes_over(server: ApiProcess, home: Path) -> None:
+@pytest.mark.long
+def test_one_of_two_nodes_delivers_and_the_other_takes_over(own_server: ApiProcess, own_home: Path) -> None:
+    server, home = own_server, own_home
     with api_process(home) as other, delivered() as receiver:
         register(other, receiver)
         has_all(receiver, other)
@@ -178,11 +209,3 @@ def test_what_cannot_be_delivered_is_refused(
     status, answer = request(f"{module_server.url}/v1/webhooks", "POST", asked)
     assert status == 400
     assert reason in answer["error"]
-
-
-@pytest.fixture(scope="module")
-def module_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiProcess]:
-    home = tmp_path_factory.mktemp("home")
-    append_rows(home, TABLE, [row(0)])
-    with api_process(home) as server:
-        yield server

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from datetime import date, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,17 +47,25 @@ async def until(look: Callable[[], Any], seconds: float = 20) -> None:
 
 
 def delivering(
-    home: Path, receiver: Delivered, retries: Retries, work: Callable[[WebhookStore], Awaitable[None]]
+    home: Path,
+    receiver: Delivered,
+    retries: Retries,
+    work: Callable[[WebhookStore], Awaitable[None]],
+    nodes: int = 1,
 ) -> None:
     """Run some work while a webhook is delivered to a receiver."""
 
     async def run() -> None:
         store = WebhookStore(home / "webhooks.db")
-        receiver.secret = new_secret()
-        store.add(Webhook("whk_1", "(local)", receiver.url, Wanted(TABLE), 0.0, receiver.secret), 10)
+        if not store.all():
+            receiver.secret = new_secret()
+            store.add(Webhook("whk_1", "(local)", receiver.url, Wanted(TABLE), 0.0, receiver.secret), 10)
         hub, role = Hub(home / "warehouse", Limits()), Role("admin", MaskKey(home))
         try:
-            async with Deliveries(hub, lambda _: role, store, Terms(), retries).running():
+            async with AsyncExitStack() as running:
+                for _ in range(nodes):
+                    deliveries = Deliveries(hub, lambda _: role, store, Terms(), retries)
+                    await running.enter_async_context(deliveries.running())
                 await work(store)
         finally:
             hub.stop()
@@ -84,6 +93,44 @@ def test_whatever_a_receiver_does_it_gets_each_delivery_in_order(script: list[Be
         for delivery, body in receiver.attempts:
             bodies.setdefault(delivery, set()).add(body)
         assert [delivery for delivery, found in bodies.items() if len(found) > 1] == []
+
+
+def test_a_delivery_without_an_answer_is_repeated_by_the_next_server(tmp_path: Path) -> None:
+    rows = [add(tmp_path, 0)]
+    patient = Retries(first=0.01, longest=0.05, timeout=30)
+    with delivered(Delivered(script=[Behaviour.HANG]), 2) as receiver:
+
+        async def under_way(_: WebhookStore) -> None:
+            await until(lambda: receiver.attempts)
+
+        async def taken(_: WebhookStore) -> None:
+            await until(lambda: receiver.table() == rows)
+
+        delivering(tmp_path, receiver, patient, under_way)
+        rows.append(add(tmp_path, 1))
+        delivering(tmp_path, receiver, patient, taken)
+    assert receiver.attempts[1] == receiver.attempts[0]
+    assert (receiver.numbers, receiver.faults) == ([1, 2], [])
+
+
+def test_one_node_delivers_once_the_lease_of_a_dead_one_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("serving.webhooks.deliveries._LOOK_SECONDS", 0.1)
+    rows, ends = [add(tmp_path, 0)], time.time() + 1
+    assert WebhookStore(tmp_path / "webhooks.db").take_lease("dead", ends - 1, 1)
+    with delivered() as receiver:
+
+        async def work(_: WebhookStore) -> None:
+            await until(lambda: receiver.table() == rows)
+            assert time.time() > ends
+            for day in (1, 2):
+                rows.append(add(tmp_path, day))
+                await until(lambda: receiver.table() == rows)
+
+        delivering(tmp_path, receiver, QUICK, work, nodes=2)
+        assert len(receiver.attempts) == len(set(receiver.attempts)), "each was sent once"
+    assert (receiver.numbers, receiver.faults) == ([1, 2, 3], [])
 
 
 def test_deliveries_end_though_a_cancellation_is_lost(
