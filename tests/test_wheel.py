@@ -122,7 +122,8 @@ def test_each_entry_point_says_what_it_takes_and_refuses_the_rest(
     assert reported.returncode == 0
     assert "--events_topic" in reported.stdout
     assert "--trigger" in reported.stdout
-    for wrong in ("--event=x", "--trigger=sometimes", "now"):  # a beginning of a name is no name
+    wrongs = ("--event=x", "--trigger=sometimes", "now")  # a beginning of a name is no name
+    for wrong in wrongs if name == NAMES[0] else wrongs[:1]:
         refused = call(home, program, wrong)
         assert refused.returncode == 2
         (line,) = refused.stderr.splitlines()

@@ -21,7 +21,7 @@ from lakehouse.errors import MillraceError
 from millrace.explain.receipt import DUPLICATE, EVENT, IN_KAFKA, REJECTED, follow_receipt
 from millrace.local.process.ports import stable_port
 
-KILLS = 5
+FEW_KILLS, KILLS = 2, 5
 CLIENTS = 4
 
 
@@ -109,13 +109,13 @@ def acknowledged_by(clients: list[Client]) -> int:
     return sum(len(client.acknowledged) for client in clients)
 
 
-def send_while_it_is_killed(home: Home, port: int) -> set[str]:
+def send_while_it_is_killed(home: Home, port: int, kills: int) -> set[str]:
     """Let clients send to a collector that is killed again and again. The ids that were acknowledged."""
     stop, rng = threading.Event(), Random(30)
     clients = [Client(number, port, stop) for number in range(CLIENTS)]
     for client in clients:
         client.start()
-    for _ in range(KILLS):
+    for _ in range(kills):
         with collector(home, port):
             wanted = acknowledged_by(clients) + rng.randrange(50, 2000)
             eventually(lambda wanted=wanted: acknowledged_by(clients) >= wanted, 30)
@@ -132,7 +132,7 @@ def test_acknowledged_events_reach_kafka_though_the_collector_is_killed(
     new_home: Callable[..., Home],
 ) -> None:
     home = new_home()
-    acknowledged = send_while_it_is_killed(home, stable_port())
+    acknowledged = send_while_it_is_killed(home, stable_port(), FEW_KILLS)
     found = Counter(str(value["messageId"]) for value in values_in(home))
     assert len(acknowledged) > 100
     assert acknowledged - found.keys() == set()
@@ -149,7 +149,7 @@ def test_acknowledged_events_are_in_silver_once(new_home: Callable[..., Home]) -
         receipt = headers["millrace-receipt"]
         eventually(lambda: health(port)["forwarded"] == 3, 30)
         assert [place.state for place in follow_receipt(home.settings, receipt)] == [IN_KAFKA] * 3
-    acknowledged = send_while_it_is_killed(home, stable_port())
+    acknowledged = send_while_it_is_killed(home, stable_port(), KILLS)
     home.must("run", *JOBS, "--once")
     home.must("audit")
     events = [uid for (uid,) in home.sql("SELECT event_id FROM silver.events")]

@@ -27,7 +27,7 @@ from kit.streams import Stream, sse_server, sse_text, websocket_server
 from lakehouse.errors import MillraceError
 from millrace.local.process.ports import stable_port
 
-EVENTS, KILLS = 2000, 5
+EVENTS, KILLS = 2000, 3
 TOKEN = "a-token-that-is-secret"
 SSE = """
   - name: feed
@@ -155,7 +155,7 @@ def test_server_sent_events_without_an_id_of_their_own_are_kept(log: MessageLog,
 
 
 def test_nothing_is_read_on_while_the_log_is_full(folder: Path) -> None:
-    total, size = 2000, 20_000
+    total, size = 800, 20_000
     log = MessageLog(folder / "messages.db", Budget(logged=2_000_000))
     with sse_server(allowed=total, padding=size) as stream:
         sources = declared(folder, SSE, stream.url)
@@ -297,7 +297,13 @@ def received(port: int) -> int:
     return int(accounts["feed"]["received"]) if "feed" in accounts else 0
 
 
-@both
+@pytest.mark.parametrize(
+    ("serve", "entry"),
+    [
+        pytest.param(sse_server, SSE, id="sse"),
+        pytest.param(websocket_server, WEBSOCKET, id="websocket", marks=pytest.mark.long),
+    ],
+)
 def test_no_event_is_missing_though_the_collector_is_killed(
     new_home: Callable[..., Home], serve: Serve, entry: str, caplog: pytest.LogCaptureFixture
 ) -> None:

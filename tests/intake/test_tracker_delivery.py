@@ -61,6 +61,7 @@ def test_two_tabs_send_each_message_once(browser: BrowserContext, collecting: Co
     assert Counter(map(name, events)) == {"Counted": 300, "page": 2, "Product Viewed": 2}
 
 
+@pytest.mark.long
 def test_a_collector_that_is_killed_loses_nothing(
     browser: BrowserContext, new_home: Callable[..., Home]
 ) -> None:

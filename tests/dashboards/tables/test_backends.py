@@ -19,7 +19,6 @@ from tables.sql_backend import SqlTables, statement
 from kit.shop_warehouse import Shop
 from kit.spark import empty_home
 from kit.warehouse_builder import append_rows, build_warehouse, replace_rows
-from lakehouse.contracts import TABLES
 
 AT = datetime(2026, 3, 21, 8, tzinfo=timezone.utc)
 UNTIL = datetime(2026, 3, 22, 9, 30, tzinfo=timezone.utc)
@@ -91,7 +90,8 @@ def same(ours: Backend, theirs: Backend, query: Query) -> None:
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory, shop: Shop) -> Path:
     home = tmp_path_factory.mktemp("asked")
-    build_warehouse(home, {name: rows for name, rows in shop.tables.items() if name in TABLES})
+    asked = {"silver.bots", *(query.table for query in QUESTIONS.values())}
+    build_warehouse(home, {name: shop.tables[name] for name in asked})
     return home
 
 

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from kit.recorded_home import table_of
@@ -10,7 +11,7 @@ from kit.records import NOON
 from kit.spark import empty_home
 from kit.warehouse_builder import append_rows
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.maintenance.compaction import MIN_FILES
+from lakehouse.maintenance import compaction
 from lakehouse.maintenance.maintenance_job import maintain
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.run.job import JobContext
@@ -32,44 +33,36 @@ def files_of(settings: Settings, name: str) -> list[Path]:
     return [Path(uri.removeprefix("file://")) for uri in table_of(settings.home, name).file_uris()]
 
 
-def test_maintenance_and_rebuild_raise_no_alarm(spark: SparkSession, tmp_path: Path) -> None:
+def altered(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+def test_maintenance_and_rebuild_raise_no_alarm_and_altered_bytes_do(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction, "MIN_FILES", 1)
     settings = empty_home(spark, tmp_path).model_copy(
         update={"vacuum_retention": timedelta(0), "feed_retention": timedelta(0)}
     )
     recorder = DigestRecorder(settings)
-    for hour in range(MIN_FILES + 1):
+    for hour in range(2):
         row = {"conversion_id": f"{hour:02}", "converted_at": NOON + timedelta(hours=hour)}
         append_rows(tmp_path, CONVERSIONS, [row])
         recorder.record()
     maintain(JobContext("maintenance", spark.newSession(), settings, once=True))
-    assert {name: len(files_of(settings, name)) for name in (CONVERSIONS, DIGESTS)} == {
-        CONVERSIONS: 1,
-        DIGESTS: 1,
-    }
+    compacted = {name: (table_of(tmp_path, name).version(), files_of(settings, name)) for name in TABLES}
+    assert {name: len(files) for name, (_, files) in compacted.items()} == {CONVERSIONS: 1, DIGESTS: 1}
     assert findings(settings)[0] == []
     recorder.record()
     assert findings(settings) == ([], [])
+    for name, (version, (file,)) in compacted.items():
+        altered(file)
+        assert findings(settings)[0] == [f"{name}, commit {version} altered: {file.name}"]
+        altered(file)
     lake = Lakehouse(spark.newSession(), settings, "rebuild")
     lake.overwrite(CONVERSIONS, checkpoint(lake.read(CONVERSIONS)))
     assert findings(settings)[0] == []
     DigestRecorder(settings).record()
     assert findings(settings) == ([], [])
-
-
-def test_altered_byte_of_a_compacted_file_is_named(spark: SparkSession, tmp_path: Path) -> None:
-    settings = empty_home(spark, tmp_path)
-    recorder = DigestRecorder(settings)
-    for hour in range(MIN_FILES + 1):
-        append_rows(tmp_path, CONVERSIONS, [{"conversion_id": f"{hour:02}"}])
-        recorder.record()
-    maintain(JobContext("maintenance", spark.newSession(), settings, once=True))
-    compacted = {name: (table_of(tmp_path, name).version(), files_of(settings, name)) for name in TABLES}
-    recorder.record()
-    for name, (version, files) in compacted.items():
-        (file,) = files
-        content = bytearray(file.read_bytes())
-        content[len(content) // 2] ^= 1
-        file.write_bytes(content)
-        assert findings(settings)[0] == [f"{name}, commit {version} altered: {file.name}"]
-        content[len(content) // 2] ^= 1
-        file.write_bytes(content)

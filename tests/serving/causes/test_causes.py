@@ -18,7 +18,7 @@ from serving.causes.causes import Causes
 
 PROVEN = (*FOLDED, *CREDIT, *DAYS, "gold.traffic")
 BY_TIME = (*FOLDED, "gold.conversions", "gold.traffic")
-SAMPLED = 30
+SAMPLED = [10, pytest.param(30, marks=pytest.mark.long)]
 
 
 @pytest.fixture(scope="module")
@@ -34,15 +34,16 @@ def changes_of(jobs: SimulatedJobs, name: str) -> list[dict[str, Any]]:
     return changes_with_causes(jobs.warehouse, name, causes)
 
 
+@pytest.mark.parametrize("count", SAMPLED)
 @pytest.mark.parametrize("name", PROVEN)
-def test_row_is_as_before_without_the_cause(jobs: SimulatedJobs, name: str) -> None:
+def test_row_is_as_before_without_the_cause(jobs: SimulatedJobs, name: str, count: int) -> None:
     changes = changes_of(jobs, name)
     kinds = Counter("+".join(sorted(each["caused_by"])) for each in changes)
     assert kinds["events"] > 3, kinds
     assert not kinds["job"], kinds
     assert bool(kinds["rates"]) == (name in ("gold.conversions", "gold.attribution")), kinds
     assert bool(kinds["watermark"]) == (name in BY_TIME), kinds
-    sampled = Random(0).sample(changes, min(SAMPLED, len(changes)))
+    sampled = Random(0).sample(changes, min(count, len(changes)))
     assert_undone(jobs.history, TABLES[name], jobs.states, sampled)
 
 

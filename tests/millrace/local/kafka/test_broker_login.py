@@ -54,7 +54,7 @@ def assert_refused(bootstrap: str, login: dict[str, Any]) -> None:
     producer.purge()
 
 
-@pytest.mark.parametrize("security", ["sasl_ssl", "mtls"])
+@pytest.mark.parametrize("security", ["sasl_ssl", pytest.param("mtls", marks=pytest.mark.long)])
 def test_who_logs_in_can_send_and_who_does_not_is_refused(home: Path, security: str) -> None:
     workspace, other = secured_home(home, security), home.parent / "other"
     settings = settings_of(workspace)
@@ -75,6 +75,7 @@ def test_who_logs_in_can_send_and_who_does_not_is_refused(home: Path, security: 
         identity = cluster_id(bootstrap, login=login)
     with running_broker(home, settings.broker_port, settings.broker_security) as bootstrap:
         assert cluster_id(bootstrap, login=login) == identity
+        assert sorted(record.value for record in in_topic(settings)) == sorted(sent)
 
 
 def test_only_the_owner_may_read_the_login(home: Path) -> None:
