@@ -4,6 +4,7 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pyspark.sql.functions as F
@@ -33,26 +34,26 @@ def too_new(names: set[str], of: object) -> set[str]:
     return {name for name in names if came_in(getattr(of, name, None)) > OLDEST}
 
 
-def modules() -> Iterator[ast.Module]:
-    for file in sorted((ROOT / "src").rglob("*.py")):
-        yield ast.parse(file.read_text(encoding="utf-8"))
+@cache
+def nodes() -> list[ast.AST]:
+    files = sorted((ROOT / "src").rglob("*.py"))
+    return [node for file in files for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
 
 
+@cache
 def attributes(of_functions: bool) -> set[str]:
     """The attributes that the code asks for: of Spark's functions, or of anything else."""
     return {
         node.attr
-        for module in modules()
-        for node in ast.walk(module)
+        for node in nodes()
         if isinstance(node, ast.Attribute) and (getattr(node.value, "id", None) == "F") == of_functions
     }
 
 
 def texts() -> Iterator[str]:
-    for module in modules():
-        for node in ast.walk(module):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield node.value
+    for node in nodes():
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
 
 
 def test_the_check_knows_what_is_new() -> None:

@@ -10,6 +10,8 @@ from lakehouse.errors import MillraceError
 BUNDLE_FILE = "bundle.yml"
 LOCAL_TARGET = "local"
 """The target of this machine; `default` in the file marks the one that the Databricks command line takes."""
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""That of libyaml is ten times as fast."""
 
 
 def bundle_root() -> Path | None:
@@ -44,7 +46,7 @@ def parse_yaml(text: str, name: str) -> Any:
         MillraceError: if it isn't valid; it names the file.
     """
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, _LOADER)
     except yaml.YAMLError as error:
         where = " ".join(str(error).split())
         raise MillraceError(f"{name} is not valid YAML: {where}", "Correct it and try again") from error

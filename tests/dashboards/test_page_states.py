@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -94,19 +95,30 @@ def test_fresh_figures_are_live(open_page: Any, shop: Shop, tmp_path: Path) -> N
     assert ":green-badge[:material/bolt: Live]" in said(open_page(tmp_path, "pipeline"))
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_a_closed_gate_is_in_sight_on_every_page(
-    view: str, open_page: Any, shop: Shop, tmp_path: Path
-) -> None:
+@pytest.fixture(scope="module")
+def held_home(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With a closed gate."""
+    home = tmp_path_factory.mktemp("held")
     few = {name: rows[:40] for name, rows in shop.tables.items() if name != "ops.expectations"}
-    build_warehouse(tmp_path, few)
-    append_rows(tmp_path, "ops.expectations", expectation_rows(shop.until, 4, closed=True))
-    append_rows(tmp_path, "ops.gates", gate_rows(shop.until, "closed", "opened", "closed"))
-    text = said(open_page(tmp_path, view))
+    build_warehouse(home, few)
+    append_rows(home, "ops.expectations", expectation_rows(shop.until, 4, closed=True))
+    append_rows(home, "ops.gates", gate_rows(shop.until, "closed", "opened", "closed"))
+    return home
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_closed_gate_is_in_sight_on_every_page(view: str, open_page: Any, held_home: Path) -> None:
+    text = said(open_page(held_home, view))
     assert ":red-badge[:material/lock: Gate closed]" in text
     assert "Why: events have a known role" in text
-    append_rows(tmp_path, "ops.gates", [{"sequence": 3, "state": "released", "at": shop.until}])
-    assert ":green-badge[:material/lock_open: Gate open]" in said(open_page(tmp_path, view))
+
+
+def test_a_gate_that_was_released_is_open(
+    open_page: Any, shop: Shop, held_home: Path, tmp_path: Path
+) -> None:
+    home = shutil.copytree(held_home, tmp_path / "home")
+    append_rows(home, "ops.gates", [{"sequence": 3, "state": "released", "at": shop.until}])
+    assert ":green-badge[:material/lock_open: Gate open]" in said(open_page(home, "overview"))
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -41,6 +41,12 @@ accounts: {ann@shop.example: analyst}
 account_default: null
 """
 NAMES = ("analyst", "channels", "sums", "none")
+PAGES_OF = [
+    "analyst",
+    pytest.param("channels", marks=pytest.mark.long),
+    "sums",
+    pytest.param("none", marks=pytest.mark.long),
+]
 
 
 @pytest.fixture
@@ -50,7 +56,7 @@ def of_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PAGES_OF)
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_page_of_a_role_is_figures_or_a_sentence(
     view: str, name: str, open_page: Any, shop_home: Path, of_policy: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,8 +1,10 @@
 """The change feed of tables that jobs and Spark write."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
@@ -16,14 +18,32 @@ from lakehouse.contracts import TABLES
 from lakehouse.contracts.table import Column, Table
 from lakehouse.delta.changes import read_changes
 from lakehouse.delta.data_files import has_deletion_vectors
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job
+from lakehouse.settings import Settings
 
 FED = [table for table in TABLES.values() if table.layer in ("silver", "gold")]
+REBUILT = "gold.attribution"
 ONE = ("silver.sessions", "silver.impressions", "gold.conversions", "gold.attribution", "gold.traffic")
 
 
-def test_fold_of_what_jobs_write_is_each_table_at_each_version(spark: SparkSession, tmp_path: Path) -> None:
+def rebuild(spark: SparkSession, settings: Settings) -> None:
+    job = rebuild_job(DEFINITIONS, [REBUILT])
+    job.body(JobContext(job.name, spark.newSession(), settings, once=True))
+
+
+def overwrite(spark: SparkSession, settings: Settings) -> None:
+    """What a rebuild does to the table, with rows that differ."""
+    lake = Lakehouse(spark.newSession(), settings, "rebuild")
+    lake.overwrite(REBUILT, checkpoint(lake.read(REBUILT).where("model <> 'linear'")))
+
+
+@pytest.mark.parametrize("again", [overwrite, pytest.param(rebuild, marks=pytest.mark.long)])
+def test_fold_of_what_jobs_write_is_each_table_at_each_version(
+    spark: SparkSession, tmp_path: Path, again: Callable[[SparkSession, Settings], None]
+) -> None:
     settings = empty_home(spark, tmp_path, max_batch_rows=1)
     coarse = settings.model_copy(update={"max_batch_rows": 1_000_000})
     bronze = Bronze(spark, settings)
@@ -38,12 +58,11 @@ def test_fold_of_what_jobs_write_is_each_table_at_each_version(spark: SparkSessi
             found = assert_feed_folds(folder, table, begins=[0])
             versions[table.name] = len(set(found["commit_version"].to_pylist()))
     assert {name: versions.get(name, 0) for name in ONE if versions.get(name, 0) < 2} == {}
-    job = rebuild_job(DEFINITIONS, ["gold.attribution"])
-    before = DeltaTable(settings.warehouse / "gold" / "attribution").version()
-    job.body(JobContext(job.name, spark.newSession(), settings, once=True))
-    folder = settings.warehouse / "gold" / "attribution"
+    folder = settings.warehouse.joinpath(*REBUILT.split("."))
+    before = DeltaTable(folder).version()
+    again(spark, settings)
     assert DeltaTable(folder).version() > before
-    assert_feed_folds(folder, TABLES["gold.attribution"], begins=[before])
+    assert_feed_folds(folder, TABLES[REBUILT], begins=[before])
 
 
 def test_fold_of_deletion_vectors_is_the_table(spark: SparkSession, tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ from lakehouse.contracts import TABLES
 
 Asked = dict[str, Any]
 Messages = list[dict[str, Any]]
+HTTP = httpx.Client(verify=False, timeout=60)
+"""It loads no certificates, which takes longer than a request."""
 Ask = Callable[[ApiProcess, str, Asked], Messages]
 
 
@@ -78,7 +80,7 @@ def checked(answer: httpx.Response) -> httpx.Response:
 
 def by_events(server: ApiProcess, role: str, asked: Asked) -> Messages:
     url = f"{server.url}/v1/changes"
-    with httpx.stream("GET", url, params=in_url(asked), headers=headers(role), timeout=30) as answer:
+    with HTTP.stream("GET", url, params=in_url(asked), headers=headers(role), timeout=30) as answer:
         events = EventSource(checked(answer)).iter_sse()
         return up_to_position(json.loads(event.data) for event in events)
 
@@ -91,12 +93,12 @@ def by_socket(server: ApiProcess, role: str, asked: Asked) -> Messages:
 
 
 def by_poll(server: ApiProcess, role: str, asked: Asked) -> Messages:
-    answer = httpx.get(f"{server.url}/v1/poll", params=in_url(asked), headers=headers(role), timeout=60)
+    answer = HTTP.get(f"{server.url}/v1/poll", params=in_url(asked), headers=headers(role), timeout=60)
     return up_to_position(iter(checked(answer).json()["messages"]))
 
 
 def by_rows(server: ApiProcess, role: str, asked: Asked) -> Messages:
-    answer = checked(httpx.get(f"{server.url}/v1/rows", params=in_url(asked), headers=headers(role)))
+    answer = checked(HTTP.get(f"{server.url}/v1/rows", params=in_url(asked), headers=headers(role)))
     rows = [json.loads(line) for line in answer.text.splitlines()]
     return [{"type": "rows", "rows": rows, "position": answer.headers["millrace-position"]}]
 
@@ -151,7 +153,7 @@ class TestMatrix:
 
 @pytest.mark.parametrize("role", ROLE_NAMES)
 def test_the_list_has_what_there_is(server: ApiProcess, role: str) -> None:
-    found = httpx.get(f"{server.url}/v1/tables", headers=headers(role)).json()["tables"]
+    found = HTTP.get(f"{server.url}/v1/tables", headers=headers(role)).json()["tables"]
     columns = {each["table"]: set(each["columns"]) for each in found}
     assert set(columns) == TABLE_OF_ROLE[role]
     assert columns["gold.conversions"] == set(TABLES["gold.conversions"].column_names) - HIDDEN[role]

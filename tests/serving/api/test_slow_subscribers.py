@@ -9,6 +9,8 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 from kit.api_process import ApiProcess, api_process
 from kit.live_table import NAME, LiveTable
 from kit.polling import eventually
@@ -92,6 +94,7 @@ async def follow(table: LiveTable, server: ApiProcess, slow: SlowReader, other: 
     await asyncio.gather(task, return_exceptions=True)
 
 
+@pytest.mark.long
 def test_it_is_warned_gets_conflated_changes_and_is_disconnected_with_a_reason(tmp_path: Path) -> None:
     table, stop = LiveTable(tmp_path, rows=150), threading.Event()
     with api_process(tmp_path, "--budget", "0.1", "--send-timeout", "10") as server:
