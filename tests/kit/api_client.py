@@ -1,8 +1,9 @@
 """Requests to the streaming API's application in the same process, from any address."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -12,13 +13,19 @@ from serving.stream.hub import Hub, Limits
 from serving.stream.subscription import Terms
 
 THIS_MACHINE = "127.0.0.1"
+_INTERVALS = (
+    "lakehouse.followed_file._SECONDS",
+    "serving.api.following._CHECK_SECONDS",
+    "serving.api.readers._POLICY_SECONDS",
+    "serving.webhooks.deliveries._LOOK_SECONDS",
+)
 
 
 @contextmanager
 def api_client(
     home: Path, conf: Path | None = None, address: str = THIS_MACHINE, heartbeat: float = 15.0
 ) -> Iterator[TestClient]:
-    """A client of an application.
+    """A client of an application that looks ten times as often as usual for what has changed.
 
     Args:
         home: with the tables.
@@ -30,8 +37,10 @@ def api_client(
     app = application(
         hub, terms, 30.0, Site(home, conf or home / "conf", webhook_hosts=frozenset({"127.0.0.1"}))
     )
-    with TestClient(app, f"http://{THIS_MACHINE}:8789", client=(address, 50_000)) as client:
-        yield client
+    with ExitStack() as stack:
+        for name in _INTERVALS:
+            stack.enter_context(patch(name, 0.1))
+        yield stack.enter_context(TestClient(app, f"http://{THIS_MACHINE}:8789", client=(address, 50_000)))
 
 
 def from_this_machine(app: ASGIApp) -> ASGIApp:

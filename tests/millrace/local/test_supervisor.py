@@ -59,6 +59,7 @@ def test_others_start_after_what_they_need_and_stop_before_it(home):
     assert reported.index(("short", "stopped")) < reported.index(("calm", "stopped"))
 
 
+@pytest.mark.long
 def test_what_hangs_is_ended_within_ten_seconds_with_its_children(home):
     supervisor = start(home, "calm", "stubborn")
     pids = [running(home, "calm"), running(home, "stubborn"), grandchild(home)]
@@ -67,6 +68,14 @@ def test_what_hangs_is_ended_within_ten_seconds_with_its_children(home):
     eventually(lambda: supervisor.exit_code is not None, seconds=10)
     assert time.monotonic() - started < 10
     assert not [pid for pid in pids if lives(pid)]
+
+
+def test_what_hangs_is_killed_after_its_grace_period_with_its_children(home):
+    command = (sys.executable, "-c", stub_workspace.PROGRAMS["stubborn"], str(home / "stubborn.ready"))
+    child = Child(Program("stubborn", command, home, grace=0.3))
+    below = grandchild(home)
+    assert not child.stop()
+    eventually(lambda: not lives(child.pid) and not lives(below), seconds=5)
 
 
 def test_a_killed_supervisor_takes_its_children_along_and_the_next_start_ends_what_hangs(home):

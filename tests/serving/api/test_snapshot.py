@@ -2,11 +2,12 @@
 
 import asyncio
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from kit.api_process import api_process
+from kit.api_process import ApiProcess, api_process
 from kit.live_table import NAME, LiveTable
 from kit.polling import eventually_async
 from kit.subscribers import PROTOCOLS, EventSubscriber, Subscriber, all_have
@@ -28,12 +29,23 @@ async def follow_while_it_is_read(table: LiveTable, subscriber: Subscriber, comm
     await asyncio.gather(task, return_exceptions=True)
 
 
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> LiveTable:
+    return LiveTable(tmp_path_factory.mktemp("home"), rows=20_000)
+
+
+@pytest.fixture(scope="module")
+def server(table: LiveTable) -> Iterator[ApiProcess]:
+    with api_process(table.folder.parents[2]) as server:
+        yield server
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_changes_arrive_while_a_snapshot_is_read(tmp_path: Path, protocol: type[Subscriber]) -> None:
-    table = LiveTable(tmp_path, rows=20_000)
-    with api_process(tmp_path) as server:
-        subscriber = protocol([server.url], NAME)
-        asyncio.run(follow_while_it_is_read(table, subscriber, commits=5))
+def test_changes_arrive_while_a_snapshot_is_read(
+    table: LiveTable, server: ApiProcess, protocol: type[Subscriber]
+) -> None:
+    subscriber = protocol([server.url], NAME)
+    asyncio.run(follow_while_it_is_read(table, subscriber, commits=5))
     subscriber.fold.assert_right(table.digests)
     assert len(subscriber.fold.rows) == len(table.rows)
 

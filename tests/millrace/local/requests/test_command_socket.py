@@ -27,6 +27,7 @@ from millrace.local.engine.task_runner import TaskRunner
 from millrace.local.process import home_lock, process_registry
 from millrace.local.process.process_registry import process_identity
 from millrace.local.process.state_files import read_state, write_state
+from millrace.local.requests import command_server, command_socket
 from millrace.local.requests.command_client import engine_runs, execute_in_engine
 from millrace.local.requests.command_server import serve
 from millrace.local.requests.command_socket import accept_requests, connect
@@ -50,6 +51,8 @@ class Engine:
         monkeypatch.setattr(
             EngineCommand, "jobs", lambda command: [BundleJob.of(Job(command.command, self.do))]
         )
+        monkeypatch.setattr(command_socket, "_POLL_SECONDS", 0.05)
+        monkeypatch.setattr(command_server, "_RETRY_SECONDS", 0.05)
         report_running(home)
         tasks = TaskRunner(application, self.settings, self.stop)
         self.thread = threading.Thread(target=serve, args=(tasks,), daemon=True)
