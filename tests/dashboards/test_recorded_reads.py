@@ -32,6 +32,7 @@ def test_a_page_records_what_its_figures_were_computed_from(
     monkeypatch.setenv("MILLRACE_RECORD_READS", "True")
     page = open_page(home, "campaigns", period="All")
     page.run()
+    page.switch_page("views/overview.py").run()
     rows = recorded(home)
     of_page = [row for row in rows if row["subject"] == "campaigns"]
     tables = [row["table_name"] for row in of_page]
