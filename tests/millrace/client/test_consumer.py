@@ -179,13 +179,13 @@ def test_a_stand_by_takes_over_from_a_leader_that_ended(database: UserDatabase, 
 
 def test_a_lease_is_kept_while_a_group_is_applied(database: UserDatabase, url: str) -> None:
     """Longer than the lease, a statement at a time; a stand-by waits all the while."""
-    consumer, stand_by = _consumer(database, url, lease=0.9), _consumer(database, url, lease=0.9)
+    consumer, stand_by = _consumer(database, url, lease=1.5), _consumer(database, url, lease=1.5)
     applied, other = Applied(database, consumer), Applied(database, stand_by)
     ended = threading.Event()
 
     def slowly(cursor: Cursor, group: Group) -> None:
         for _ in range(5 if group.position == "2" else 0):
-            ended.wait(0.3)
+            ended.wait(0.5)
             cursor.execute("SELECT 1")
             cursor.fetchall()
         applied(cursor, group)
@@ -203,13 +203,13 @@ def test_a_lease_is_kept_while_a_group_is_applied(database: UserDatabase, url: s
 
 
 def test_a_lease_is_kept_while_the_stream_is_quiet(database: UserDatabase, url: str) -> None:
-    consumer = _consumer(database, url, lease=0.6)
+    consumer = _consumer(database, url, lease=1.0)
     thread = threading.Thread(daemon=True, target=consumer.run, args=(lambda cursor, group: None,))
     thread.start()
     with closing(database.store.connect(60)) as other:
         database.store.prepare(other, "numbers", Stream(url, table="gold.funnel").content)
         eventually(lambda: database.run("SELECT position FROM millrace_positions") == [(str(GROUPS),)])
-        thread.join(1.5)  # it has nothing to apply all the while
+        thread.join(2.5)  # it has nothing to apply all the while
         assert database.store.lead(other, "numbers", "stand-by", 60) is None
     consumer.stop()
     thread.join(20)
