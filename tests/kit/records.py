@@ -6,10 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.contracts import TABLES
+from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.rows.arrow_frames import to_frame
 from lakehouse.run.ledger import Entry, Ledger
 from lakehouse.settings import Settings
 
@@ -78,22 +81,26 @@ def promise(source: str, until: datetime | str, at: datetime = SENT, partition: 
     return Record(None, headers, timestamp=at, partition=partition)
 
 
-def in_bronze(spark: SparkSession, stored: Sequence[Stored]) -> DataFrame:
+def bronze_rows(stored: Sequence[Stored]) -> pa.Table:
     """The records as rows of bronze."""
     rows = [
-        (
-            each.record.topic,
-            each.record.partition,
-            each.offset,
-            each.record.timestamp,
-            None,
-            each.record.value,
-            list(each.record.headers) or None,
-            each.ingested_at,
-        )
+        {
+            "topic": each.record.topic,
+            "partition": each.record.partition,
+            "offset": each.offset,
+            "timestamp": each.record.timestamp,
+            "value": each.record.value,
+            "headers": [{"key": key, "value": value} for key, value in each.record.headers] or None,
+            "ingested_at": each.ingested_at,
+        }
         for each in stored
     ]
-    return spark.createDataFrame(rows, TABLES[BRONZE].ddl).coalesce(1)
+    return pa.Table.from_pylist(rows, arrow_schema(TABLES[BRONZE]))
+
+
+def in_bronze(spark: SparkSession, stored: Sequence[Stored]) -> DataFrame:
+    """The records as a frame of bronze."""
+    return to_frame(spark, bronze_rows(stored)).coalesce(1)
 
 
 @dataclass
@@ -115,8 +122,7 @@ class Bronze:
         stamp = _STAMPS + timedelta(seconds=self.commits)
         new = [Stored(each, len(self.stored) + number, stamp) for number, each in enumerate(records)]
         lake = Lakehouse(self.spark.newSession(), self.settings, "ingest")
-        frame = in_bronze(self.spark, new)
-        lake.append_once(BRONZE, frame, "test", self.commits)
+        lake.append_once(BRONZE, bronze_rows(new), "test", self.commits)
         Ledger(lake).record(Entry("ingest", self.commits, stamp, stamp, 0.0, len(new), output_rows=len(new)))
         self.stored += new
         self.commits += 1
