@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +19,9 @@ from kit.visitor_stories import DELAY, NOON, Story
 
 RULE = VisitorRules.of(RuleNumbers()).searches
 ALWAYS = [(-(2**62), 2**62)]
-thousands = settings(max_examples=3_000, deadline=None, suppress_health_check=list(HealthCheck))
+MINUTES = st.sampled_from((0, 10, 20, 10**6))
+hundreds = settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+thousands = settings(hundreds, max_examples=3_000)
 
 
 def as_the_oracle(rows: Iterable[ShownResult], events: list[Fields], watermark: int) -> None:
@@ -60,9 +63,20 @@ class Kept:
         self.rows = others + found
 
 
-@thousands
+@hundreds
 @given(RESULT_STORIES)
 def test_results_in_batches_are_as_the_oracle_says_after_each(story: Story) -> None:
+    check_batches(story)
+
+
+@pytest.mark.long
+@thousands
+@given(RESULT_STORIES)
+def test_results_in_batches_of_many_stories(story: Story) -> None:
+    check_batches(story)
+
+
+def check_batches(story: Story) -> None:
     kept: dict[str, Kept] = {}
     so_far: list[Fields] = []
     watermark = -(10**18)
@@ -75,11 +89,22 @@ def test_results_in_batches_are_as_the_oracle_says_after_each(story: Story) -> N
         as_the_oracle([row for each in kept.values() for row in each.rows], so_far, watermark)
 
 
-@thousands
-@given(RESULT_STORIES, st.sampled_from((0, 10, 20, 10**6)), st.randoms())
+@hundreds
+@given(RESULT_STORIES, MINUTES, st.randoms())
 def test_results_in_one_go_are_as_the_oracle_says_in_any_order(
     story: Story, minutes: int, chance: Any
 ) -> None:
+    check_in_one_go(story, minutes, chance)
+
+
+@pytest.mark.long
+@thousands
+@given(RESULT_STORIES, MINUTES, st.randoms())
+def test_results_in_one_go_of_many_stories(story: Story, minutes: int, chance: Any) -> None:
+    check_in_one_go(story, minutes, chance)
+
+
+def check_in_one_go(story: Story, minutes: int, chance: Any) -> None:
     events = story.events
     watermark = NOON + minutes * 60_000_000
     wanted = all_rows(events, watermark)
