@@ -92,7 +92,11 @@ def as_json(live: dict[str, datetime] | None) -> str | None:
     return f"{{{listed}}}" if live else None
 
 
-@pytest.mark.parametrize("most", [0, SMALL_BATCH_ROWS], ids=["in Spark", "on the driver"])
+IN_SPARK = pytest.param(0, id="in Spark", marks=pytest.mark.long)
+ON_DRIVER = pytest.param(SMALL_BATCH_ROWS, id="on the driver")
+
+
+@pytest.mark.parametrize("most", [IN_SPARK, ON_DRIVER])
 def test_the_watermark_after_each_commit(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
@@ -112,8 +116,18 @@ def test_the_watermark_after_each_commit(
     assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
 
 
-@pytest.mark.parametrize("most", [0, SMALL_BATCH_ROWS], ids=["in Spark", "on the driver"])
-@pytest.mark.parametrize("ends", [(7,), (2, 4, 7)], ids=["one batch", "three batches"])
+ONE, THREE = (7,), (2, 4, 7)
+
+
+@pytest.mark.parametrize(
+    ("most", "ends"),
+    [
+        pytest.param(0, ONE, id="one batch in Spark", marks=pytest.mark.long),
+        pytest.param(0, THREE, id="three batches in Spark"),
+        pytest.param(SMALL_BATCH_ROWS, ONE, id="one batch on the driver"),
+        pytest.param(SMALL_BATCH_ROWS, THREE, id="three batches on the driver"),
+    ],
+)
 def test_other_micro_batches_give_the_same(
     spark: SparkSession,
     tmp_path: Path,
@@ -128,7 +142,9 @@ def test_other_micro_batches_give_the_same(
         bronze.commit(records)
         if number in ends:
             run_jobs(spark, settings, "refine")
-    found = [(row["watermark"], row["producers"]) for row in ledger(settings)]
+    rows = ledger(settings)
+    found = [(row["watermark"], row["producers"]) for row in rows]
+    assert [sum(row[name] for row in rows) for name in ("heartbeats", "rejected")] == [10, 1]
     after = [COMMITS[end - 1] for end in ends]
     assert found == [(micros(reached), as_json(live)) for _, reached, live in after]
 

@@ -124,7 +124,10 @@ def test_what_late_events_and_time_change(spark: SparkSession, tmp_path: Path, c
     assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
 
 
-@pytest.mark.parametrize("most", [0, SMALL_BATCH_ROWS], ids=["many", "few"])
+@pytest.mark.parametrize(
+    "most",
+    [pytest.param(0, id="many", marks=pytest.mark.long), pytest.param(SMALL_BATCH_ROWS, id="few")],
+)
 def test_what_events_on_time_change_after_a_batch_broken_off(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
