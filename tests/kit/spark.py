@@ -30,8 +30,13 @@ def spark_application(home: Path) -> Iterator[SparkSession]:
         SparkContext._gateway = SparkContext._jvm = None
 
 
-def empty_home(spark: SparkSession, home: Path, **flags: Any) -> Settings:
-    """Settings of a new home. Drops the databases of earlier homes from the shared catalog."""
+def forget_tables(spark: SparkSession) -> None:
+    """Drop the databases of earlier homes from the shared catalog."""
     for layer in _LAYERS:
         spark.sql(f"DROP DATABASE IF EXISTS {layer} CASCADE")
+
+
+def empty_home(spark: SparkSession, home: Path, **flags: Any) -> Settings:
+    """Settings of a new home, whose tables the shared catalog does not know yet."""
+    forget_tables(spark)
     return load_settings(home=home, **flags)

@@ -5,11 +5,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
+from bronze.job import ingest
 from kit.broker_profiles import secured_home, track
 from kit.collecting import collector
 from kit.home import Home
+from kit.pipeline import read_rows
 from kit.polling import eventually
+from kit.spark import forget_tables
+from lakehouse.run.job import JobContext
+from millrace.audit.comparisons import run_audit
 from millrace.local.kafka.broker_setup import prepare_broker
 from millrace.local.kafka.kafka_health import cluster_id
 from millrace.local.process.child_process import Child
@@ -48,12 +54,17 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         broker.stop(8)
 
 
-def test_who_logs_in_can_send_take_in_and_audit(bootstrap: str, tmp_path: Path) -> None:
+def test_who_logs_in_can_send_take_in_and_audit(
+    spark: SparkSession, bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = Home(tmp_path, bootstrap, "events", {**_LOGIN, **_BY})
     home.must("produce", "--events", "500")
-    home.must("run", "ingest", "--once")
-    home.must("audit")
-    assert home.sql("SELECT count(*) > 400 FROM bronze.kafka_records") == [["true"]]
+    for name, value in home.more.items():
+        monkeypatch.setenv(name, value)
+    forget_tables(spark)
+    ingest(JobContext("ingest", spark.newSession(), home.settings, once=True))
+    assert [finding for finding in run_audit(home.settings) if not finding.is_right] == []
+    assert len(read_rows(home.settings, "bronze.kafka_records", ("offset",))) > 400
 
 
 @pytest.mark.parametrize("wrong", [_BY | _LOGIN | {"MILLRACE_KAFKA_PASSWORD": "guessed"}, _BY])
