@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pyspark.sql import SparkSession
 
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.run.query_tuning import SMALL_BATCH_ROWS, Tuning
+from lakehouse.run.query_tuning import SMALL_BATCH_ROWS, SMALL_HISTORY_ROWS, Tuning
 from lakehouse.run.rules_history import RulesHistory
 from lakehouse.settings import Settings
 
@@ -88,6 +88,10 @@ class JobContext:
         """Tune the session for a micro-batch: `rows` of its own, `history_rows` processed before it."""
         self._tuning.tune_for_batch(rows, history_rows)
         self.lake.coalesce_writes = rows < SMALL_BATCH_ROWS
+
+    def tune_for_history(self, rows: int) -> None:
+        """Tune the session for a job that reads so many rows at once."""
+        self._tuning.tune_for_batch(rows if rows < SMALL_HISTORY_ROWS else SMALL_BATCH_ROWS, history_rows=0)
 
     def tune_for_scan(self) -> None:
         """Tune the session to scan many rows and write few, whatever the size of the micro-batch."""

@@ -17,6 +17,9 @@ _SMALL_BATCH_SETTINGS = {
 SMALL_BATCH_ROWS = 400_000
 """Micro-batches with fewer rows run without code generation, in one task: docs/decisions/0020, 0021."""
 
+SMALL_HISTORY_ROWS = 50_000
+"""Rebuilds of fewer rows run without code generation, in one task: docs/decisions/0020."""
+
 LARGE_HISTORY_ROWS = 1_000_000
 """With more rows of history, code generation pays off for small batches too: they read large files."""
 
