@@ -9,11 +9,10 @@ from pyspark.sql import SparkSession
 
 from gold.rebuild_definitions import DEFINITIONS
 from kit.oracle import Oracle
-from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
+from kit.pipeline import assert_as_the_oracle, empty_tables, read_rows, run_jobs
 from kit.records import NOON, Bronze, Record, message, rate, record
 from kit.spark import empty_home
 from lakehouse.contracts.gold import ATTRIBUTION, BOT_REFUNDS, CONVERSIONS
-from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job
 
@@ -115,8 +114,6 @@ def test_orders_refunds_bots_and_rates_in_batches(spark: SparkSession, tmp_path:
 
 def rebuilt(spark: SparkSession, settings: Any) -> None:
     """The tables that refunds are in, of nothing but silver."""
-    lake = Lakehouse(spark.newSession(), settings, "test")
-    for name in OF_REFUNDS:
-        lake.overwrite(name, lake.read(name).limit(0))
+    empty_tables(settings, OF_REFUNDS)
     job = rebuild_job(DEFINITIONS, OF_REFUNDS)
     job.body(JobContext(job.name, spark.newSession(), settings, once=True))

@@ -13,12 +13,11 @@ import gold.publish
 from gold.rebuild_definitions import DEFINITIONS
 from kit.oracle import Oracle
 from kit.oracle_promotions import Choices
-from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
+from kit.pipeline import assert_as_the_oracle, empty_tables, read_rows, run_jobs
 from kit.records import NOON, Bronze, Record, message, record
 from kit.spark import empty_home
 from lakehouse.bundle_file import BUNDLE_FILE, bundle_root
 from lakehouse.contracts.gold import TOUCHES, TRAILS
-from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
@@ -117,9 +116,7 @@ def test_late_events_change_trails(
     assert steps(settings, "seen") == ["late", "landing", "page"]
     assert steps(settings, "clicked") == ["landing", "page"]
     assert steps(settings, "bridged") == ["early", "late", "landing", "page"]
-    lake = Lakehouse(spark.newSession(), settings, "test")
-    for table in (TOUCHES.name, TRAILS.name):
-        lake.overwrite(table, lake.read(table).limit(0))
+    empty_tables(settings, (TOUCHES.name, TRAILS.name))
     job = rebuild_job(DEFINITIONS, [TOUCHES.name, TRAILS.name])
     job.body(JobContext(job.name, spark.newSession(), settings, once=True))
     assert_as_the_oracle(settings, oracle_of(bronze, choices))
