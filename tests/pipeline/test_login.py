@@ -67,8 +67,19 @@ def test_who_logs_in_can_send_take_in_and_audit(
     assert len(read_rows(home.settings, "bronze.kafka_records", ("offset",))) > 400
 
 
-@pytest.mark.parametrize("wrong", [_BY | _LOGIN | {"MILLRACE_KAFKA_PASSWORD": "guessed"}, _BY])
-@pytest.mark.parametrize("command", [("produce", "--events", "5"), ("run", "ingest", "--once")])
+NO_LOGIN, GUESSED = _BY, _BY | _LOGIN | {"MILLRACE_KAFKA_PASSWORD": "guessed"}
+SENDING, INGEST = ("produce", "--events", "5"), ("run", "ingest", "--once")
+
+
+@pytest.mark.parametrize(
+    ("command", "wrong"),
+    [
+        pytest.param(SENDING, NO_LOGIN, id="producer without login"),
+        pytest.param(SENDING, GUESSED, id="producer with a guess"),
+        pytest.param(INGEST, NO_LOGIN, id="ingest without login"),
+        pytest.param(INGEST, GUESSED, id="ingest with a guess", marks=pytest.mark.long),
+    ],
+)
 def test_who_does_not_is_told_so(
     bootstrap: str, tmp_path: Path, command: tuple[str, ...], wrong: dict[str, str]
 ) -> None:
