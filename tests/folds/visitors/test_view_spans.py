@@ -17,7 +17,7 @@ from kit.visitor_stories import NOON, STORIES, Story, event, to_events
 
 RULES = VisitorRules.of(RuleNumbers())
 SPAN = RULES.promotions.view_span
-HUNDREDS = settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=1_500, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def landings(sessions: list[Session]) -> list[Landing]:
@@ -49,14 +49,14 @@ def advance(touches: set[Touch], new: list[Event], events: list[Event]) -> set[T
     return {touch for touch in touches if not is_within(touch.touched_at, spans)} | set(found)
 
 
-@HUNDREDS
+@MANY
 @given(STORIES)
 def test_touches_in_batches_are_those_of_all_events(story: Story) -> None:
     check_batches(story)
 
 
 @pytest.mark.long
-@settings(HUNDREDS, max_examples=3_000)
+@settings(MANY, max_examples=10_000)
 @given(STORIES)
 def test_touches_in_batches_of_many_stories(story: Story) -> None:
     check_batches(story)
