@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -19,9 +18,7 @@ from kit.visitor_stories import DELAY, NOON, Story
 
 RULE = VisitorRules.of(RuleNumbers()).searches
 ALWAYS = [(-(2**62), 2**62)]
-MINUTES = st.sampled_from((0, 10, 20, 10**6))
-hundreds = settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
-thousands = settings(hundreds, max_examples=3_000)
+thousands = settings(max_examples=3_000, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def as_the_oracle(rows: Iterable[ShownResult], events: list[Fields], watermark: int) -> None:
@@ -63,20 +60,9 @@ class Kept:
         self.rows = others + found
 
 
-@hundreds
-@given(RESULT_STORIES)
-def test_results_in_batches_are_as_the_oracle_says_after_each(story: Story) -> None:
-    check_batches(story)
-
-
-@pytest.mark.long
 @thousands
 @given(RESULT_STORIES)
-def test_results_in_batches_of_many_stories(story: Story) -> None:
-    check_batches(story)
-
-
-def check_batches(story: Story) -> None:
+def test_results_in_batches_are_as_the_oracle_says_after_each(story: Story) -> None:
     kept: dict[str, Kept] = {}
     so_far: list[Fields] = []
     watermark = -(10**18)
@@ -89,22 +75,11 @@ def check_batches(story: Story) -> None:
         as_the_oracle([row for each in kept.values() for row in each.rows], so_far, watermark)
 
 
-@hundreds
-@given(RESULT_STORIES, MINUTES, st.randoms())
+@thousands
+@given(RESULT_STORIES, st.sampled_from((0, 10, 20, 10**6)), st.randoms())
 def test_results_in_one_go_are_as_the_oracle_says_in_any_order(
     story: Story, minutes: int, chance: Any
 ) -> None:
-    check_in_one_go(story, minutes, chance)
-
-
-@pytest.mark.long
-@thousands
-@given(RESULT_STORIES, MINUTES, st.randoms())
-def test_results_in_one_go_of_many_stories(story: Story, minutes: int, chance: Any) -> None:
-    check_in_one_go(story, minutes, chance)
-
-
-def check_in_one_go(story: Story, minutes: int, chance: Any) -> None:
     events = story.events
     watermark = NOON + minutes * 60_000_000
     wanted = all_rows(events, watermark)

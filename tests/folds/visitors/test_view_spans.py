@@ -1,6 +1,5 @@
 """What late events change of view-throughs: recomputing where the spans say equals recomputing everything."""
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 
 from folds.rule_numbers import RuleNumbers
@@ -17,7 +16,6 @@ from kit.visitor_stories import NOON, STORIES, Story, event, to_events
 
 RULES = VisitorRules.of(RuleNumbers())
 SPAN = RULES.promotions.view_span
-MANY = settings(max_examples=1_500, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def landings(sessions: list[Session]) -> list[Landing]:
@@ -49,20 +47,9 @@ def advance(touches: set[Touch], new: list[Event], events: list[Event]) -> set[T
     return {touch for touch in touches if not is_within(touch.touched_at, spans)} | set(found)
 
 
-@MANY
+@settings(max_examples=3_000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(STORIES)
 def test_touches_in_batches_are_those_of_all_events(story: Story) -> None:
-    check_batches(story)
-
-
-@pytest.mark.long
-@settings(MANY, max_examples=10_000)
-@given(STORIES)
-def test_touches_in_batches_of_many_stories(story: Story) -> None:
-    check_batches(story)
-
-
-def check_batches(story: Story) -> None:
     touches: set[Touch] = set()
     so_far: list[Event] = []
     for batch in story.batches:

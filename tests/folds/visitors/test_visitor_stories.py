@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -22,8 +21,7 @@ from kit.oracle_wire import MINUTE, Fields
 from kit.visitor_stories import CHOICES, DELAY, STORIES, Story, rules_of, to_events
 
 RULES = VisitorRules.of(RuleNumbers(), ["Order Refunded"])
-hundreds = settings(max_examples=800, deadline=None, suppress_health_check=list(HealthCheck))
-thousands = settings(hundreds, max_examples=5_000)
+thousands = settings(max_examples=5_000, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def plain(row: Any) -> Any:
@@ -110,20 +108,9 @@ class Kept:
         self.rows = VisitorRows(*([*old, *new] for old, new in zip(kept, folded, strict=True)))
 
 
-@hundreds
-@given(STORIES)
-def test_silver_in_batches_is_as_the_oracle_says_after_each(story: Story) -> None:
-    check_batches(story)
-
-
-@pytest.mark.long
 @thousands
 @given(STORIES)
-def test_silver_in_batches_of_many_stories(story: Story) -> None:
-    check_batches(story)
-
-
-def check_batches(story: Story) -> None:
+def test_silver_in_batches_is_as_the_oracle_says_after_each(story: Story) -> None:
     kept: dict[str, Kept] = defaultdict(Kept)
     so_far: list[Fields] = []
     watermark = -(10**18)
@@ -138,20 +125,9 @@ def check_batches(story: Story) -> None:
             assert_as_the_oracle([each.rows for each in kept.values()], so_far, watermark)
 
 
-@hundreds
-@given(STORIES, st.sampled_from(CHOICES))
-def test_gold_inputs_and_silver_in_one_go_are_as_the_oracle_says(story: Story, choices: Choices) -> None:
-    check_in_one_go(story, choices)
-
-
-@pytest.mark.long
 @thousands
 @given(STORIES, st.sampled_from(CHOICES))
-def test_gold_inputs_and_silver_of_many_stories(story: Story, choices: Choices) -> None:
-    check_in_one_go(story, choices)
-
-
-def check_in_one_go(story: Story, choices: Choices) -> None:
+def test_gold_inputs_and_silver_in_one_go_are_as_the_oracle_says(story: Story, choices: Choices) -> None:
     events = story.events
     watermark = max(each["event_time"] for each in events)
     oracle = Oracle(events=events, watermark=watermark)
@@ -195,7 +171,7 @@ def assert_minutes(minutes: list[Any], gold: Gold) -> None:
     assert {key: dict(counts) for key, counts in found.items()} == wanted
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=1_000, deadline=None)
 @given(STORIES)
 def test_a_row_changes_at_the_watermark_that_it_is_due_at_and_not_before(story: Story) -> None:
     for visitor, theirs in by_visitor(story.events).items():
