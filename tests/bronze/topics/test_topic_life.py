@@ -134,7 +134,7 @@ def test_records_deleted_unread_stop_ingest_until_the_loss_is_accepted(life: Lif
     assert life.log.lines[-1].startswith("nothing is to be recovered")
 
 
-@pytest.mark.parametrize("again", ["vw", "vwxyzuts"])
+@pytest.mark.parametrize("again", [pytest.param("vw", marks=pytest.mark.long), "vwxyzuts"])
 def test_topic_made_again_is_read_beside_the_old_one(life: Life, again: str) -> None:
     life.create()
     life.send("abcd")
