@@ -2,7 +2,8 @@
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,8 +15,16 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
 from lakehouse.contracts.arrow import arrow_schema, typed
-from lakehouse.contracts.table import DELETED, Table
+from lakehouse.contracts.table import Table
+from lakehouse.delta.copy_on_write import plan_merge
 from lakehouse.delta.local_ddl import ensure_table
+from lakehouse.delta.log_writer import (
+    VersionTakenError,
+    checkpoint_if_due,
+    commit,
+    remove_file,
+    write_file,
+)
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope
 from lakehouse.delta.parquet_cache import ParquetCache
@@ -117,29 +126,30 @@ class LocalTables:
                     raise
 
     def merge(self, table: Table, changes: pa.Table, scope: Scope, metadata: Mapping[str, object]) -> None:
-        """Merge changes in one commit; see `lakehouse.delta.merge.merge_changes`."""
-        data = typed(table, changes)
-        same = [_equal(key, data[key].null_count > 0) for key in table.key]
-        values = {name: f's."{name}"' for name in table.column_names}
-        log = self._log(table)
+        """Merge changes in one commit; see `plan_merge`."""
+        data = in_micros(typed(table, changes))
+        log, folder = self._log(table), self._folder(table)
         for left in reversed(range(_TRIES)):
             with log.lock:
                 log.follow()
-                merge = log.table.merge(
-                    data,
-                    " AND ".join([*same, *scope.sql()]),
-                    source_alias="s",
-                    target_alias="t",
-                    commit_properties=_described(metadata),
-                )
-                merge = merge.when_matched_delete(f's."{DELETED}"').when_matched_update(values)
+                found = plan_merge(table, data, scope, log.files(), partial(self._columns, table))
+                added = [write_file(folder, table, partition, rows) for partition, rows in found.added]
+                actions = [*added, *(remove_file(table, file) for file in found.removed)]
                 try:
-                    merge.when_not_matched_insert(values, f'NOT s."{DELETED}"').execute()
-                except CommitFailedError:  # another commit came first: nothing was written
+                    commit(folder, log.table.version() + 1, actions, metadata)
+                except VersionTakenError:  # another commit came first
                     if not left:
                         raise
                 else:
+                    log.follow()
+                    checkpoint_if_due(log.table)
+                    for action, (_, rows) in zip(added, found.added, strict=True):
+                        self._cache.put(folder / action["add"]["path"], rows)
                     return
+
+    def _columns(self, table: Table, file: Mapping[str, Any], names: Sequence[str]) -> pa.Table:
+        schema = arrow_schema(table)
+        return self._read(table, file, pa.schema([schema.field(name) for name in names]))
 
     def _log(self, table: Table) -> TableLog:
         with self._lock:
@@ -187,11 +197,6 @@ def local_tables(warehouse: Path) -> LocalTables:
         if found is None:
             found = _LOCALS[warehouse] = LocalTables(warehouse)
         return found
-
-
-def _equal(key: str, has_null: bool) -> str:
-    same = f't."{key}" = s."{key}"'
-    return f'({same} OR (t."{key}" IS NULL AND s."{key}" IS NULL))' if has_null else same
 
 
 def _described(metadata: Mapping[str, object]) -> CommitProperties:

@@ -1,16 +1,22 @@
 """Merges changes into a table by its key (MERGE)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import reduce
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakehouse.contracts.table import DELETED, Table
 from lakehouse.timestamps import from_micros
+
+CUT_OFF = 1_000
+"""Microseconds: statistics of times are cut off at the millisecond."""
 
 
 @dataclass(frozen=True)
@@ -39,23 +45,35 @@ class Scope:
             conditions.append(F.col(f"t.{self.time}").between(F.lit(low), F.lit(high)))
         return all_of(conditions)
 
-    def sql(self) -> list[str]:
-        """The condition for DataFusion, on the table as `t`."""
-        conditions = [f't."{self.flag}"'] if self.flag else []
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the condition."""
+        return tuple(name for name in (self.flag, self.time) if name)
+
+    def may_have(self, file: Mapping[str, Any]) -> bool:
+        """Whether a file may contain affected rows, by its statistics; see `table_log.files_of`."""
+        if self.flag and file.get(f"partition.{self.flag}") is False:
+            return False
+        low, high = file.get(f"min.{self.time}"), file.get(f"max.{self.time}")
+        if low is None or high is None:
+            return True
+        latest: Any = high if isinstance(high, date) else high + CUT_OFF
+        return bool(low <= self.high and latest >= self.low)
+
+    def mask(self, rows: pa.Table) -> pa.Array:
+        """Which rows meet the condition, given `columns` with times in microseconds."""
+        found = pa.array([True] * rows.num_rows, pa.bool_())
+        if self.flag:
+            found = pc.and_(found, pc.fill_null(rows[self.flag], False))
         if self.time:
-            low, high = (_literal(end) for end in (self.low, self.high))
-            conditions.append(f't."{self.time}" BETWEEN {low} AND {high}')
-        return conditions
+            times = rows[self.time]
+            is_within = pc.and_(pc.greater_equal(times, self.low), pc.less_equal(times, self.high))
+            found = pc.and_(found, pc.fill_null(is_within, False))
+        return found
 
 
 def _instant(end: int | date) -> date:
     return end if isinstance(end, date) else from_micros(end)
-
-
-def _literal(end: int | date) -> str:
-    if isinstance(end, date):
-        return f"DATE '{end.isoformat()}'"
-    return f"""arrow_cast({end}, 'Timestamp(Microsecond, Some("UTC"))')"""
 
 
 def merge_changes(spark: SparkSession, table: Table, changes: DataFrame, scope: Scope) -> None:

@@ -43,6 +43,10 @@ class ParquetCache:
             found |= self._load(path, pa.schema([schema.field(name) for name in missing]))
         return pa.table([found[name] for name in names], names=names)
 
+    def put(self, path: Path, rows: pa.Table) -> None:
+        """Keep the columns of a file that was just written; times in microseconds."""
+        self._keep(str(path), {name: rows[name] for name in rows.column_names})
+
     def _load(self, path: Path, schema: pa.Schema) -> dict[str, pa.ChunkedArray]:
         checked = {"page_checksum_verification": True, "coerce_int96_timestamp_unit": "us"}
         with pq.ParquetFile(path, **checked) as file:

@@ -11,9 +11,8 @@ from deltalake import DeltaTable, Transaction
 
 from lakehouse.delta.log_files import commit_file
 from lakehouse.delta.lookup import Lookup
+from lakehouse.delta.merge import CUT_OFF
 from lakehouse.rows.arrow_times import in_micros
-
-_MILLISECOND = 1_000  # statistics of times are cut off there
 
 
 @dataclass
@@ -59,7 +58,7 @@ def transaction_of(options: Mapping[str, str | int]) -> Transaction:
 
 
 def files_of(table: DeltaTable) -> list[dict[str, Any]]:
-    """The files of a table: path, number of rows, partitions, statistics of times and integers."""
+    """The files of a table: path, bytes, rows, partitions, statistics of times, days and integers."""
     files = pa.table(table.get_add_actions(flatten=True))
     names = [field.name for field in files.schema if _decides(field)]
     found: list[dict[str, Any]] = in_micros(files.select(names)).to_pylist()
@@ -69,8 +68,11 @@ def files_of(table: DeltaTable) -> list[dict[str, Any]]:
 def _decides(column: pa.Field) -> bool:
     """Whether a column of the log is needed: path, rows, partitions, statistics."""
     if column.name.startswith(("min.", "max.")):
-        return bool(pa.types.is_timestamp(column.type) or pa.types.is_integer(column.type))
-    return column.name in ("path", "num_records") or column.name.startswith("partition.")
+        types = pa.types
+        return bool(
+            types.is_timestamp(column.type) or types.is_integer(column.type) or types.is_date(column.type)
+        )
+    return column.name in ("path", "size_bytes", "num_records") or column.name.startswith("partition.")
 
 
 def may_have(file: Mapping[str, Any], wanted: Lookup) -> bool:
@@ -78,7 +80,7 @@ def may_have(file: Mapping[str, Any], wanted: Lookup) -> bool:
     if wanted.near is not None:
         start, end = wanted.times
         low, high = file.get(f"min.{start}"), file.get(f"max.{end}")
-        if low is not None and high is not None and not wanted.near.meets(low, high + _MILLISECOND):
+        if low is not None and high is not None and not wanted.near.meets(low, high + CUT_OFF):
             return False
     if wanted.above is not None:
         name, number = wanted.above

@@ -1,0 +1,121 @@
+"""Merges changes into files of a table: only files with matching rows are replaced, each by its own rows."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakehouse.contracts.table import DELETED, Table
+from lakehouse.delta.merge import Scope
+
+MAX_ROWS_PER_SMALL_FILE = 25_000
+"""Smaller files that a merge replaces are joined to files of at most so many rows, in order of event time."""
+
+File = Mapping[str, Any]
+Read = Callable[[File, Sequence[str]], pa.Table]
+Partition = tuple[object, ...]
+
+
+@dataclass
+class FileChanges:
+    """Files to remove from a table, and rows of files to add.
+
+    Args:
+        removed: files with matching rows.
+        added: rows of each new file, with times in microseconds, and the values of its partition columns.
+    """
+
+    removed: list[File] = field(default_factory=list)
+    added: list[tuple[Partition, pa.Table]] = field(default_factory=list)
+
+
+def plan_merge(
+    table: Table, changes: pa.Table, scope: Scope, files: Iterable[File], read: Read
+) -> FileChanges:
+    """Find what a merge by key changes of a table's files.
+
+    A large file is replaced by one with the same keys, so that its range of event times stays as it is.
+    New rows join the smaller files that the merge replaces; see `MAX_ROWS_PER_SMALL_FILE`.
+
+    Args:
+        table: its contract.
+        changes: its columns and `DELETED`, each key once, times in microseconds.
+        scope: a condition that holds for every row of the table that a change may match.
+        files: all files of the table; see `lakehouse.delta.table_log.files_of`.
+        read: returns columns of a file, times in microseconds.
+    """
+    keys = _keys(table, changes)
+    is_new = pa.array([True] * changes.num_rows, pa.bool_())
+    found, joined = FileChanges(), defaultdict[Partition, list[pa.Table]](list)
+    for file in files:
+        if not scope.may_have(file):
+            continue
+        theirs = read(file, [*dict.fromkeys((*table.key, *scope.columns))])
+        matched = _keys(table, theirs).combine_chunks()
+        hit = pc.and_(pc.is_in(matched, keys.combine_chunks()), scope.mask(theirs))
+        if not pc.any(hit).as_py():
+            continue
+        found.removed.append(file)
+        is_changed = pc.is_in(keys, matched.filter(hit))
+        is_new = pc.and_(is_new, pc.invert(is_changed))
+        kept = read(file, table.column_names).filter(pc.invert(hit))
+        changed = _upserts(table, changes.filter(is_changed))
+        is_small = int(file["num_records"]) < MAX_ROWS_PER_SMALL_FILE
+        for partition, rows in _by_partition(table, changed):
+            if partition == partition_of(table, file) and not is_small:
+                kept = pa.concat_tables([kept, rows])
+            else:
+                joined[partition].append(rows)
+        if is_small:
+            joined[partition_of(table, file)].append(kept)
+        elif kept.num_rows:
+            found.added.append((partition_of(table, file), kept))
+    for partition, rows in _by_partition(table, _upserts(table, changes.filter(is_new))):
+        joined[partition].append(rows)
+    for partition, parts in joined.items():
+        found.added += ((partition, rows) for rows in _cut(table, pa.concat_tables(parts)))
+    return found
+
+
+def partition_of(table: Table, file: File) -> Partition:
+    """The values of a file's partition columns."""
+    return tuple(file[f"partition.{name}"] for name in table.partitioned_by)
+
+
+def _keys(table: Table, rows: pa.Table) -> pa.ChunkedArray:
+    """The key of each row as one column; null counts as a value."""
+    columns = [rows[name] for name in table.key]
+    if len(columns) == 1:
+        return columns[0]
+    texts = [column.cast(pa.string()) for column in columns]
+    joined = pc.binary_join_element_wise(*texts, "\x1f", null_handling="replace", null_replacement="\x00")
+    return joined if isinstance(joined, pa.ChunkedArray) else pa.chunked_array([joined])
+
+
+def _upserts(table: Table, changes: pa.Table) -> pa.Table:
+    return changes.filter(pc.invert(changes[DELETED])).select(list(table.column_names))
+
+
+def _by_partition(table: Table, rows: pa.Table) -> Iterator[tuple[Partition, pa.Table]]:
+    """Rows by the values of their partition columns."""
+    if not table.partitioned_by:
+        if rows.num_rows:
+            yield (), rows
+        return
+    (name,) = table.partitioned_by
+    for value in rows[name].unique().to_pylist():
+        is_there = rows[name].is_null() if value is None else pc.fill_null(pc.equal(rows[name], value), False)
+        yield (value,), rows.filter(is_there)
+
+
+def _cut(table: Table, rows: pa.Table) -> Iterator[pa.Table]:
+    """Rows in order of event time, as many parts of about the same size as it takes."""
+    if table.event_time:
+        rows = rows.sort_by(table.event_time)
+    count = -(-rows.num_rows // MAX_ROWS_PER_SMALL_FILE)
+    for number in range(count):
+        first, last = (rows.num_rows * each // count for each in (number, number + 1))
+        yield rows.slice(first, last - first)

@@ -1,0 +1,193 @@
+"""Merges by copy on write, without Spark: the rows of a naive merge, in few replaced files."""
+
+import random
+from collections.abc import Mapping
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kit.records import NOON
+from lakehouse.contracts.arrow import arrow_schema
+from lakehouse.contracts.silver import SESSIONS
+from lakehouse.contracts.table import DELETED, Column, Table
+from lakehouse.delta import copy_on_write
+from lakehouse.delta.local_tables import LocalTables
+from lakehouse.delta.log_writer import VersionTakenError, commit
+from lakehouse.delta.lookup import Lookup
+from lakehouse.delta.merge import Scope
+from lakehouse.rows.arrow_times import in_micros
+from lakehouse.timestamps import to_micros
+
+Row = tuple[Any, ...]
+START = to_micros(NOON)
+MINUTE = 60_000_000
+NAMES = ("kind", "number", "at", "day", "value", "is_open")
+TYPES = ("string", "int", "timestamp", "date", "bigint", "boolean")
+FLAT = Table(
+    name="silver.flat",
+    grain="key",
+    summary="rows to merge",
+    inputs=(),
+    writer="test",
+    key=("kind", "number"),
+    columns=tuple(
+        Column(name, type_, name)
+        for name, type_ in zip(
+            NAMES, ("string", "int", "timestamp", "date", "bigint", "boolean"), strict=True
+        )
+    ),
+    event_time="at",
+    is_mutable=True,
+    partitioned_by=("is_open",),
+)
+
+keys = st.tuples(st.sampled_from(["a", "b", None]), st.sampled_from([*range(6), None]))
+values = st.tuples(st.integers(0, 3), st.integers(0, 99), st.booleans(), st.booleans())
+batches = st.lists(st.dictionaries(keys, values, max_size=9), max_size=5)
+
+
+def rows_of(batch: Mapping[Row, Row]) -> pa.Table:
+    """Changes: key -> minute, value, whether it is open, whether it is deleted."""
+    schema = in_micros(arrow_schema(FLAT).empty_table()).schema.append(pa.field(DELETED, pa.bool_()))
+    rows = [
+        {
+            "kind": kind,
+            "number": number,
+            "at": START + minute * MINUTE,
+            "day": date(2026, 1, 1 + minute),
+            "value": value,
+            "is_open": is_open,
+            DELETED: is_deleted,
+        }
+        for (kind, number), (minute, value, is_open, is_deleted) in batch.items()
+    ]
+    return pa.Table.from_pylist(rows, schema)
+
+
+@settings(max_examples=150, deadline=None)
+@given(batches, st.integers(1, 5))
+def test_rows_are_those_of_a_naive_merge(
+    tmp_path_factory: pytest.TempPathFactory, changes: list[dict[Row, Row]], most: int
+) -> None:
+    tables, kept = LocalTables(tmp_path_factory.mktemp("w")), dict[Row, Row]()
+    tables.ensure(FLAT, {"delta.checkpointInterval": "3"})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(copy_on_write, "MAX_ROWS_PER_SMALL_FILE", most)
+        for number, batch in enumerate(changes):
+            tables.merge(FLAT, rows_of(batch), Scope(), {"number": number})
+            kept |= batch
+            kept = {key: row for key, row in kept.items() if not row[3]}
+            found = tables.find(FLAT, Lookup(NAMES)).to_pylist()
+            assert sorted(map(str, found)) == sorted(map(str, rows_of(kept).select(NAMES).to_pylist()))
+    folder = tables._folder(FLAT)
+    again = in_micros(DeltaTable(folder).to_pyarrow_table()).select(NAMES).to_pylist()
+    assert sorted(map(str, again)) == sorted(map(str, rows_of(kept).select(NAMES).to_pylist()))
+
+
+def filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalTables:
+    """Ten files of ten rows, each of a minute of its own."""
+    monkeypatch.setattr(copy_on_write, "MAX_ROWS_PER_SMALL_FILE", 10)
+    tables = LocalTables(tmp_path)
+    tables.ensure(FLAT, {})
+    for minute in range(10):
+        batch = {("a", 10 * minute + place): (minute, 0, False, False) for place in range(10)}
+        tables.merge(FLAT, rows_of(batch), Scope(), {})
+    return tables
+
+
+def files(tables: LocalTables) -> dict[str, tuple[int, int, int]]:
+    """Path -> number of rows, first and last minute."""
+    return {
+        file["path"]: (
+            file["num_records"],
+            (file["min.at"] - START) // MINUTE,
+            (file["max.at"] - START) // MINUTE,
+        )
+        for file in tables._files(FLAT, None)
+    }
+
+
+def test_only_files_with_matching_rows_are_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = filled(tmp_path, monkeypatch)
+    before = files(tables)
+    assert sorted(before.values()) == [(10, minute, minute) for minute in range(10)]
+    changes = {
+        ("a", 35): (3, 7, False, False),
+        ("a", 71): (7, 0, False, True),
+        ("b", 0): (12, 1, False, False),
+    }
+    tables.merge(FLAT, rows_of(changes), Scope(), {})
+    after = files(tables)
+    assert len(after.keys() & before.keys()) == 8
+    new = sorted(after[path] for path in after.keys() - before.keys())
+    assert new == [(1, 12, 12), (9, 7, 7), (10, 3, 3)]
+
+
+def test_new_rows_join_small_files_that_are_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = filled(tmp_path, monkeypatch)
+    for number in range(4):  # a row is added, and the one before it changed
+        changes = {("b", number): (20, 0, True, False), ("b", number - 1): (20, 1, True, False)}
+        tables.merge(FLAT, rows_of(changes), Scope(flag="is_open"), {})
+    assert sorted(files(tables).values())[0:1] == [(5, 20, 20)]
+    assert len(files(tables)) == 11
+
+
+def test_rows_outside_the_scope_match_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = filled(tmp_path, monkeypatch)
+    before = files(tables)
+    changes = {("a", 5): (0, 1, False, False)}
+    tables.merge(FLAT, rows_of(changes), Scope(time="at", low=START + MINUTE, high=START + 2 * MINUTE), {})
+    tables.merge(FLAT, rows_of(changes), Scope(time="day", low=date(2026, 1, 2), high=date(2026, 1, 2)), {})
+    assert before.items() < files(tables).items()
+
+
+def test_a_version_is_committed_once(tmp_path: Path) -> None:
+    tables = LocalTables(tmp_path)
+    tables.ensure(FLAT, {})
+    commit(tables._folder(FLAT), 1, [], {"job": "one"})
+    with pytest.raises(VersionTakenError):
+        commit(tables._folder(FLAT), 1, [], {"job": "two"})
+    assert [file.name for file in (tables._folder(FLAT) / "_delta_log").iterdir() if "tmp" in file.name] == []
+    assert DeltaTable(tables._folder(FLAT)).history()[0]["userMetadata"] == '{"job": "one"}'
+
+
+def test_checkpoints_are_written_at_their_interval(tmp_path: Path) -> None:
+    tables = LocalTables(tmp_path)
+    tables.ensure(FLAT, {"delta.checkpointInterval": "4"})
+    for number in range(9):
+        tables.merge(FLAT, rows_of({("a", number): (0, 0, False, False)}), Scope(), {})
+    log = tables._folder(FLAT) / "_delta_log"
+    assert sorted(int(file.name[:20]) for file in log.glob("*.checkpoint.parquet")) == [3, 7]
+
+
+def test_statistics_of_times_of_any_age_leave_no_row_out(tmp_path: Path) -> None:
+    chance = random.Random(5)
+    tables = LocalTables(tmp_path)
+    tables.ensure(SESSIONS, {})
+    schema = in_micros(arrow_schema(SESSIONS).empty_table()).schema.append(pa.field(DELETED, pa.bool_()))
+    times = [
+        START + chance.choice([0, -(10**15), -(6 * 10**16)]) + chance.randrange(5_000) for _ in range(40)
+    ]
+    for number, at in enumerate(times):
+        row = {"session_id": str(number), "started_at": at, "ended_at": at, "is_open": True, DELETED: False}
+        tables.merge(SESSIONS, pa.Table.from_pylist([row], schema), Scope(), {})
+    for number, at in enumerate(times):
+        row = {
+            "session_id": str(number),
+            "started_at": at,
+            "ended_at": at + 1,
+            "is_open": False,
+            DELETED: False,
+        }
+        scope = Scope(time="started_at", low=at, high=at)
+        tables.merge(SESSIONS, pa.Table.from_pylist([row], schema), scope, {})
+    assert tables.find(SESSIONS, Lookup(("session_id",))).num_rows == len(times)
+    low = NOON + timedelta(microseconds=min(times) - START)
+    found = DeltaTable(tables._folder(SESSIONS)).to_pyarrow_table(filters=[("started_at", "=", low)])
+    assert found.num_rows == times.count(min(times))
