@@ -32,7 +32,7 @@ imports: setup ## which package may import which
 
 test: setup ## lint, types, import rules, then the tests (ARGS go to pytest)
 	@$(MAKE) --jobs=2 --output-sync lint types imports
-	@exec .venv/bin/pytest -n 3 --dist loadscope --no-loadscope-reorder $(ARGS)
+	@exec .venv/bin/pytest -n 2 --dist loadscope --no-loadscope-reorder $(ARGS)
 
 test-long: setup ## the tests that take minutes
 	@exec .venv/bin/pytest -m long $(ARGS)

@@ -11,7 +11,6 @@ import hypothesis
 import pytest
 from pyspark.sql import SparkSession
 from xdist.scheduler import LoadScopeScheduling
-from xdist.workermanage import WorkerController
 
 from kit.home import JOBS, REAL_LOG, SAMPLE_EVENTS, Home
 from millrace.local.kafka.broker import running_broker
@@ -33,24 +32,13 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes Spark: processes end together when the quick tests come last."""
+    """Begin with what takes Spark: two processes end together when the quick tests come last."""
     dear = {"spark", "caught_up_home"}
     items.sort(key=lambda item: dear.isdisjoint(getattr(item, "fixturenames", ())))
 
 
-_WITH_SPARK = ("gw0", "gw1")
-
-
 class ByFile(LoadScopeScheduling):
-    """Gives each process whole files, and one of them the folder whose files share a dear home.
-
-    Two processes begin with the files that take Spark, others with the last files.
-    """
-
-    def _assign_work_unit(self, node: WorkerController) -> None:
-        if node.gateway.id not in _WITH_SPARK:
-            self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
-        super()._assign_work_unit(node)
+    """Gives each process whole files, and one of them the folder whose files share a dear home."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
