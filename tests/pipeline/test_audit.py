@@ -130,7 +130,7 @@ def remove_a_window(home: Home) -> None:
 
 @pytest.fixture
 def audit(monkeypatch: pytest.MonkeyPatch) -> Callable[[Home], Result]:
-    """`millrace audit` in this process, without the pauses between its looks at what is wrong."""
+    """`millrace audit` in this process, without pauses before it checks again what is wrong."""
     monkeypatch.setattr(gold, "_PAUSE", 0)
     if not app.registered_commands:
         register_commands()

@@ -47,7 +47,7 @@ def plan_merge(
         files: all files of the table; see `lakehouse.delta.table_log.files_of`.
         read: returns columns of a file, times in microseconds.
     """
-    keys = _keys(table, changes)
+    keys = _keys(table, changes).combine_chunks()
     is_new = pa.array([True] * changes.num_rows, pa.bool_())
     found, joined = FileChanges(), defaultdict[Partition, list[pa.Table]](list)
     for file in files:
@@ -55,7 +55,7 @@ def plan_merge(
             continue
         theirs = read(file, [*dict.fromkeys((*table.key, *scope.columns))])
         matched = _keys(table, theirs).combine_chunks()
-        hit = pc.and_(pc.is_in(matched, keys.combine_chunks()), scope.mask(theirs))
+        hit = pc.and_(pc.is_in(matched, keys), scope.mask(theirs))
         if not pc.any(hit).as_py():
             continue
         found.removed.append(file)
@@ -90,9 +90,13 @@ def _keys(table: Table, rows: pa.Table) -> pa.ChunkedArray:
     columns = [rows[name] for name in table.key]
     if len(columns) == 1:
         return columns[0]
-    texts = [column.cast(pa.string()) for column in columns]
-    joined = pc.binary_join_element_wise(*texts, "\x1f", null_handling="replace", null_replacement="\x00")
-    return joined if isinstance(joined, pa.ChunkedArray) else pa.chunked_array([joined])
+    parts = [_with_length(column.cast(pa.string())) for column in columns]
+    return pc.binary_join_element_wise(*parts, ",", null_handling="replace", null_replacement="-")
+
+
+def _with_length(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts after their lengths, so that no two keys are joined to the same text."""
+    return pc.binary_join_element_wise(pc.binary_length(texts).cast(pa.string()), texts, ":")
 
 
 def _upserts(table: Table, changes: pa.Table) -> pa.Table:

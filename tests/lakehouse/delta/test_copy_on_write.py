@@ -47,7 +47,7 @@ FLAT = Table(
     partitioned_by=("is_open",),
 )
 
-keys = st.tuples(st.sampled_from(["a", "b", None]), st.sampled_from([*range(6), None]))
+keys = st.tuples(st.sampled_from(["a", "b", "\x00", "", None]), st.sampled_from([*range(6), None]))
 values = st.tuples(st.integers(0, 3), st.integers(0, 99), st.booleans(), st.booleans())
 batches = st.lists(st.dictionaries(keys, values, max_size=9), max_size=5)
 

@@ -111,7 +111,7 @@ def test_what_is_set_is_longer_or_shorter_than_the_week_that_delta_keeps(
         assert retention_of(tmp_path, CONVERSIONS.name) == (kept * 24, LEAST_RETENTION // HOUR)
     commits = table(tmp_path, CONVERSIONS.name).version()
     tidy(spark, settings.model_copy(update=wanted))
-    assert table(tmp_path, CONVERSIONS.name).version() == commits  # the table was told once
+    assert table(tmp_path, CONVERSIONS.name).version() == commits  # the property is set once
     assert len(table(tmp_path, CONVERSIONS.name).file_uris()) == MIN_FILES
 
 
