@@ -140,9 +140,11 @@ def test_new_rows_join_small_files_that_are_replaced(tmp_path: Path, monkeypatch
 
 def test_rows_outside_the_scope_match_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tables = filled(tmp_path, monkeypatch)
+    of_two_minutes = {("b", number): (20 + number, 0, False, False) for number in range(2)}
+    tables.merge(FLAT, rows_of(of_two_minutes), Scope(), {})
     before = files(tables)
-    changes = {("a", 5): (0, 1, False, False)}
-    tables.merge(FLAT, rows_of(changes), Scope(time="at", low=START + MINUTE, high=START + 2 * MINUTE), {})
+    changes = {("a", 5): (0, 1, False, False), ("b", 1): (21, 1, False, False)}
+    tables.merge(FLAT, rows_of(changes), Scope(time="at", low=START + MINUTE, high=START + 20 * MINUTE), {})
     tables.merge(FLAT, rows_of(changes), Scope(time="day", low=date(2026, 1, 2), high=date(2026, 1, 2)), {})
     assert before.items() < files(tables).items()
 
