@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Optional
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -14,7 +14,7 @@ from lakehouse.contracts.arrow import typed
 from lakehouse.delta.commit_log import Commit, read_commits
 from lakehouse.delta.compare_and_swap import CompareAndSwap, Transaction
 from lakehouse.delta.ddl import DeclaredTables
-from lakehouse.delta.local_access import LocalAccess, LocalTables
+from lakehouse.delta.local_access import LocalAccess
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope
 from lakehouse.delta.spark_tables import SparkTables, checkpointed_columns
@@ -24,6 +24,9 @@ from lakehouse.rows.arrow_times import in_micros
 from lakehouse.run.batch_counters import TableCounter
 from lakehouse.settings import Settings
 from lakehouse.timestamps import from_micros, to_micros
+
+if TYPE_CHECKING:  # a workspace has no deltalake
+    from lakehouse.delta.local_tables import LocalTables
 
 
 class Lakehouse:
@@ -217,7 +220,7 @@ class Lakehouse:
         """
         return nullcontext() if TABLES[name].layer in LOCKS else self._locks.lock(name)
 
-    def _local_for(self, name: str, rows: DataFrame | pa.Table) -> LocalTables | None:
+    def _local_for(self, name: str, rows: DataFrame | pa.Table) -> Optional["LocalTables"]:
         self._declared.ensure(name)
         return None if isinstance(rows, DataFrame) else self.local.of(name)
 

@@ -13,14 +13,9 @@ _MAX_BYTES = 512 * 1024 * 1024
 
 
 class ParquetCache:
-    """Keeps the columns that were read last.
+    """Keeps the columns that were read last."""
 
-    Args:
-        most_bytes: of columns kept.
-    """
-
-    def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
-        self._most_bytes = max_bytes
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._columns: OrderedDict[tuple[str, str], pa.ChunkedArray] = OrderedDict()
         self._bytes = 0
@@ -69,5 +64,5 @@ class ParquetCache:
                 if (path, name) not in self._columns:
                     self._columns[path, name] = column
                     self._bytes += column.nbytes
-            while self._bytes > self._most_bytes:
+            while self._bytes > _MAX_BYTES:
                 self._bytes -= self._columns.popitem(last=False)[1].nbytes

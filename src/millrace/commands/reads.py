@@ -8,7 +8,6 @@ import typer
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
 
-_SHOWN = 200
 _TIMES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"]
 
 
@@ -53,7 +52,7 @@ def reads(
     elif answer.is_empty():
         typer.echo("No such reads.")
     else:
-        print_rows(answer, _SHOWN)
+        print_rows(answer)
     if unknown:
         typer.echo(unknown, err=True)
 

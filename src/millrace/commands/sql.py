@@ -7,8 +7,6 @@ import typer
 from lakehouse.errors import MillraceError
 from lakehouse.settings import load_settings
 
-_SHOWN = 200
-
 
 def sql(
     query: Annotated[str, typer.Argument(help='A query, as "SELECT count(*) FROM silver.sessions".')],
@@ -45,4 +43,4 @@ def sql(
     elif as_json:
         print_json_lines(answer)
     else:
-        print_rows(answer, _SHOWN)
+        print_rows(answer)

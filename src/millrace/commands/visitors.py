@@ -7,8 +7,6 @@ import typer
 
 from lakehouse.settings import load_settings
 
-_SHOWN = 200
-
 
 def visitors(
     by: Annotated[
@@ -38,4 +36,4 @@ def visitors(
     elif as_json:
         print_json_lines(answer)
     else:
-        print_rows(answer, _SHOWN)
+        print_rows(answer)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from serving.sources.row_changes import ChangeGroup
     from serving.sources.table_source import TableSource
 
-_SHOWN = 200
 _LEAST_INTERVAL = 0.05
 
 
@@ -182,7 +181,7 @@ def _show(settings: Settings, watched: str, interval: float, stop: "ShutdownSign
             if latest is not None and latest != shown:
                 answer, shown = pl.DataFrame(compute(settings.warehouse, query, latest, role)), latest
                 if console.is_terminal:
-                    live.update(as_table(answer, _SHOWN, latest), refresh=True)
+                    live.update(as_table(answer, latest), refresh=True)
                 else:
-                    print_rows(answer, _SHOWN)
+                    print_rows(answer)
             stop.pause(interval)

@@ -1,13 +1,12 @@
 """Verifies jars against the lock before they are used; results are cached."""
 
-import json
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from lakehouse.errors import MillraceError
-from lakehouse.files import replace_file
 from millrace.environment.jar_lock import LockedJar, cache_folder, sha256_of
+from millrace.local.process.state_files import read_state, write_state
 
 
 def missing(jars: Iterable[LockedJar]) -> list[LockedJar]:
@@ -29,7 +28,7 @@ def check(jars: Iterable[LockedJar]) -> None:
             f"{len(gone)} of {len(jars)} jars are not in {cache_folder()} (the first: {gone[0].file_name})",
             "Run `make setup`",
         )
-    known = _remembered()
+    known = read_state(_memory())
     marks = {f"{jar.role}/{jar.file_name}": _mark(jar.path, jar) for jar in jars}
     for jar in jars:
         key = f"{jar.role}/{jar.file_name}"
@@ -57,14 +56,6 @@ def _memory() -> Path:
     return cache_folder() / "checked.json"
 
 
-def _remembered() -> dict[str, list[object]]:
-    try:
-        content = json.loads(_memory().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) else {}
-
-
-def _remember(marks: dict[str, list[object]]) -> None:
+def _remember(marks: dict[str, object]) -> None:
     with suppress(OSError):  # a cache that can't be written is checked in full each time
-        replace_file(_memory(), json.dumps(marks), durable=False)
+        write_state(_memory(), marks)

@@ -9,7 +9,7 @@ from millrace.environment.jar_lock import LOCK_FILE, LockedJar, sha256_of, write
 _PATTERN = "[conf]/[organisation]/[module]/[revision]/[artifact]-[revision].[ext]"
 
 
-def relock(lock: Path = LOCK_FILE) -> int:
+def relock() -> int:
     """Resolve ivy.xml with dependencies, and write the lock.
 
     Returns:
@@ -23,7 +23,7 @@ def relock(lock: Path = LOCK_FILE) -> int:
         for _ in retrieve(RESOLVE_FILE, None, f"{folder}/out/{_PATTERN}", folder / "downloads"):
             pass
         jars = [_locked(file, folder / "out") for file in sorted((folder / "out").rglob("*.jar"))]
-    write_lock(jars, lock)
+    write_lock(jars, LOCK_FILE)
     return len(jars)
 
 

@@ -11,19 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 _GAP = 2  # columns between two values
+_SHOWN = 200  # rows of an answer
 
 
-def print_rows(answer: pl.DataFrame, most: int) -> None:
-    """Print rows, and how many there are.
-
-    Args:
-        answer: the rows.
-        most: how many are shown.
-    """
-    console = Console(highlight=False, markup=False)
+def print_rows(answer: pl.DataFrame) -> None:
+    """Print the first rows, and how many there are."""
     names = answer.columns
     rows = [
-        ["" if value is None else as_text(value) for value in row] for row in answer.head(most).iter_rows()
+        ["" if value is None else as_text(value) for value in row] for row in answer.head(_SHOWN).iter_rows()
     ]
     width = sum(max(map(len, column)) + _GAP for column in zip(names, *rows, strict=True)) if names else 0
     console = Console(highlight=False, markup=False)
@@ -33,7 +28,7 @@ def print_rows(answer: pl.DataFrame, most: int) -> None:
         _print_records(names, rows, console)
     else:
         _print_table(names, rows, console)
-    shown = f", the first {most} shown; --csv or --json prints all" if len(answer) > most else ""
+    shown = f", the first {_SHOWN} shown; --csv or --json prints all" if len(answer) > _SHOWN else ""
     console.print(f"{len(answer):,} row{'' if len(answer) == 1 else 's'}{shown}", style="dim")
 
 
@@ -43,9 +38,9 @@ def print_json_lines(rows: pl.DataFrame) -> None:
         typer.echo(json.dumps(row, ensure_ascii=False, default=str))
 
 
-def as_table(answer: pl.DataFrame, most: int, versions: Mapping[str, int]) -> Table:
-    """Rows as a table, with their number and the versions that they were read from below it."""
-    shown = answer.head(most)
+def as_table(answer: pl.DataFrame, versions: Mapping[str, int]) -> Table:
+    """The first rows as a table, with their number and the versions that they were read from below it."""
+    shown = answer.head(_SHOWN)
     rows = [["" if value is None else as_text(value) for value in row] for row in shown.iter_rows()]
     table = _table(answer.columns, rows)
     at = ", ".join(f"{name} {version}" for name, version in versions.items())

@@ -40,24 +40,15 @@ class Webhooks:
         terms: how subscribers are served.
         home: folder of the workspace.
         hosts: that webhooks may be sent to, beside this machine.
-        retries: when a delivery is attempted again.
     """
 
-    def __init__(
-        self,
-        hub: Hub,
-        readers: Readers,
-        terms: Terms,
-        home: Path,
-        hosts: Collection[str],
-        retries: Retries | None = None,
-    ) -> None:
+    def __init__(self, hub: Hub, readers: Readers, terms: Terms, home: Path, hosts: Collection[str]) -> None:
         self._hub = hub
         self._readers = readers
         self._terms = terms
         self._hosts = hosts
         self._store = WebhookStore(home / "serve" / _FILE)
-        self._deliveries = Deliveries(hub, readers.role_of, self._store, terms, retries or Retries())
+        self._deliveries = Deliveries(hub, readers.role_of, self._store, terms, Retries())
 
     @property
     def routes(self) -> list[BaseRoute]:

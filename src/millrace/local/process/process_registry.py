@@ -80,7 +80,10 @@ def unregister(home: Path, name: str) -> None:
 
 
 def registered(home: Path) -> list[RegisteredProcess]:
-    """The processes registered under a home, running or not."""
+    """The processes registered under a home, running or not.
+
+    Records that can't be read, or that another version wrote with other fields, are left out.
+    """
     found = []
     for file in sorted(_folder(home).glob("*.json")):
         with suppress(TypeError):
