@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,6 +19,8 @@ MAX_ROWS_PER_SMALL_FILE = 25_000
 File = Mapping[str, Any]
 Read = Callable[[File, Sequence[str]], pa.Table]
 Partition = tuple[object, ...]
+Mask = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.int64]
 
 
 @dataclass
@@ -47,22 +51,16 @@ def plan_merge(
         files: all files of the table; see `lakehouse.delta.table_log.files_of`.
         read: returns columns of a file, times in microseconds.
     """
-    keys = _keys(table, changes).combine_chunks()
-    is_new = pa.array([True] * changes.num_rows, pa.bool_())
+    upserts = changes.filter(pc.invert(changes[DELETED])).select(list(table.column_names))
+    is_kept = np.asarray(pc.invert(changes[DELETED]))
+    is_new = is_kept.copy()
+    row_of_upsert = np.cumsum(is_kept) - 1
     found, joined = FileChanges(), defaultdict[Partition, list[pa.Table]](list)
-    for file in files:
-        if not scope.may_have(file):
-            continue
-        theirs = read(file, [*dict.fromkeys((*table.key, *scope.columns))])
-        matched = _keys(table, theirs).combine_chunks()
-        hit = pc.and_(pc.is_in(matched, keys), scope.mask(theirs))
-        if not pc.any(hit).as_py():
-            continue
+    for file, hit, matched in _matches(table, changes, scope, files, read):
         found.removed.append(file)
-        is_changed = pc.is_in(keys, matched.filter(hit))
-        is_new = pc.and_(is_new, pc.invert(is_changed))
-        kept = read(file, table.column_names).filter(pc.invert(hit))
-        changed = _upserts(table, changes.filter(is_changed))
+        is_new[matched] = False
+        kept = read(file, table.column_names).filter(pa.array(~hit))
+        changed = upserts.take(pa.array(row_of_upsert[matched[is_kept[matched]]]))
         is_small = int(file["num_records"]) < MAX_ROWS_PER_SMALL_FILE
         for partition, rows in _by_partition(table, changed):
             if partition == partition_of(table, file) and not is_small:
@@ -73,11 +71,29 @@ def plan_merge(
             joined[partition_of(table, file)].append(kept)
         elif kept.num_rows:
             found.added.append((partition_of(table, file), kept))
-    for partition, rows in _by_partition(table, _upserts(table, changes.filter(is_new))):
+    for partition, rows in _by_partition(table, upserts.filter(pa.array(is_new[is_kept]))):
         joined[partition].append(rows)
     for partition, parts in joined.items():
         found.added += ((partition, rows) for rows in _cut(table, pa.concat_tables(parts)))
     return found
+
+
+def _matches(
+    table: Table, changes: pa.Table, scope: Scope, files: Iterable[File], read: Read
+) -> Iterator[tuple[File, Mask, Places]]:
+    """Files with matching rows: which rows match, and which rows of the changes these match."""
+    columns = [*dict.fromkeys((*table.key, *scope.columns))]
+    candidates = [file for file in files if scope.may_have(file)]
+    theirs = [read(file, columns) for file in candidates]
+    if not theirs:
+        return
+    keys = pa.chunked_array([_keys(table, rows).combine_chunks() for rows in theirs])
+    places = np.asarray(pc.fill_null(pc.index_in(keys, _keys(table, changes).combine_chunks()), -1))
+    ends = np.cumsum([rows.num_rows for rows in theirs])
+    for file, rows, of_file in zip(candidates, theirs, np.split(places, ends[:-1]), strict=True):
+        hit = (of_file >= 0) & np.asarray(scope.mask(rows))
+        if hit.any():
+            yield file, hit, of_file[hit]
 
 
 def partition_of(table: Table, file: File) -> Partition:
@@ -99,10 +115,6 @@ def _with_length(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(pc.binary_length(texts).cast(pa.string()), texts, ":")
 
 
-def _upserts(table: Table, changes: pa.Table) -> pa.Table:
-    return changes.filter(pc.invert(changes[DELETED])).select(list(table.column_names))
-
-
 def _by_partition(table: Table, rows: pa.Table) -> Iterator[tuple[Partition, pa.Table]]:
     """Rows by the values of their partition columns."""
     if not table.partitioned_by:
@@ -118,7 +130,7 @@ def _by_partition(table: Table, rows: pa.Table) -> Iterator[tuple[Partition, pa.
 def _cut(table: Table, rows: pa.Table) -> Iterator[pa.Table]:
     """Rows in order of event time, as many parts of about the same size as it takes."""
     if table.event_time:
-        rows = rows.sort_by(table.event_time)
+        rows = rows.take(pc.sort_indices(rows[table.event_time]))
     count = -(-rows.num_rows // MAX_ROWS_PER_SMALL_FILE)
     for number in range(count):
         first, last = (rows.num_rows * each // count for each in (number, number + 1))
