@@ -15,7 +15,7 @@ from lakehouse.rows.time_pruner import TimePruner
 
 QUARTER = 15 * MINUTE
 ChangedConversions = Sequence[tuple[ConversionRow, bool]]
-"""Changed conversions, each with whether it is deleted."""
+"""New and changed conversions as they are now, deleted ones as published; each with whether it is deleted."""
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,18 @@ from lakehouse.rows.driver_or_spark import Rows
 from lakehouse.rows.time_pruner import TimePruner
 from lakehouse.timestamps import to_micros
 
-LONGEST = timedelta(hours=26)
-"""The 25 hours of a day on which clocks go back, and one hour."""
+LONGEST_TIMED_WINDOW = timedelta(hours=26)
+"""No window by time is longer: a day on which clocks go back has 25 hours, and an hour is to spare."""
 
 
 def longest_span(counted: Iterable[CountWindows]) -> timedelta:
-    """Length of the longest window that two minutes may share."""
+    """Length of the longest window, by time or by number of events: minutes further apart share none.
+
+    Args:
+        counted: windows by number of events, with their bounds in microseconds.
+    """
     lengths = [end - start for each in counted for start, end in pairwise(each.bounds)]
-    return max(LONGEST, timedelta(microseconds=max(lengths, default=0)))
+    return max(LONGEST_TIMED_WINDOW, timedelta(microseconds=max(lengths, default=0)))
 
 
 def earliest_minute(rows: Rows) -> int | None:

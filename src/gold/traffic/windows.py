@@ -24,7 +24,13 @@ from folds.windows.window_rules import (
 )
 from gold.traffic.closed_windows import ClosedWindows, last_ends
 from gold.traffic.differences import DIFFERENCES, MINUTE, window_differences
-from gold.traffic.minute_rows import LONGEST, earliest_minute, longest_span, of_visitors, pruner_of
+from gold.traffic.minute_rows import (
+    LONGEST_TIMED_WINDOW,
+    earliest_minute,
+    longest_span,
+    of_visitors,
+    pruner_of,
+)
 from gold.traffic.window_rows import CHANGES, fold_revisions
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.traffic import TRAFFIC, VISITOR_MINUTES
@@ -180,7 +186,7 @@ class Traffic:
     ) -> Rows:
         """Rows of gold.traffic with differences, ended by the watermark, or with a trigger that may fire."""
         is_timed = any(rule.trigger and rule.trigger.every for rule in rules.values())
-        latest = watermark + span_micros(LONGEST) if is_timed else watermark
+        latest = watermark + span_micros(LONGEST_TIMED_WINDOW) if is_timed else watermark
         passed = TimePruner.of_spans([(before + 1, latest)])
         columns = TRAFFIC.column_names
         ended = source.look_up(TRAFFIC.name, Lookup(columns, passed, "window_end"))

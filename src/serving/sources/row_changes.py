@@ -102,7 +102,8 @@ def conflate(groups: Sequence[ChangeGroup]) -> ChangeGroup:
 def result_changes(before: Sequence[KeyedRow], after: Sequence[KeyedRow]) -> tuple[list[RowChange], bool]:
     """Changes from one result to another, and whether a key identifies rows. Equal results give none.
 
-    Where rows share a key, all are compared as a whole, with the number of times that each is there.
+    If rows of one result share a key, no row is identified by its key: each row of both results is compared
+    by its content, with the number of times that it is there.
     """
     has_key = all(len(dict(rows)) == len(rows) for rows in (before, after))
     rows = [RowChange(key, row, None) for key, row in before]
