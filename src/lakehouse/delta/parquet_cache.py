@@ -1,7 +1,9 @@
 """A cache of columns of Parquet files, which are immutable."""
 
+import os
 import threading
 from collections import OrderedDict
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,13 +11,24 @@ import pyarrow.parquet as pq
 
 from lakehouse.rows.arrow_times import in_micros
 
-_MAX_BYTES = 512 * 1024 * 1024
+_MIN_BYTES = 512 * 1024 * 1024
+_SHARE = 8  # of the memory
+_CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+
+
+def _memory() -> int:
+    """Bytes of memory of the machine, or of the container."""
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with suppress(OSError, ValueError):  # no container, or one without a limit
+        return min(physical, int(_CGROUP_LIMIT.read_text(encoding="ascii")))
+    return physical
 
 
 class ParquetCache:
-    """Keeps the columns that were read last."""
+    """Keeps the columns that were read last, up to an eighth of the memory, and at least 512 MiB."""
 
     def __init__(self) -> None:
+        self._max_bytes = max(_MIN_BYTES, _memory() // _SHARE)
         self._lock = threading.Lock()
         self._columns: OrderedDict[tuple[str, str], pa.ChunkedArray] = OrderedDict()
         self._bytes = 0
@@ -64,5 +77,5 @@ class ParquetCache:
                 if (path, name) not in self._columns:
                     self._columns[path, name] = column
                     self._bytes += column.nbytes
-            while self._bytes > _MAX_BYTES:
+            while self._bytes > self._max_bytes:
                 self._bytes -= self._columns.popitem(last=False)[1].nbytes
