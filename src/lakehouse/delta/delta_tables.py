@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -24,9 +24,6 @@ from lakehouse.rows.arrow_times import in_micros
 from lakehouse.run.batch_counters import TableCounter
 from lakehouse.settings import Settings
 from lakehouse.timestamps import from_micros, to_micros
-
-if TYPE_CHECKING:  # a workspace has no deltalake
-    from lakehouse.delta.local_tables import LocalTables
 
 
 class Lakehouse:
@@ -133,7 +130,9 @@ class Lakehouse:
             scope: a condition that holds for every affected row of the table, to prune files.
             metadata: further metadata of the commit.
         """
-        table, local = TABLES[name], self._local_for(name, changes)
+        self._declared.ensure(name)
+        table = TABLES[name]
+        local = None if isinstance(changes, DataFrame) else self.local.of(name)
 
         def write(transaction: Transaction, more: Mapping[str, object]) -> None:
             written = {**self._metadata(upto, **metadata), **more}
@@ -195,7 +194,9 @@ class Lakehouse:
         metadata: Mapping[str, object],
         **options: str | int,
     ) -> None:
-        table, local = TABLES[name], self._local_for(name, rows)
+        self._declared.ensure(name)
+        table = TABLES[name]
+        local = None if isinstance(rows, DataFrame) else self.local.of(name)
 
         def write(transaction: Transaction, more: Mapping[str, object]) -> None:
             written = {**metadata, **more}
@@ -219,10 +220,6 @@ class Lakehouse:
         Jobs that rewrite a layer hold its lock already.
         """
         return nullcontext() if TABLES[name].layer in LOCKS else self._locks.lock(name)
-
-    def _local_for(self, name: str, rows: DataFrame | pa.Table) -> Optional["LocalTables"]:
-        self._declared.ensure(name)
-        return None if isinstance(rows, DataFrame) else self.local.of(name)
 
     def _frame(self, name: str, rows: DataFrame | pa.Table) -> DataFrame:
         return rows if isinstance(rows, DataFrame) else to_frame(self.spark, typed(TABLES[name], rows))

@@ -65,9 +65,10 @@ class LocalTables:
         for file in self._files(table, version):
             if may_have(file, wanted):
                 mask = wanted.mask(self._read(table, file, asked)) if asked.names else None
-                if mask is None or pc.any(mask).as_py():
-                    rows = self._read(table, file, columns)
-                    parts.append(rows if mask is None else rows.filter(mask))
+                if mask is None or pc.all(mask, skip_nulls=False).as_py():
+                    parts.append(self._read(table, file, columns))
+                elif pc.any(mask).as_py():
+                    parts.append(self._read(table, file, columns).filter(mask))
         return pa.concat_tables(parts)
 
     def count_at_most(self, table: Table, wanted: Lookup, version: int | None = None) -> int:

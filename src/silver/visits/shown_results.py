@@ -19,7 +19,7 @@ from lakehouse.rows.arrow_frames import rows_of
 from lakehouse.rows.driver_or_spark import Rows, Source, is_empty, on_driver, union
 from lakehouse.rows.grouped import Computed, Groups
 from lakehouse.rows.time_pruner import TimePruner
-from lakehouse.timestamps import to_micros
+from lakehouse.timestamps import FIRST, to_micros
 from silver.visits.result_fold import EVENT_COLUMNS, of_results, result_groups
 
 
@@ -107,10 +107,10 @@ def _known_rows(source: Source, spans: Mapping[str, Sequence[Span]]) -> Rows:
 
 def _due_rows(source: Source, watermark: datetime) -> Rows:
     """Read open rows that the watermark changes: it has reached their `due_at`."""
-    rows = source.look_up(SEARCH_RESULTS.name, Lookup(SEARCH_RESULTS.column_names, flag="is_open"))
-    if isinstance(rows, DataFrame):
-        return rows.where(F.col("due_at") <= F.lit(watermark))
-    return rows.filter(pc.less_equal(rows["due_at"], to_micros(watermark)))
+    due = TimePruner.of_spans([(to_micros(FIRST), to_micros(watermark))])
+    return source.look_up(
+        SEARCH_RESULTS.name, Lookup(SEARCH_RESULTS.column_names, due, "due_at", flag="is_open")
+    )
 
 
 def _stamped_until(events: Rows, stamp: datetime) -> Rows:
