@@ -4,6 +4,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-long chaos bench bench-attribution bench-catch-up bench-collect bench-feed bench-freshness bench-round bench-streaming bench-windows bench-small-commits bench-trickle bench-dashboard bench-dedup bench-quality bench-silver docs reference pictures lint format types imports lock app-requirements wheel lock-jars clean
 MAKEFLAGS += --no-print-directory
+# Packages are compiled once, not by every process, also where the environment keeps no bytecode.
+unexport PYTHONDONTWRITEBYTECODE
 # A build machine's own package settings must not leak into the lock.
 LOCK := env -u UV_FIND_LINKS -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL .venv/bin/uv pip compile
 
