@@ -48,6 +48,7 @@ class LocalTables:
         self._lock = threading.Lock()
         self._logs: dict[str, TableLog] = {}
         self._old: dict[str, tuple[int, list[dict[str, Any]]]] = {}
+        self._replaced: dict[str, list[Path]] = {}
 
     def find(self, table: Table, wanted: Lookup, version: int | None = None) -> pa.Table:
         """Rows of a table, times in microseconds.
@@ -146,6 +147,9 @@ class LocalTables:
                     checkpoint_if_due(log.table)
                     for action, (_, rows) in zip(added, found.added, strict=True):
                         self._cache.put(folder / action["add"]["path"], rows)
+                    # Those of this merge only with the next: others may still read the version before.
+                    self._cache.drop(self._replaced.pop(table.name, []))
+                    self._replaced[table.name] = [folder / file["path"] for file in found.removed]
                     return
 
     def _columns(self, table: Table, file: Mapping[str, Any], names: Sequence[str]) -> pa.Table:

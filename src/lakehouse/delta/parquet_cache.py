@@ -3,6 +3,7 @@
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from lakehouse.rows.arrow_times import in_micros
 _MIN_BYTES = 512 * 1024 * 1024
 _SHARE = 8  # of the memory
 _CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+Columns = dict[str, pa.ChunkedArray]
 
 
 def _memory() -> int:
@@ -25,12 +27,12 @@ def _memory() -> int:
 
 
 class ParquetCache:
-    """Keeps the columns that were read last, up to an eighth of the memory, and at least 512 MiB."""
+    """Keeps columns of the files that were read last, up to an eighth of the memory, and at least 512 MiB."""
 
     def __init__(self) -> None:
         self._max_bytes = max(_MIN_BYTES, _memory() // _SHARE)
         self._lock = threading.Lock()
-        self._columns: OrderedDict[tuple[str, str], pa.ChunkedArray] = OrderedDict()
+        self._files: OrderedDict[Path, Columns] = OrderedDict()
         self._bytes = 0
 
     def read(self, path: Path, schema: pa.Schema) -> pa.Table:
@@ -42,18 +44,22 @@ class ParquetCache:
         """
         names = schema.names
         with self._lock:
-            found = {
-                name: self._columns[str(path), name] for name in names if (str(path), name) in self._columns
-            }
-            for name in found:
-                self._columns.move_to_end((str(path), name))
+            found = dict(self._files.get(path, {}))
+            if found:
+                self._files.move_to_end(path)
         if missing := [name for name in names if name not in found]:
             found |= self._load(path, pa.schema([schema.field(name) for name in missing]))
         return pa.table([found[name] for name in names], names=names)
 
     def put(self, path: Path, rows: pa.Table) -> None:
         """Keep the columns of a file that was just written; times in microseconds."""
-        self._keep(str(path), {name: rows[name] for name in rows.column_names})
+        self._keep(path, {name: rows[name] for name in rows.column_names})
+
+    def drop(self, paths: Iterable[Path]) -> None:
+        """Keep nothing of files that are no part of a table any more."""
+        with self._lock:
+            for path in paths:
+                self._bytes -= _size(self._files.pop(path, {}))
 
     def _load(self, path: Path, schema: pa.Schema) -> dict[str, pa.ChunkedArray]:
         checked = {"page_checksum_verification": True, "coerce_int96_timestamp_unit": "us"}
@@ -68,14 +74,20 @@ class ParquetCache:
                 rows[field.name] if field.name in there else pa.chunked_array([pa.nulls(count, field.type)])
             )
             found[field.name] = column.cast(field.type)
-        self._keep(str(path), found)
+        self._keep(path, found)
         return found
 
-    def _keep(self, path: str, columns: dict[str, pa.ChunkedArray]) -> None:
+    def _keep(self, path: Path, columns: Columns) -> None:
         with self._lock:
-            for name, column in columns.items():
-                if (path, name) not in self._columns:
-                    self._columns[path, name] = column
-                    self._bytes += column.nbytes
+            known = self._files.setdefault(path, {})
+            self._files.move_to_end(path)
+            new = {name: column for name, column in columns.items() if name not in known}
+            known |= new
+            self._bytes += _size(new)
             while self._bytes > self._max_bytes:
-                self._bytes -= self._columns.popitem(last=False)[1].nbytes
+                _, oldest = self._files.popitem(last=False)
+                self._bytes -= _size(oldest)
+
+
+def _size(columns: Columns) -> int:
+    return sum(column.nbytes for column in columns.values())
