@@ -17,6 +17,7 @@ from deltalake.exceptions import CommitFailedError
 from lakehouse.contracts.arrow import arrow_schema, typed
 from lakehouse.contracts.table import Table
 from lakehouse.delta.copy_on_write import plan_merge
+from lakehouse.delta.file_groups import FileGroup
 from lakehouse.delta.local_ddl import ensure_table
 from lakehouse.delta.log_writer import (
     VersionTakenError,
@@ -27,7 +28,7 @@ from lakehouse.delta.log_writer import (
 )
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope
-from lakehouse.delta.parquet_cache import ParquetCache
+from lakehouse.delta.parquet_cache import ParquetCache, Paths
 from lakehouse.delta.table_log import TableLog, files_of, may_have, transaction_of
 from lakehouse.rows.arrow_times import in_micros
 
@@ -48,7 +49,7 @@ class LocalTables:
         self._lock = threading.Lock()
         self._logs: dict[str, TableLog] = {}
         self._old: dict[str, tuple[int, list[dict[str, Any]]]] = {}
-        self._replaced: dict[str, list[Path]] = {}
+        self._replaced: dict[str, list[Paths]] = {}
 
     def find(self, table: Table, wanted: Lookup, version: int | None = None) -> pa.Table:
         """Rows of a table, times in microseconds.
@@ -63,13 +64,13 @@ class LocalTables:
             pa.schema([schema.field(name) for name in names]) for names in (wanted.columns, wanted.asked)
         )
         parts = [in_micros(columns.empty_table())]
-        for file in self._files(table, version):
-            if may_have(file, wanted):
-                mask = wanted.mask(self._read(table, file, asked)) if asked.names else None
+        for group in self._groups(table, version):
+            if may_have(group.bounds, wanted):
+                mask = wanted.mask(self._read(table, group, asked)) if asked.names else None
                 if mask is None or pc.all(mask, skip_nulls=False).as_py():
-                    parts.append(self._read(table, file, columns))
+                    parts.append(self._read(table, group, columns))
                 elif pc.any(mask).as_py():
-                    parts.append(self._read(table, file, columns).filter(mask))
+                    parts.append(self._read(table, group, columns).filter(mask))
         return pa.concat_tables(parts)
 
     def count_at_most(self, table: Table, wanted: Lookup, version: int | None = None) -> int:
@@ -146,15 +147,15 @@ class LocalTables:
                     log.follow()
                     checkpoint_if_due(log.table)
                     for action, (_, rows) in zip(added, found.added, strict=True):
-                        self._cache.put(folder / action["add"]["path"], rows)
+                        self._cache.put((f"{folder}/{action['add']['path']}",), rows)
                     # Those of this merge only with the next: others may still read the version before.
                     self._cache.drop(self._replaced.pop(table.name, []))
-                    self._replaced[table.name] = [folder / file["path"] for file in found.removed]
+                    self._replaced[table.name] = [(f"{folder}/{file['path']}",) for file in found.removed]
                     return
 
     def _columns(self, table: Table, file: Mapping[str, Any], names: Sequence[str]) -> pa.Table:
         schema = arrow_schema(table)
-        return self._read(table, file, pa.schema([schema.field(name) for name in names]))
+        return self._read(table, FileGroup.of([file]), pa.schema([schema.field(name) for name in names]))
 
     def _log(self, table: Table) -> TableLog:
         with self._lock:
@@ -177,13 +178,27 @@ class LocalTables:
                 self._old[table.name] = version, files_of(before)
             return self._old[table.name][1]
 
-    def _read(self, table: Table, file: Mapping[str, Any], columns: pa.Schema) -> pa.Table:
-        """Columns of a file, partition columns included."""
+    def _groups(self, table: Table, version: int | None) -> list[FileGroup]:
+        """The files of a version, small ones of tables that are only appended to in groups."""
+        files, log = self._files(table, version), self._log(table)
+        if table.is_mutable:
+            return [FileGroup.of([file]) for file in files]
+        with log.lock:
+            for new in log.groups.form(log.files()):
+                self._cache.join(self._paths(table, new))
+            return log.groups.of_version(files)
+
+    def _paths(self, table: Table, group: FileGroup) -> Paths:
+        folder = self._folder(table)
+        return tuple(f"{folder}/{path}" for path in group.paths)
+
+    def _read(self, table: Table, group: FileGroup, columns: pa.Schema) -> pa.Table:
+        """Columns of files, partition columns included."""
         stored = pa.schema([each for each in columns if each.name not in table.partitioned_by])
-        rows = self._cache.read(self._folder(table) / file["path"], stored)
-        count = rows.num_rows if stored.names else int(file["num_records"])
+        rows = self._cache.read(self._paths(table, group), stored)
+        count = rows.num_rows if stored.names else int(group.bounds["num_records"])
         found = {
-            each.name: pa.repeat(pa.scalar(file[f"partition.{each.name}"], each.type), count)
+            each.name: pa.repeat(pa.scalar(group.bounds[f"partition.{each.name}"], each.type), count)
             if each.name in table.partitioned_by
             else rows[each.name]
             for each in columns

@@ -9,10 +9,13 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, Transaction
 
+from lakehouse.delta.file_groups import FileGroups
 from lakehouse.delta.log_files import commit_file
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import CUT_OFF
 from lakehouse.rows.arrow_times import in_micros
+
+_OF_EVERY_FILE = ("path", "size_bytes", "num_records", "modification_time")
 
 
 @dataclass
@@ -26,6 +29,7 @@ class TableLog:
     folder: Path
     table: DeltaTable = field(init=False)
     lock: threading.RLock = field(default_factory=threading.RLock)
+    groups: FileGroups = field(default_factory=FileGroups)
     _files: tuple[int, list[dict[str, Any]]] | None = None
 
     def __post_init__(self) -> None:
@@ -58,7 +62,7 @@ def transaction_of(options: Mapping[str, str | int]) -> Transaction:
 
 
 def files_of(table: DeltaTable) -> list[dict[str, Any]]:
-    """The files of a table: path, bytes, rows, partitions, statistics of times, days and integers."""
+    """The files of a table: path, bytes, rows, time, partitions, statistics of times, days and integers."""
     files = pa.table(table.get_add_actions(flatten=True))
     names = [field.name for field in files.schema if _decides(field)]
     found: list[dict[str, Any]] = in_micros(files.select(names)).to_pylist()
@@ -66,13 +70,13 @@ def files_of(table: DeltaTable) -> list[dict[str, Any]]:
 
 
 def _decides(column: pa.Field) -> bool:
-    """Whether a column of the log is needed: path, rows, partitions, statistics."""
+    """Whether a column of the log is needed."""
     if column.name.startswith(("min.", "max.")):
         types = pa.types
         return bool(
             types.is_timestamp(column.type) or types.is_integer(column.type) or types.is_date(column.type)
         )
-    return column.name in ("path", "size_bytes", "num_records") or column.name.startswith("partition.")
+    return column.name in _OF_EVERY_FILE or column.name.startswith("partition.")
 
 
 def may_have(file: Mapping[str, Any], wanted: Lookup) -> bool:

@@ -31,9 +31,9 @@ def test_columns_read_once_are_not_read_again(tmp_path: Path) -> None:
     (path,) = files(tmp_path, 1)
     cache = ParquetCache()
     for names in (["a"], ["b", "a"]):
-        cache.read(path, pa.schema([SCHEMA.field(name) for name in names]))
+        cache.read((str(path),), pa.schema([SCHEMA.field(name) for name in names]))
     path.unlink()
-    assert cache.read(path, SCHEMA).to_pydict() == {"a": [0] * 1_000, "b": [0] * 1_000}
+    assert cache.read((str(path),), SCHEMA).to_pydict() == {"a": [0] * 1_000, "b": [0] * 1_000}
 
 
 def test_files_read_longest_ago_are_dropped_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,13 +41,13 @@ def test_files_read_longest_ago_are_dropped_first(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(parquet_cache, "_memory", lambda: 0)
     cache, paths = ParquetCache(), files(tmp_path, 3)
     for number in (0, 1, 0, 2):
-        assert cache.read(paths[number], SCHEMA)["a"][0].as_py() == number
+        assert cache.read((str(paths[number]),), SCHEMA)["a"][0].as_py() == number
     for path in paths:
         path.unlink()
     for number in (0, 2):
-        assert cache.read(paths[number], SCHEMA)["b"][0].as_py() == -number
+        assert cache.read((str(paths[number]),), SCHEMA)["b"][0].as_py() == -number
     with pytest.raises(FileNotFoundError):
-        cache.read(paths[1], SCHEMA)
+        cache.read((str(paths[1]),), SCHEMA)
 
 
 def test_files_that_merges_replaced_are_dropped_by_the_merge_after(tmp_path: Path) -> None:

@@ -1,0 +1,76 @@
+"""Groups of small files that are looked up as one, so that a look-up does not cost more with every commit."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+FILES_PER_GROUP = 16
+_MAX_ROWS, _MAX_BYTES = 25_000, 4 * 1024 * 1024  # of a small file
+File = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class FileGroup:
+    """Files of one partition, or a single file.
+
+    Args:
+        paths: of the files, in the table's folder.
+        bounds: number of rows, partition and statistics of all of them, in the form of a single file; see
+            `lakehouse.delta.table_log.files_of`.
+    """
+
+    paths: tuple[str, ...]
+    bounds: File
+
+    @classmethod
+    def of(cls, files: Sequence[File]) -> "FileGroup":
+        """A group of files."""
+        if len(files) == 1:
+            return cls((files[0]["path"],), files[0])
+        bounds = dict(files[0])
+        for name in bounds:
+            values = [file[name] for file in files]
+            if name.startswith(("min.", "max.")):
+                bounds[name] = None if None in values else (min if name.startswith("min.") else max)(values)
+        bounds["num_records"] = sum(file["num_records"] for file in files)
+        return cls(tuple(file["path"] for file in files), bounds)
+
+
+class FileGroups:
+    """The groups of a table's files. A group stays as it is until one of its files leaves the table."""
+
+    def __init__(self) -> None:
+        self._groups: list[FileGroup] = []
+        self._formed_of: Sequence[File] = ()
+
+    def form(self, files: Sequence[File]) -> list[FileGroup]:
+        """Group small files of the latest version. Returns the new groups."""
+        if files is self._formed_of:
+            return []
+        self._formed_of = files
+        there = {file["path"] for file in files}
+        self._groups = [group for group in self._groups if there.issuperset(group.paths)]
+        small = defaultdict[tuple[object, ...], list[File]](list)
+        for file in sorted(self._single(files), key=lambda file: file["modification_time"]):
+            if file["num_records"] < _MAX_ROWS and file["size_bytes"] < _MAX_BYTES:
+                partition = tuple(value for name, value in file.items() if name.startswith("partition."))
+                small[partition].append(file)
+        new = [
+            FileGroup.of(theirs[first : first + FILES_PER_GROUP])
+            for theirs in small.values()
+            for first in range(0, len(theirs) - FILES_PER_GROUP + 1, FILES_PER_GROUP)
+        ]
+        self._groups += new
+        return new
+
+    def of_version(self, files: Sequence[File]) -> list[FileGroup]:
+        """All files of a version: whole groups, and each other file by itself."""
+        there = {file["path"] for file in files}
+        whole = [group for group in self._groups if there.issuperset(group.paths)]
+        grouped = {path for group in whole for path in group.paths}
+        return whole + [FileGroup.of([file]) for file in files if file["path"] not in grouped]
+
+    def _single(self, files: Sequence[File]) -> list[File]:
+        grouped = {path for group in self._groups for path in group.paths}
+        return [file for file in files if file["path"] not in grouped]
