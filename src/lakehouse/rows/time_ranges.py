@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import reduce
-from itertools import pairwise
 from operator import or_
 
+import numpy as np
+from numpy.typing import NDArray
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -14,6 +15,7 @@ from lakehouse.timestamps import FIRST, from_micros, span_micros, to_micros
 HOUR = timedelta(hours=1)
 _MAX_RANGES = 24  # each is a condition that is evaluated for every file
 Interval = tuple[datetime, datetime]
+Micros = NDArray[np.int64]
 
 
 def merge_buckets(
@@ -45,21 +47,21 @@ def merge_spans(spans: Iterable[tuple[int, int]], most: int = _MAX_RANGES) -> li
         spans: start and end, in microseconds.
         most: maximum number of spans.
     """
-    joined: list[tuple[int, int]] = []
-    for low, high in sorted(spans):
-        if joined and low <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(high, joined[-1][1]))
-        else:
-            joined.append((low, high))
-    gaps = sorted((after[0] - before[1] for before, after in pairwise(joined)), reverse=True)
-    smallest = gaps[most - 1] if len(gaps) >= most else 0
-    found = joined[:1]
-    for low, high in joined[1:]:
-        if low - found[-1][1] > smallest:
-            found.append((low, high))
-        else:
-            found[-1] = (found[-1][0], high)
-    return found
+    bounds = np.array(list(spans), np.int64).reshape(-1, 2)
+    if not len(bounds):
+        return []
+    bounds = bounds[np.argsort(bounds[:, 0])]
+    lows, highs = bounds[:, 0], np.maximum.accumulate(bounds[:, 1])
+    lows, highs = _where_apart(lows, highs, lows[1:] > highs[:-1])
+    gaps = lows[1:].astype(np.float64) - highs[:-1]
+    if len(gaps) >= most:
+        lows, highs = _where_apart(lows, highs, gaps > np.sort(gaps)[-most])
+    return list(zip(lows.tolist(), highs.tolist(), strict=True))
+
+
+def _where_apart(lows: Micros, highs: Micros, is_apart: NDArray[np.bool_]) -> tuple[Micros, Micros]:
+    """Merge spans in order of time, but for those that are apart from the one before."""
+    return lows[np.append(True, is_apart)], highs[np.append(is_apart, True)]
 
 
 def time_buckets(time: Column, length: timedelta) -> Column:
