@@ -256,16 +256,15 @@ def test_feed_retention_keeps_files_and_log_entries_of_silver_and_gold(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     week, month = timedelta(days=7), timedelta(days=30)
-    lake = Lakehouse(spark.newSession(), empty_home(spark, tmp_path), "test")
-    names = (CONVERSIONS.name, SESSIONS.name, KAFKA_RECORDS.name)
-    for name in names:
-        lake.read(name)
     for feed, files, log, log_of_two in (
         (week, 168, 168, 168),
         (month, 720, 720, 720),
         (week / 7, 168, 24, 168),
     ):
-        for name in names:
+        settings = empty_home(spark, tmp_path, vacuum_retention=week, feed_retention=feed)
+        lake = Lakehouse(spark.newSession(), settings, "test")
+        for name in (CONVERSIONS.name, SESSIONS.name, KAFKA_RECORDS.name):
+            lake.read(name)
             set_retention(lake.spark, name, week, feed)
         assert retention_of(tmp_path, CONVERSIONS.name) == (files, log)
         assert retention_of(tmp_path, SESSIONS.name) == (files, log_of_two)
