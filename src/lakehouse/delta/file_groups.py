@@ -44,15 +44,16 @@ class FileGroups:
         self._groups: list[FileGroup] = []
         self._formed_of: Sequence[File] = ()
 
-    def form(self, files: Sequence[File]) -> list[FileGroup]:
-        """Group small files of the latest version. Returns the new groups."""
+    def form(self, files: Sequence[File]) -> tuple[list[FileGroup], list[FileGroup]]:
+        """Group small files of the latest version. Returns new groups, and those that are dissolved."""
         if files is self._formed_of:
-            return []
+            return [], []
         self._formed_of = files
-        there = {file["path"] for file in files}
-        self._groups = [group for group in self._groups if there.issuperset(group.paths)]
+        before = self._groups
+        self._groups = _whole(before, files)
+        dissolved = [group for group in before if group not in self._groups]
         small = defaultdict[tuple[object, ...], list[File]](list)
-        for file in sorted(self._single(files), key=lambda file: file["modification_time"]):
+        for file in sorted(_without(self._groups, files), key=lambda file: file["modification_time"]):
             if file["num_records"] < _MAX_ROWS and file["size_bytes"] < _MAX_BYTES:
                 partition = tuple(value for name, value in file.items() if name.startswith("partition."))
                 small[partition].append(file)
@@ -62,15 +63,21 @@ class FileGroups:
             for first in range(0, len(theirs) - FILES_PER_GROUP + 1, FILES_PER_GROUP)
         ]
         self._groups += new
-        return new
+        return new, dissolved
 
     def of_version(self, files: Sequence[File]) -> list[FileGroup]:
         """All files of a version: whole groups, and each other file by itself."""
-        there = {file["path"] for file in files}
-        whole = [group for group in self._groups if there.issuperset(group.paths)]
-        grouped = {path for group in whole for path in group.paths}
-        return whole + [FileGroup.of([file]) for file in files if file["path"] not in grouped]
+        whole = _whole(self._groups, files)
+        return whole + [FileGroup.of([file]) for file in _without(whole, files)]
 
-    def _single(self, files: Sequence[File]) -> list[File]:
-        grouped = {path for group in self._groups for path in group.paths}
-        return [file for file in files if file["path"] not in grouped]
+
+def _whole(groups: Sequence[FileGroup], files: Sequence[File]) -> list[FileGroup]:
+    """The groups whose files are all there."""
+    there = {file["path"] for file in files}
+    return [group for group in groups if there.issuperset(group.paths)]
+
+
+def _without(groups: Sequence[FileGroup], files: Sequence[File]) -> list[File]:
+    """The files that are in none of the groups."""
+    grouped = {path for group in groups for path in group.paths}
+    return [file for file in files if file["path"] not in grouped]

@@ -184,8 +184,10 @@ class LocalTables:
         if table.is_mutable:
             return [FileGroup.of([file]) for file in files]
         with log.lock:
-            for new in log.groups.form(log.files()):
-                self._cache.join(self._paths(table, new))
+            new, dissolved = log.groups.form(log.files())
+            for group in new:
+                self._cache.join(self._paths(table, group))
+            self._cache.drop(self._paths(table, group) for group in dissolved)
             return log.groups.of_version(files)
 
     def _paths(self, table: Table, group: FileGroup) -> Paths:

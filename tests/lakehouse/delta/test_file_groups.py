@@ -90,7 +90,7 @@ def test_groups_are_of_small_files_of_one_partition() -> None:
     late = [file(number, **{"partition.is_late": True}) for number in range(20)]
     others = [file(100 + number, **{"partition.is_late": False}) for number in range(20)]
     large = [file(200, 25_000), file(201, size_bytes=2**22)]
-    (one, other) = groups.form([*late, *others, *large])
+    (one, other), _ = groups.form([*late, *others, *large])
     assert one.paths == tuple(f"{number}" for number in range(16))
     assert other.bounds["partition.is_late"] is False
     assert (one.bounds["num_records"], one.bounds["min.at"], one.bounds["max.at"]) == (160, 0, 20)
@@ -104,10 +104,12 @@ def test_bounds_are_unknown_where_those_of_a_file_are() -> None:
 
 def test_groups_stay_while_files_are_added(tmp_path: Path) -> None:
     groups, files = FileGroups(), [file(number) for number in range(16)]
-    (one,) = groups.form(files)
+    (one,), _ = groups.form(files)
     for number in range(16, 40):
         files = [*files, file(number)]
-        new = groups.form(files)
+        new, dissolved = groups.form(files)
         assert bool(new) == (number == 31)
+        assert dissolved == []
         assert groups.of_version(files)[0] == one
-    assert groups.form(files[1:])[0].paths[0] == "1", "a file has left the table"
+    (again,), (dissolved,) = groups.form(files[1:])
+    assert (dissolved, again.paths[0]) == (one, "1"), "a file has left the table"
