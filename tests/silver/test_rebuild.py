@@ -158,12 +158,11 @@ class DiedError(Exception):
     ("job", "dies_at"),
     [
         ("refine", "silver.events"),
-        ("refine", "silver.sessions"),
-        ("refine", "ops.ledger"),
-        ("repair", "ops.ledger"),
+        pytest.param("refine", "silver.sessions", marks=pytest.mark.long),
+        pytest.param("refine", "ops.ledger", marks=pytest.mark.long),
+        pytest.param("repair", "ops.ledger", marks=pytest.mark.long),
     ],
 )
-@pytest.mark.long
 def test_a_rebuild_over_a_batch_that_was_broken_off(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: str, dies_at: str
 ) -> None:
