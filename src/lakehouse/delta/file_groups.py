@@ -1,13 +1,13 @@
 """Groups of small files that are looked up as one, so that a look-up does not cost more with every commit."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from lakehouse.delta.copy_on_write import MAX_ROWS_PER_SMALL_FILE, File
 
 FILES_PER_GROUP = 16
-_MAX_ROWS, _MAX_BYTES = 25_000, 4 * 1024 * 1024  # of a small file
-File = Mapping[str, Any]
+_MAX_BYTES = 4 * 1024 * 1024  # of a small file: an array of strings holds 2 GiB
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class FileGroups:
         dissolved = [group for group in before if group not in self._groups]
         small = defaultdict[tuple[object, ...], list[File]](list)
         for file in sorted(_without(self._groups, files), key=lambda file: file["modification_time"]):
-            if file["num_records"] < _MAX_ROWS and file["size_bytes"] < _MAX_BYTES:
+            if file["num_records"] < MAX_ROWS_PER_SMALL_FILE and file["size_bytes"] < _MAX_BYTES:
                 partition = tuple(value for name, value in file.items() if name.startswith("partition."))
                 small[partition].append(file)
         new = [

@@ -26,8 +26,8 @@ NUMBERED = "orders have a number"
 
 
 @pytest.fixture(scope="module")
-def looked_at(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """A home with orders that lack their number, held, and looked at."""
+def checked(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """A home held for orders without a number, after a run of the quality job."""
     settings = empty_home(spark, tmp_path_factory.mktemp("quality"))
     bronze = Bronze(spark, settings)
     bronze.commit(rates() + shop(1))
@@ -40,9 +40,9 @@ def looked_at(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
     return settings
 
 
-def test_it_finds_what_the_gate_found(looked_at: Settings) -> None:
+def test_it_finds_what_the_gate_found(checked: Settings) -> None:
     columns = ("job", "table", "name", "success", "severity", "unexpected_count", "rows")
-    rows = read_rows(looked_at, "ops.expectations", columns)
+    rows = read_rows(checked, "ops.expectations", columns)
     failed = {job: {row["name"] for row in rows if row["job"] == job and not row["success"]}
               for job in ("publish", "quality")}  # fmt: skip
     assert failed["publish"] == {NUMBERED}
@@ -53,8 +53,8 @@ def test_it_finds_what_the_gate_found(looked_at: Settings) -> None:
     assert unexpected > 100
 
 
-def test_its_run_can_be_read_back(looked_at: Settings) -> None:
-    with quiet_mlflow(looked_at) as mlflow:
+def test_its_run_can_be_read_back(checked: Settings) -> None:
+    with quiet_mlflow(checked) as mlflow:
         client = mlflow.MlflowClient()
         (run,) = client.search_runs([client.get_experiment_by_name("quality").experiment_id])
         offsets = mlflow.artifacts.load_dict(f"{run.info.artifact_uri}/offsets.json")
@@ -69,9 +69,9 @@ def test_its_run_can_be_read_back(looked_at: Settings) -> None:
     assert tags["version.pyspark"].startswith("4.")
 
 
-def test_the_report_names_no_person_and_stays_small(looked_at: Settings) -> None:
-    pages = list((looked_at.quality / "report").rglob("*.html"))
-    kept = list((looked_at.quality / "gx" / "uncommitted" / "validations").rglob("*.json"))
+def test_the_report_names_no_person_and_stays_small(checked: Settings) -> None:
+    pages = list((checked.quality / "report").rglob("*.html"))
+    kept = list((checked.quality / "gx" / "uncommitted" / "validations").rglob("*.json"))
     texts = [file.read_text() for file in (*pages, *kept)]
     assert any(NUMBERED in text for text in texts)
     for value in ("v-1-", "v-2-", "o-1-", "o-2-", "1-0-page"):
@@ -80,9 +80,9 @@ def test_the_report_names_no_person_and_stays_small(looked_at: Settings) -> None
 
 
 @pytest.mark.browser
-def test_the_report_opens_from_the_page(looked_at: Settings, tmp_path: Path) -> None:
+def test_the_report_opens_from_the_page(checked: Settings, tmp_path: Path) -> None:
     folder = Path(os.environ.get("MILLRACE_TEST_PICTURES", tmp_path))
-    with served(looked_at.home) as address, sync_playwright() as playwright:
+    with served(checked.home) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         try:
             page = browser.new_page(viewport={"width": 1200, "height": 800})
@@ -109,12 +109,12 @@ def test_the_report_opens_from_the_page(looked_at: Settings, tmp_path: Path) -> 
 
 
 @pytest.mark.long
-def test_a_second_run_counts_the_same(looked_at: Settings, spark: SparkSession) -> None:
-    check_quality(JobContext("quality", spark.newSession(), looked_at, once=True))
-    rows = read_rows(looked_at, "ops.expectations", ("job", "name", "unexpected_count"))
+def test_a_second_run_counts_the_same(checked: Settings, spark: SparkSession) -> None:
+    check_quality(JobContext("quality", spark.newSession(), checked, once=True))
+    rows = read_rows(checked, "ops.expectations", ("job", "name", "unexpected_count"))
     counts = [row["unexpected_count"] for row in rows if (row["job"], row["name"]) == ("quality", NUMBERED)]
     assert len(counts) == 2
     assert len(set(counts)) == 1
-    with quiet_mlflow(looked_at) as mlflow:
+    with quiet_mlflow(checked) as mlflow:
         client = mlflow.MlflowClient()
         assert len(client.search_runs([client.get_experiment_by_name("quality").experiment_id])) == 2

@@ -36,12 +36,7 @@ FLAT = Table(
     inputs=(),
     writer="test",
     key=("kind", "number"),
-    columns=tuple(
-        Column(name, type_, name)
-        for name, type_ in zip(
-            NAMES, ("string", "int", "timestamp", "date", "bigint", "boolean"), strict=True
-        )
-    ),
+    columns=tuple(Column(name, type_, name) for name, type_ in zip(NAMES, TYPES, strict=True)),
     event_time="at",
     is_mutable=True,
     partitioned_by=("is_open",),

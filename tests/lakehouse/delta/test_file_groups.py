@@ -1,7 +1,6 @@
 """Small files are looked up in groups: the same rows as file by file, of every version."""
 
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -46,7 +45,7 @@ steps = st.one_of(st.lists(rows, min_size=1, max_size=4), st.integers(0, 9))
 def test_look_ups_give_the_rows_of_each_version(
     tmp_path_factory: pytest.TempPathFactory, given_steps: list[list[Row] | int]
 ) -> None:
-    tables, folder = LocalTables(tmp_path_factory.mktemp("w")), None
+    tables = LocalTables(tmp_path_factory.mktemp("w"))
     tables.ensure(ROWS, {})
     folder = tables._folder(ROWS)
     versions: list[list[Row]] = [[]]
@@ -102,7 +101,7 @@ def test_bounds_are_unknown_where_those_of_a_file_are() -> None:
     assert (group.bounds["min.at"], group.bounds["max.at"]) == (1, None)
 
 
-def test_groups_stay_while_files_are_added(tmp_path: Path) -> None:
+def test_groups_stay_while_files_are_added() -> None:
     groups, files = FileGroups(), [file(number) for number in range(16)]
     (one,), _ = groups.form(files)
     for number in range(16, 40):
