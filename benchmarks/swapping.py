@@ -1,6 +1,6 @@
 """What does a merge of few rows cost, and reading the table afterwards?
 
-Compares one file that is rewritten, files clustered by time, and deletion vectors.
+Compares one file that is rewritten, files split by time, and deletion vectors.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from lakehouse.contracts.gold import ATTRIBUTION
 from lakehouse.contracts.table import DELETED
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.merge import Scope
-from lakehouse.maintenance.clustering import recluster_by_time
+from lakehouse.maintenance.compaction import compact
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.run.query_tuning import Tuning
 from lakehouse.settings import Settings
@@ -59,7 +59,7 @@ def _swap(
     Tuning(spark).tune_for_batch(rows=1, behind=0)
     lake.append(_NAME, _rows(spark, 0, rows).coalesce(1), _BEGAN)
     if way == _BY_TIME:
-        recluster_by_time(lake, _NAME)
+        compact(lake, _NAME)
     lake.coalesce_writes = True
     laps = []
     for number in range(swaps):

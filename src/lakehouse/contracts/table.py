@@ -11,7 +11,7 @@ LOG_ENTRIES = "delta.logRetentionDuration"
 
 TWO_WRITERS_LOG = timedelta(days=7)
 
-TWO_WRITERS = {LOG_ENTRIES: f"interval {TWO_WRITERS_LOG.days} days"}
+TWO_WRITERS = {LOG_ENTRIES: f"interval {TWO_WRITERS_LOG // timedelta(hours=1)} hours"}
 """Properties of a table with two writers: an interrupted job finds its high-water mark in the log."""
 
 STALE_AFTER = timedelta(minutes=2)

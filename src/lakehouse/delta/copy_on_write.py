@@ -74,7 +74,8 @@ def plan_merge(
     for partition, rows in _by_partition(table, upserts.filter(pa.array(is_new[is_kept]))):
         joined[partition].append(rows)
     for partition, parts in joined.items():
-        found.added += ((partition, rows) for rows in _cut(table, pa.concat_tables(parts)))
+        joint = split_by_time(table, pa.concat_tables(parts), MAX_ROWS_PER_SMALL_FILE)
+        found.added += ((partition, rows) for rows in joint)
     return found
 
 
@@ -127,11 +128,21 @@ def _by_partition(table: Table, rows: pa.Table) -> Iterator[tuple[Partition, pa.
         yield (value,), rows.filter(is_there)
 
 
-def _cut(table: Table, rows: pa.Table) -> Iterator[pa.Table]:
-    """Rows in order of event time, as many parts of about the same size as it takes."""
-    if table.event_time:
-        rows = rows.take(pc.sort_indices(rows[table.event_time]))
-    count = -(-rows.num_rows // MAX_ROWS_PER_SMALL_FILE)
-    for number in range(count):
-        first, last = (rows.num_rows * each // count for each in (number, number + 1))
-        yield rows.slice(first, last - first)
+def split_by_time(table: Table, rows: pa.Table, most: int) -> Iterator[pa.Table]:
+    """Rows in order of event time, or of the first key column, in as few parts of the same size as it takes.
+
+    Args:
+        table: its contract.
+        rows: its columns.
+        most: rows of a part, at most.
+    """
+    if not rows.num_rows:
+        return
+    times = table.event_time or table.key[0]
+    order = np.asarray(pc.sort_indices(rows[times]))
+    count = -(-rows.num_rows // most)
+    part_of = np.empty(rows.num_rows, np.int64)
+    part_of[order] = np.arange(rows.num_rows) * count // rows.num_rows
+    for number in range(count):  # Arrow takes no rows of a text column of more than 2 GiB, but filters it
+        part = rows.filter(pa.array(part_of == number)) if count > 1 else rows
+        yield part.take(pc.sort_indices(part[times]))

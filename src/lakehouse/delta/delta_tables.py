@@ -137,8 +137,7 @@ class Lakehouse:
         def write(transaction: Transaction, more: Mapping[str, object]) -> None:
             written = {**self._metadata(upto, **metadata), **more}
             if local is not None:
-                with self._without_compaction(name):
-                    local.merge(table, changes, scope, written)
+                local.merge(table, changes, scope, written)
             else:
                 self._in_spark(name).merge(table, self._frame(name, changes), scope, written, transaction)
 
@@ -201,8 +200,7 @@ class Lakehouse:
         def write(transaction: Transaction, more: Mapping[str, object]) -> None:
             written = {**metadata, **more}
             if local is not None:
-                with self._without_compaction(name):
-                    local.append(table, rows, written, options)
+                local.append(table, rows, written, options)
             else:
                 frame = self._frame(name, rows)
                 coalesced = frame.coalesce(1) if self.coalesce_writes else frame
@@ -215,11 +213,12 @@ class Lakehouse:
         return self._tables
 
     def _without_compaction(self, name: str) -> AbstractContextManager[object]:
-        """Lock the table: Spark overwrites a log file that appears at the same moment.
+        """Lock the table: in a folder, Spark overwrites a log file that appears at the same moment.
 
         Jobs that rewrite a layer hold its lock already.
         """
-        return nullcontext() if TABLES[name].layer in LOCKS else self._locks.lock(name)
+        is_locked = self.settings.catalog or TABLES[name].layer in LOCKS
+        return nullcontext() if is_locked else self._locks.lock(name)
 
     def _frame(self, name: str, rows: DataFrame | pa.Table) -> DataFrame:
         return rows if isinstance(rows, DataFrame) else to_frame(self.spark, typed(TABLES[name], rows))
@@ -243,7 +242,8 @@ class Lakehouse:
         if self._swap and TABLES[name].layer in LOCKS:
             self._swap.commit(name, write)
         else:
-            write({}, {})
+            with self._without_compaction(name):
+                write({}, {})
         self._declared.is_empty.discard(name)
 
     def _metadata(self, upto: datetime | None, **more: object) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -16,16 +16,13 @@ from deltalake.exceptions import CommitFailedError
 
 from lakehouse.contracts.arrow import arrow_schema, typed
 from lakehouse.contracts.table import Table
-from lakehouse.delta.copy_on_write import plan_merge
+from lakehouse.delta.copy_on_write import File, plan_merge
 from lakehouse.delta.file_groups import FileGroup
+from lakehouse.delta.local_compaction import compact
 from lakehouse.delta.local_ddl import ensure_table
-from lakehouse.delta.log_writer import (
-    VersionTakenError,
-    checkpoint_if_due,
-    commit,
-    remove_file,
-    write_file,
-)
+from lakehouse.delta.local_vacuum import vacuum
+from lakehouse.delta.log_files import VersionTakenError
+from lakehouse.delta.log_writer import checkpoint_if_due, commit, remove_file, write_file
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope
 from lakehouse.delta.parquet_cache import ParquetCache, Paths
@@ -97,6 +94,14 @@ class LocalTables:
             log.follow()
             return [field.name for field in log.table.schema().fields]
 
+    def properties(self, table: Table) -> Mapping[str, str]:
+        """Delta properties of the table."""
+        log = self._log(table)
+        with log.lock:
+            log.follow()
+            found: Mapping[str, str] = log.table.metadata().configuration
+            return found
+
     def append(
         self,
         table: Table,
@@ -139,7 +144,7 @@ class LocalTables:
                 added = [write_file(folder, table, partition, rows) for partition, rows in found.added]
                 actions = [*added, *(remove_file(table, file) for file in found.removed)]
                 try:
-                    commit(folder, log.table.version() + 1, actions, metadata)
+                    commit(folder, log.table.version() + 1, actions, "MERGE", metadata)
                 except VersionTakenError:  # another commit came first
                     if not left:
                         raise
@@ -150,8 +155,24 @@ class LocalTables:
                         self._cache.put((f"{folder}/{action['add']['path']}",), rows)
                     # Those of this merge only with the next: others may still read the version before.
                     self._cache.drop(self._replaced.pop(table.name, []))
-                    self._replaced[table.name] = [(f"{folder}/{file['path']}",) for file in found.removed]
+                    self._replaced[table.name] = self._alone(table, found.removed)
                     return
+
+    def compact(self, table: Table) -> tuple[int, int]:
+        """Compact the table; see `lakehouse.delta.local_compaction`. Returns its files before and after."""
+        log = self._log(table)
+        before = len(self._files(table, None))
+        replaced = compact(log, table)
+        # As after a merge, others may still read the version before.
+        self._replaced[table.name] = [*self._replaced.get(table.name, []), *self._alone(table, replaced)]
+        return before, len(self._files(table, None))
+
+    def vacuum(self, table: Table) -> int:
+        """See `lakehouse.delta.local_vacuum.vacuum`."""
+        return vacuum(self._folder(table))
+
+    def _alone(self, table: Table, files: Iterable[File]) -> list[Paths]:
+        return [(f"{self._folder(table)}/{file['path']}",) for file in files]
 
     def _columns(self, table: Table, file: Mapping[str, Any], names: Sequence[str]) -> pa.Table:
         schema = arrow_schema(table)

@@ -1,4 +1,4 @@
-"""Writes files and a commit to a table's log: what a merge without Spark takes of Delta, and no more.
+"""Writes files and a commit to a table's log: what merges and compaction without Spark take of Delta.
 
 Actions are those of Delta's protocol (PROTOCOL.md, "Actions") for reader version 1 and writer version 2.
 """
@@ -20,7 +20,7 @@ from deltalake import DeltaTable
 from lakehouse.contracts.arrow import arrow_schema, typed
 from lakehouse.contracts.table import Table
 from lakehouse.delta.copy_on_write import File, Partition, partition_of
-from lakehouse.delta.log_files import commit_file
+from lakehouse.delta.log_files import VersionTakenError, commit_file
 from lakehouse.timestamps import from_micros
 
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -29,11 +29,9 @@ _COMPRESSION = "snappy"
 Action = dict[str, dict[str, Any]]
 
 
-class VersionTakenError(Exception):
-    """Another commit has the version: nothing was committed."""
-
-
-def write_file(folder: Path, table: Table, partition: Partition, rows: pa.Table) -> Action:
+def write_file(
+    folder: Path, table: Table, partition: Partition, rows: pa.Table, *, data_change: bool = True
+) -> Action:
     """Write a data file, which is no part of the table yet.
 
     Args:
@@ -41,6 +39,7 @@ def write_file(folder: Path, table: Table, partition: Partition, rows: pa.Table)
         table: its contract.
         partition: values of its partition columns.
         rows: its columns, times in microseconds.
+        data_change: False if its rows are those of files that are removed.
 
     Returns:
         The action that adds the file.
@@ -57,18 +56,18 @@ def write_file(folder: Path, table: Table, partition: Partition, rows: pa.Table)
         "partitionValues": values,
         "size": file.stat().st_size,
         "modificationTime": _now(),
-        "dataChange": True,
+        "dataChange": data_change,
         "stats": json.dumps(_statistics(table, rows)),
     }
     return {"add": add}
 
 
-def remove_file(table: Table, file: File) -> Action:
+def remove_file(table: Table, file: File, *, data_change: bool = True) -> Action:
     """The action that removes a file from a table."""
     values = zip(table.partitioned_by, partition_of(table, file), strict=True)
     remove = {
         "path": file["path"],
-        "dataChange": True,
+        "dataChange": data_change,
         "deletionTimestamp": _now(),
         "extendedFileMetadata": True,
         "partitionValues": {name: _text(value) for name, value in values},
@@ -77,14 +76,21 @@ def remove_file(table: Table, file: File) -> Action:
     return {"remove": remove}
 
 
-def commit(folder: Path, version: int, actions: list[Action], metadata: Mapping[str, object]) -> None:
+def commit(
+    folder: Path,
+    version: int,
+    actions: list[Action],
+    operation: str,
+    metadata: Mapping[str, object] | None = None,
+) -> None:
     """Commit actions as the next version of a table.
 
     Args:
         folder: of the table.
         version: the next one.
         actions: of `write_file` and `remove_file`.
-        metadata: of the commit.
+        operation: its name in the table's history.
+        metadata: of the commit; None: the commit has no high-water mark.
 
     Raises:
         VersionTakenError: if there is a commit of that version already.
@@ -92,7 +98,7 @@ def commit(folder: Path, version: int, actions: list[Action], metadata: Mapping[
     counts = {kind: sum(kind in action for action in actions) for kind in ("add", "remove")}
     info = {
         "timestamp": _now(),
-        "operation": "MERGE",
+        "operation": operation,
         "operationParameters": {},
         "readVersion": version - 1,
         "isBlindAppend": False,
@@ -101,7 +107,7 @@ def commit(folder: Path, version: int, actions: list[Action], metadata: Mapping[
             "numTargetFilesRemoved": str(counts["remove"]),
         },
         "engineInfo": "millrace",
-        "userMetadata": json.dumps(metadata),
+        **({} if metadata is None else {"userMetadata": json.dumps(metadata)}),
     }
     file = commit_file(folder, version)
     draft = file.with_name(f".{file.name}.{uuid4()}.tmp")
@@ -129,6 +135,8 @@ def _statistics(table: Table, rows: pa.Table) -> dict[str, Any]:
     nulls: dict[str, int] = {}
     for column in arrow_schema(table):
         if column.name in table.partitioned_by or pa.types.is_nested(column.type):
+            continue
+        if table.stats_columns and column.name not in table.stats_columns:
             continue
         values = rows[column.name]
         nulls[column.name] = values.null_count

@@ -74,7 +74,7 @@ class ParquetCache:
                 self._bytes -= _size(self._files.pop(paths, {}))
 
     def _load(self, paths: Paths, schema: pa.Schema) -> Columns:
-        parts = [_read(path, schema) for path in paths]
+        parts = [read_columns(path, schema) for path in paths]
         found = {name: _joined([part[name] for part in parts]) for name in schema.names}
         self._keep(paths, found)
         return found
@@ -91,7 +91,8 @@ class ParquetCache:
                 self._bytes -= _size(oldest)
 
 
-def _read(path: str, schema: pa.Schema) -> Columns:
+def read_columns(path: str, schema: pa.Schema) -> Columns:
+    """Columns of a file; see `ParquetCache.read`."""
     checked = {"page_checksum_verification": True, "coerce_int96_timestamp_unit": "us"}
     with pq.ParquetFile(path, **checked) as file:
         there = set(file.schema_arrow.names)

@@ -1,1 +1,1 @@
-"""Compaction, clustering and VACUUM."""
+"""Compaction, expiry and VACUUM."""

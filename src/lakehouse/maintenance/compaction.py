@@ -3,7 +3,6 @@
 Compaction and VACUUM do not change rows, so streaming readers see no new data.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -14,17 +13,14 @@ from pyspark.sql import SparkSession
 
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.table import LOG_ENTRIES
+from lakehouse.delta.compaction_plan import MAX_FILE_BYTES, MIN_FILES
+from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.table_properties import REMOVED_FILES, retention_properties
 from lakehouse.maintenance.retention import in_hours
-from lakehouse.rows.checkpointing import MAX_ROWS_PER_MUTABLE_FILE
 
-MIN_FILES = 16
-"""Tables with at most so many files are not compacted."""
-
-# Larger files are left alone: each holds a range of event times and is pruned by it.
-_FILE_BYTES = 32 * 1024 * 1024
 _FILE_SIZES = ("spark.databricks.delta.optimize.maxFileSize", "spark.databricks.delta.optimize.minFileSize")
 _SETTINGS = {
+    **dict.fromkeys(_FILE_SIZES, str(MAX_FILE_BYTES)),
     # One file after the other: the streaming jobs need the cores.
     "spark.databricks.delta.optimize.maxThreads": "1",
     # Else each run would add two commits to the log of each table.
@@ -47,25 +43,18 @@ def configure_session(spark: SparkSession) -> None:
         spark.conf.set(name, value)
 
 
-def set_target_file_size(spark: SparkSession, name: str) -> None:
-    """Set the file size of the next compaction; for mutable tables by `MAX_ROWS_PER_MUTABLE_FILE`."""
-    size = _FILE_BYTES
-    if TABLES[name].is_mutable and (rows := spark.table(name).count()):
-        detail: Any = DeltaTable.forName(spark, name).detail().select("sizeInBytes").collect()[0]
-        size = min(size, math.ceil(detail.sizeInBytes / rows * MAX_ROWS_PER_MUTABLE_FILE))
-    for setting in _FILE_SIZES:
-        spark.conf.set(setting, str(size))
-
-
-def compact(spark: SparkSession, name: str) -> Compacted:
-    """Compact the small files of a table (OPTIMIZE).
+def compact(lake: Lakehouse, name: str) -> Compacted:
+    """Compact the small files of a table, by Spark's OPTIMIZE where it has to be Spark.
 
     Commits have `dataChange` false, and new files have statistics of ingest stamp and event time.
 
     Raises:
-        one of `COLLISIONS`: another commit conflicted, and nothing was done.
+        one of `COLLISIONS` or VersionTakenError: another commit conflicted, and nothing was done.
     """
-    table = DeltaTable.forName(spark, name)
+    contract, local = TABLES[name], lake.local.of(name)
+    if local and set(local.column_names(contract)) <= set(contract.column_names):  # else some would be lost
+        return Compacted(*local.compact(contract))
+    table = _in_spark(lake, name)
     before = _files(table)
     if before <= MIN_FILES:
         return Compacted(before, before)
@@ -73,46 +62,62 @@ def compact(spark: SparkSession, name: str) -> Compacted:
     return Compacted(before, _files(table))
 
 
-def set_retention(spark: SparkSession, name: str, removed_files: timedelta, feed: timedelta) -> None:
+def set_retention(lake: Lakehouse, name: str, removed_files: timedelta, feed: timedelta) -> None:
     """Set the retention of removed files and log entries as table properties; a commit only if they change.
 
     `VACUUM RETAIN n HOURS` ignores its argument unless that is 0 (Delta 4.1), so the property has to be set.
 
     Args:
-        spark: the job's session.
+        lake: the tables.
         name: the table.
         removed_files: how long every table keeps them at least.
         feed: how long changes of tables of silver and gold can be read.
     """
-    detail: Any = DeltaTable.forName(spark, name).detail().select("properties").collect()[0]
-    wanted = retention_properties(TABLES[name], removed_files, feed)
-    there = {key: detail.properties.get(key, in_hours(_DELTA_DEFAULTS[key])) for key in wanted}
+    wanted, found = retention_properties(TABLES[name], removed_files, feed), _properties(lake, name)
+    there = {key: found.get(key, in_hours(_DELTA_DEFAULTS[key])) for key in wanted}
     log = wanted.get(LOG_ENTRIES)
     if log is not None and there[LOG_ENTRIES] != log:
         # In one statement Delta takes no log retention shorter than that of files.
-        _set_properties(spark, name, {LOG_ENTRIES: log, REMOVED_FILES: log})
+        _set_properties(lake, name, {LOG_ENTRIES: log, REMOVED_FILES: log})
         there[REMOVED_FILES] = log
     if there[REMOVED_FILES] != wanted[REMOVED_FILES]:
-        _set_properties(spark, name, {REMOVED_FILES: wanted[REMOVED_FILES]})
+        _set_properties(lake, name, {REMOVED_FILES: wanted[REMOVED_FILES]})
 
 
-def _set_properties(spark: SparkSession, name: str, properties: Mapping[str, str]) -> None:
-    listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
-    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({listed})")
-
-
-def delete_expired(spark: SparkSession, name: str, now: datetime) -> None:
+def delete_expired(lake: Lakehouse, name: str, now: datetime) -> None:
     """Delete rows that are older than the contract's expiry, if it has one."""
     expiry = TABLES[name].expiry
     if expiry is not None:
         column, age = expiry
         before = (now - age).astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        DeltaTable.forName(spark, name).delete(f"`{column}` < TIMESTAMP '{before}'")
+        _in_spark(lake, name).delete(f"`{column}` < TIMESTAMP '{before}'")
 
 
-def vacuum(spark: SparkSession, name: str) -> None:
+def vacuum(lake: Lakehouse, name: str) -> None:
     """Remove files that no version within the table's retention refers to (VACUUM)."""
-    DeltaTable.forName(spark, name).vacuum()
+    if local := lake.local.of(name):
+        local.vacuum(TABLES[name])
+    else:
+        _in_spark(lake, name).vacuum()
+
+
+def _properties(lake: Lakehouse, name: str) -> Mapping[str, str]:
+    if local := lake.local.of(name):
+        return local.properties(TABLES[name])
+    detail: Any = _in_spark(lake, name).detail().select("properties").collect()[0]
+    found: Mapping[str, str] = detail.properties
+    return found
+
+
+def _set_properties(lake: Lakehouse, name: str, properties: Mapping[str, str]) -> None:
+    listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+    lake.read(name)
+    lake.spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ({listed})")
+
+
+def _in_spark(lake: Lakehouse, name: str) -> DeltaTable:
+    lake.read(name)  # registers it in Spark's catalog
+    return DeltaTable.forName(lake.spark, name)
 
 
 def _files(table: DeltaTable) -> int:

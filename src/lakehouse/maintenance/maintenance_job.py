@@ -1,4 +1,4 @@
-"""The maintenance job: compaction, clustering and VACUUM."""
+"""The maintenance job: compaction, expiry and VACUUM."""
 
 import math
 import time
@@ -8,13 +8,12 @@ from pathlib import Path
 from lakehouse.contracts import LOCKS, TABLES
 from lakehouse.delta.compare_and_swap import COLLISIONS
 from lakehouse.delta.ddl import exists
-from lakehouse.maintenance.clustering import recluster_by_time
+from lakehouse.delta.log_files import VersionTakenError
 from lakehouse.maintenance.compaction import (
     compact,
     configure_session,
     delete_expired,
     set_retention,
-    set_target_file_size,
     vacuum,
 )
 from lakehouse.maintenance.retention import retention
@@ -30,7 +29,7 @@ Listing files is slow, and finds little to remove.
 
 
 def maintain(run: JobContext) -> None:
-    """Compact, cluster and vacuum all tables while the streaming jobs run."""
+    """Compact and vacuum all tables while the streaming jobs run."""
     if not run.settings.catalog:
         configure_session(run.spark)
     kept = retention(run.settings.vacuum_retention, Ledger(run.lake).positions())
@@ -45,27 +44,22 @@ def maintain(run: JobContext) -> None:
 def _maintain(run: JobContext, name: str, kept: timedelta) -> None:
     """Maintain one table under its lock. Jobs that only append to it need not wait."""
     clock = time.monotonic()
-    run.lake.read(name)  # registers it in Spark's catalog
     layer = TABLES[name].layer
     try:
         with run.slot, run.lake.exclusive(LOCKS.get(layer, name)):
             _compact(run, name, kept)
-    except COLLISIONS:  # by another application
+    except (*COLLISIONS, VersionTakenError):  # by another application
         run.log(f"{name}: in use, skipped until the next run")
     table = (run.settings.warehouse, name)
     if clock - _VACUUMED_AT.get(table, -math.inf) >= kept.total_seconds() * _VACUUM_INTERVAL_SHARE:
-        delete_expired(run.spark, name, datetime.now(timezone.utc))
-        vacuum(run.spark, name)
+        delete_expired(run.lake, name, datetime.now(timezone.utc))
+        vacuum(run.lake, name)
         _VACUUMED_AT[table] = clock
     run.report_batch(1, time.monotonic() - clock)
 
 
 def _compact(run: JobContext, name: str, kept: timedelta) -> None:
-    set_retention(run.spark, name, kept, run.settings.feed_retention)
-    if not run.settings.catalog:
-        if TABLES[name].is_mutable and (rows := recluster_by_time(run.lake, name)):
-            run.log(f"{name}: {rows:,} rows clustered by time")
-        set_target_file_size(run.spark, name)
-    done = compact(run.spark, name)
+    set_retention(run.lake, name, kept, run.settings.feed_retention)
+    done = compact(run.lake, name)
     if done.after != done.before:
         run.log(f"{name}: {done.before} files compacted to {done.after}")

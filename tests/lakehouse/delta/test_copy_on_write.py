@@ -1,10 +1,8 @@
 """Merges by copy on write, without Spark: the rows of a naive merge, in few replaced files."""
 
 import random
-from collections.abc import Mapping
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,57 +10,18 @@ from deltalake import DeltaTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit.flat_table import FLAT, MINUTE, NAMES, START, Row, batches, rows_of
 from kit.records import NOON
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.silver import SESSIONS
-from lakehouse.contracts.table import DELETED, Column, Table
+from lakehouse.contracts.table import DELETED
 from lakehouse.delta import copy_on_write
 from lakehouse.delta.local_tables import LocalTables
-from lakehouse.delta.log_writer import VersionTakenError, commit
+from lakehouse.delta.log_files import VersionTakenError
+from lakehouse.delta.log_writer import commit
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope
 from lakehouse.rows.arrow_times import in_micros
-from lakehouse.timestamps import to_micros
-
-Row = tuple[Any, ...]
-START = to_micros(NOON)
-MINUTE = 60_000_000
-NAMES = ("kind", "number", "at", "day", "value", "is_open")
-TYPES = ("string", "int", "timestamp", "date", "bigint", "boolean")
-FLAT = Table(
-    name="silver.flat",
-    grain="key",
-    summary="rows to merge",
-    inputs=(),
-    writer="test",
-    key=("kind", "number"),
-    columns=tuple(Column(name, type_, name) for name, type_ in zip(NAMES, TYPES, strict=True)),
-    event_time="at",
-    is_mutable=True,
-    partitioned_by=("is_open",),
-)
-
-keys = st.tuples(st.sampled_from(["a", "b", "\x00", "", None]), st.sampled_from([*range(6), None]))
-values = st.tuples(st.integers(0, 3), st.integers(0, 99), st.booleans(), st.booleans())
-batches = st.lists(st.dictionaries(keys, values, max_size=9), max_size=5)
-
-
-def rows_of(batch: Mapping[Row, Row]) -> pa.Table:
-    """Changes: key -> minute, value, whether it is open, whether it is deleted."""
-    schema = in_micros(arrow_schema(FLAT).empty_table()).schema.append(pa.field(DELETED, pa.bool_()))
-    rows = [
-        {
-            "kind": kind,
-            "number": number,
-            "at": START + minute * MINUTE,
-            "day": date(2026, 1, 1 + minute),
-            "value": value,
-            "is_open": is_open,
-            DELETED: is_deleted,
-        }
-        for (kind, number), (minute, value, is_open, is_deleted) in batch.items()
-    ]
-    return pa.Table.from_pylist(rows, schema)
 
 
 @settings(max_examples=150, deadline=None)
@@ -147,9 +106,9 @@ def test_rows_outside_the_scope_match_nothing(tmp_path: Path, monkeypatch: pytes
 def test_a_version_is_committed_once(tmp_path: Path) -> None:
     tables = LocalTables(tmp_path)
     tables.ensure(FLAT, {})
-    commit(tables._folder(FLAT), 1, [], {"job": "one"})
+    commit(tables._folder(FLAT), 1, [], "MERGE", {"job": "one"})
     with pytest.raises(VersionTakenError):
-        commit(tables._folder(FLAT), 1, [], {"job": "two"})
+        commit(tables._folder(FLAT), 1, [], "MERGE", {"job": "two"})
     assert [file.name for file in (tables._folder(FLAT) / "_delta_log").iterdir() if "tmp" in file.name] == []
     assert DeltaTable(tables._folder(FLAT)).history()[0]["userMetadata"] == '{"job": "one"}'
 

@@ -25,9 +25,10 @@ from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.contracts.ops import READS
 from lakehouse.contracts.silver import EVENTS, SESSIONS
+from lakehouse.delta.compaction_plan import MIN_FILES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.maintenance import maintenance_job
-from lakehouse.maintenance.compaction import MIN_FILES, Compacted, delete_expired, set_retention
+from lakehouse.maintenance.compaction import Compacted, delete_expired, set_retention
 from lakehouse.maintenance.maintenance_job import maintain
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.run.job import JobContext
@@ -94,6 +95,27 @@ def test_small_files_are_put_together_and_hold_the_same_rows(spark: SparkSession
     tidy(spark, settings.model_copy(update=none))
     assert on_disk(tmp_path, CONVERSIONS.name) == 1
     assert rows(settings) == before
+
+
+@pytest.mark.parametrize(
+    "altered",
+    [
+        "ADD COLUMN `added_by_hand` STRING",
+        "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
+    ],
+)
+def test_a_table_with_more_than_its_contract_says_is_compacted_by_spark(
+    spark: SparkSession, tmp_path: Path, altered: str
+) -> None:
+    settings = empty_home(spark, tmp_path)
+    fill(tmp_path)
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    lake.read(CONVERSIONS.name)
+    lake.spark.sql(f"ALTER TABLE {CONVERSIONS.name} {altered}")
+    before = lake.read(CONVERSIONS.name).orderBy("conversion_id").collect()
+    tidy(spark, settings)
+    assert len(table(tmp_path, CONVERSIONS.name).file_uris()) == 1
+    assert lake.read(CONVERSIONS.name).orderBy("conversion_id").collect() == before
 
 
 def test_what_is_set_is_longer_or_shorter_than_the_week_that_delta_keeps(
@@ -261,14 +283,15 @@ def test_feed_retention_keeps_files_and_log_entries_of_silver_and_gold(
         (month, 720, 720, 720),
         (week / 7, 168, 24, 168),
     ):
-        settings = empty_home(spark, tmp_path, vacuum_retention=week, feed_retention=feed)
+        home = tmp_path / f"{feed.days} days"
+        settings = empty_home(spark, home, vacuum_retention=week, feed_retention=feed)
         lake = Lakehouse(spark.newSession(), settings, "test")
         for name in (CONVERSIONS.name, SESSIONS.name, KAFKA_RECORDS.name):
             lake.read(name)
-            set_retention(lake.spark, name, week, feed)
-        assert retention_of(tmp_path, CONVERSIONS.name) == (files, log)
-        assert retention_of(tmp_path, SESSIONS.name) == (files, log_of_two)
-        assert retention_of(tmp_path, KAFKA_RECORDS.name) == (168, log)
+            set_retention(lake, name, week, feed)
+        assert retention_of(home, CONVERSIONS.name) == (files, log)
+        assert retention_of(home, SESSIONS.name) == (files, log_of_two)
+        assert retention_of(home, KAFKA_RECORDS.name) == (168, log)
 
 
 def retention_of(home: Path, name: str) -> tuple[int, ...]:
@@ -288,8 +311,7 @@ def test_reads_expire_after_90_days_and_other_rows_stay(spark: SparkSession, tmp
     versions = []
     for _ in range(2):
         for name in (READS.name, CONVERSIONS.name):
-            lake.read(name)
-            delete_expired(lake.spark, name, now)
+            delete_expired(lake, name, now)
         versions.append(table(tmp_path, READS.name).version())
     assert sorted(table(tmp_path, READS.name).to_pyarrow_table()["version"].to_pylist()) == [1, 2]
     assert len(rows(settings)) == 1

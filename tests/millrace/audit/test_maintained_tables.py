@@ -1,4 +1,4 @@
-"""What Spark does to tables in maintenance and rebuilds raises no alarm, and its files get digests too."""
+"""What is done to tables in maintenance and rebuilds raises no alarm, and its files get digests too."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -10,8 +10,8 @@ from kit.recorded_home import table_of
 from kit.records import NOON
 from kit.spark import empty_home
 from kit.warehouse_builder import append_rows
+from lakehouse.delta import compaction_plan
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.maintenance import compaction
 from lakehouse.maintenance.maintenance_job import maintain
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.run.job import JobContext
@@ -42,7 +42,7 @@ def altered(file: Path) -> None:
 def test_maintenance_and_rebuild_raise_no_alarm_and_altered_bytes_do(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compaction, "MIN_FILES", 1)
+    monkeypatch.setattr(compaction_plan, "MIN_FILES", 1)
     settings = empty_home(spark, tmp_path).model_copy(
         update={"vacuum_retention": timedelta(0), "feed_retention": timedelta(0)}
     )

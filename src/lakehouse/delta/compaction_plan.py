@@ -1,0 +1,61 @@
+"""Which files of a table compaction replaces."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from lakehouse.contracts.table import Table
+from lakehouse.delta.copy_on_write import MAX_ROWS_PER_SMALL_FILE, File, Partition, partition_of
+from lakehouse.rows.checkpointing import MAX_ROWS_PER_MUTABLE_FILE
+
+MIN_FILES = 16
+"""Small files of tables with at most so many files are not joined."""
+
+MAX_FILE_BYTES = 32 * 1024 * 1024
+"""Larger files are left alone: each holds a range of ingest stamps and is pruned by it."""
+
+
+def full_size(table: Table, partition: Partition) -> tuple[str, int]:
+    """What the files of a partition are measured by, and how large they become."""
+    if not table.is_mutable:
+        return "size_bytes", MAX_FILE_BYTES
+    is_open = any(partition)  # each merge replaces whole files of open rows
+    return "num_records", MAX_ROWS_PER_SMALL_FILE if is_open else MAX_ROWS_PER_MUTABLE_FILE
+
+
+def plan_compaction(table: Table, files: Sequence[File]) -> list[list[File]]:
+    """Choose the files to replace, in groups that become one file, or several if they are too large for one.
+
+    Files less than half full are joined: in order of event time in tables that are merged into, of commits in
+    others. Of tables that are merged into, files of more than twice as many rows as wanted are split.
+
+    Args:
+        table: its contract.
+        files: all files of the table; see `lakehouse.delta.table_log.files_of`.
+    """
+    partitions = defaultdict[Partition, list[File]](list)
+    for file in files:
+        partitions[partition_of(table, file)].append(file)
+    are_many = len(files) > MIN_FILES
+    return [
+        group
+        for partition, theirs in partitions.items()
+        for group in _groups(table, partition, theirs, are_many)
+    ]
+
+
+def _groups(table: Table, partition: Partition, files: list[File], are_many: bool) -> Iterator[list[File]]:
+    unit, full = full_size(table, partition)
+    first = f"min.{table.event_time}" if table.is_mutable else "modification_time"
+    group: list[File] = []
+    size = 0
+    for file in sorted(files, key=lambda file: (file.get(first) is not None, file.get(first))):
+        if table.is_mutable and file[unit] > 2 * full:
+            yield [file]
+        elif are_many and 2 * file[unit] < full:
+            group.append(file)
+            size += file[unit]
+            if size >= full:
+                yield group
+                group, size = [], 0
+    if len(group) > 1:
+        yield group

@@ -1,0 +1,93 @@
+"""Which files compaction joins or splits."""
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.contracts.gold import CONVERSIONS
+from lakehouse.contracts.silver import SESSIONS
+from lakehouse.contracts.table import Table
+from lakehouse.delta.compaction_plan import MAX_FILE_BYTES, MIN_FILES, plan_compaction
+from lakehouse.delta.copy_on_write import MAX_ROWS_PER_SMALL_FILE
+from lakehouse.rows.checkpointing import MAX_ROWS_PER_MUTABLE_FILE
+
+MANY = MIN_FILES + 1
+FULL = MAX_ROWS_PER_MUTABLE_FILE
+
+
+def file(
+    table: Table, number: int, rows: int = 1, size: int = 1, is_open: bool | None = None
+) -> dict[str, Any]:
+    """The file of a commit, whose rows are older the later the commit."""
+    return {
+        "path": str(number),
+        "num_records": rows,
+        "size_bytes": size,
+        "modification_time": number,
+        f"min.{table.event_time}": -number,
+        **{f"partition.{name}": is_open for name in table.partitioned_by},
+    }
+
+
+def plan(table: Table, files: list[dict[str, Any]]) -> list[list[int]]:
+    return [[int(each["path"]) for each in group] for group in plan_compaction(table, files)]
+
+
+def test_small_files_of_appended_rows_are_joined_in_order_of_commits_up_to_a_full_file() -> None:
+    third = MAX_FILE_BYTES // 3 + 1
+    files = [file(KAFKA_RECORDS, number, size=third) for number in reversed(range(MANY + 2))]
+    assert plan(KAFKA_RECORDS, files) == [[first, first + 1, first + 2] for first in range(0, MANY, 3)]
+
+
+def test_small_files_of_merged_rows_are_joined_in_order_of_event_time() -> None:
+    files = [file(CONVERSIONS, number, rows=FULL // 10) for number in range(MANY)]
+    newest_first = list(reversed(range(MANY)))
+    assert plan(CONVERSIONS, files) == [newest_first[:10], newest_first[10:]]
+
+
+@pytest.mark.parametrize("table", [KAFKA_RECORDS, CONVERSIONS])
+def test_few_files_are_left(table: Table) -> None:
+    assert plan(table, [file(table, number) for number in range(MIN_FILES)]) == []
+
+
+@pytest.mark.parametrize("table", [KAFKA_RECORDS, CONVERSIONS])
+def test_files_that_are_half_full_are_left(table: Table) -> None:
+    files = [file(table, number, rows=FULL // 2, size=MAX_FILE_BYTES // 2) for number in range(MANY)]
+    assert plan(table, files) == []
+    assert plan(table, [*files, file(table, MANY)]) == [], "one small file stays as it is"
+
+
+def test_what_is_joined_is_not_joined_again() -> None:
+    """Sizes of files that a group of merged rows becomes."""
+    for rows in range(1, FULL // 2, 997):
+        (group, *_) = plan(
+            CONVERSIONS, [file(CONVERSIONS, number, rows) for number in range(FULL // rows + MANY)]
+        )
+        total = len(group) * rows
+        parts = -(-total // FULL)
+        assert FULL / 2 <= total / parts <= FULL
+
+
+def test_oversized_files_of_merged_rows_are_split_also_if_they_are_few() -> None:
+    files = [file(CONVERSIONS, 0, rows=2 * FULL), file(CONVERSIONS, 1, rows=2 * FULL + 1)]
+    assert plan(CONVERSIONS, files) == [[1]]
+    assert plan(KAFKA_RECORDS, [file(KAFKA_RECORDS, 0, rows=10 * FULL, size=10 * MAX_FILE_BYTES)]) == []
+
+
+def test_open_rows_keep_small_files_of_their_own() -> None:
+    """Each merge replaces whole files of them."""
+    half = MAX_ROWS_PER_SMALL_FILE // 2
+    files = [file(SESSIONS, number, rows=half - 1, is_open=number % 2 == 0) for number in range(12)]
+    files += [file(SESSIONS, number, rows=half + 1, is_open=True) for number in range(12, MANY)]
+    groups = plan(SESSIONS, files)
+    assert [10, 8, 6] in groups
+    assert [11, 9, 7, 5, 3, 1] in groups
+    assert all(number < 12 for group in groups for number in group)
+
+
+def test_files_without_statistics_come_first() -> None:
+    files = [{**file(CONVERSIONS, number), "min.converted_at": date(2026, 1, 1)} for number in range(MANY)]
+    files[5]["min.converted_at"] = None
+    assert plan(CONVERSIONS, files)[0][0] == 5

@@ -1,0 +1,47 @@
+"""Jobs give the same rows when maintenance comes in between."""
+
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+
+from kit.folding import assert_changes_fold
+from kit.oracle import Oracle
+from kit.pipeline import assert_as_the_oracle, run_jobs
+from kit.records import Bronze
+from kit.scenarios import cut, story_events
+from kit.spark import empty_home
+from lakehouse.contracts import TABLES
+from lakehouse.delta import compaction_plan
+from lakehouse.maintenance.maintenance_job import maintain
+from lakehouse.run.job import JobContext
+from lakehouse.settings import Settings
+
+
+@pytest.mark.long
+def test_stories_come_out_as_the_oracle_says_though_files_are_compacted_between(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction_plan, "MIN_FILES", 1)
+    monkeypatch.setattr(compaction_plan, "MAX_ROWS_PER_MUTABLE_FILE", 10)
+    monkeypatch.setattr(compaction_plan, "MAX_ROWS_PER_SMALL_FILE", 5)
+    settings = empty_home(spark, tmp_path)
+    bronze = Bronze(spark, settings)
+    *early, last = cut(story_events(30))
+    bronze.commit([record for records in early for record in records])
+    run_jobs(spark, settings)
+    before = versions(settings)
+    maintain(JobContext("maintenance", spark.newSession(), settings, once=True))
+    changed = {name for name, version in versions(settings).items() if version > before[name]}
+    assert changed >= {"gold.touches", "gold.attribution", "silver.sessions"}
+    bronze.commit(last)
+    run_jobs(spark, settings)
+    assert_as_the_oracle(settings, Oracle.over(bronze.stored))
+    assert assert_changes_fold(settings) == 2
+
+
+def versions(settings: Settings) -> dict[str, int]:
+    """The version of each table that is merged into."""
+    names = [name for name, table in TABLES.items() if table.is_mutable]
+    return {name: DeltaTable(settings.warehouse / name.replace(".", "/")).version() for name in names}
