@@ -11,6 +11,7 @@ from functools import lru_cache
 from multiprocessing import parent_process
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnContext, SpawnProcess
+from multiprocessing.reduction import ForkingPickler
 from types import ModuleType
 from typing import TypeVar
 
@@ -77,6 +78,21 @@ def split_by_key(tables: Mapping[str, pa.Table], key: str, parts: int) -> list[d
 def _pool() -> ProcessPoolExecutor:
     """Spawned processes: a fork would inherit locks that other threads hold."""
     return ProcessPoolExecutor(min(_cores(), _MOST_PARTS), _Context(), initializer=_start_worker)
+
+
+def _read_stream(stream: bytes) -> pa.Table:
+    return pa.ipc.open_stream(stream).read_all()
+
+
+def _as_stream(table: pa.Table) -> tuple[Callable[[bytes], pa.Table], tuple[bytes]]:
+    """A table as an Arrow stream; pickled by Arrow, a slice has the rows of the whole table."""
+    stream = pa.BufferOutputStream()
+    with pa.ipc.new_stream(stream, table.schema) as writer:
+        writer.write_table(table)
+    return _read_stream, (stream.getvalue().to_pybytes(),)
+
+
+ForkingPickler.register(pa.Table, _as_stream)
 
 
 class _Process(SpawnProcess):

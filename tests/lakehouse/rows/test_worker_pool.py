@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 
 import psutil
@@ -45,6 +46,16 @@ def test_few_rows_stay_in_this_process(monkeypatch):
 def test_parts_are_computed_in_order_in_other_processes():
     assert map_parts(len, ["a", "bb", "ccc"]) == [1, 2, 3]
     assert os.getpid() not in map_parts(eval, [PROCESS_ID, PROCESS_ID])
+
+
+def test_a_slice_is_sent_without_the_rest_of_the_table():
+    table = pa.table(
+        {"text": ["x" * 1_000] * 1_000, "nested": [{"list": [number]} for number in range(1_000)]}
+    )
+    part = table.slice(500, 3)
+    sent = bytes(ForkingPickler.dumps(part))
+    assert len(sent) < 10_000
+    assert ForkingPickler.loads(sent).equals(part)
 
 
 def test_a_worker_that_was_killed_is_replaced_the_next_time():
