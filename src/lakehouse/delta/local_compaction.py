@@ -21,7 +21,7 @@ def compact(log: TableLog, table: Table) -> list[File]:
     """Compact a table in one commit. No row changes, and the commit says so (`dataChange` false).
 
     Args:
-        log: of the table, which nobody else rewrites meanwhile. Others may append to it.
+        log: of the table. Only appends may be committed to it at the same time.
         table: its contract.
 
     Returns:
