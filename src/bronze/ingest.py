@@ -1,6 +1,7 @@
 """The ingest stream: from Kafka to bronze, exactly once."""
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -11,9 +12,11 @@ from pyspark.sql.streaming import DataStreamWriter
 from bronze.records import with_ingest_time
 from bronze.topics.topic_watch import TopicWatch
 from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.delta.lookup import Lookup
+from lakehouse.rows.time_pruner import TimePruner
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger, now
-from lakehouse.timestamps import EPOCH, as_utc
+from lakehouse.timestamps import EPOCH, LAST, from_micros, to_micros
 
 _TICK = timedelta(microseconds=1)
 
@@ -52,10 +55,10 @@ class Ingest:
 
     def complete_ledger(self) -> None:
         """Write ledger rows that are missing after a crash."""
-        records = self._run.lake.read(KAFKA_RECORDS.name)
-        missing = records.where(F.col("ingested_at") > F.lit(self.position)).groupBy("ingested_at").count()
-        for row in missing.orderBy("ingested_at").collect():
-            self._record(as_utc(row.ingested_at), row["count"], now())
+        later = TimePruner([(to_micros(self.position) + 1, to_micros(LAST))])
+        missing = self._run.lake.find(KAFKA_RECORDS.name, Lookup(("ingested_at",), later, "ingested_at"))
+        for stamp, rows in sorted(Counter(missing["ingested_at"].to_pylist()).items()):
+            self._record(from_micros(stamp), rows, now())
 
     def write(self, records: DataFrame, batch_id: int) -> None:
         """Append a micro-batch; do nothing if it was already appended.

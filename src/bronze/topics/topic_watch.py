@@ -108,6 +108,8 @@ class TopicWatch:
 
     def held(self) -> Held:
         """What bronze holds."""
+        if self._run.lake.version(KAFKA_RECORDS.name) == 0:  # it was created, and nothing was written
+            return Held({})
         records = self._run.lake.read(KAFKA_RECORDS.name)
         spans = records.groupBy("topic", "partition").agg(
             F.min("offset").alias("first"), (F.max("offset") + 1).alias("end")
