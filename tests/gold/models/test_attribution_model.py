@@ -61,7 +61,8 @@ def client(tmp_path: Path) -> Iterator[Any]:
     """MLflow on the home's store, as its user would open it."""
     import mlflow
 
-    yield mlflow.MlflowClient(f"sqlite:///{tmp_path / 'mlflow' / 'mlflow.db'}")
+    uri = f"sqlite:///{tmp_path / 'mlflow' / 'mlflow.db'}"
+    yield mlflow.MlflowClient(uri, uri)
     mlflow.set_tracking_uri(None)
     mlflow.set_registry_uri(None)
 
