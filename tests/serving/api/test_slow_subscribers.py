@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import socket
 import threading
 import time
@@ -17,21 +18,24 @@ from kit.polling import eventually
 from kit.subscribers import EventSubscriber, Fold, all_have
 
 _RECEIVE_BUFFER = 4096
+_BYTES_PER_COMMIT = 4096  # a commit has ten times as many
 _SECONDS = 120.0
 
 
 class SlowReader:
-    """Reads server-sent events at so many bytes a second.
+    """Reads server-sent events, no more bytes than it may.
 
     Args:
         port: of the server.
-        pace: bytes a second.
+
+    Attributes:
+        allowed: bytes that it may read until now.
     """
 
-    def __init__(self, port: int, pace: int) -> None:
+    def __init__(self, port: int) -> None:
         self.fold = Fold(NAME)
         self.ended = False
-        self._pace = pace
+        self.allowed = float(_RECEIVE_BUFFER)
         self._connection = socket.socket()
         self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
         self._connection.connect(("127.0.0.1", port))
@@ -41,8 +45,11 @@ class SlowReader:
 
     def read(self, stop: threading.Event) -> None:
         """Read until the server ends the connection."""
-        began, count = time.monotonic(), 0
+        count = 0
         while not stop.is_set():
+            if count >= self.allowed:
+                stop.wait(0.01)
+                continue
             try:
                 part = self._connection.recv(_RECEIVE_BUFFER)
             except ConnectionResetError:
@@ -52,7 +59,6 @@ class SlowReader:
                 return
             count += len(part)
             self._take(part)
-            stop.wait(max(0.0, began + count / self._pace - time.monotonic()))
 
     def _take(self, part: bytes) -> None:
         self._data += part
@@ -69,12 +75,15 @@ def steps(fold: Fold) -> list[int]:
     return [after - before for before, after in pairwise(versions)]
 
 
-def commit_until(table: LiveTable, other: Fold, is_done: Callable[[], bool], **changes: int) -> None:
-    """Commit as fast as the other subscriber gets changes."""
+def commit_until(
+    table: LiveTable, slow: SlowReader, other: Fold, is_done: Callable[[], bool], **changes: int
+) -> None:
+    """Commit as fast as the other subscriber gets changes. The slow one reads a fraction of each commit."""
     until = time.monotonic() + _SECONDS
     while not is_done():
         assert time.monotonic() < until, "the subscriber is not slow"
         version = table.commit(**changes)
+        slow.allowed += _BYTES_PER_COMMIT
         eventually(lambda: other.version >= version - 2, _SECONDS, "the other has it")  # noqa: B023
 
 
@@ -83,12 +92,18 @@ async def follow(table: LiveTable, server: ApiProcess, slow: SlowReader, other: 
     task = asyncio.ensure_future(other.run())
     same, new = {"inserts": 0, "updates": 100, "deletes": 0}, {"inserts": 800, "updates": 0, "deletes": 0}
     await asyncio.to_thread(
-        commit_until, table, other.fold, lambda: slow.ended or max(steps(slow.fold), default=0) > 1, **same
+        commit_until,
+        table,
+        slow,
+        other.fold,
+        lambda: slow.ended or max(steps(slow.fold), default=0) > 1,
+        **same,
     )
     assert not slow.ended, f"no changes were conflated: {slow.fold.kinds}, {server.log}"
     await asyncio.to_thread(
-        commit_until, table, other.fold, lambda: slow.ended or "disconnected" in server.log, **new
+        commit_until, table, slow, other.fold, lambda: slow.ended or "disconnected" in server.log, **new
     )
+    slow.allowed = math.inf
     await all_have([other], [task], table.version)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -98,7 +113,7 @@ async def follow(table: LiveTable, server: ApiProcess, slow: SlowReader, other: 
 def test_it_is_warned_gets_conflated_changes_and_is_disconnected_with_a_reason(tmp_path: Path) -> None:
     table, stop = LiveTable(tmp_path, rows=150), threading.Event()
     with api_process(tmp_path, "--budget", "0.1", "--send-timeout", "10") as server:
-        slow = SlowReader(server.port, pace=40_000)
+        slow = SlowReader(server.port)
         other = EventSubscriber([server.url], NAME, budget=16 << 20)
         thread = threading.Thread(target=slow.read, args=(stop,))
         thread.start()
