@@ -1,7 +1,6 @@
 """The ingest stream: from Kafka to bronze, exactly once."""
 
 import time
-from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -12,11 +11,10 @@ from pyspark.sql.streaming import DataStreamWriter
 from bronze.records import with_ingest_time
 from bronze.topics.topic_watch import TopicWatch
 from lakehouse.contracts.bronze import KAFKA_RECORDS
-from lakehouse.delta.lookup import Lookup
-from lakehouse.rows.time_pruner import TimePruner
+from lakehouse.delta.count_by_stamp import count_by_stamp
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger, now
-from lakehouse.timestamps import EPOCH, LAST, from_micros, to_micros
+from lakehouse.timestamps import EPOCH, from_micros
 
 _TICK = timedelta(microseconds=1)
 
@@ -55,9 +53,7 @@ class Ingest:
 
     def complete_ledger(self) -> None:
         """Write ledger rows that are missing after a crash."""
-        later = TimePruner([(to_micros(self.position) + 1, to_micros(LAST))])
-        missing = self._run.lake.find(KAFKA_RECORDS.name, Lookup(("ingested_at",), later, "ingested_at"))
-        for stamp, rows in sorted(Counter(missing["ingested_at"].to_pylist()).items()):
+        for stamp, rows in count_by_stamp(self._run.lake, KAFKA_RECORDS.name, self.position):
             self._record(from_micros(stamp), rows, now())
 
     def write(self, records: DataFrame, batch_id: int) -> None:

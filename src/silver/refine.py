@@ -4,9 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
-import numpy as np
 import pyarrow as pa
-from pyspark.sql import functions as F
 
 from folds.records.parse_rules import ParseRules
 from folds.rule_numbers import load_rule_numbers
@@ -15,7 +13,7 @@ from folds.visitors.rules import VisitorRules
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.exposures import SEARCH_RESULTS
 from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, EXCHANGE_RATES, FOLDED, REJECTED_EVENTS
-from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.count_by_stamp import count_by_stamp
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope
 from lakehouse.rows.driver_or_spark import Rows, Source, computed, on_driver
@@ -106,7 +104,7 @@ class Refine:
     def _remember(self) -> None:
         lake = self._run.lake
         self._rewrites = lake.rewrite_count(EVENTS.name)
-        self._seen = UidIndex(partial(lake.find, EVENTS.name), _rows_by_stamp(lake))
+        self._seen = UidIndex(partial(lake.find, EVENTS.name), count_by_stamp(lake, EVENTS.name))
 
     def _sum_up(self, classified: Rows, counts: Counts, batch: Batch) -> Outcome:
         """The ledger row of the batch."""
@@ -166,13 +164,3 @@ class Refine:
 
     def _unwritten(self, name: str, rows: Rows) -> Rows:
         return stamped_after(rows, self._filled[name])
-
-
-def _rows_by_stamp(lake: Lakehouse) -> list[tuple[int, int]]:
-    """Count events by ingest stamp (microseconds), in order."""
-    if lake.local.is_possible:
-        stamps = lake.find(EVENTS.name, Lookup(("ingested_at",)))["ingested_at"].to_numpy()
-        found, counts = np.unique(stamps, return_counts=True)
-        return list(zip(found.tolist(), counts.tolist(), strict=True))
-    stamps = lake.read(EVENTS.name).groupBy(F.unix_micros("ingested_at").alias("stamp"))
-    return sorted((row.stamp, row["count"]) for row in stamps.count().collect())

@@ -139,10 +139,13 @@ def split_by_time(table: Table, rows: pa.Table, most: int) -> Iterator[pa.Table]
     if not rows.num_rows:
         return
     times = table.event_time or table.key[0]
-    order = np.asarray(pc.sort_indices(rows[times]))
     count = -(-rows.num_rows // most)
+    if count == 1:
+        yield rows.take(pc.sort_indices(rows[times]))
+        return
+    order = np.asarray(pc.sort_indices(rows[times]))
     part_of = np.empty(rows.num_rows, np.int64)
     part_of[order] = np.arange(rows.num_rows) * count // rows.num_rows
     for number in range(count):  # Arrow takes no rows of a text column of more than 2 GiB, but filters it
-        part = rows.filter(pa.array(part_of == number)) if count > 1 else rows
+        part = rows.filter(pa.array(part_of == number))
         yield part.take(pc.sort_indices(part[times]))

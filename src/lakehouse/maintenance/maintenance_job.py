@@ -42,7 +42,7 @@ def maintain(run: JobContext) -> None:
 
 
 def _maintain(run: JobContext, name: str, kept: timedelta) -> None:
-    """Maintain one table under its lock. Jobs that only append to it need not wait."""
+    """Maintain one table under its lock, for which jobs that commit to it wait in a folder."""
     clock = time.monotonic()
     layer = TABLES[name].layer
     try:

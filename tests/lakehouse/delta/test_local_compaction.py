@@ -1,4 +1,4 @@
-"""Compaction without Spark: the same rows in fewer files, whatever is committed meanwhile."""
+"""Compaction without Spark: the same rows in fewer files, whatever is committed at the same time."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -92,7 +92,7 @@ def test_statistics_are_of_the_columns_of_the_contract(tmp_path: Path) -> None:
     }
 
 
-def meanwhile(monkeypatch: pytest.MonkeyPatch, do: Any) -> None:
+def before_the_commit(monkeypatch: pytest.MonkeyPatch, do: Any) -> None:
     """Do something between the files that compaction writes and its commit, once."""
     written = local_compaction.write_file
 
@@ -104,22 +104,22 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, do: Any) -> None:
     monkeypatch.setattr(local_compaction, "write_file", write)
 
 
-def test_rows_that_another_process_appends_meanwhile_stay(
+def test_rows_that_another_process_appends_at_the_same_time_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables, other = filled(tmp_path), LocalTables(tmp_path)
-    meanwhile(monkeypatch, lambda: append(other, {("b", 1): (1, 1, False, False)}))
+    before_the_commit(monkeypatch, lambda: append(other, {("b", 1): (1, 1, False, False)}))
     before = contents(tables, APPENDED)
     assert tables.compact(APPENDED) == (10, 2)
     assert len(contents(tables, APPENDED)) == 11
     assert set(before) < set(on_disk(tables, APPENDED))
 
 
-def test_files_that_another_process_replaces_meanwhile_are_left(
+def test_files_that_another_process_replaces_at_the_same_time_are_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables, other = filled(tmp_path), LocalTables(tmp_path)
-    meanwhile(monkeypatch, lambda: other.compact(APPENDED))
+    before_the_commit(monkeypatch, lambda: other.compact(APPENDED))
     before = contents(tables, APPENDED)
     with pytest.raises(VersionTakenError):
         tables.compact(APPENDED)

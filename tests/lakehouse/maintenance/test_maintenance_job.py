@@ -98,20 +98,28 @@ def test_small_files_are_put_together_and_hold_the_same_rows(spark: SparkSession
 
 
 @pytest.mark.parametrize(
-    "altered",
+    ("altered", "change"),
     [
-        "ADD COLUMN `added_by_hand` STRING",
-        "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
+        (
+            "ADD COLUMN `added_by_hand` STRING",
+            "UPDATE {} SET added_by_hand = 'x' WHERE conversion_id = '003'",
+        ),
+        (
+            "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
+            "DELETE FROM {} WHERE conversion_id = 'a'",
+        ),
     ],
 )
 def test_a_table_with_more_than_its_contract_says_is_compacted_by_spark(
-    spark: SparkSession, tmp_path: Path, altered: str
+    spark: SparkSession, tmp_path: Path, altered: str, change: str
 ) -> None:
     settings = empty_home(spark, tmp_path)
     fill(tmp_path)
+    append_rows(tmp_path, CONVERSIONS.name, [{"conversion_id": name} for name in "ab"])
     lake = Lakehouse(spark.newSession(), settings, "test")
     lake.read(CONVERSIONS.name)
     lake.spark.sql(f"ALTER TABLE {CONVERSIONS.name} {altered}")
+    lake.spark.sql(change.format(CONVERSIONS.name))
     before = lake.read(CONVERSIONS.name).orderBy("conversion_id").collect()
     tidy(spark, settings)
     assert len(table(tmp_path, CONVERSIONS.name).file_uris()) == 1
@@ -278,20 +286,21 @@ def test_feed_retention_keeps_files_and_log_entries_of_silver_and_gold(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     week, month = timedelta(days=7), timedelta(days=30)
+    settings = empty_home(spark, tmp_path, vacuum_retention=week, feed_retention=week)
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    names = (CONVERSIONS.name, SESSIONS.name, KAFKA_RECORDS.name)
+    for name in names:
+        lake.read(name)
     for feed, files, log, log_of_two in (
         (week, 168, 168, 168),
         (month, 720, 720, 720),
         (week / 7, 168, 24, 168),
     ):
-        home = tmp_path / f"{feed.days} days"
-        settings = empty_home(spark, home, vacuum_retention=week, feed_retention=feed)
-        lake = Lakehouse(spark.newSession(), settings, "test")
-        for name in (CONVERSIONS.name, SESSIONS.name, KAFKA_RECORDS.name):
-            lake.read(name)
+        for name in names:
             set_retention(lake, name, week, feed)
-        assert retention_of(home, CONVERSIONS.name) == (files, log)
-        assert retention_of(home, SESSIONS.name) == (files, log_of_two)
-        assert retention_of(home, KAFKA_RECORDS.name) == (168, log)
+        assert retention_of(tmp_path, CONVERSIONS.name) == (files, log)
+        assert retention_of(tmp_path, SESSIONS.name) == (files, log_of_two)
+        assert retention_of(tmp_path, KAFKA_RECORDS.name) == (168, 168)
 
 
 def retention_of(home: Path, name: str) -> tuple[int, ...]:
