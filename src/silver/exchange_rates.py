@@ -16,6 +16,8 @@ from lakehouse.rows.arrow_times import in_micros
 from lakehouse.rows.driver_or_spark import Rows, on_driver
 
 _COLUMNS = EXCHANGE_RATES.column_names
+RATE_COLUMNS = tuple(name for name in _COLUMNS if name not in ("valid_to", "records"))
+"""Columns that a record gives."""
 
 
 def upsert_rates(lake: Lakehouse, accepted: Rows, upto: datetime) -> None:
@@ -41,10 +43,8 @@ def all_rates(spark: SparkSession, accepted: Rows) -> DataFrame:
 
 def _rows_of(accepted: Rows) -> list[RateRow]:
     """Convert rate records to rows."""
-    names = [name for name in _COLUMNS if name not in ("valid_to", "records")]
-    found = on_driver(accepted.select(*names) if not isinstance(accepted, pa.Table) else accepted)
-    rows = rows_of(found, names)
-    return [RateRow(**dict(zip(names, row, strict=True)), valid_to=None, records=1) for row in rows]
+    rows = rows_of(on_driver(accepted), RATE_COLUMNS)
+    return [RateRow(**dict(zip(RATE_COLUMNS, row, strict=True)), valid_to=None, records=1) for row in rows]
 
 
 def _table(rows: list[RateRow]) -> pa.Table:

@@ -10,19 +10,16 @@ from folds.records.parse_rules import ParseRules
 from folds.rule_numbers import load_rule_numbers
 from folds.visitors.events import Event
 from folds.visitors.rules import VisitorRules
-from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.exposures import SEARCH_RESULTS
 from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, EXCHANGE_RATES, FOLDED, REJECTED_EVENTS
 from lakehouse.delta.count_by_stamp import count_by_stamp
-from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope
 from lakehouse.rows.driver_or_spark import Rows, Source, computed, on_driver
-from lakehouse.rows.time_pruner import TimePruner
 from lakehouse.run.concurrent import run_concurrently
 from lakehouse.run.job import JobContext
 from lakehouse.run.microbatch import Batch, Outcome
 from lakehouse.run.query_tuning import SMALL_BATCH_ROWS
-from lakehouse.timestamps import EPOCH, to_micros
+from lakehouse.timestamps import EPOCH
 from silver.dedup.classification import DUPLICATE, EVENT, HEARTBEAT, RATE, REJECTED
 from silver.dedup.classify import (
     Counts,
@@ -36,6 +33,7 @@ from silver.dedup.classify import (
 from silver.dedup.deduplicate import find_duplicates
 from silver.dedup.uid_index import UidIndex
 from silver.exchange_rates import upsert_rates
+from silver.parsing.read_ahead import ReadAhead
 from silver.parsing.record_parser import RecordParser
 from silver.visits.result_fold import EVENT_COLUMNS
 from silver.visits.shown_results import results_on_time, write_results
@@ -45,7 +43,6 @@ from silver.watermark import Progress, advance
 
 _OUTPUTS = ((EVENTS.name, EVENT), (REJECTED_EVENTS.name, REJECTED), (DUPLICATE_EVENTS.name, DUPLICATE))
 _FOLDED_COLUMNS = (*dict.fromkeys((*Event._fields, *EVENT_COLUMNS)), "ingested_at")
-_RECORD = ("topic", "partition", "offset", "timestamp", "ingested_at", "value", "headers")
 
 
 class Refine:
@@ -61,6 +58,7 @@ class Refine:
         self._run = run
         self._rules = rules
         self._parser: RecordParser | None = None
+        self._records = ReadAhead(run.lake)
         run_concurrently([self._ask_rules, self._remember, self._ask_tables])
 
     @property
@@ -71,9 +69,7 @@ class Refine:
     def __call__(self, batch: Batch) -> Outcome:
         """Process one micro-batch. After a crash, tables that already have it are skipped."""
         source = Source(self._run.lake, on_driver=batch.rows < SMALL_BATCH_ROWS)
-        stamps = TimePruner([(to_micros(batch.after) + 1, to_micros(batch.upto))])
-        records = source.look_up(KAFKA_RECORDS.name, Lookup(_RECORD, stamps, "ingested_at"))
-        candidates = self._ask_rules().read(records)
+        candidates = self._records.candidates(batch, self._ask_rules())
         classified = classify(candidates, self._find_copies(candidates, batch.after), batch.watermark)
         counts = count_records(classified, self._run.settings.exchange_rates_topic)
         if counts.by_class[RATE]:
@@ -139,7 +135,8 @@ class Refine:
     def _change_rows(self, source: Source, classified: Rows, batch: Batch, watermark: datetime) -> None:
         """Apply on-time events and the watermark to open rows."""
         since = min(self._filled[table.name] for table in (*FOLDED, SEARCH_RESULTS))
-        on_time = computed(events_of(stamped_after(on_time_events(classified), since)), _FOLDED_COLUMNS)
+        events = events_of(on_time_events(classified, _FOLDED_COLUMNS))
+        on_time = computed(stamped_after(events, since), _FOLDED_COLUMNS)
         rules = VisitorRules.of(load_rule_numbers(self._run.settings.conf))
         both = (self._fold, self._update_results)
         run_concurrently([partial(each, source, on_time, batch, rules, watermark) for each in both])

@@ -1,10 +1,12 @@
 """Micro-batches over ingest stamps: each job processes what the job upstream of it has committed."""
 
 import time
+from bisect import bisect_right
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import accumulate
 
 from lakehouse.run.batch_counters import BatchCounter
 from lakehouse.run.job import JobContext
@@ -12,6 +14,19 @@ from lakehouse.run.ledger import Entry, Ledger, now
 from lakehouse.timestamps import EPOCH
 
 _THROTTLE_FACTOR = 10  # a throttled job uses at most one part in so many of the time
+
+
+@dataclass(frozen=True)
+class FollowingBatch:
+    """The micro-batch after another one.
+
+    Args:
+        upto: its high-water mark.
+        rows: rows that the upstream job read for it.
+    """
+
+    upto: datetime
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -28,6 +43,7 @@ class Batch:
         side_input_after: high-water mark of the side input at the last batch.
         side_input_upto: high-water mark of the side input at this batch.
         producers: promises of live producers after the job's last batch, as JSON; None if none was live.
+        following: the next batch, if it is known already.
     """
 
     id: int
@@ -39,6 +55,7 @@ class Batch:
     side_input_after: datetime = EPOCH
     side_input_upto: datetime = EPOCH
     producers: str | None = None
+    following: FollowingBatch | None = None
 
     @property
     def has_side_input(self) -> bool:
@@ -133,11 +150,12 @@ class _Source:
     def next_batch(self, last: Entry | None) -> Batch | None:
         """The batch after the last one, or None if there are no rows. Reports the backlog."""
         pending = self.ledger.after(self.upstream, last.position if last else EPOCH)
-        batch = _next_batch(last, pending, self.run.settings.max_batch_rows, self.processed_through)
+        most = self.run.settings.max_batch_rows
+        batch = _next_batch(last, pending, most, self.processed_through, is_all=self.run.once)
         if self.side_input:
             batch = _with_side_input(batch, last, self.ledger.last(self.side_input))
         if batch:
-            self.run.report_backlog(sum(entry.input_rows for entry in pending))
+            self.run.report_backlog(_rows(pending))
         return batch
 
 
@@ -153,17 +171,16 @@ def _throttle(run: JobContext, began: float, pause: timedelta | None) -> None:
 
 
 def _next_batch(
-    last: Entry | None, pending: list[Entry], max_rows: int, processed_through: datetime
+    last: Entry | None, pending: list[Entry], max_rows: int, processed_through: datetime, is_all: bool
 ) -> Batch | None:
-    """Whole upstream batches: those of an interrupted batch, else at most `max_rows`, but at least one."""
+    """The first batch of the pending entries. The one after it is known if no entry can be added to it."""
     if not pending:
         return None
-    taken, rows = pending[0], pending[0].input_rows
-    is_interrupted = taken.position <= processed_through
-    for entry in pending[1:]:
-        if entry.position > processed_through if is_interrupted else rows + entry.input_rows > max_rows:
-            break
-        taken, rows = entry, rows + entry.input_rows
+    entries = _entries_of_one(pending, max_rows, processed_through)
+    rest = pending[len(entries) :]
+    after = _entries_of_one(rest, max_rows, processed_through) if rest else []
+    is_known = after and (is_all or len(after) < len(rest))
+    taken, rows = entries[-1], _rows(entries)
     return Batch(
         id=last.batch_id + 1 if last else 0,
         after=last.position if last else EPOCH,
@@ -172,7 +189,20 @@ def _next_batch(
         watermark=last.watermark if last else None,
         upstream_watermark=taken.watermark,
         producers=last.producers if last else None,
+        following=FollowingBatch(after[-1].position, _rows(after)) if is_known else None,
     )
+
+
+def _entries_of_one(pending: list[Entry], max_rows: int, processed_through: datetime) -> list[Entry]:
+    """Whole upstream batches: those of an interrupted batch, else at most `max_rows`, but at least one."""
+    if pending[0].position <= processed_through:
+        return [entry for entry in pending if entry.position <= processed_through]
+    rows = list(accumulate(entry.input_rows for entry in pending))
+    return pending[: max(1, bisect_right(rows, max_rows))]
+
+
+def _rows(entries: list[Entry]) -> int:
+    return sum(entry.input_rows for entry in entries)
 
 
 def _with_side_input(batch: Batch | None, last: Entry | None, other: Entry | None) -> Batch | None:

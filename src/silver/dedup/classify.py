@@ -1,21 +1,33 @@
 """Classifies the records of a micro-batch, on the driver or in Spark."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, REJECTED_EVENTS
 from lakehouse.rows.arrow_frames import rows_of, to_frame
 from lakehouse.rows.arrow_times import in_micros
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.driver_or_spark import Rows
 from lakehouse.timestamps import from_micros, to_micros
-from silver.dedup.classification import CLASSES, DUPLICATE, EVENT, HEARTBEAT, REJECTED
+from silver.dedup.classification import CLASSES, DUPLICATE, EVENT, HEARTBEAT, RATE, REJECTED
 from silver.dedup.deduplicate import ENTRY, FIRST, PLACE
+from silver.exchange_rates import RATE_COLUMNS
+
+_COLUMNS = {
+    EVENT: EVENTS.column_names,
+    DUPLICATE: DUPLICATE_EVENTS.column_names,
+    REJECTED: REJECTED_EVENTS.column_names,
+    RATE: RATE_COLUMNS,
+}
+"""Columns of the records of each class."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +55,7 @@ def dedup_candidates(candidates: Rows) -> Rows:
     """Select `ENTRY` of each record that may become an event."""
     if isinstance(candidates, DataFrame):
         return candidates.where(F.col("record_class") == EVENT).select(*ENTRY)
-    return candidates.filter(pc.equal(candidates["record_class"], EVENT)).select(list(ENTRY))
+    return candidates.select(list(ENTRY)).filter(pc.equal(candidates["record_class"], EVENT))
 
 
 def classify(candidates: Rows, copies: pa.Table, watermark: datetime | None) -> Rows:
@@ -61,12 +73,9 @@ def classify(candidates: Rows, copies: pa.Table, watermark: datetime | None) -> 
         theirs = F.broadcast(to_frame(candidates.sparkSession, copies))
         return checkpoint(classify_frame(candidates, theirs, F.lit(watermark)))
     copies = in_micros(copies)
-    first = {tuple(place): them for *place, them in zip(*_places(copies), _firsts(copies), strict=True)}
-    found = [first.get(place) for place in zip(*_places(candidates), strict=True)]
-    nothing = (None,) * len(FIRST)
-    columns = zip(*(them or nothing for them in found), strict=True) if found else [()] * len(FIRST)
-    for name, values in zip(FIRST, columns, strict=True):
-        candidates = candidates.append_column(name, pa.array(values, copies.schema.field(name).type))
+    indices = _copy_indices(candidates, copies)
+    for name in FIRST:
+        candidates = candidates.append_column(name, copies[name].take(indices))
     parsed = candidates["record_class"]
     classes = pc.if_else(pc.is_valid(candidates["first_offset"]), DUPLICATE, parsed)
     candidates = candidates.set_column(candidates.column_names.index("record_class"), "record_class", classes)
@@ -84,30 +93,30 @@ def classify_frame(candidates: DataFrame, copies: DataFrame, watermark: Column) 
 
 
 def records_of_class(classified: Rows, record_class: str) -> Rows:
-    """Select the records of one class; they include the columns of that class's table."""
+    """Select the records of one class, with the columns of its table; of rates, the columns of a record."""
+    columns = _COLUMNS[record_class]
+    value = "raw" if record_class == REJECTED else "value"
     if isinstance(classified, DataFrame):
         rows = classified.where(F.col("record_class") == record_class)
-        return rows.withColumn("value", F.col("raw")) if record_class == REJECTED else rows
-    rows = classified.filter(pc.equal(classified["record_class"], record_class))
-    if record_class != REJECTED:
-        return rows
-    return rows.set_column(rows.column_names.index("value"), "value", rows["raw"])
+        return rows.select(*(F.col(value).alias(name) if name == "value" else name for name in columns))
+    named = {name: classified[value if name == "value" else name] for name in columns}
+    return pa.table(named).filter(pc.equal(classified["record_class"], record_class))
 
 
-def on_time_events(classified: Rows) -> Rows:
-    """Select on-time events: those with an event time after the watermark."""
+def on_time_events(classified: Rows, columns: Sequence[str]) -> Rows:
+    """Select some columns of on-time events: those with an event time after the watermark."""
     if isinstance(classified, DataFrame):
-        return classified.where((F.col("record_class") == EVENT) & ~F.col("is_late"))
-    return classified.filter(
-        pc.and_(pc.equal(classified["record_class"], EVENT), pc.invert(classified["is_late"]))
-    )
+        return classified.where((F.col("record_class") == EVENT) & ~F.col("is_late")).select(*columns)
+    is_event = pc.equal(classified["record_class"], EVENT)
+    return classified.select(list(columns)).filter(pc.and_(is_event, pc.invert(classified["is_late"])))
 
 
 def stamped_after(rows: Rows, stamp: datetime) -> Rows:
     """Select rows with a later ingest stamp."""
     if isinstance(rows, DataFrame):
         return rows.where(F.col("ingested_at") > F.lit(stamp))
-    return rows.filter(pc.greater(rows["ingested_at"], to_micros(stamp)))
+    is_later = pc.greater(rows["ingested_at"], to_micros(stamp))
+    return rows if pc.all(is_later).as_py() else rows.filter(is_later)
 
 
 def count_records(classified: Rows, rates_topic: str) -> Counts:
@@ -119,16 +128,16 @@ def count_records(classified: Rows, rates_topic: str) -> Counts:
     """
     if isinstance(classified, DataFrame):
         return _count_in_spark(classified, rates_topic)
-    classes, topics = (classified[name].to_pylist() for name in ("record_class", "topic"))
-    of_events = [each for each, topic in zip(classes, topics, strict=True) if topic != rates_topic]
-    events = classified.filter(pc.equal(classified["record_class"], EVENT))
-    heartbeats = classified.filter(pc.equal(classified["record_class"], HEARTBEAT))
-    times = (pc.max(events["event_time"]).as_py(), pc.max(heartbeats["heartbeat_at"]).as_py())
+    classes = classified["record_class"]
+    of_events = pc.not_equal(classified["topic"], rates_topic)
+    events = classified.select(["event_time", "is_late"]).filter(pc.equal(classes, EVENT))
+    heartbeats = classified["heartbeat_at"].filter(pc.equal(classes, HEARTBEAT))
+    times = (pc.max(events["event_time"]).as_py(), pc.max(heartbeats).as_py())
     latest = max((time for time in times if time is not None), default=None)
     return Counts(
-        by_class=Counter(classes),
-        read=len(of_events),
-        refused=of_events.count(REJECTED),
+        by_class=Counter({each["values"]: each["counts"] for each in pc.value_counts(classes).to_pylist()}),
+        read=pc.sum(of_events).as_py() or 0,
+        refused=pc.sum(pc.and_(of_events, pc.equal(classes, REJECTED))).as_py() or 0,
         late=pc.sum(events["is_late"]).as_py() or 0,
         latest=None if latest is None else from_micros(latest),
         promises=pc.count(classified["promise_source"]).as_py(),
@@ -150,9 +159,11 @@ def _count_in_spark(classified: DataFrame, rates_topic: str) -> Counts:
     return Counts(by_class, row.read, row.refused, row.late, row.latest, row.promises)
 
 
-def _places(rows: pa.Table) -> list[list[object]]:
-    return [rows[name].to_pylist() for name in PLACE]
-
-
-def _firsts(copies: pa.Table) -> list[tuple[object, ...]]:
-    return rows_of(copies, FIRST)
+def _copy_indices(candidates: pa.Table, copies: pa.Table) -> pa.Array:
+    """For each candidate, the index of the copy at its place; null for other records."""
+    places = {place: index for index, place in enumerate(rows_of(copies, PLACE))}
+    likely = pc.indices_nonzero(pc.is_in(candidates["offset"], copies["offset"].combine_chunks()))
+    indices = np.full(candidates.num_rows, -1)
+    found = rows_of(candidates.select(list(PLACE)).take(likely), PLACE)
+    indices[likely.to_numpy()] = [places.get(place, -1) for place in found]
+    return pa.array(indices, mask=indices < 0)

@@ -3,16 +3,19 @@
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kit.records import NOON
 from lakehouse.run import microbatch
 from lakehouse.run.batch_counters import TableCounter
 from lakehouse.run.ledger import Entry
-from lakehouse.run.microbatch import Batch, Outcome, run_microbatches
+from lakehouse.run.microbatch import Batch, FollowingBatch, Outcome, run_microbatches
 
 MINUTE = timedelta(minutes=1)
 
@@ -185,3 +188,54 @@ def test_who_would_rest_takes_up_what_came_while_waiting_for_a_turn(monkeypatch:
     waiting = Turn(lambda: monkeypatch.setattr(LateLedger, "sequence", 1))
     run_microbatches(a_run(threading.Event(), waiting), "ingest", process, idle=rest)
     assert done == ["batch", "rest"]
+
+
+class WholeLedger(ShortLedger):
+    """All micro-batches of the upstream job, and those of this one."""
+
+    upstream: list[Entry]
+
+    def after(self, _job: str, position: Any) -> list[Entry]:
+        return [entry for entry in self.upstream if entry.position > position]
+
+    def last(self, _job: str) -> Entry | None:
+        return self.recorded[-1] if self.recorded else None
+
+
+def batches_of(rows: list[int], once: bool, most: int = 10, interrupted: int = 0) -> list[Batch]:
+    """Micro-batches over upstream batches of so many rows; tables have the first `interrupted` of these."""
+    done, stop = list[Batch](), threading.Event()
+
+    def process(batch: Batch) -> Outcome:
+        done.append(batch)
+        if batch.upto == NOON + len(rows) * MINUTE:
+            stop.set()
+        return Outcome(input_rows=batch.rows)
+
+    run = a_run(stop, Turn(lambda: None))
+    run.once, run.settings = once, SimpleNamespace(max_batch_rows=most)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(microbatch, "Ledger", WholeLedger)
+        upstream = [Entry("ingest", n, NOON + n * MINUTE, NOON, 0.0, each) for n, each in enumerate(rows, 1)]
+        patch.setattr(WholeLedger, "upstream", upstream, raising=False)
+        run_microbatches(run, "ingest", process, processed_through=NOON + interrupted * MINUTE)
+    return done
+
+
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=12), st.integers(0, 5), st.booleans())
+def test_the_following_batch_is_the_one_that_follows(rows: list[int], interrupted: int, once: bool) -> None:
+    done = batches_of(rows, once, interrupted=interrupted)
+    assert sum(batch.rows for batch in done) == sum(rows)
+    for batch, following in pairwise(done):
+        if batch.following or once:
+            assert batch.following == FollowingBatch(following.upto, following.rows)
+    assert done[-1].following is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "once", "known"),
+    [([10, 5], True, True), ([10, 5], False, False), ([10, 5, 6], False, True), ([10, 5, 5], False, False)],
+)
+def test_a_following_batch_that_may_grow_is_not_known(rows: list[int], once: bool, known: bool) -> None:
+    first, *_ = batches_of(rows, once)
+    assert (first.following is not None) == known
