@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import lru_cache
-from multiprocessing import parent_process
+from mmap import ACCESS_READ, mmap
+from multiprocessing import parent_process, resource_sharer
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnContext, SpawnProcess
-from multiprocessing.reduction import ForkingPickler
+from multiprocessing.reduction import DupFd, ForkingPickler
+from tempfile import TemporaryFile
 from types import ModuleType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -51,6 +53,7 @@ def map_parts(function: Callable[[T], R], parts: Sequence[T]) -> list[R]:
         return list(_pool().map(function, parts))
     except BrokenProcessPool:  # a worker was killed; the next call starts a new pool
         _pool.cache_clear()
+        resource_sharer.stop()  # frees the rows that no worker has taken
         raise
 
 
@@ -80,16 +83,35 @@ def _pool() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(min(_cores(), _MOST_PARTS), _Context(), initializer=_start_worker)
 
 
-def _read_stream(stream: bytes) -> pa.Table:
-    return pa.ipc.open_stream(stream).read_all()
+def _as_stream(table: pa.Table) -> tuple[Callable[..., pa.Table], tuple[object]]:
+    """A table as an Arrow stream in memory that is freed when no process uses it any more.
+
+    Pickled by Arrow, a slice has the rows of the whole table.
+    """
+    file = _shared_memory()
+    try:
+        sink = pa.PythonFile(os.fdopen(file, "wb", buffering=0, closefd=False), "w")
+        with sink, pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return _read_stream, (DupFd(file),)
+    finally:
+        os.close(file)
 
 
-def _as_stream(table: pa.Table) -> tuple[Callable[[bytes], pa.Table], tuple[bytes]]:
-    """A table as an Arrow stream; pickled by Arrow, a slice has the rows of the whole table."""
-    stream = pa.BufferOutputStream()
-    with pa.ipc.new_stream(stream, table.schema) as writer:
-        writer.write_table(table)
-    return _read_stream, (stream.getvalue().to_pybytes(),)
+def _shared_memory() -> int:
+    """A file in memory where the system has these, else one without a name."""
+    if sys.platform == "linux":
+        return os.memfd_create("rows")
+    with TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+def _read_stream(shared: Any) -> pa.Table:
+    file = shared.detach()
+    try:
+        return pa.ipc.open_stream(pa.py_buffer(mmap(file, 0, access=ACCESS_READ))).read_all()
+    finally:
+        os.close(file)
 
 
 ForkingPickler.register(pa.Table, _as_stream)

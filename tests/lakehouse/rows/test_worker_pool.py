@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 
@@ -48,14 +49,39 @@ def test_parts_are_computed_in_order_in_other_processes():
     assert os.getpid() not in map_parts(eval, [PROCESS_ID, PROCESS_ID])
 
 
-def test_a_slice_is_sent_without_the_rest_of_the_table():
+def test_a_slice_is_sent_without_the_rest_of_the_table(monkeypatch):
+    files, make = [], worker_pool._shared_memory
+    monkeypatch.setattr(worker_pool, "_shared_memory", lambda: files.append(make()) or os.dup(files[0]))
     table = pa.table(
         {"text": ["x" * 1_000] * 1_000, "nested": [{"list": [number]} for number in range(1_000)]}
     )
     part = table.slice(500, 3)
-    sent = bytes(ForkingPickler.dumps(part))
-    assert len(sent) < 10_000
-    assert ForkingPickler.loads(sent).equals(part)
+    assert ForkingPickler.loads(bytes(ForkingPickler.dumps(part))).equals(part)
+    assert 0 < os.fstat(files[0]).st_size < 10_000
+    os.close(files[0])
+
+
+@pytest.mark.parametrize("rows", [0, 3])
+def test_tables_go_there_and_back_and_their_memory_is_freed(rows):
+    tables = [pa.table({"text": ["a"] * rows}), pa.table({"text": ["b"] * rows})]
+    returned = map_parts(partial(eval, "rows"), [{"rows": table} for table in tables])
+    assert returned == tables
+    del returned
+    eventually(lambda: not shared_files(), 10, "the memory to be freed")
+
+
+def test_memory_that_no_worker_has_taken_is_freed():
+    kill = "__import__('os').kill(__import__('os').getpid(), 9)"
+    with pytest.raises(BrokenProcessPool):
+        map_parts(partial(eval, kill), [{"rows": pa.table({"text": ["a"]})}] * 12)
+    eventually(lambda: not shared_files(), 10, "the memory to be freed")
+
+
+def shared_files() -> list[str]:
+    """Tables in shared memory that this process or a worker holds."""
+    me = psutil.Process()
+    opened = [file for process in (me, *me.children()) for file in Path(f"/proc/{process.pid}/fd").iterdir()]
+    return [str(file) for file in opened if os.path.lexists(file) and "memfd:rows" in str(file.readlink())]
 
 
 def test_a_worker_that_was_killed_is_replaced_the_next_time():
