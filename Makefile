@@ -6,7 +6,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory
 # Packages are compiled once, not by every process, also where the environment keeps no bytecode.
 unexport PYTHONDONTWRITEBYTECODE
-PYTEST := .venv/bin/pytest -n 2 --dist loadscope --no-loadscope-reorder
+PYTEST := .venv/bin/pytest -n 3 --dist loadscope --no-loadscope-reorder
 # A build machine's own package settings must not leak into the lock.
 LOCK := env -u UV_FIND_LINKS -u UV_INDEX -u UV_INDEX_URL -u UV_EXTRA_INDEX_URL .venv/bin/uv pip compile
 
@@ -38,7 +38,7 @@ test: setup ## lint, types, import rules, then the tests (ARGS go to pytest)
 	@exec $(PYTEST) $(ARGS)
 
 test-long: setup ## the tests that are too slow for every run
-	@exec $(PYTEST) -m long $(ARGS)
+	@exec .venv/bin/pytest -n 2 --dist loadfile -m long $(ARGS)
 
 chaos: setup ## the tests that kill processes in mid-run
 	@exec .venv/bin/pytest -m chaos $(ARGS)

@@ -1,5 +1,6 @@
 """What several folders of tests share."""
 
+import os
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from kit.home import JOBS, REAL_LOG, SAMPLE_EVENTS, Home
 from millrace.local.kafka.broker import running_broker
 from millrace.local.process.ports import stable_port
 
+_SPARK, _SPARK_PROCESS = "spark", "gw0"
+
 # Other work on the machine must not fail a test.
 hypothesis.settings.register_profile("without deadline", deadline=None)
 hypothesis.settings.load_profile("without deadline")
@@ -29,26 +32,29 @@ class Broker:
 def pytest_configure() -> None:
     """End on SIGTERM as on Ctrl-C: fixtures stop what they started."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if os.environ.get("PYTEST_XDIST_WORKER", _SPARK_PROCESS) != _SPARK_PROCESS:
+        os.nice(5)  # the tests that take Spark end last
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes Spark: two processes end together when the quick tests come last."""
-    dear = {"spark", "caught_up_home"}
-    items.sort(key=lambda item: dear.isdisjoint(getattr(item, "fixturenames", ())))
-
-
-class ByFile(LoadScopeScheduling):
-    """Gives each process whole files, and one of them the folder whose files share a dear home."""
+class ByFixture(LoadScopeScheduling):
+    """Gives one process all tests that take Spark, one the tests of a shared home, and each whole files."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
+        if "SparkSession" in (self.config.rootpath / file).read_text():
+            return _SPARK
         return "tests/pipeline" if file.startswith("tests/pipeline/") else file
+
+    def _assign_work_unit(self, node: Any) -> None:
+        if _SPARK in self.workqueue:
+            self.workqueue.move_to_end(_SPARK, last=node.gateway.id != _SPARK_PROCESS)
+        super()._assign_work_unit(node)
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
-    """Share tests out so that no fixture is made twice."""
-    return ByFile(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFixture | None:
+    """Share tests out so that no fixture is made twice; `--dist loadfile` shares them out by file alone."""
+    return ByFixture(config, log) if config.getoption("dist") == "loadscope" else None
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from kit.spark import empty_home
 from lakehouse.run.job import JobContext
 
 
+@pytest.mark.long
 def test_visits_are_computed_once_and_again_when_silver_has_changed(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,6 +57,7 @@ def test_a_batch_changes_rows_with_news_and_rows_that_are_due_and_no_others(
         assert changed[-1] == wanted
 
 
+@pytest.mark.long
 def test_rows_of_before_there_was_a_due_time_are_closed(
     spark: SparkSession, tmp_path: Path, changed: list[dict[str, int]]
 ) -> None:

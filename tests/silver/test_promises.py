@@ -123,7 +123,7 @@ ONE, THREE = (7,), (2, 4, 7)
     ("most", "ends"),
     [
         pytest.param(0, ONE, id="one batch in Spark", marks=pytest.mark.long),
-        pytest.param(0, THREE, id="three batches in Spark"),
+        pytest.param(0, THREE, id="three batches in Spark", marks=pytest.mark.long),
         pytest.param(SMALL_BATCH_ROWS, ONE, id="one batch on the driver"),
         pytest.param(SMALL_BATCH_ROWS, THREE, id="three batches on the driver"),
     ],

@@ -28,7 +28,7 @@ from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS
 from lakehouse.contracts.table import Table
 
 ORDERS = OrderRules({"Order Refunded": "Order Completed"}, {"Order Cancelled": "Order Completed"})
-STORIES = settings(max_examples=1000, deadline=None, suppress_health_check=list(HealthCheck))
+STORIES = settings(max_examples=750, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def rules_of(story: PersonStory) -> PersonRules:

@@ -18,7 +18,7 @@ from kit.visitor_stories import DELAY, NOON, Story
 
 RULE = VisitorRules.of(RuleNumbers()).searches
 ALWAYS = [(-(2**62), 2**62)]
-thousands = settings(max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck))
+thousands = settings(max_examples=1_200, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def as_the_oracle(rows: Iterable[ShownResult], events: list[Fields], watermark: int) -> None:

@@ -47,7 +47,7 @@ def advance(touches: set[Touch], new: list[Event], events: list[Event]) -> set[T
     return {touch for touch in touches if not is_within(touch.touched_at, spans)} | set(found)
 
 
-@settings(max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=1_500, deadline=None, suppress_health_check=list(HealthCheck))
 @given(STORIES)
 def test_touches_in_batches_are_those_of_all_events(story: Story) -> None:
     touches: set[Touch] = set()

@@ -21,7 +21,7 @@ from kit.oracle_wire import MINUTE, Fields
 from kit.visitor_stories import CHOICES, DELAY, STORIES, Story, rules_of, to_events
 
 RULES = VisitorRules.of(RuleNumbers(), ["Order Refunded"])
-thousands = settings(max_examples=3_000, deadline=None, suppress_health_check=list(HealthCheck))
+thousands = settings(max_examples=1_800, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def plain(row: Any) -> Any:

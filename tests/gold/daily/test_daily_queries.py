@@ -212,7 +212,7 @@ NAIVE = {
 
 @pytest.mark.parametrize("name", NAIVE)
 @given(world=worlds())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_query_counts_what_a_walk_over_the_rows_counts(name, world):
     found, wanted = in_duckdb(name, world), _sorted(NAIVE[name](world))
     for rows in (found, wanted):

@@ -43,7 +43,8 @@ def say_what_earlier_releases_said(settings: Settings) -> None:
         commit.write_text("\n".join(map(json.dumps, actions)))
 
 
-@pytest.mark.parametrize("dies_at", [pytest.param(None, marks=pytest.mark.long), TRAFFIC.name])
+@pytest.mark.long
+@pytest.mark.parametrize("dies_at", [None, TRAFFIC.name])
 def test_windows_of_an_earlier_release_are_computed_once_more(
     dies_at: str | None, spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -24,6 +24,7 @@ from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
 
+pytestmark = pytest.mark.long
 FED = [table for table in TABLES.values() if table.layer in ("silver", "gold")]
 REBUILT = "gold.attribution"
 ONE = ("silver.sessions", "silver.impressions", "gold.conversions", "gold.attribution", "gold.traffic")
@@ -40,7 +41,7 @@ def overwrite(spark: SparkSession, settings: Settings) -> None:
     lake.overwrite(REBUILT, checkpoint(lake.read(REBUILT).where("model <> 'linear'")))
 
 
-@pytest.mark.parametrize("again", [overwrite, pytest.param(rebuild, marks=pytest.mark.long)])
+@pytest.mark.parametrize("again", [overwrite, rebuild])
 def test_fold_of_what_jobs_write_is_each_table_at_each_version(
     spark: SparkSession, tmp_path: Path, again: Callable[[SparkSession, Settings], None]
 ) -> None:

@@ -97,7 +97,15 @@ WAYS: list[Callable[..., None]] = [
 REFUSED = r"another application has changed silver\.sessions"
 
 
-@pytest.mark.parametrize("first", WAYS[1:], ids=lambda way: way.__name__)
+@pytest.mark.parametrize(
+    "first",
+    [
+        Application.append,
+        pytest.param(Application.replace, marks=pytest.mark.long),
+        pytest.param(Application.overwrite, marks=pytest.mark.long),
+    ],
+    ids=lambda way: way.__name__,
+)
 def test_a_merge_based_on_what_another_has_changed_is_refused(
     both: tuple[Application, Application], first: Callable[..., None]
 ) -> None:
@@ -118,6 +126,7 @@ def test_no_commit_based_on_what_another_has_changed_is_made(both: tuple[Applica
     assert one.read() == {"a": 3}, "a micro-batch that is done again is based on what is there"
 
 
+@pytest.mark.long
 def test_several_commits_of_one_micro_batch_follow_each_other(both: tuple[Application, Application]) -> None:
     """Compaction and properties refuse nobody."""
     one, other = both
@@ -168,6 +177,7 @@ def test_what_a_job_keeps_in_memory_is_stale_after_another_has_written(
     assert one.lake.rewrite_count(SESSIONS) != before
 
 
+@pytest.mark.long
 def test_a_job_that_another_application_runs_as_well_is_refused_in_later_micro_batches(
     spark: SparkSession, both: tuple[Application, Application]
 ) -> None:

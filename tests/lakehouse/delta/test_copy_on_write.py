@@ -24,7 +24,7 @@ from lakehouse.delta.merge import Scope
 from lakehouse.rows.arrow_times import in_micros
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(batches, st.integers(1, 5))
 def test_rows_are_those_of_a_naive_merge(
     tmp_path_factory: pytest.TempPathFactory, changes: list[dict[Row, Row]], most: int

@@ -40,7 +40,7 @@ steps = st.one_of(st.lists(rows, min_size=1, max_size=4), st.integers(0, 9))
 """Rows to append, or a number whose rows are deleted."""
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(steps, min_size=1, max_size=14))
 def test_look_ups_give_the_rows_of_each_version(
     tmp_path_factory: pytest.TempPathFactory, given_steps: list[list[Row] | int]

@@ -43,7 +43,7 @@ def append(tables: LocalTables, batch: dict[Row, Row]) -> None:
     tables.append(APPENDED, rows_of(batch).drop_columns(DELETED), {"job": "test"})
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(batches)
 def test_rows_stay_the_same_between_merges_and_appends(
     tmp_path_factory: pytest.TempPathFactory, changes: list[dict[Row, Row]]

@@ -104,9 +104,10 @@ def test_small_files_are_put_together_and_hold_the_same_rows(spark: SparkSession
             "ADD COLUMN `added_by_hand` STRING",
             "UPDATE {} SET added_by_hand = 'x' WHERE conversion_id = '003'",
         ),
-        (
+        pytest.param(
             "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')",
             "DELETE FROM {} WHERE conversion_id = 'a'",
+            marks=pytest.mark.long,
         ),
     ],
 )
@@ -216,6 +217,7 @@ def test_a_table_that_another_application_rewrites_is_left_for_the_next_time(sim
     ]
 
 
+@pytest.mark.long
 def test_the_log_of_before_yesterday_goes_when_a_checkpoint_is_written(
     spark: SparkSession, tmp_path: Path
 ) -> None:

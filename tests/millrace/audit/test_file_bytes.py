@@ -23,7 +23,7 @@ from millrace.audit.digests.recording import recorded_digests
 from millrace.audit.file_bytes import audit_bytes
 from millrace.audit.finding import Finding
 
-CHANGES = [100, pytest.param(200, marks=pytest.mark.long)]
+CHANGES = [40, pytest.param(200, marks=pytest.mark.long)]
 CONVERSIONS = "gold.conversions"
 
 

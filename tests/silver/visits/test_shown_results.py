@@ -170,7 +170,7 @@ def test_stories_in_few_rows_and_many_broken_off_and_rebuilt(
 ) -> None:
     settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
-    for number, records in enumerate(made_up(60)):
+    for number, records in enumerate(made_up(25)):
         for job in (refine, repair):
             monkeypatch.setattr(job, "SMALL_BATCH_ROWS", 0 if number == 1 else SMALL_BATCH_ROWS)
         bronze.commit(records)

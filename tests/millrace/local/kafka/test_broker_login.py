@@ -54,7 +54,8 @@ def assert_refused(bootstrap: str, login: dict[str, Any]) -> None:
     producer.purge()
 
 
-@pytest.mark.parametrize("security", ["sasl_ssl", pytest.param("mtls", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("security", ["sasl_ssl", "mtls"])
 def test_who_logs_in_can_send_and_who_does_not_is_refused(home: Path, security: str) -> None:
     workspace, other = secured_home(home, security), home.parent / "other"
     settings = settings_of(workspace)
