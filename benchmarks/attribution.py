@@ -1,4 +1,4 @@
-"""Does a micro-batch of attribution cost the same with 16 times as many touches in the history?"""
+"""Does a micro-batch of refine and of publish cost the same with 16 times as many touches in the history?"""
 
 import argparse
 import sys
@@ -12,10 +12,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from benchmarks.attribution_peer import StreamJoin
-from benchmarks.attribution_traffic import BATCH, END, LATEST, History, sessions_of, stamp_of
+from benchmarks.attribution_traffic import BATCH, END, LATEST, History, records_of, sessions_of, stamp_of
 from benchmarks.bench import application, print_table, progress
+from folds.records.parse_rules import load_parse_rules
 from gold.publish import Publish, PublishRules
 from gold.rebuild_definitions import DEFINITIONS, RebuildInputs
+from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS
 from lakehouse.contracts.silver import EVENTS, SESSIONS
 from lakehouse.run.job import JobContext
@@ -23,13 +25,15 @@ from lakehouse.run.ledger import Entry, Ledger
 from lakehouse.run.microbatch import Batch
 from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
+from silver.refine import Refine
 from silver.repair import Repair
 
 MOST = 1.3
 UNIT = 312_500
 SIZES = (1, 16)
 _BY_PERSON = (TOUCHES.name, ATTRIBUTION.name, TRAILS.name, CONVERSIONS.name)
-_OURS, _PEER = "publish", "stream-stream join, 30 days of state"
+_REFINE, _PUBLISH = "refine", "publish"
+_PEER = "stream-stream join, 30 days of state"
 
 
 @dataclass
@@ -50,8 +54,11 @@ class Bench:
             progress(f"{size} x: {history.visits:,} touches")
             run = JobContext("publish", spark, settings, once=True)
             self._fill(run, history)
-            process = Publish(run, lambda: PublishRules.load(settings.conf))
-            self._note(_OURS, size, lambda number: self._publish(run, process, history, number))
+            refine = Refine(replace(run, job="refine"), lambda: load_parse_rules(settings.conf))
+            publish = Publish(run, lambda: PublishRules.load(settings.conf))
+            rounds = [self._round(run, refine, publish, history, number) for number in self._numbers]
+            self._note(_REFINE, size, [seconds for seconds, _ in rounds])
+            self._note(_PUBLISH, size, [seconds for _, seconds in rounds])
         if self.peer:
             with application() as (spark, settings):
                 self._time_peer(spark, settings, size)
@@ -62,7 +69,7 @@ class Bench:
     def _fill(self, run: JobContext, history: History) -> None:
         started = time.monotonic()
         events = history.events()
-        for name, rows in ((EVENTS.name, events), (SESSIONS.name, sessions_of(events, is_open=False))):
+        for name, rows in ((EVENTS.name, events), (SESSIONS.name, sessions_of(events))):
             run.lake.overwrite(name, rows)
         for job in ("refine", "repair", "publish"):
             entry = Entry(job, 0, stamp_of(0), stamp_of(0), 0.0, history.visits, watermark=END)
@@ -77,41 +84,53 @@ class Bench:
         reported = ", ".join(f"{name} {rows:,}" for name, rows in counts.items())
         progress(f"{reported}, in {time.monotonic() - started:.0f} s")
 
-    def _publish(self, run: JobContext, process: Publish, history: History, number: int) -> float:
+    @property
+    def _numbers(self) -> range:
+        return range(1, self.repetitions + 3)
+
+    def _round(
+        self, run: JobContext, refine: Refine, publish: Publish, history: History, number: int
+    ) -> tuple[float, float]:
+        """Seconds of refine and of publish."""
         events = history.batch(number)
-        run.lake.append(EVENTS.name, events)
-        run.lake.append(SESSIONS.name, sessions_of(events.where("NOT is_late"), is_open=True))
+        run.lake.append(KAFKA_RECORDS.name, records_of(events, number))
+        watermark = END + (number - 1) * timedelta(minutes=40)
         batch = Batch(
             id=number,
             after=stamp_of(number - 1),
             upto=stamp_of(number),
             rows=BATCH,
-            upstream_watermark=END + (number - 1) * timedelta(minutes=40),
+            watermark=watermark,
+            upstream_watermark=watermark,
         )
+        run.tune_for_batch(BATCH, history.visits)
+        refining = _time(refine, batch)
         Repair(replace(run, job="repair"))(batch)
         before = run.lake.read(CONVERSIONS.name).count()
-        run.tune_for_batch(BATCH, history.visits)
-        started = time.monotonic()
-        process(batch)
-        seconds = time.monotonic() - started
+        publishing = _time(publish, batch)
         added = run.lake.read(CONVERSIONS.name).count() - before
         if added != events.where(F.col("goal").isNotNull()).count():
             raise SystemExit(f"{added} conversions came of a micro-batch, which is not what was sent")
-        return seconds
+        return refining, publishing
 
     def _time_peer(self, spark: SparkSession, settings: Settings, size: int) -> None:
         history = self._history(spark, size)
         peer = StreamJoin(spark, str(settings.home))
         taken = peer.feed(history.events())
         progress(f"{size} x: {_PEER} (took the history in, in {taken:.0f} s)")
-        self._note(_PEER, size, lambda number: peer.feed(history.batch(number)))
+        self._note(_PEER, size, [peer.feed(history.batch(number)) for number in self._numbers])
         peer.stop()
 
-    def _note(self, name: str, size: int, go: Callable[[int], float]) -> None:
-        times = [go(number) for number in range(1, self.repetitions + 3)]
+    def _note(self, name: str, size: int, times: list[float]) -> None:
         shown = ", ".join(f"{seconds:.2f}" for seconds in times)
         progress(f"{size} x: {name}: {shown} s, the first two to warm up")
         self.seconds.setdefault(name, {})[size] = median(times[2:])
+
+
+def _time(process: Callable[[Batch], object], batch: Batch) -> float:
+    started = time.monotonic()
+    process(batch)
+    return time.monotonic() - started
 
 
 def _report(bench: Bench, sizes: tuple[int, ...]) -> float:
@@ -124,7 +143,7 @@ def _report(bench: Bench, sizes: tuple[int, ...]) -> float:
             for name, times in bench.seconds.items()
         ],
     )
-    return ratios[_OURS]
+    return max(ratios[_REFINE], ratios[_PUBLISH])
 
 
 def main() -> int:
@@ -147,7 +166,7 @@ def main() -> int:
     for size in sizes:
         bench.run(size)
     ratio = _report(bench, sizes)
-    print(f"Ratio for publish: {ratio:.2f}, at most {MOST} is wanted.")
+    print(f"Larger ratio of refine and publish: {ratio:.2f}, at most {MOST} is wanted.")
     return int(ratio > MOST)
 
 

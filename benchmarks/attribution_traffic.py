@@ -11,8 +11,8 @@ from pyspark.sql import functions as F
 
 from folds.rule_numbers import RuleNumbers
 from folds.visitors.rules import VisitorRules
+from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.silver import EVENTS, SESSIONS
-from lakehouse.timestamps import EPOCH
 from silver.visits.visitor_fold import fold_rows
 
 END = datetime(2026, 11, 1, tzinfo=timezone.utc)
@@ -23,7 +23,9 @@ _OF_A_VISIT = 5  # events per visit
 _ORDERS = 20  # one visit in 20 has an order
 _LATE = 50  # one event in 50 is late
 LATEST = timedelta(days=2)  # maximum lateness, as in the sample traffic
-_CHANNELS = ("Organic Search", "Email", "Paid Search", "Direct")
+_MEDIUMS = {"Organic Search": "organic", "Email": "email", "Paid Search": "cpc"}
+"""The medium of a campaign that gives a channel."""
+_CHANNELS = (*_MEDIUMS, "Direct")
 
 
 def stamp_of(batch: int) -> datetime:
@@ -96,10 +98,37 @@ _PAGE = ("type", "role", "channel", "url")
 _ORDER = ("type", "role", "goal", "order_id", "value", "currency", "channel")
 
 
-def sessions_of(events: DataFrame, is_open: bool) -> DataFrame:
-    """Rows of silver.sessions, computed from these events alone."""
-    watermark = EPOCH if is_open else END + timedelta(days=10_000)
-    return fold_rows(events, SESSIONS, VisitorRules.of(RuleNumbers()), watermark)
+def sessions_of(events: DataFrame) -> DataFrame:
+    """Rows of silver.sessions, all closed, computed from these events alone."""
+    return fold_rows(events, SESSIONS, VisitorRules.of(RuleNumbers()), END + timedelta(days=10_000))
+
+
+def records_of(events: DataFrame, number: int) -> DataFrame:
+    """Rows of bronze.kafka_records from which refine makes these events."""
+    medium = F.element_at(
+        F.create_map(*(F.lit(text) for pair in _MEDIUMS.items() for text in pair)), "channel"
+    )
+    bought = F.struct("order_id", F.col("value").cast("string").alias("total"), "currency")
+    message = F.struct(
+        F.col("event_id").alias("messageId"),
+        "type",
+        F.col("goal").alias("event"),
+        F.col("visitor_id").alias("anonymousId"),
+        F.date_format("event_time", "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX").alias("originalTimestamp"),
+        F.struct(F.struct("url").alias("page"), F.struct(medium.alias("medium")).alias("campaign")).alias(
+            "context"
+        ),
+        F.when(F.col("goal").isNotNull(), bought).alias("properties"),
+    )
+    places = {"topic": F.lit("events"), "partition": F.lit(0), "timestamp": F.lit(stamp_of(number))}
+    rows = events.select(
+        F.monotonically_increasing_id().alias("offset"),
+        F.to_json(message).cast("binary").alias("value"),
+        F.col("visitor_id").cast("binary").alias("key"),
+        "ingested_at",
+    ).withColumns(places)
+    missing = {c.name: F.lit(None).cast(c.type) for c in KAFKA_RECORDS.columns if c.name not in rows.columns}
+    return rows.withColumns(missing)
 
 
 def _uid(kind: str, number: Column) -> Column:

@@ -113,6 +113,20 @@ def test_workers_end_with_their_parent(ending: signal.Signals) -> None:
     eventually(lambda: not any(_is_alive(worker) for worker in workers), 10)
 
 
+def test_a_process_that_exits_at_once_leaves_nothing_in_the_temporary_folder(tmp_path: Path) -> None:
+    program = """
+import pyarrow as pa
+from lakehouse.rows.worker_pool import exit_at_once, map_parts
+tables = [pa.table({"n": [1]})] * 2
+assert map_parts(pa.Table.combine_chunks, tables) == tables
+exit_at_once(3)
+"""
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], env=env, check=False, timeout=60)
+    assert done.returncode == 3
+    eventually(lambda: not list(tmp_path.iterdir()), 10, "the workers to end")
+
+
 def _is_alive(process: psutil.Process) -> bool:
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE

@@ -1,6 +1,8 @@
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from kit.consumer_kills import disturb
 from kit.user_database import UserDatabase, sqlite_database
 

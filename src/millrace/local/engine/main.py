@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 from lakehouse.errors import MillraceError
+from lakehouse.rows.worker_pool import exit_at_once
 from lakehouse.settings import Settings, load_settings
 from millrace.local.bundle.jobs import BundleJob, bundle_jobs
 from millrace.local.engine.fair_semaphore import FairSemaphore
@@ -104,8 +105,8 @@ def main() -> None:
             engine.run(application)
     except MillraceError as error:
         log(f"ERROR {error}")
-        os._exit(1)  # not by way of threads that wait for a JVM that is gone
-    os._exit(0)
+        exit_at_once(1)  # not by way of threads that wait for a JVM that is gone
+    exit_at_once(0)
 
 
 def _stop_with_stdin(stop: threading.Event) -> None:
