@@ -69,7 +69,7 @@ class Refine:
     def __call__(self, batch: Batch) -> Outcome:
         """Process one micro-batch. After a crash, tables that already have it are skipped."""
         source = Source(self._run.lake, on_driver=batch.rows < SMALL_BATCH_ROWS)
-        candidates = self._records.candidates(batch, self._ask_rules())
+        candidates = self._records.candidates(batch, self._ask_rules(), source.on_driver)
         classified = classify(candidates, self._find_copies(candidates, batch.after), batch.watermark)
         counts = count_records(classified, self._run.settings.exchange_rates_topic)
         if counts.by_class[RATE]:

@@ -109,7 +109,7 @@ def _as_stream(table: pa.Table) -> tuple[Callable[..., pa.Table], tuple[object]]
 
 def _shared_memory() -> int:
     """A file in memory where the system has these, else one without a name."""
-    if sys.platform == "linux":
+    if hasattr(os, "memfd_create"):
         return os.memfd_create("rows")
     with TemporaryFile() as file:
         return os.dup(file.fileno())

@@ -25,6 +25,7 @@ class _Request:
     parser: RecordParser
     after: datetime
     upto: datetime
+    on_driver: bool = True
 
 
 class ReadAhead:
@@ -38,17 +39,14 @@ class ReadAhead:
         self._lake = lake
         self._ahead: tuple[_Request, Future[Rows]] | None = None
 
-    def candidates(self, batch: Batch, parser: RecordParser) -> Rows:
+    def candidates(self, batch: Batch, parser: RecordParser, on_driver: bool) -> Rows:
         """The parsed records of a micro-batch. Begins to read the one after it, if that is known.
 
         What was read ahead with another parser is read again: the rules have changed.
         """
-        wanted, ahead = _Request(parser, batch.after, batch.upto), self._ahead
+        wanted, ahead = _Request(parser, batch.after, batch.upto, on_driver), self._ahead
         self._ahead = None
-        if ahead and ahead[0] == wanted:
-            found = ahead[1].result()
-        else:
-            found = self._read(wanted, on_driver=batch.rows < SMALL_BATCH_ROWS)
+        found = ahead[1].result() if ahead and ahead[0] == wanted else self._read(wanted)
         if (following := batch.following) and following.rows < SMALL_BATCH_ROWS:
             self._begin(_Request(parser, batch.upto, following.upto))
         return found
@@ -59,13 +57,13 @@ class ReadAhead:
 
         def read() -> None:
             try:
-                future.set_result(self._read(wanted, on_driver=True))
+                future.set_result(self._read(wanted))
             except BaseException as error:  # noqa: BLE001 - raised in the micro-batch that it belongs to
                 future.set_exception(error)
 
         threading.Thread(target=read, name="read-ahead", daemon=True).start()
 
-    def _read(self, wanted: _Request, on_driver: bool) -> Rows:
+    def _read(self, wanted: _Request) -> Rows:
         stamps = TimePruner([(to_micros(wanted.after) + 1, to_micros(wanted.upto))])
-        source = Source(self._lake, on_driver)
+        source = Source(self._lake, wanted.on_driver)
         return wanted.parser.read(source.look_up(KAFKA_RECORDS.name, Lookup(_COLUMNS, stamps, "ingested_at")))

@@ -69,7 +69,9 @@ def rows(minute: int, parser: str = "a") -> list[dict[str, Any]]:
 def test_each_batch_is_read_once(lake: Lake, ahead: Any) -> None:
     parser = Parser("a")
     for minute in range(1, 5):
-        assert ahead.candidates(batch(minute, following=minute < 4), parser).to_pylist() == rows(minute)
+        assert ahead.candidates(
+            batch(minute, following=minute < 4), parser, on_driver=True
+        ).to_pylist() == rows(minute)
         eventually(partial(_has_read, lake, min(minute + 1, 4)), 10, "the next batch to be read")
 
 
@@ -78,31 +80,31 @@ def _has_read(lake: Lake, batches: int) -> bool:
 
 
 def test_after_a_change_of_rules_a_batch_is_parsed_by_the_new_ones(ahead: Any) -> None:
-    ahead.candidates(batch(1), Parser("a"))
-    assert ahead.candidates(batch(2), Parser("b")).to_pylist() == rows(2, "b")
+    ahead.candidates(batch(1), Parser("a"), on_driver=True)
+    assert ahead.candidates(batch(2), Parser("b"), on_driver=True).to_pylist() == rows(2, "b")
 
 
 def test_another_batch_than_the_known_one_is_read_itself(ahead: Any) -> None:
     parser = Parser("a")
-    ahead.candidates(batch(1), parser)
-    assert ahead.candidates(batch(3), parser).to_pylist() == rows(3)
+    ahead.candidates(batch(1), parser, on_driver=True)
+    assert ahead.candidates(batch(3), parser, on_driver=True).to_pylist() == rows(3)
 
 
 def test_an_error_is_raised_once_in_the_batch_that_it_belongs_to(lake: Lake, ahead: Any) -> None:
     parser = Parser("a")
     lake.broken = STAMPS[1]
-    ahead.candidates(batch(1), parser)
+    ahead.candidates(batch(1), parser, on_driver=True)
     with pytest.raises(OSError, match="no such file"):
-        ahead.candidates(batch(2), parser)
+        ahead.candidates(batch(2), parser, on_driver=True)
     lake.broken = None
-    assert ahead.candidates(batch(2), parser).to_pylist() == rows(2)
+    assert ahead.candidates(batch(2), parser, on_driver=True).to_pylist() == rows(2)
 
 
 def test_a_batch_for_spark_is_not_read_ahead(lake: Lake, ahead: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[object] = []
     monkeypatch.setattr(ahead, "_begin", begun.append)
-    ahead.candidates(batch(1), Parser("a"))
+    ahead.candidates(batch(1), Parser("a"), on_driver=True)
     assert len(begun) == 1
     most = FollowingBatch(NOON + 2 * MINUTE, SMALL_BATCH_ROWS)
-    ahead.candidates(replace(batch(1), following=most), Parser("a"))
+    ahead.candidates(replace(batch(1), following=most), Parser("a"), on_driver=True)
     assert len(begun) == 1
