@@ -8,7 +8,7 @@ import pytest
 
 from lakehouse.delta.delta_tables import Lakehouse
 
-_WRITES = ("append", "replace_where", "merge_changes", "overwrite")
+_WRITES = ("append", "merge_changes", "overwrite")
 
 
 class DiedError(Exception):

@@ -174,7 +174,7 @@ def test_a_rebuild_over_a_batch_that_was_broken_off(
     if job == "repair":
         run_jobs(spark, settings, "refine")
     with monkeypatch.context() as patched:
-        for name in ("append", "replace_where", "merge_changes"):
+        for name in ("append", "merge_changes"):
             patched.setattr(Lakehouse, name, dying(getattr(Lakehouse, name), dies_at))
         with pytest.raises(DiedError):
             run_jobs(spark, settings, job)

@@ -92,17 +92,12 @@ class Lakehouse:
             upto: high-water mark of the commit, an ingest stamp.
             metadata: further metadata of the commit, as `last_commit` returns it.
         """
-        self._write(name, rows, "append", self._metadata(upto, **metadata))
+        self._append(name, rows, self._metadata(upto, **metadata))
 
     def append_once(self, name: str, rows: DataFrame | pa.Table, app: str, version: int) -> None:
         """Append rows in one commit, unless `app` has already committed `version` or a later one."""
         known = self._metadata(None, app=app, version=version)
-        self._write(name, rows, "append", known, txnAppId=app, txnVersion=version)
-
-    def replace_where(self, name: str, condition: str, rows: DataFrame) -> None:
-        """Replace the rows that match an SQL condition, in one commit."""
-        self._write(name, rows, "overwrite", self._metadata(None), replaceWhere=condition)
-        self._locks.note_rewrite(name)
+        self._append(name, rows, known, txnAppId=app, txnVersion=version)
 
     def overwrite(self, name: str, rows: DataFrame, **metadata: int) -> None:
         """Replace all rows in one commit. High-water marks of other jobs stay in the log."""
@@ -185,13 +180,8 @@ class Lakehouse:
             return self._swap.version(name, by_others=True)
         return self._locks.rewrite_count(name)
 
-    def _write(
-        self,
-        name: str,
-        rows: DataFrame | pa.Table,
-        mode: str,
-        metadata: Mapping[str, object],
-        **options: str | int,
+    def _append(
+        self, name: str, rows: DataFrame | pa.Table, metadata: Mapping[str, object], **options: str | int
     ) -> None:
         self._declared.ensure(name)
         table = TABLES[name]
@@ -204,7 +194,7 @@ class Lakehouse:
             else:
                 frame = self._frame(name, rows)
                 coalesced = frame.coalesce(1) if self.coalesce_writes else frame
-                self._in_spark(name).write(table, coalesced, mode, written, {**options, **transaction})
+                self._in_spark(name).append(table, coalesced, written, {**options, **transaction})
 
         self._commit(name, write)
 

@@ -31,7 +31,6 @@ class SparkTables:
         self._spark = spark
         self._commit_metadata = CommitMetadata(spark)
         self._pinned: dict[str, tuple[int, DataFrame]] = {}
-        spark.conf.set("spark.databricks.delta.replaceWhere.constraintCheck.enabled", "false")
         spark.conf.set("spark.databricks.delta.merge.materializeSource", "none")  # sources are checkpointed
 
     def read(self, table: Table, version: int | None) -> DataFrame:
@@ -43,11 +42,9 @@ class SparkTables:
             self._pinned[table.name] = version, frame
         return self._pinned[table.name][1]
 
-    def write(
-        self, table: Table, rows: DataFrame, mode: str, metadata: Mapping[str, object], options: Options
-    ) -> None:
-        """Append rows, or replace those that match `replaceWhere`, in one commit."""
-        writer = rows.select(*table.column_names).write.format("delta").mode(mode)
+    def append(self, table: Table, rows: DataFrame, metadata: Mapping[str, object], options: Options) -> None:
+        """Append rows in one commit."""
+        writer = rows.select(*table.column_names).write.format("delta").mode("append")
         writer = writer.options(userMetadata=json.dumps(metadata), **options)
         try:
             writer.saveAsTable(table.name)

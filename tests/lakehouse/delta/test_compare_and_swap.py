@@ -47,9 +47,6 @@ class Application:
     def append(self, **pages: int) -> None:
         self.lake.append(SESSIONS, self._rows(pages), NOON)
 
-    def replace(self, **pages: int) -> None:
-        self.lake.replace_where(SESSIONS, "is_open = true", self._rows(pages))
-
     def overwrite(self, **pages: int) -> None:
         self.lake.overwrite(SESSIONS, self._rows(pages))
 
@@ -86,12 +83,7 @@ def both(applications: tuple[Application, Application]) -> tuple[Application, Ap
     return one, other
 
 
-WAYS: list[Callable[..., None]] = [
-    Application.merge,
-    Application.append,
-    Application.replace,
-    Application.overwrite,
-]
+WAYS: list[Callable[..., None]] = [Application.merge, Application.append, Application.overwrite]
 
 
 REFUSED = r"another application has changed silver\.sessions"
@@ -101,7 +93,6 @@ REFUSED = r"another application has changed silver\.sessions"
     "first",
     [
         Application.append,
-        pytest.param(Application.replace, marks=pytest.mark.long),
         pytest.param(Application.overwrite, marks=pytest.mark.long),
     ],
     ids=lambda way: way.__name__,
