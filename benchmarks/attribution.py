@@ -93,7 +93,7 @@ class Bench:
     ) -> tuple[float, float]:
         """Seconds of refine and of publish."""
         events = history.batch(number)
-        run.lake.append(KAFKA_RECORDS.name, records_of(events, number))
+        run.lake.append(KAFKA_RECORDS.name, records_of(events))
         watermark = END + (number - 1) * timedelta(minutes=40)
         batch = Batch(
             id=number,

@@ -103,7 +103,7 @@ def sessions_of(events: DataFrame) -> DataFrame:
     return fold_rows(events, SESSIONS, VisitorRules.of(RuleNumbers()), END + timedelta(days=10_000))
 
 
-def records_of(events: DataFrame, number: int) -> DataFrame:
+def records_of(events: DataFrame) -> DataFrame:
     """Rows of bronze.kafka_records from which refine makes these events."""
     medium = F.element_at(
         F.create_map(*(F.lit(text) for pair in _MEDIUMS.items() for text in pair)), "channel"
@@ -120,13 +120,15 @@ def records_of(events: DataFrame, number: int) -> DataFrame:
         ),
         F.when(F.col("goal").isNotNull(), bought).alias("properties"),
     )
-    places = {"topic": F.lit("events"), "partition": F.lit(0), "timestamp": F.lit(stamp_of(number))}
+    places = {"topic": F.lit("events"), "partition": F.lit(0), "timestamp": F.col("event_time")}
     rows = events.select(
         F.monotonically_increasing_id().alias("offset"),
         F.to_json(message).cast("binary").alias("value"),
         F.col("visitor_id").cast("binary").alias("key"),
+        "event_time",
         "ingested_at",
-    ).withColumns(places)
+    )
+    rows = rows.withColumns(places).drop("event_time")
     missing = {c.name: F.lit(None).cast(c.type) for c in KAFKA_RECORDS.columns if c.name not in rows.columns}
     return rows.withColumns(missing)
 

@@ -37,7 +37,7 @@ def test_stories_told_out_of_order(spark: SparkSession, tmp_path: Path, tables: 
     settings = empty_home(spark, tmp_path, max_batch_rows=1)  # one bronze commit a micro-batch
     coarse = settings.model_copy(update={"max_batch_rows": 1_000_000})
     bronze = Bronze(spark, settings)
-    first, second, *rest = cut(story_events(15) + rate_records() + rush_events())
+    first, second, *rest = cut(story_events(40) + rate_records() + rush_events())
     bronze.commit(first + second)
     run_jobs(spark, settings, "refine")
     run_jobs(spark, coarse, "repair", "publish")
