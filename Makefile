@@ -45,7 +45,7 @@ chaos: setup ## the tests that kill processes in mid-run
 
 bench: bench-dedup bench-silver bench-catch-up bench-round bench-windows bench-small-commits bench-attribution bench-quality bench-freshness bench-trickle bench-dashboard bench-collect bench-feed bench-streaming ## the benchmarks, one after the other
 
-bench-attribution: setup ## does publishing cost the same with 16 times the touches behind it?
+bench-attribution: setup ## do refine and publish cost the same with 16 times the touches behind them?
 	@exec .venv/bin/python -m benchmarks.attribution $(ARGS)
 
 bench-freshness: setup ## how long does a conversion take from Kafka to gold, at 1,000 events a second?

@@ -84,7 +84,7 @@ def test_after_a_change_of_rules_a_batch_is_parsed_by_the_new_ones(ahead: Any) -
     assert ahead.candidates(batch(2), Parser("b"), on_driver=True).to_pylist() == rows(2, "b")
 
 
-def test_another_batch_than_the_known_one_is_read_itself(ahead: Any) -> None:
+def test_a_batch_that_is_not_the_known_one_is_read_in_its_turn(ahead: Any) -> None:
     parser = Parser("a")
     ahead.candidates(batch(1), parser, on_driver=True)
     assert ahead.candidates(batch(3), parser, on_driver=True).to_pylist() == rows(3)
@@ -101,10 +101,10 @@ def test_an_error_is_raised_once_in_the_batch_that_it_belongs_to(lake: Lake, ahe
 
 
 def test_a_batch_for_spark_is_not_read_ahead(lake: Lake, ahead: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[object] = []
-    monkeypatch.setattr(ahead, "_begin", begun.append)
+    requests: list[object] = []
+    monkeypatch.setattr(ahead, "_begin", requests.append)
     ahead.candidates(batch(1), Parser("a"), on_driver=True)
-    assert len(begun) == 1
+    assert len(requests) == 1
     most = FollowingBatch(NOON + 2 * MINUTE, SMALL_BATCH_ROWS)
     ahead.candidates(replace(batch(1), following=most), Parser("a"), on_driver=True)
-    assert len(begun) == 1
+    assert len(requests) == 1
