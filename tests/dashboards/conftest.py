@@ -1,4 +1,4 @@
-"""The application's folder on the path, as `streamlit run` puts it there, and a shop to show."""
+"""Puts the dashboards folder on the path like `streamlit run`; fixtures with the tables of a sample shop."""
 
 import sys
 from collections.abc import Callable
@@ -21,13 +21,13 @@ Open = Callable[..., AppTest]
 
 @pytest.fixture(scope="session")
 def shop() -> Shop:
-    """Some days of a shop, long past."""
+    """Four days of a sample shop, in the past."""
     return Shop(datetime(2026, 3, 22, 14, 5, tzinfo=timezone.utc), days=4, events=5000, seed=11)
 
 
 @pytest.fixture(scope="session")
 def shop_home(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with its tables; not to be written to."""
+    """A read-only home with the shop's tables."""
     home = tmp_path_factory.mktemp("shop")
     shop.build(home)
     return home
@@ -35,18 +35,18 @@ def shop_home(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def sql(shop_home: Path) -> Sql:
-    """Asks the shop's tables."""
+    """Queries the shop's tables with SQL."""
     return sql_over(shop_home)
 
 
 @pytest.fixture
 def open_page(monkeypatch: pytest.MonkeyPatch) -> Open:
-    """Opens a page over a home, as served to this machine; it must not raise."""
+    """Opens a page over a home, served on loopback; the page must not raise."""
     monkeypatch.delenv("MILLRACE_DATA_DOCS", raising=False)
     before = config.get_option("server.address")
     config.set_option("server.address", "127.0.0.1")
 
-    def open_it(home: Path, view: str, **query: str) -> AppTest:
+    def open_view(home: Path, view: str, **query: str) -> AppTest:
         monkeypatch.setenv("MILLRACE_HOME", str(home))
         st.cache_resource.clear()
         page = AppTest.from_file(str(DASHBOARDS / "app.py"), default_timeout=60)
@@ -55,5 +55,5 @@ def open_page(monkeypatch: pytest.MonkeyPatch) -> Open:
         assert not page.exception, [each.message for each in page.exception]
         return page
 
-    yield open_it
+    yield open_view
     config.set_option("server.address", before)

@@ -10,13 +10,13 @@ LOGIN = {"redirect_uri": "http://x.invalid/oauth2callback"}
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
-def test_this_machine_is_always_served(address: str) -> None:
+def test_loopback_address_is_served_without_login(address: str) -> None:
     assert is_loopback(address)
     assert refusal_to_serve(address, {}, {}) == ""
 
 
 @pytest.mark.parametrize("address", [None, "", "0.0.0.0", "::", "192.168.7.7", "shop.example"])
-def test_beyond_it_takes_a_login_or_being_told_twice(address: str | None) -> None:
+def test_public_address_requires_login_confirmation_or_databricks(address: str | None) -> None:
     reported = refusal_to_serve(address, {}, {})
     assert "nobody has to log in" in reported
     assert CONFIRMATION in reported
@@ -37,17 +37,17 @@ def test_beyond_it_takes_a_login_or_being_told_twice(address: str | None) -> Non
         (["c@b.example"], "a@b.example", False),
     ],
 )
-def test_who_may_see_can_be_named(allow: list[str], email: str, expected: bool) -> None:
+def test_allow_list_restricts_viewers_by_verified_email(allow: list[str], email: str, expected: bool) -> None:
     assert may_see({"email": email}, {"allow": allow}) is expected
     assert may_see({"email": email, "email_verified": False}, {"allow": allow or ["@x"]}) is False
 
 
-def test_without_being_told_it_listens_on_this_machine_alone() -> None:
+def test_server_binds_to_loopback_by_default() -> None:
     text = (DASHBOARDS / ".streamlit" / "config.toml").read_text(encoding="utf-8")
     assert 'address = "127.0.0.1"' in text
 
 
-def test_nothing_is_shown_beyond_this_machine(open_page: Any, shop_home: Any) -> None:
+def test_public_address_without_login_shows_no_figures(open_page: Any, shop_home: Any) -> None:
     open_page(shop_home, "overview")
     from streamlit.testing.v1 import AppTest
 
@@ -59,7 +59,7 @@ def test_nothing_is_shown_beyond_this_machine(open_page: Any, shop_home: Any) ->
     assert not page.dataframe
 
 
-def test_who_has_not_logged_in_sees_a_button(open_page: Any, shop_home: Any) -> None:
+def test_viewer_without_login_sees_only_login_button(open_page: Any, shop_home: Any) -> None:
     open_page(shop_home, "overview")
     from streamlit.testing.v1 import AppTest
 

@@ -1,4 +1,4 @@
-"""The folder by itself, as a platform that is given nothing else starts it."""
+"""The dashboards folder starts on its own, like on a platform that deploys only this folder."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ from kit.shop_warehouse import Shop
 from kit.warehouse_builder import build_warehouse
 
 REQUIREMENTS = DASHBOARDS / "requirements.txt"
-OPENS = """
+OPEN_APP = """
 import sys
 from streamlit import config
 from streamlit.testing.v1 import AppTest
@@ -26,22 +26,22 @@ assert len(page.metric) == 5, page.metric
 """
 
 
-def test_the_folder_starts_where_the_checkout_is_not(shop: Shop, tmp_path: Path) -> None:
+def test_copied_dashboards_folder_starts_outside_checkout(shop: Shop, tmp_path: Path) -> None:
     build_warehouse(tmp_path, shop.tables)
-    folder = copied(tmp_path)
+    folder = copy_dashboards(tmp_path)
     with served(tmp_path, folder, PYTHONPATH="", PYTHONSAFEPATH="1"):
         pass
     environment = {**os.environ, "MILLRACE_HOME": str(tmp_path), "PYTHONPATH": ""}
-    app = [sys.executable, "-c", OPENS, str(folder / "app.py")]
+    app = [sys.executable, "-c", OPEN_APP, str(folder / "app.py")]
     subprocess.run(app, cwd=folder, env=environment, check=True, capture_output=True)
 
 
 @pytest.mark.long
-def test_the_folder_starts_with_its_requirements_and_the_wheel_alone(shop: Shop, tmp_path: Path) -> None:
-    """A new environment that holds what requirements.txt names, and the wheel without its dependencies."""
+def test_dashboards_start_with_only_their_requirements_and_the_wheel(shop: Shop, tmp_path: Path) -> None:
+    """Runs in a new environment with the packages of requirements.txt, and with the wheel in the folder."""
     assert REQUIREMENTS.is_file(), "dashboards/requirements.txt is to say what the pages need"
     build_warehouse(tmp_path, shop.tables)
-    folder, venv = copied(tmp_path), tmp_path / "venv"
+    folder, venv = copy_dashboards(tmp_path), tmp_path / "venv"
     uv = str(Path(sys.executable).with_name("uv"))
     python = str(venv / "bin" / "python")
     create = [uv, "venv", "--seed", "--python", sys.executable, str(venv)]
@@ -55,11 +55,11 @@ def test_the_folder_starts_with_its_requirements_and_the_wheel_alone(shop: Shop,
     assert "pip install 'millrace[local]'" in version.stderr, version
     with served(tmp_path, folder, python, PYTHONPATH=""):
         environment = {**os.environ, "MILLRACE_HOME": str(tmp_path), "PYTHONPATH": ""}
-        app = [python, "-c", OPENS, str(folder / "app.py")]
+        app = [python, "-c", OPEN_APP, str(folder / "app.py")]
         subprocess.run(app, cwd=folder, env=environment, check=True, capture_output=True)
 
 
-def copied(place: Path) -> Path:
+def copy_dashboards(place: Path) -> Path:
     folder = place / "app"
     shutil.copytree(DASHBOARDS, folder, ignore=shutil.ignore_patterns("__pycache__"))
     return folder

@@ -1,4 +1,4 @@
-"""The page's view of collectors: from the logs of the nodes."""
+"""The collectors shown on a page, read from the message logs of the nodes."""
 
 import sqlite3
 from contextlib import closing
@@ -18,7 +18,7 @@ from lakehouse.timestamps import from_micros
 MESSAGE = Message(b"k", b"{}")
 
 
-def test_sources_of_all_nodes_with_what_waits(tmp_path: Path) -> None:
+def test_sources_of_all_nodes_are_listed_with_their_backlog(tmp_path: Path) -> None:
     assert collectors.by_source(tmp_path).is_empty()
     first, second = (MessageLog(log_file(tmp_path, node)) for node in ("main", "b"))
     first.append(Write("1", "shop", [MESSAGE] * 3)).result()
@@ -37,14 +37,14 @@ def test_sources_of_all_nodes_with_what_waits(tmp_path: Path) -> None:
     assert found["oldest"][0] == from_micros(oldest.logged_at)
 
 
-def test_a_log_that_is_no_database_is_left_out(tmp_path: Path) -> None:
+def test_log_that_is_no_database_is_skipped(tmp_path: Path) -> None:
     file = log_file(tmp_path, "main")
     file.parent.mkdir()
     file.write_bytes(b"x" * 100)
     assert collectors.by_source(tmp_path).is_empty()
 
 
-def test_a_backlog_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backlog_is_read_incrementally(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = log_file(tmp_path, "main")
     log = MessageLog(file)
     log.append(Write("1", "shop", [MESSAGE] * 20_000)).result()
@@ -53,9 +53,9 @@ def test_a_backlog_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("UPDATE messages SET logged_at = logged_at - 61000000")
         connection.commit()
-    first = steps_of(monkeypatch, tmp_path)
+    first = sqlite_steps(monkeypatch, tmp_path)
     log.append(Write("4", "shop", [MESSAGE])).result()
-    assert steps_of(monkeypatch, tmp_path) < first / 20
+    assert sqlite_steps(monkeypatch, tmp_path) < first / 20
     found = collectors.by_source(tmp_path)
     assert found.select("source", "last_minute", "waiting").rows() == [
         ("app", 0, 1),
@@ -72,7 +72,7 @@ def test_a_backlog_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert found["oldest"].to_list()[0] >= found["oldest"].to_list()[2] > from_micros(last.logged_at)
 
 
-def test_a_log_that_was_made_again_is_read_from_its_start(tmp_path: Path) -> None:
+def test_recreated_log_is_read_from_its_start(tmp_path: Path) -> None:
     file = log_file(tmp_path, "main")
     for events in (9, 2):
         log = MessageLog(file)
@@ -86,8 +86,8 @@ def test_a_log_that_was_made_again_is_read_from_its_start(tmp_path: Path) -> Non
             part.unlink()
 
 
-def steps_of(monkeypatch: pytest.MonkeyPatch, home: Path) -> int:
-    """Hundreds of steps of SQLite's virtual machine that a view of the collectors takes."""
+def sqlite_steps(monkeypatch: pytest.MonkeyPatch, home: Path) -> int:
+    """The steps of SQLite's virtual machine, in hundreds, of one read of the collectors."""
     steps = [1]
     connect = sqlite3.connect
 

@@ -1,4 +1,4 @@
-"""What the page of a conversion says of one, of its trail, and of what takes an order back."""
+"""The conversion page: credits, trail, refunds and cancellations of an order."""
 
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -12,7 +12,7 @@ from kit.warehouse_builder import build_warehouse, replace_rows
 from millrace.explain.trail_steps import WORDS, in_words
 
 
-def test_a_conversion(open_page: Any, shop_home: Path, sql: Any) -> None:
+def test_conversion_page_shows_credits_trail_and_value(open_page: Any, shop_home: Path, sql: Any) -> None:
     ((wanted, order, touches),) = sql(
         "SELECT conversion_id, order_id, touches FROM gold.conversions WHERE order_id IS NOT NULL"
         " AND goal = 'Order Completed' ORDER BY touches DESC, conversion_id LIMIT 1"
@@ -37,7 +37,7 @@ def test_a_conversion(open_page: Any, shop_home: Path, sql: Any) -> None:
     assert order in said(page)
 
 
-def test_the_arithmetic_is_by_the_rules_of_the_checkout(
+def test_credit_arithmetic_uses_half_life_of_rules_file(
     open_page: Any, shop_home: Path, sql: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ((wanted,),) = sql("SELECT conversion_id FROM gold.conversions WHERE touches > 1 ORDER BY 1 LIMIT 1")
@@ -51,7 +51,7 @@ def test_the_arithmetic_is_by_the_rules_of_the_checkout(
     assert not any("d / 7 d)" in why for why in reasons)
 
 
-def test_a_refund_is_told_by_its_order(open_page: Any, shop_home: Path, sql: Any) -> None:
+def test_refund_page_refers_to_touches_of_its_order(open_page: Any, shop_home: Path, sql: Any) -> None:
     refunds = sql(
         "SELECT r.conversion_id FROM gold.conversions r JOIN gold.conversions o USING (order_id)"
         " WHERE r.goal = 'Order Refunded' AND o.goal = 'Order Completed'"
@@ -61,9 +61,7 @@ def test_a_refund_is_told_by_its_order(open_page: Any, shop_home: Path, sql: Any
     assert "takes back from the touches of its order" in said(page)
 
 
-def test_a_trail_shows_every_kind_of_step_and_what_it_was_matched_on(
-    open_page: Any, shop: Shop, tmp_path: Path
-) -> None:
+def test_trail_shows_every_step_kind_and_its_match_key(open_page: Any, shop: Shop, tmp_path: Path) -> None:
     conversion = next(row for row in shop.tables["gold.conversions"] if row["goal"] == "Order Completed")
     start = datetime(2026, 3, 20, tzinfo=timezone.utc)
     steps = [
@@ -92,7 +90,7 @@ def test_a_trail_shows_every_kind_of_step_and_what_it_was_matched_on(
     assert list(shown["page_before"]) == before
 
 
-def test_parts_of_a_refund_and_a_cancellation_are_conversions_of_their_order(
+def test_partial_refunds_and_cancellation_are_conversions_of_their_order(
     open_page: Any, shop: Shop, shop_home: Path, sql: Any
 ) -> None:
     refunded = sql(

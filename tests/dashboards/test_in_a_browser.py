@@ -19,8 +19,8 @@ HOSTILE = "<img src=x onerror='window.owned = true'>"
 
 
 @pytest.fixture(scope="module")
-def living_home(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The shop, to be written to; one of its campaigns is an enemy's."""
+def writable_home(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A writable home of the shop; one campaign name is hostile HTML."""
     home = tmp_path_factory.mktemp("living")
     tables = dict(shop.tables)
     tables["gold.attribution"] = [
@@ -32,14 +32,14 @@ def living_home(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def web(living_home: Path) -> Iterator[Browsing]:
+def web(writable_home: Path) -> Iterator[Browsing]:
     """One browser and one server for all tests."""
-    with served(living_home) as address, browsing(address) as browser:
+    with served(writable_home) as address, browsing(address) as browser:
         yield browser
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_each_page_opens_and_asks_no_other_host(view: str, web: Browsing) -> None:
+def test_page_opens_and_requests_no_other_host(view: str, web: Browsing) -> None:
     page = web.open(view, period="All")
     expect(page.get_by_text("All times are UTC.")).to_be_visible()
     expect(page.get_by_test_id("stException")).to_have_count(0)
@@ -48,7 +48,7 @@ def test_each_page_opens_and_asks_no_other_host(view: str, web: Browsing) -> Non
     assert web.elsewhere == []
 
 
-def test_overview_follows_gold_without_a_reload(web: Browsing, living_home: Path, shop: Shop) -> None:
+def test_overview_updates_from_gold_without_reload(web: Browsing, writable_home: Path, shop: Shop) -> None:
     page = web.open("overview", period="All")
     minutes = [
         row
@@ -62,13 +62,13 @@ def test_overview_follows_gold_without_a_reload(web: Browsing, living_home: Path
     page.evaluate("window.loadedOnce = true")
     charts.first.evaluate("drawing => { drawing.drawnOnce = true }")
     last = max(minutes, key=lambda row: row["window_start"])
-    append_rows(living_home, "gold.traffic", [{**last, "channel": None, "events": 77}])
+    append_rows(writable_home, "gold.traffic", [{**last, "channel": None, "events": 77}])
     expect(web.metric("Events")).to_have_text(f"{counted + 77:,}")
     assert page.evaluate("window.loadedOnce"), "the page was loaded again"
     assert charts.first.evaluate("drawing => drawing.drawnOnce"), "a chart was torn down to be refreshed"
 
 
-def test_a_filter_is_in_the_address_and_goes_along_to_other_pages(web: Browsing) -> None:
+def test_filter_is_kept_in_url_and_across_pages(web: Browsing) -> None:
     page = web.open("overview")
     figure = web.metric("Events").text_content() or ""
     page.get_by_text("Last hour", exact=True).click()
@@ -81,7 +81,7 @@ def test_a_filter_is_in_the_address_and_goes_along_to_other_pages(web: Browsing)
     assert "period=All" in page.url
 
 
-def test_a_conversion_is_opened_from_attribution_and_its_credits_sum_to_one(web: Browsing) -> None:
+def test_conversion_opened_from_attribution_has_credits_that_sum_to_one(web: Browsing) -> None:
     page = web.open("attribution", period="All")
     web.choose_first_row("Conversions behind it")
     page.get_by_text("Why? Open this conversion").click()
@@ -92,14 +92,14 @@ def test_a_conversion_is_opened_from_attribution_and_its_credits_sum_to_one(web:
     expect(page.get_by_role("radio", name="All", exact=True)).to_be_checked()
 
 
-def test_a_conversion_is_chosen_from_the_latest(web: Browsing) -> None:
+def test_conversion_opens_from_list_of_latest(web: Browsing) -> None:
     page = web.open("conversion")
     web.choose_first_row("The latest ones")
     expect(page.get_by_text("Credits of each model sum to 1.")).to_be_visible()
     assert "conversion=" in page.url
 
 
-def test_a_campaigns_name_is_no_html(web: Browsing) -> None:
+def test_campaign_name_is_not_rendered_as_html(web: Browsing) -> None:
     page = web.open("attribution", period="All", by="Campaign")
     credit = page.locator("[data-testid=stVegaLiteChart] svg.marks").first
     expect(credit.get_by_text(HOSTILE[:12])).to_be_visible()
@@ -108,7 +108,7 @@ def test_a_campaigns_name_is_no_html(web: Browsing) -> None:
     assert not page.evaluate("window.owned"), "a campaign's name was taken as HTML"
 
 
-def test_a_table_is_downloaded_whole(web: Browsing, shop: Shop) -> None:
+def test_csv_download_has_rows_of_every_channel(web: Browsing, shop: Shop) -> None:
     page = web.open("attribution", period="All")
     with page.expect_download() as download:
         page.get_by_role("button", name="CSV").first.click()
@@ -118,7 +118,7 @@ def test_a_table_is_downloaded_whole(web: Browsing, shop: Shop) -> None:
     assert {line.split(",")[0] for line in lines[1:]} == channels
 
 
-def test_pages_work_by_keyboard(web: Browsing) -> None:
+def test_tab_key_focuses_a_control(web: Browsing) -> None:
     page: Page = web.open("overview", period="All")
     page.get_by_role("radio", name="All", exact=True).focus()
     page.keyboard.press("Tab")
@@ -126,20 +126,22 @@ def test_pages_work_by_keyboard(web: Browsing) -> None:
     assert focused.lower() in ("combobox", "input", "radio", "button")
 
 
-def test_the_watermark_is_told_to_the_second(web: Browsing, shop: Shop) -> None:
+def test_watermark_is_shown_to_the_second(web: Browsing, shop: Shop) -> None:
     page = web.open("pipeline")
     assert shop.watermark <= shop.until + timedelta(seconds=1)
     expect(page.get_by_text(f"{shop.watermark:%Y-%m-%d %H:%M:%S} UTC").first).to_be_visible()
 
 
-def test_small_shares_of_late_rows_differ_on_the_axis(web: Browsing, living_home: Path, shop: Shop) -> None:
+def test_axis_labels_of_small_late_shares_are_distinct(
+    web: Browsing, writable_home: Path, shop: Shop
+) -> None:
     last = max(shop.tables["ops.ledger"], key=lambda row: row["started_at"])
     few = [
         {**last, "job": "refine", "input_rows": 1_000_000, "late": late}
         | {"batch_id": 10_000 + late, "started_at": last["started_at"] + timedelta(days=1, minutes=late)}
         for late in range(1, 5)
     ]
-    append_rows(living_home, "ops.ledger", few)
+    append_rows(writable_home, "ops.ledger", few)
     page = web.open("pipeline", over="Last hour")
     axis = page.get_by_test_id("stVegaLiteChart").nth(1).locator("g.role-axis-label text", has_text="%")
     expect(axis.nth(2)).to_be_visible()

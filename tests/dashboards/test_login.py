@@ -1,4 +1,4 @@
-"""The pages behind a login, at a real OpenID provider: who is let in, and who is not."""
+"""Pages that require a login at an OpenID provider: an allowed account and a refused one."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +26,7 @@ allow = ["@shop.example"]
 
 @pytest.fixture
 def tab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Browsing]:
-    """A tab on pages that want a login."""
+    """A browser tab on pages that require a login."""
     monkeypatch.setenv("AUTHLIB_INSECURE_TRANSPORT", "1")  # the provider has no certificate
     port = stable_port()
     with run_server_in_thread() as provider:
@@ -49,7 +49,7 @@ def log_in(tab: Browsing, email: str) -> Page:
     return page
 
 
-def test_an_account_that_is_allowed_sees_the_pages_and_another_nothing(tab: Browsing) -> None:
+def test_only_allowed_account_sees_pages_after_login(tab: Browsing) -> None:
     page = log_in(tab, "eve@elsewhere.example")
     expect(page.get_by_text("This account is not among those that may see these pages.")).to_be_visible()
     assert not page.get_by_text("Overview").count()

@@ -1,4 +1,4 @@
-"""Each page over an empty warehouse, a stale one, a closed gate, and hostile text."""
+"""Each page with an empty warehouse, stale data, a closed gate, or hostile text."""
 
 import json
 import os
@@ -25,7 +25,7 @@ HOSTILE = [
     "=cmd|'/c calc'!A1 {{ 7 * 7 }} %s %n ${jndi} '; DROP TABLE events; --\r\n\t\x00\x1b[31m",
     "🧵" * 300,
 ]
-KEPT = {
+UNCHANGED_COLUMNS = {
     "window_kind",
     "model",
     "pane",
@@ -40,7 +40,9 @@ KEPT = {
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_an_empty_warehouse_is_a_page_that_says_so(view: str, open_page: Any, tmp_path: Path) -> None:
+def test_page_over_empty_warehouse_states_that_there_is_no_data(
+    view: str, open_page: Any, tmp_path: Path
+) -> None:
     page = open_page(tmp_path, view)
     assert ":gray-badge[:material/inbox: No data yet]" in said(page)
     if view in ("quality", "pipeline"):
@@ -51,7 +53,7 @@ def test_an_empty_warehouse_is_a_page_that_says_so(view: str, open_page: Any, tm
         assert not page.metric
 
 
-def test_a_catalog_without_a_warehouse_is_a_page_that_says_what_to_tell(
+def test_catalog_without_warehouse_id_names_missing_setting(
     open_page: Any, shop_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MILLRACE_CATALOG", "shop")
@@ -62,19 +64,21 @@ def test_a_catalog_without_a_warehouse_is_a_page_that_says_what_to_tell(
     assert not page.metric
 
 
-def test_records_that_wait_in_bronze_are_announced(open_page: Any, tmp_path: Path) -> None:
+def test_overview_counts_records_pending_in_bronze(open_page: Any, tmp_path: Path) -> None:
     append_rows(tmp_path, "bronze.kafka_records", [{"topic": "events", "offset": n} for n in range(1234)])
     assert "1,234 records have arrived" in said(open_page(tmp_path, "overview"))
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_stale_figures_are_said_to_be_so(view: str, open_page: Any, shop_home: Path) -> None:
+def test_stale_figures_are_labelled_stale(view: str, open_page: Any, shop_home: Path) -> None:
     text = said(open_page(shop_home, view))
     assert ":orange-badge[:material/pause_circle: Stale]" in text
     assert "figures are as of then" in text
 
 
-def test_quiet_jobs_that_run_are_idle(open_page: Any, shop: Shop, tmp_path: Path) -> None:
+def test_running_jobs_without_recent_batch_are_labelled_idle(
+    open_page: Any, shop: Shop, tmp_path: Path
+) -> None:
     hour_ago = datetime.now(timezone.utc) - timedelta(hours=1)
     build_warehouse(tmp_path, {"silver.events": shop.tables["silver.events"][:9]})
     rows = [{**row, "started_at": hour_ago, "position": hour_ago} for row in shop.tables["ops.ledger"][-4:]]
@@ -87,7 +91,7 @@ def test_quiet_jobs_that_run_are_idle(open_page: Any, shop: Shop, tmp_path: Path
     assert "figures are as of then" not in text
 
 
-def test_fresh_figures_are_live(open_page: Any, shop: Shop, tmp_path: Path) -> None:
+def test_fresh_figures_are_labelled_live(open_page: Any, shop: Shop, tmp_path: Path) -> None:
     now = datetime.now(timezone.utc)
     build_warehouse(tmp_path, {"silver.events": shop.tables["silver.events"][:9]})
     rows = [{**row, "started_at": now, "position": now} for row in shop.tables["ops.ledger"][-4:]]
@@ -96,8 +100,8 @@ def test_fresh_figures_are_live(open_page: Any, shop: Shop, tmp_path: Path) -> N
 
 
 @pytest.fixture(scope="module")
-def held_home(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With a closed gate."""
+def closed_gate_home(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home whose gate is closed."""
     home = tmp_path_factory.mktemp("held")
     few = {name: rows[:40] for name, rows in shop.tables.items() if name != "ops.expectations"}
     build_warehouse(home, few)
@@ -107,22 +111,24 @@ def held_home(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_closed_gate_is_in_sight_on_every_page(view: str, open_page: Any, held_home: Path) -> None:
-    text = said(open_page(held_home, view))
+def test_closed_gate_is_shown_on_every_page(view: str, open_page: Any, closed_gate_home: Path) -> None:
+    text = said(open_page(closed_gate_home, view))
     assert ":red-badge[:material/lock: Gate closed]" in text
     assert "Why: events have a known role" in text
 
 
-def test_a_gate_that_was_released_is_open(
-    open_page: Any, shop: Shop, held_home: Path, tmp_path: Path
+def test_released_gate_is_shown_as_open(
+    open_page: Any, shop: Shop, closed_gate_home: Path, tmp_path: Path
 ) -> None:
-    home = shutil.copytree(held_home, tmp_path / "home")
+    home = shutil.copytree(closed_gate_home, tmp_path / "home")
     append_rows(home, "ops.gates", [{"sequence": 3, "state": "released", "at": shop.until}])
     assert ":green-badge[:material/lock_open: Gate open]" in said(open_page(home, "overview"))
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_what_events_hold_is_never_markdown_or_html(view: str, open_page: Any, hostile_home: Path) -> None:
+def test_hostile_text_is_not_rendered_as_markdown_or_html(
+    view: str, open_page: Any, hostile_home: Path
+) -> None:
     page = open_page(hostile_home, view, period="All")
     assert_nothing_hostile_is_rendered(page)
     cells = [
@@ -142,21 +148,23 @@ def assert_nothing_hostile_is_rendered(page: AppTest) -> None:
 
 @pytest.fixture(scope="module")
 def hostile_home(shop: Shop, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The shop, with hostile text wherever text is free."""
+    """The shop with hostile text in every free-text column."""
     home = tmp_path_factory.mktemp("hostile")
     for name, rows in shop.tables.items():
         texts = [
-            column for column, kind in schema_of(name).items() if kind == pl.String and column not in KEPT
+            column
+            for column, kind in schema_of(name).items()
+            if kind == pl.String and column not in UNCHANGED_COLUMNS
         ]
-        spoilt = [
+        hostile = [
             {**row, **{column: HOSTILE[(at + place) % len(HOSTILE)] for place, column in enumerate(texts)}}
             for at, row in enumerate(rows[:400])
         ]
-        append_rows(home, name, spoilt)
+        append_rows(home, name, hostile)
     return home
 
 
-def test_a_conversion_chosen_from_the_list_is_asked_for(open_page: Any, shop: Shop, shop_home: Path) -> None:
+def test_conversion_chosen_from_list_is_shown(open_page: Any, shop: Shop, shop_home: Path) -> None:
     page = open_page(shop_home, "conversion", period="All")
     chosen = shop.tables["gold.conversions"][3]["conversion_id"]
     page.session_state["chosen-conversion"] = chosen
@@ -166,20 +174,20 @@ def test_a_conversion_chosen_from_the_list_is_asked_for(open_page: Any, shop: Sh
     assert "Credits of each model sum to 1." in said(page)
 
 
-def test_a_hostile_conversion_can_be_opened(open_page: Any, shop: Shop, hostile_home: Path) -> None:
+def test_conversion_with_hostile_text_can_be_opened(open_page: Any, shop: Shop, hostile_home: Path) -> None:
     for row in shop.tables["gold.conversions"][:3]:
         page = open_page(hostile_home, "conversion", conversion=row["conversion_id"])
         assert len(page.dataframe) == 2 + len(MODELS)
         assert_nothing_hostile_is_rendered(page)
 
 
-def test_a_question_in_the_address_that_makes_no_sense_is_ignored(open_page: Any, shop_home: Path) -> None:
+def test_invalid_url_parameters_are_ignored(open_page: Any, shop_home: Path) -> None:
     page = open_page(shop_home, "attribution", period="<b>", by="x", model="y", channel="<img>")
     assert page.segmented_control(key="period").value == "24 hours"
     assert page.selectbox(key="model").value == "Last non-direct"
 
 
-def test_a_download_has_all_rows_and_no_formulas(open_page: Any, tmp_path: Path) -> None:
+def test_csv_download_escapes_formulas_and_keeps_long_text(open_page: Any, tmp_path: Path) -> None:
     from widgets.layout import as_csv
 
     rows = pl.DataFrame(

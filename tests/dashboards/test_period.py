@@ -7,23 +7,23 @@ DAY = timedelta(days=1)
 END = datetime(2020, 5, 17, 12, 30, tzinfo=timezone.utc)
 
 
-def test_a_period_counts_back_from_the_latest_event() -> None:
+def test_period_ends_at_latest_event() -> None:
     assert chosen_period("24 hours", END - 9 * DAY, END) == Period(END - DAY, END)
 
 
 @pytest.mark.parametrize("choice", CHOICES)
-def test_a_period_starts_no_earlier_than_the_data(choice: str) -> None:
+def test_period_starts_no_earlier_than_first_event(choice: str) -> None:
     first = END - timedelta(minutes=5)
     assert chosen_period(choice, first, END) == Period(first, END)
 
 
-def test_a_long_period_is_made_of_whole_hours() -> None:
+def test_seven_day_period_is_aligned_to_whole_hours() -> None:
     period = chosen_period("7 days", END - 90 * DAY, END)
     hour = END.replace(minute=0)
     assert period == Period(hour - 7 * DAY, hour + timedelta(hours=1), HOURS)
 
 
-def test_a_very_long_period_is_made_of_whole_days_of_the_business() -> None:
+def test_ninety_day_period_is_aligned_to_business_days() -> None:
     period = chosen_period("All", END - 90 * DAY, END, "Europe/Berlin")
     assert period.kind == DAYS
     assert period.start == datetime(2020, 2, 16, 23, tzinfo=timezone.utc)  # in winter
@@ -31,7 +31,7 @@ def test_a_very_long_period_is_made_of_whole_days_of_the_business() -> None:
     assert period.days == (date(2020, 2, 17), date(2020, 5, 17))
 
 
-def test_dates_are_days_of_the_business_both_included() -> None:
+def test_chosen_dates_are_inclusive_business_days() -> None:
     period = chosen_period("Dates", END, END, "Europe/Berlin", (date(2020, 5, 3), date(2020, 5, 3)))
     assert (period.start, period.end) == (
         datetime(2020, 5, 2, 22, tzinfo=timezone.utc),
@@ -40,13 +40,13 @@ def test_dates_are_days_of_the_business_both_included() -> None:
 
 
 @pytest.mark.parametrize(("hours", "days"), [(1, 1), (24, 1), (25, 2), (168, 7), (169, 8)])
-def test_the_time_before_is_at_the_same_hours(hours: int, days: int) -> None:
+def test_previous_period_is_shifted_by_whole_days(hours: int, days: int) -> None:
     before = Period(END - timedelta(hours=hours), END).before
     assert before == Period(END - timedelta(hours=hours) - days * DAY, END - days * DAY)
 
 
 @pytest.mark.parametrize("length", [timedelta(minutes=1), timedelta(hours=25), timedelta(days=365)])
-def test_no_period_has_more_steps_than_can_be_seen(length: timedelta) -> None:
+def test_period_has_at_most_150_steps(length: timedelta) -> None:
     period = Period(END - length, END)
     assert length / period.step <= 150
 
@@ -62,5 +62,5 @@ def test_no_period_has_more_steps_than_can_be_seen(length: timedelta) -> None:
         (timedelta(days=7), "7 days"),
     ],
 )
-def test_a_step_reads_after_per(step: timedelta, words: str) -> None:
+def test_step_is_worded_to_follow_the_word_per(step: timedelta, words: str) -> None:
     assert step_words(step) == words

@@ -1,4 +1,4 @@
-"""The page Pipeline follows the contracts: a new table or job is in no list of its own."""
+"""The Pipeline page lists the tables of the contracts and the jobs of the ledger."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -22,7 +22,7 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 @pytest.mark.parametrize(
     ("behind", "state"), [(STALE_AFTER, ""), (STALE_AFTER + timedelta(seconds=1), "stale")]
 )
-def test_a_new_table_is_shown_with_its_job_and_state(
+def test_new_table_is_shown_with_its_job_and_state(
     behind: timedelta, state: str, open_page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new = replace(TABLES["gold.touches"], name="gold.new", inputs=("gold.touches",), writer="a new job")

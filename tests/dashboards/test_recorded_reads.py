@@ -1,4 +1,4 @@
-"""Pages record the versions that their figures were computed from, if they are asked to."""
+"""Pages record the table versions that they read, if recording is enabled."""
 
 import shutil
 from pathlib import Path
@@ -15,25 +15,25 @@ from lakehouse.access.read_log import local_user
 
 @pytest.fixture
 def home(shop_home: Path, tmp_path: Path) -> Path:
-    """A home that may be written to."""
+    """A writable copy of the shop's home."""
     shutil.copytree(shop_home, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
-def recorded(home: Path) -> list[dict[str, Any]]:
+def recorded_reads(home: Path) -> list[dict[str, Any]]:
     log = read_notes._reads(str(home))
     log.close()
     return DeltaTable(home / "warehouse" / "ops" / "reads").to_pyarrow_table().to_pylist()
 
 
-def test_a_page_records_what_its_figures_were_computed_from(
+def test_page_records_table_versions_it_read(
     open_page: Any, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MILLRACE_RECORD_READS", "True")
     page = open_page(home, "campaigns", period="All")
     page.run()
     page.switch_page("views/overview.py").run()
-    rows = recorded(home)
+    rows = recorded_reads(home)
     of_page = [row for row in rows if row["subject"] == "campaigns"]
     tables = [row["table_name"] for row in of_page]
     assert {"gold.campaign_performance", "gold.promotion_performance"} <= set(tables)
@@ -45,13 +45,15 @@ def test_a_page_records_what_its_figures_were_computed_from(
     assert {row["subject"] for row in rows} == {"overview", "campaigns"}
 
 
-def test_pages_record_nothing_by_default(open_page: Any, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_record_no_reads_by_default(
+    open_page: Any, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("MILLRACE_RECORD_READS", raising=False)
     open_page(home, "campaigns", period="All")
     assert not (home / "warehouse" / "ops" / "reads").exists()
 
 
-def test_a_page_is_shown_where_reads_can_not_be_recorded(
+def test_page_is_shown_when_reads_cannot_be_recorded(
     open_page: Any, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MILLRACE_RECORD_READS", "True")
@@ -64,7 +66,7 @@ def test_a_page_is_shown_where_reads_can_not_be_recorded(
     assert page.metric
 
 
-def test_a_table_that_is_hidden_from_the_viewer_was_not_read(
+def test_table_hidden_from_role_is_not_recorded_as_read(
     open_page: Any, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_policy(home, "roles: {sums: {tables: [gold.*]}}")
@@ -73,6 +75,6 @@ def test_a_table_that_is_hidden_from_the_viewer_was_not_read(
     monkeypatch.setenv("MILLRACE_ROLE", "sums")
     page = open_page(home, "audience", period="All")
     assert "Not there for this role, so without figures: silver.bots" in said(page)
-    rows = recorded(home)
+    rows = recorded_reads(home)
     assert {row["role"] for row in rows} == {"sums"}
     assert {row["table_name"].partition(".")[0] for row in rows} == {"gold"}

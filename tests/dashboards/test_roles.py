@@ -1,4 +1,4 @@
-"""The pages as roles see them: masked or missing tables are a sentence, and nobody gets another's rows."""
+"""Pages under roles: hidden tables are named, masks and row filters apply, and caches are per role."""
 
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ accounts: {ann@shop.example: analyst}
 account_default: null
 """
 NAMES = ("analyst", "channels", "sums", "none")
-PAGES_OF = [
+PAGE_ROLES = [
     "analyst",
     pytest.param("channels", marks=pytest.mark.long),
     "sums",
@@ -50,16 +50,21 @@ PAGES_OF = [
 
 
 @pytest.fixture
-def of_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def policy_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_policy(tmp_path, ROLES)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-@pytest.mark.parametrize("name", PAGES_OF)
+@pytest.mark.parametrize("name", PAGE_ROLES)
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_page_of_a_role_is_figures_or_a_sentence(
-    view: str, name: str, open_page: Any, shop_home: Path, of_policy: Path, monkeypatch: pytest.MonkeyPatch
+def test_page_names_the_role_it_is_restricted_to(
+    view: str,
+    name: str,
+    open_page: Any,
+    shop_home: Path,
+    policy_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("MILLRACE_ROLE", name)
     page = open_page(shop_home, view, period="All")
@@ -68,11 +73,11 @@ def test_a_page_of_a_role_is_figures_or_a_sentence(
     assert "No events yet" not in text
 
 
-def test_a_conversion_of_a_role_has_no_hidden_value(
-    open_page: Any, shop: Shop, shop_home: Path, of_policy: Path, monkeypatch: pytest.MonkeyPatch
+def test_conversion_page_shows_no_masked_value(
+    open_page: Any, shop: Shop, shop_home: Path, policy_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MILLRACE_ROLE", "analyst")
-    role = policy(of_policy, ROLES).role("analyst")
+    role = policy(policy_folder, ROLES).role("analyst")
     row = next(each for each in shop.tables["gold.conversions"] if each["goal"] == "Order Completed")
     assert open_page(shop_home, "conversion", conversion=row["order_id"])
     tables = RestrictedTables(LocalTables(shop_home / "warehouse"), role)
@@ -84,8 +89,8 @@ def test_a_conversion_of_a_role_has_no_hidden_value(
     assert [each for each in (row["visitor_id"], row["person_id"], row["order_id"]) if each in cells] == []
 
 
-def test_a_page_about_a_hidden_table_names_it(
-    open_page: Any, shop_home: Path, of_policy: Path, monkeypatch: pytest.MonkeyPatch
+def test_page_names_tables_hidden_from_role(
+    open_page: Any, shop_home: Path, policy_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MILLRACE_ROLE", "sums")
     assert "Not there for this role, so without figures: silver.bots, silver.sessions" in said(
@@ -93,8 +98,8 @@ def test_a_page_about_a_hidden_table_names_it(
     )
 
 
-def test_an_account_without_a_role_sees_nothing(
-    open_page: Any, shop_home: Path, of_policy: Path, monkeypatch: pytest.MonkeyPatch
+def test_account_without_role_sees_no_figures(
+    open_page: Any, shop_home: Path, policy_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access, "check_viewer", lambda: None)
     monkeypatch.setattr(access, "has_login", lambda: True)
@@ -107,11 +112,11 @@ def test_an_account_without_a_role_sees_nothing(
     assert "Shown as the role analyst" in said(open_page(shop_home, "overview", period="All"))
 
 
-def test_a_policy_that_is_not_valid_shows_nothing(
-    shop_home: Path, of_policy: Path, monkeypatch: pytest.MonkeyPatch
+def test_invalid_policy_denies_access_with_reason(
+    shop_home: Path, policy_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MILLRACE_ROLE", "analyst")
-    write_policy(of_policy, "roles: {analyst: {}}")
+    write_policy(policy_folder, "roles: {analyst: {}}")
     page = open_app(shop_home, monkeypatch)
     assert "No access" in said(page)
     assert "roles.analyst.tables: Field required" in said(page)
@@ -132,7 +137,7 @@ def open_app(home: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_each_role_has_its_own_cache(
-    of_policy: Path, shop_home: Path, monkeypatch: pytest.MonkeyPatch
+    policy_folder: Path, shop_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import data_source
     import streamlit as st
@@ -143,13 +148,13 @@ def test_each_role_has_its_own_cache(
     found = {}
     for name in ("", "analyst", "", "analyst"):
         monkeypatch.setenv("MILLRACE_ROLE", name)
-        channels = set(data_source.lake().look().figure(ask_once, query)["channel"])
+        channels = set(data_source.lake().look().figure(run_single_query, query)["channel"])
         assert found.setdefault(name, channels) == channels
     assert found["analyst"] == {"Email", "Paid Search"}
     assert found[""] > found["analyst"]
 
 
-def ask_once(ask: Any, query: Query) -> pl.DataFrame:
+def run_single_query(ask: Any, query: Query) -> pl.DataFrame:
     found: pl.DataFrame = ask(query)
     return found
 
@@ -176,21 +181,21 @@ QUERIES = [
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: f"{query.table}-{QUERIES.index(query)}")
-def test_a_query_is_as_over_the_masked_rows(
-    query: Query, name: str, shop_home: Path, of_policy: Path
+def test_query_result_equals_query_over_masked_rows(
+    query: Query, name: str, shop_home: Path, policy_folder: Path
 ) -> None:
-    role = policy(of_policy, ROLES).role(name)
+    role = policy(policy_folder, ROLES).role(name)
     backend = LocalTables(shop_home / "warehouse")
     restricted = RestrictedTables(backend, role)
     version = backend.version(query.table)
     assert version is not None
-    found, expected = restricted.run(query, version), naive(backend, role, query, version)
+    found, expected = restricted.run(query, version), run_over_masked_rows(backend, role, query, version)
     assert found.schema == expected.schema
     assert found.sort(found.columns).equals(expected.sort(expected.columns)) or close(found, expected)
 
 
-def naive(backend: Backend, role: Role, query: Query, version: Version) -> pl.DataFrame:
-    """All rows, masked, then asked."""
+def run_over_masked_rows(backend: Backend, role: Role, query: Query, version: Version) -> pl.DataFrame:
+    """Reads all rows, masks them, then runs the query."""
     rows = backend.run(Query(query.table, tuple(COLUMNS[query.table])), version)
     view = role.view(TABLES[query.table])
     masked = rows.clear() if view is None else view.polars(rows)
@@ -201,16 +206,16 @@ def naive(backend: Backend, role: Role, query: Query, version: Version) -> pl.Da
 
 
 def close(found: pl.DataFrame, expected: pl.DataFrame) -> bool:
-    """Equal but for the order in which floats were summed."""
+    """Equal except for row order and for rounding of summed floats."""
     from polars.testing import assert_frame_equal
 
     assert_frame_equal(found, expected, check_row_order=False, check_exact=False)
     return True
 
 
-def test_facts_of_some_rows_are_not_those_of_all(shop_home: Path, of_policy: Path) -> None:
+def test_row_count_of_row_filtered_table_is_hidden(shop_home: Path, policy_folder: Path) -> None:
     backend = LocalTables(shop_home / "warehouse")
-    restricted = RestrictedTables(backend, policy(of_policy, ROLES).role("channels"))
+    restricted = RestrictedTables(backend, policy(policy_folder, ROLES).role("channels"))
     version = backend.version("gold.traffic")
     assert version is not None
     assert restricted.facts("gold.traffic", version).rows is None
@@ -218,6 +223,6 @@ def test_facts_of_some_rows_are_not_those_of_all(shop_home: Path, of_policy: Pat
     assert whole.rows
 
 
-def test_without_login_and_role_all_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_viewer_without_login_and_role_sees_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MILLRACE_ROLE", raising=False)
     assert viewer.sees_everything()

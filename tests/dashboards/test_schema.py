@@ -7,15 +7,15 @@ from kit.home import ROOT
 from lakehouse.contracts import TABLES
 
 
-def test_no_file_hides_a_package() -> None:
+def test_no_dashboards_module_shadows_a_package() -> None:
     names = {path.stem for path in DASHBOARDS.iterdir()}
     ours = {"millrace", *(table.layer for table in TABLES.values()), "lakehouse"}
     installed = set(importlib.metadata.packages_distributions())
     assert not names & (ours | sys.stdlib_module_names | installed)
 
 
-def test_the_folder_imports_neither_jobs_nor_drivers() -> None:
-    """In a process of its own."""
+def test_dashboards_import_no_jobs_and_no_drivers() -> None:
+    """Imports in a separate process, without the modules that this one has loaded."""
     script = (
         f"import sys; sys.path.insert(0, {str(ROOT / 'src')!r});"
         f"sys.path.insert(0, {str(DASHBOARDS)!r});"

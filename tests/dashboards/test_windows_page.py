@@ -1,4 +1,4 @@
-"""The page Windows where the change feed of gold.traffic can't be read."""
+"""The Windows page when the change feed of gold.traffic can't be read."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from tables.sql_backend import SqlTables
 from kit.shown import metrics, number, said
 
 
-def test_without_history_windows_are_shown_as_they_are(
+def test_windows_without_change_feed_show_no_late_event_rate(
     open_page: Any, shop_home: Path, sql: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     version = LocalTables.version
@@ -34,7 +34,7 @@ def test_without_history_windows_are_shown_as_they_are(
     assert "reaches back" not in said(page)
 
 
-def test_a_catalog_has_no_history_and_is_not_asked_for_it() -> None:
+def test_sql_backend_has_no_corrections_and_runs_no_query_for_them() -> None:
     def execute(text: str, values: dict[str, Any]) -> Any:
         raise AssertionError(text)
 

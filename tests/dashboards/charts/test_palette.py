@@ -1,4 +1,4 @@
-"""Colours of channels: one of its own for each, distinct in light and dark, for the colour-blind too."""
+"""Channel colours are unique and distinguishable in both themes, also with colour blindness."""
 
 from itertools import combinations, pairwise
 
@@ -34,15 +34,15 @@ def linear(colour: str) -> Colour:
     return red, green, blue
 
 
-def times(matrix: tuple[Colour, ...], light: Colour) -> Colour:
+def multiply(matrix: tuple[Colour, ...], light: Colour) -> Colour:
     red, green, blue = (sum(a * b for a, b in zip(row, light, strict=True)) for row in matrix)
     return red, green, blue
 
 
-def seen(colour: str, eyes: tuple[Colour, ...]) -> Colour:
-    """A colour in Oklab, in which distances are as large as they look."""
-    light = times(eyes, linear(colour))
-    cones = times(
+def to_oklab(colour: str, eyes: tuple[Colour, ...]) -> Colour:
+    """Converts a colour to Oklab, whose distances match perceived differences."""
+    light = multiply(eyes, linear(colour))
+    cones = multiply(
         (
             (0.4122214708, 0.5363325363, 0.0514459929),
             (0.2119034982, 0.6806995451, 0.1073969566),
@@ -51,7 +51,7 @@ def seen(colour: str, eyes: tuple[Colour, ...]) -> Colour:
         light,
     )
     roots = tuple(max(cone, 0.0) ** (1 / 3) for cone in cones)
-    return times(
+    return multiply(
         (
             (0.2104542553, 0.7936177850, -0.0040720468),
             (1.9779984951, -2.4285922050, 0.4505937099),
@@ -62,7 +62,7 @@ def seen(colour: str, eyes: tuple[Colour, ...]) -> Colour:
 
 
 def distance(one: str, other: str, eyes: tuple[Colour, ...]) -> float:
-    pairs = zip(seen(one, eyes), seen(other, eyes), strict=True)
+    pairs = zip(to_oklab(one, eyes), to_oklab(other, eyes), strict=True)
     return sum((a - b) ** 2 for a, b in pairs) ** 0.5
 
 
@@ -76,7 +76,7 @@ def colours(palette: Palette) -> dict[str, str]:
     return dict(zip(names, palette.of_channels(names), strict=True))
 
 
-def test_every_channel_of_the_rules_has_a_colour_of_its_own() -> None:
+def test_every_channel_has_a_unique_colour() -> None:
     rules = yaml.safe_load((bundle_root() / "conf" / "channels.yml").read_text(encoding="utf-8"))
     made = {rule["channel"] for rule in rules["rules"]} | {rules["otherwise"], ON_SITE}
     assert set(CHANNELS) == made
@@ -86,7 +86,7 @@ def test_every_channel_of_the_rules_has_a_colour_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_channels_stand_out_from_the_page(theme: str) -> None:
+def test_channel_colours_contrast_with_page_background(theme: str) -> None:
     palette, page = THEMES[theme]
     for name, colour in colours(palette).items():
         light, dark = sorted((luminance(colour), luminance(page)), reverse=True)
@@ -94,7 +94,7 @@ def test_channels_stand_out_from_the_page(theme: str) -> None:
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_channels_can_be_told_apart(theme: str) -> None:
+def test_channel_colours_are_distinguishable(theme: str) -> None:
     shown = colours(THEMES[theme][0])
     for one, other in combinations(shown, 2):
         assert distance(shown[one], shown[other], NORMAL) > 0.07, (one, other)
@@ -102,10 +102,10 @@ def test_channels_can_be_told_apart(theme: str) -> None:
 
 @pytest.mark.parametrize("eyes", [PROTANOPIA, DEUTERANOPIA])
 @pytest.mark.parametrize("theme", THEMES)
-def test_channels_next_to_each_other_can_be_told_apart_by_the_colour_blind(
+def test_adjacent_channel_colours_are_distinguishable_with_colour_blindness(
     theme: str, eyes: tuple[Colour, ...]
 ) -> None:
-    """Charts put channels in order of text."""
+    """Charts order channels alphabetically, so neighbours are adjacent names."""
     shown = colours(THEMES[theme][0])
     for one, other in pairwise(shown):
         assert distance(shown[one], shown[other], eyes) > 0.1, (one, other)

@@ -1,4 +1,4 @@
-"""Figures of credit, over frames made for the case."""
+"""Credit metrics, computed over handmade frames."""
 
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
@@ -15,7 +15,7 @@ from kit.warehouse_builder import schema_of
 NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 
 
-def test_refunds_are_in_the_value_credited_and_not_in_the_conversions() -> None:
+def test_refunds_reduce_credited_value_but_not_conversions() -> None:
     schema = schema_of("gold.attribution")
     same = {"model": "linear", "channel": "Email", "converted_at": NOON, "credit": 0.5}
     rows = [

@@ -1,4 +1,4 @@
-"""What pages say over a shop equals queries that share no code with them."""
+"""Figures shown on pages equal SQL queries that share no code with the pages."""
 
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,10 @@ from kit.shop_warehouse import Shop
 from kit.shown import chart_rows, metrics, number, said
 from millrace.explain.trail_steps import WORDS
 
-_CENT = 0.0051  # what a table with two decimals rounds off, at most
+_MAX_ROUNDING = 0.0051  # of a table cell with two decimals
 
 
-def test_overview(open_page: Any, shop_home: Path, sql: Any) -> None:
+def test_overview_shows_totals_and_latest_conversions(open_page: Any, shop_home: Path, sql: Any) -> None:
     page = open_page(shop_home, "overview", period="All")
     ((events, sessions, conversions, value),) = sql(
         "SELECT sum(events), sum(sessions), sum(conversions), sum(reporting_value) FROM gold.traffic"
@@ -31,7 +31,7 @@ def test_overview(open_page: Any, shop_home: Path, sql: Any) -> None:
     assert list(page.dataframe[0].value["order_id"].fillna("")) == [order or "" for (order,) in newest]
 
 
-def test_overview_of_a_day_against_the_day_before(open_page: Any, shop_home: Path, sql: Any) -> None:
+def test_overview_compares_events_with_previous_day(open_page: Any, shop_home: Path, sql: Any) -> None:
     page = open_page(shop_home, "overview", period="24 hours", channel="Direct")
     ((now, before),) = sql(
         "WITH t AS (SELECT * FROM gold.traffic WHERE window_kind = '1 minute'),"
@@ -46,7 +46,9 @@ def test_overview_of_a_day_against_the_day_before(open_page: Any, shop_home: Pat
 
 
 @pytest.mark.parametrize("channel", ["", "Email"])
-def test_attribution(channel: str, open_page: Any, shop_home: Path, sql: Any) -> None:
+def test_attribution_page_shows_value_by_channel_and_model(
+    channel: str, open_page: Any, shop_home: Path, sql: Any
+) -> None:
     more = {"channel": channel} if channel else {}
     page = open_page(shop_home, "attribution", period="All", **more)
     expected: dict[str, dict[str, float]] = {}
@@ -56,7 +58,7 @@ def test_attribution(channel: str, open_page: Any, shop_home: Path, sql: Any) ->
     ):
         expected.setdefault(label, {})[model] = float(value or 0)
     shown = page.dataframe[0].value.set_index("channel").to_dict("index")
-    assert shown == {label: pytest.approx(models, abs=_CENT) for label, models in expected.items()}
+    assert shown == {label: pytest.approx(models, abs=_MAX_ROUNDING) for label, models in expected.items()}
     changed = {label: of["linear"] - of["last_non_direct"] for label, of in expected.items()}
     assert chart_rows(page, 1, "label", "change") == pytest.approx(changed)
     assert "Version of the model: 3." in said(page)
@@ -78,20 +80,20 @@ _LABELS = {
 }
 
 
-def credit_by(sql: Any, by: str) -> dict[str, dict[str, float]]:
-    """By label and model, the value credited, as the table has it."""
+def credited_value_by(sql: Any, by: str) -> dict[str, dict[str, float]]:
+    """The credited value by label and model, queried from gold.attribution."""
     expected: dict[str, dict[str, float]] = {}
     for label, model, value in sql(
         f"SELECT coalesce({_LABELS[by]}, 'no {by.lower()} · ' || channel), model,"
         " sum(credited_reporting_value) FROM gold.attribution GROUP BY ALL"
     ):
-        expected.setdefault(label, {})[model] = pytest.approx(float(value or 0), abs=_CENT)
+        expected.setdefault(label, {})[model] = pytest.approx(float(value or 0), abs=_MAX_ROUNDING)
     return expected
 
 
 @pytest.mark.parametrize("by", _LABELS)
-def test_credit_by_a_field_of_the_campaign(by: str, open_page: Any, shop_home: Path, sql: Any) -> None:
-    expected = credit_by(sql, by)
+def test_credit_is_grouped_by_campaign_field(by: str, open_page: Any, shop_home: Path, sql: Any) -> None:
+    expected = credited_value_by(sql, by)
     assert any(not label.startswith("no ") for label in expected)
     page = open_page(shop_home, "attribution", period="All", by=by)
     column = BY[by]
@@ -101,7 +103,9 @@ def test_credit_by_a_field_of_the_campaign(by: str, open_page: Any, shop_home: P
     assert shown == {label: of["time_decay"] for label, of in expected.items()}
 
 
-def test_campaigns(open_page: Any, shop_home: Path, sql: Any) -> None:
+def test_campaigns_page_shows_totals_and_conversions_by_campaign(
+    open_page: Any, shop_home: Path, sql: Any
+) -> None:
     page = open_page(shop_home, "campaigns", period="All", model="time_decay")
     ((seen, clicks, visits, value),) = sql(
         "SELECT sum(impressions), sum(clicks), sum(visits), sum(credited_reporting_value)"
@@ -131,7 +135,7 @@ def test_campaigns(open_page: Any, shop_home: Path, sql: Any) -> None:
     )
 
 
-def test_journeys(open_page: Any, shop_home: Path, sql: Any) -> None:
+def test_journeys_page_counts_conversions_by_path(open_page: Any, shop_home: Path, sql: Any) -> None:
     page = open_page(shop_home, "journeys", period="All")
     paths = sql(
         "WITH j AS (SELECT conversion_id, sum(credited_reporting_value) AS value,"
@@ -149,7 +153,7 @@ def test_journeys(open_page: Any, shop_home: Path, sql: Any) -> None:
     )
 
 
-def test_what_trails_are_made_of(open_page: Any, shop_home: Path, sql: Any) -> None:
+def test_journeys_page_counts_trail_steps_by_kind(open_page: Any, shop_home: Path, sql: Any) -> None:
     page = open_page(shop_home, "journeys", period="All")
     counted = sql(
         "SELECT kind, matched_on, count(DISTINCT conversion_id), count(*) FROM gold.trails GROUP BY 1, 2"
@@ -164,7 +168,9 @@ def test_what_trails_are_made_of(open_page: Any, shop_home: Path, sql: Any) -> N
     ]
 
 
-def test_audience(open_page: Any, shop_home: Path, sql: Any) -> None:
+def test_audience_page_counts_sessions_without_bots_and_searches(
+    open_page: Any, shop_home: Path, sql: Any
+) -> None:
     page = open_page(shop_home, "audience", period="All")
     people = "FROM silver.sessions WHERE visitor_id NOT IN (SELECT visitor_id FROM silver.bots)"
     ((sessions, views),) = sql(f"SELECT count(*), sum(page_views) {people}")
@@ -181,7 +187,9 @@ def test_audience(open_page: Any, shop_home: Path, sql: Any) -> None:
     assert dict(zip(terms["query"], terms["searches"], strict=True)) == searched
 
 
-def test_windows(open_page: Any, shop: Shop, shop_home: Path, sql: Any) -> None:
+def test_windows_page_counts_panes_and_late_events(
+    open_page: Any, shop: Shop, shop_home: Path, sql: Any
+) -> None:
     page = open_page(shop_home, "windows", period="All", window="1 hour")
     panes = dict(
         sql(
@@ -209,7 +217,9 @@ def test_windows(open_page: Any, shop: Shop, shop_home: Path, sql: Any) -> None:
     assert "reaches back to" in said(page)
 
 
-def test_quality(open_page: Any, shop_home: Path, shop: Shop, sql: Any) -> None:
+def test_quality_page_shows_rejections_and_expectation_results(
+    open_page: Any, shop_home: Path, shop: Shop, sql: Any
+) -> None:
     page = open_page(shop_home, "quality", period="All")
     reasons = dict(sql("SELECT reason, count(*) FROM silver.rejected_events GROUP BY 1"))
     assert reasons
@@ -220,7 +230,7 @@ def test_quality(open_page: Any, shop_home: Path, shop: Shop, sql: Any) -> None:
     assert len(page.dataframe[1].value) == min(100, max(reasons.values()))
 
 
-def test_pipeline(open_page: Any, shop_home: Path, sql: Any) -> None:
+def test_pipeline_page_shows_ledger_counts_and_table_rows(open_page: Any, shop_home: Path, sql: Any) -> None:
     page = open_page(shop_home, "pipeline")
     ((taken, late, refused, copies),) = sql(
         "SELECT sum(input_rows) FILTER (job = 'ingest'), sum(late), sum(rejected), sum(duplicates)"
@@ -237,7 +247,7 @@ def test_pipeline(open_page: Any, shop_home: Path, sql: Any) -> None:
     assert tables["gold.attribution"] == sql("SELECT count(*) FROM gold.attribution")[0][0]
 
 
-def test_the_value_of_all_time_is_one_on_every_page(open_page: Any, shop_home: Path) -> None:
+def test_value_is_equal_on_overview_journeys_and_campaigns(open_page: Any, shop_home: Path) -> None:
     overview, journeys, campaigns = (
         number(metrics(open_page(shop_home, view, period="All"))[label])
         for view, label in (

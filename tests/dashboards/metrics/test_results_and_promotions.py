@@ -1,4 +1,4 @@
-"""Results by rank and promotions on their pages, over a shop and over rows made by hand."""
+"""Search results by rank, and promotions, on their pages: over the shop and over handmade rows."""
 
 from pathlib import Path
 from typing import Any
@@ -10,17 +10,19 @@ from kit.shown import chart_rows, said
 from kit.warehouse_builder import build_warehouse
 
 PEOPLE = "visitor_id NOT IN (SELECT visitor_id FROM silver.bots)"
-RANKS = 2  # place of the chart on its page
+RANK_CHART = 2  # index of the chart on its page
 
 
 def table(page: Any, place: int) -> list[tuple[Any, ...]]:
-    """Rows of a table of the page; None where a cell is empty."""
+    """Rows of a table on the page; None where a cell is empty."""
     shown = page.dataframe[place].value.astype(object)
     return [tuple(row) for row in shown.where(shown.notna(), None).to_numpy().tolist()]
 
 
 @pytest.mark.parametrize("query", [None, "lamp"])
-def test_click_through_by_rank(query: str | None, open_page: Any, shop_home: Path, sql: Any) -> None:
+def test_click_through_rate_by_rank_excludes_bots(
+    query: str | None, open_page: Any, shop_home: Path, sql: Any
+) -> None:
     page = open_page(shop_home, "audience", period="All", **({"query": query} if query else {}))
     counted = sql(
         "SELECT rank, count(*), count(*) FILTER (outcome = 'clicked') FROM silver.search_results"
@@ -32,18 +34,16 @@ def test_click_through_by_rank(query: str | None, open_page: Any, shop_home: Pat
         (rank, shown, clicked, pytest.approx(clicked / shown, abs=0.0005)) for rank, shown, clicked in counted
     ]
     rates = {str(rank): pytest.approx(clicked / shown) for rank, shown, clicked in counted}
-    assert chart_rows(page, RANKS, "rank", "click_through") == rates
+    assert chart_rows(page, RANK_CHART, "rank", "click_through") == rates
     states = {
         str(rank): "shown 100 times or more" if shown >= 100 else "shown less often"
         for rank, shown, _ in counted
     }
-    assert chart_rows(page, RANKS, "rank", "state") == states
+    assert chart_rows(page, RANK_CHART, "rank", "state") == states
     assert (set(states.values()) == {"shown less often"}) == (query is not None)
 
 
-def test_results_can_be_asked_for_by_the_words_searched_for(
-    open_page: Any, shop_home: Path, sql: Any
-) -> None:
+def test_query_filter_lists_queries_by_results_shown(open_page: Any, shop_home: Path, sql: Any) -> None:
     page = open_page(shop_home, "audience", period="All")
     shown = sql(
         "SELECT query FROM gold.result_performance WHERE query IS NOT NULL"
@@ -52,7 +52,7 @@ def test_results_can_be_asked_for_by_the_words_searched_for(
     assert page.selectbox(key="query").options == [query for (query,) in shown]
 
 
-def test_a_rank_that_few_saw_and_one_far_down_stay_readable(
+def test_rank_chart_marks_rarely_shown_ranks_and_ends_at_rank_20(
     open_page: Any, shop: Shop, tmp_path: Path
 ) -> None:
     day = shop.until.date()
@@ -63,14 +63,16 @@ def test_a_rank_that_few_saw_and_one_far_down_stay_readable(
     build_warehouse(tmp_path, {**shop.tables, "gold.result_performance": rows})
     page = open_page(tmp_path, "audience", period="All")
     words = {"1": "25.0% of 1,200", "2": "100.0% of 3", "20": "0.0% of 100"}
-    assert chart_rows(page, RANKS, "rank", "words") == words
+    assert chart_rows(page, RANK_CHART, "rank", "words") == words
     pale = {"1": "shown 100 times or more", "2": "shown less often", "20": "shown 100 times or more"}
-    assert chart_rows(page, RANKS, "rank", "state") == pale
+    assert chart_rows(page, RANK_CHART, "rank", "state") == pale
     assert [rank for rank, *_ in table(page, 0)] == [1, 2, 20, 21]
 
 
 @pytest.mark.parametrize("campaign", ["", "lamp-week"])
-def test_promotions(campaign: str, open_page: Any, shop_home: Path, sql: Any) -> None:
+def test_promotions_table_shows_impressions_clicks_and_conversions(
+    campaign: str, open_page: Any, shop_home: Path, sql: Any
+) -> None:
     more = {"campaign": campaign} if campaign else {}
     page = open_page(shop_home, "campaigns", period="All", **more)
     seen = dict(
@@ -118,7 +120,7 @@ def test_promotions(campaign: str, open_page: Any, shop_home: Path, sql: Any) ->
     assert {row[1] for row in expected} == ({"on-site"} if campaign else {"on-site", "on-site and campaign"})
 
 
-def test_a_promotion_that_was_only_seen_is_marked_as_nothing(
+def test_promotion_without_clicks_has_no_kind_and_no_conversion_rate(
     open_page: Any, shop: Shop, tmp_path: Path
 ) -> None:
     row = {"day": shop.until.date(), "promotion_id": "new", "impressions": 3, "clicks": 0}
@@ -128,7 +130,7 @@ def test_a_promotion_that_was_only_seen_is_marked_as_nothing(
     assert table(page, 1) == [("new", None, 3, 0, None, 0.0, 0, 0, None)]
 
 
-def test_pages_say_which_event_is_missing(open_page: Any, shop: Shop, tmp_path: Path) -> None:
+def test_pages_without_rows_name_the_missing_event(open_page: Any, shop: Shop, tmp_path: Path) -> None:
     none = {"gold.result_performance": [], "gold.promotion_performance": []}
     build_warehouse(tmp_path, {**shop.tables, **none})
     assert "Missing: products in Products Searched" in said(open_page(tmp_path, "audience", period="All"))

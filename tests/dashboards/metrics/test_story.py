@@ -1,4 +1,4 @@
-"""The story of a conversion is told twice, by the command line and by the pages: it is the same."""
+"""The pages and the command line explain a conversion identically."""
 
 from pathlib import Path
 from typing import Any
@@ -12,27 +12,29 @@ from lakehouse.settings import load_settings
 from millrace.explain.conversion import explain_conversion
 
 
-def test_pages_and_command_line_tell_the_same_story(shop_home: Path, sql: Sql) -> None:
+def test_pages_and_command_line_explain_conversions_identically(shop_home: Path, sql: Sql) -> None:
     look = Lake(LocalTables(shop_home / "warehouse")).look()
     settings = load_settings(home=shop_home)
-    reported = [both(look, settings, conversion_id) for conversion_id in interesting_conversions(sql)]
+    reported = [
+        explained_by_both(look, settings, conversion_id) for conversion_id in interesting_conversions(sql)
+    ]
     assert len(reported) > 9
     ours = [page for page, _ in reported]
     assert any(page.anchor is not page.conversion for page in ours), "no refund of an order among them"
     assert any(page.rate for page in ours), "none in another currency among them"
     for page, command in reported:
-        assert fits(page.conversion, command.conversion)
+        assert row_matches(page.conversion, command.conversion)
         assert page.anchor["conversion_id"] == command.anchor["conversion_id"]
-        assert fit(page.trail, command.trail)
+        assert rows_match(page.trail, command.trail)
         assert page.credits.keys() == command.credits.keys()
         for model, rows in page.credits.items():
-            assert fit(rows, command.credits[model]), model
+            assert rows_match(rows, command.credits[model]), model
         assert page.kinds == {name: touch["kind"] for name, touch in command.touches.items()}
         assert (page.rate is None) == (command.rate is None)
-        assert page.rate is None or fits(page.rate, command.rate)
+        assert page.rate is None or row_matches(page.rate, command.rate)
 
 
-def test_what_one_finds_the_other_finds(shop_home: Path, sql: Sql) -> None:
+def test_pages_and_command_line_find_conversion_by_same_ids(shop_home: Path, sql: Sql) -> None:
     look = Lake(LocalTables(shop_home / "warehouse")).look()
     settings = load_settings(home=shop_home)
     query = "SELECT conversion_id, event_id FROM gold.conversions ORDER BY converted_at LIMIT 3"
@@ -54,16 +56,16 @@ def interesting_conversions(sql: Sql) -> list[str]:
     return sorted({row[0] for part in parts for row in sql(query.format(part))})
 
 
-def both(look: Look, settings: Any, conversion_id: str) -> tuple[Any, Any]:
+def explained_by_both(look: Look, settings: Any, conversion_id: str) -> tuple[Any, Any]:
     page = look.figure(explain, conversion_id, "EUR")
     assert page is not None
     return page, explain_conversion(settings, conversion_id)
 
 
-def fit(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> bool:
-    return all(fits(*pair) for pair in zip(ours, theirs, strict=True))
+def rows_match(ours: list[dict[str, Any]], theirs: list[dict[str, Any]]) -> bool:
+    return all(row_matches(*pair) for pair in zip(ours, theirs, strict=True))
 
 
-def fits(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
-    """Whether every value that the pages have of a row is that of the command line."""
+def row_matches(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
+    """Whether every value in the row of the pages equals that of the command line."""
     return {name: theirs[name] for name in ours} == ours

@@ -1,4 +1,4 @@
-"""Figures of windows, over frames made for the case."""
+"""Traffic metrics, computed over handmade windows."""
 
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -24,7 +24,7 @@ def window(
     return {**ends, "channel": None, "events": 1, "conversions": 0, "is_complete": True, **more}
 
 
-def asking(*rows: Any) -> Ask:
+def ask_over(*rows: Any) -> Ask:
     schema = schema_of("gold.traffic")
     frame = pl.LazyFrame([{name: row.get(name) for name in schema} for row in rows], schema)
 
@@ -34,9 +34,9 @@ def asking(*rows: Any) -> Ask:
     return ask
 
 
-def test_the_extent_is_that_of_minutes_though_longer_windows_reach_beyond() -> None:
+def test_extent_is_taken_from_one_minute_windows() -> None:
     far = NOON + timedelta(days=40)
-    ask = asking(
+    ask = ask_over(
         window(NOON),
         window(far),
         window(NOON - timedelta(hours=12), DAYS, timedelta(days=1)),
@@ -46,10 +46,10 @@ def test_the_extent_is_that_of_minutes_though_longer_windows_reach_beyond() -> N
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/New_York"])
-def test_a_long_series_has_every_day_once_also_where_clocks_are_turned(zone: str) -> None:
+def test_long_series_counts_every_day_once_across_dst_changes(zone: str) -> None:
     first = datetime(2025, 12, 24, 15, tzinfo=timezone.utc)
     days = [midnight((first + timedelta(days=number)).date(), zone) for number in range(200)]
-    ask = asking(*(window(day, DAYS, timedelta(days=1), events=2) for day in days))
+    ask = ask_over(*(window(day, DAYS, timedelta(days=1), events=2) for day in days))
     period = chosen_period("All", days[0], days[-1] + timedelta(hours=3), zone)
     assert period.kind == DAYS
     series = traffic.series(ask, Scope(period))
@@ -62,16 +62,16 @@ def test_a_long_series_has_every_day_once_also_where_clocks_are_turned(zone: str
     )
 
 
-def test_a_step_is_early_as_long_as_one_of_its_windows_is() -> None:
+def test_step_with_incomplete_window_is_early() -> None:
     rows = [window(NOON + timedelta(minutes=minute), is_complete=minute != 7) for minute in range(10)]
     series = traffic.series(
-        asking(*rows), Scope(chosen_period("24 hours", NOON, NOON + timedelta(minutes=10)))
+        ask_over(*rows), Scope(chosen_period("24 hours", NOON, NOON + timedelta(minutes=10)))
     )
     assert series.filter(state=traffic.EARLY)["start"].to_list() == [NOON + timedelta(minutes=7)]
 
 
-def test_windows_of_other_kinds_and_channels_are_not_counted_twice() -> None:
-    ask = asking(window(NOON), window(NOON, HOURS, timedelta(hours=1)), window(NOON, channel="Email"))
+def test_totals_ignore_other_window_kinds_and_channels() -> None:
+    ask = ask_over(window(NOON), window(NOON, HOURS, timedelta(hours=1)), window(NOON, channel="Email"))
     scope = Scope(chosen_period("Last hour", NOON, NOON + timedelta(minutes=1)))
     assert traffic.totals(ask, scope).events == 1
     assert traffic.totals(ask, Scope(scope.period, ("Email",))).events == 1
@@ -83,7 +83,7 @@ def test_visitors_of_several_channels_are_not_summed() -> None:
         window(NOON, "1 hour every 5 minutes", hour, visitors=4),
         window(NOON, "1 hour every 5 minutes", hour, channel="Email", visitors=3),
     ]
-    ask, until = asking(*rows), NOON + timedelta(minutes=58)
+    ask, until = ask_over(*rows), NOON + timedelta(minutes=58)
     assert traffic.visitors_in_the_hour(ask, until, ()) == 4
     assert traffic.visitors_in_the_hour(ask, until, ("Email",)) == 3
     assert traffic.visitors_in_the_hour(ask, until, ("Direct", "Email")) is None

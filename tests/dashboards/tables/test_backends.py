@@ -1,4 +1,4 @@
-"""The contract of a backend, over every one that runs here: same question, same frame."""
+"""The backend contract: each backend that runs locally returns the same frame for the same query."""
 
 import re
 from datetime import date, datetime, timezone
@@ -20,8 +20,8 @@ from kit.shop_warehouse import Shop
 from kit.spark import empty_home
 from kit.warehouse_builder import append_rows, build_warehouse, replace_rows
 
-AT = datetime(2026, 3, 21, 8, tzinfo=timezone.utc)
-UNTIL = datetime(2026, 3, 22, 9, 30, tzinfo=timezone.utc)
+START = datetime(2026, 3, 21, 8, tzinfo=timezone.utc)
+END = datetime(2026, 3, 22, 9, 30, tzinfo=timezone.utc)
 MEASURES = (
     Measure("rows", "count"),
     Measure("people", "distinct", "person_id"),
@@ -29,46 +29,44 @@ MEASURES = (
     Measure("last", "max", "order_id"),
     *sums("reporting_value", "touches"),
 )
-QUESTIONS = {
-    "columns, in an order with nulls": Query(
+QUERIES = {
+    "columns ordered with nulls": Query(
         "gold.conversions", ("order_id", "value", "is_final"), order=("-order_id", "value", "conversion_id")
     ),
-    "the first few": Query(
-        "gold.conversions", ("conversion_id",), order=("-converted_at", "conversion_id"), limit=3
-    ),
+    "limit": Query("gold.conversions", ("conversion_id",), order=("-converted_at", "conversion_id"), limit=3),
     "measures over all rows": Query("gold.conversions", (), MEASURES),
     "measures over no rows": Query("gold.conversions", (), MEASURES).only("goal", "=", "none such"),
-    "groups, null one of them": Query(
+    "groups including null": Query(
         "gold.traffic", ("channel",), sums("events", "reporting_value"), order=("channel",)
     ),
-    "a period": Query("gold.touches", ("touch_id",), order=("touch_id",)).within("touched_at", AT, UNTIL),
-    "days": Query("gold.funnel", ("day", "step"), sums("visitors"), order=("day", "step")).only(
+    "time range": Query("gold.touches", ("touch_id",), order=("touch_id",)).within("touched_at", START, END),
+    "date range": Query("gold.funnel", ("day", "step"), sums("visitors"), order=("day", "step")).only(
         "day", ">", date(2026, 3, 20)
     ),
-    "one of some": Query("gold.touches", ("channel",), (Measure("n", "count"),), order=("channel",)).one_of(
+    "in list": Query("gold.touches", ("channel",), (Measure("n", "count"),), order=("channel",)).one_of(
         "channel", ("Email", "Display")
     ),
-    "none of some": Query("gold.touches", ("channel",), (Measure("n", "count"),), order=("channel",)).only(
+    "not in list": Query("gold.touches", ("channel",), (Measure("n", "count"),), order=("channel",)).only(
         "channel", "not in", ("Email", "Display")
     ),
-    "nothing unlike null": Query("gold.attribution", (), (Measure("n", "count"),)).only(
+    "not equal excludes null": Query("gold.attribution", (), (Measure("n", "count"),)).only(
         "campaign_name", "!=", "x"
     ),
-    "null": Query("gold.attribution", (), (Measure("n", "count"),)).only("campaign_name", "null"),
-    "not null": Query("gold.attribution", ("campaign_name",), sums("credit"), order=("campaign_name",)).only(
-        "campaign_name", "not null"
-    ),
-    "a beginning": Query("gold.conversions", ("conversion_id",), order=("conversion_id",)).only(
+    "is null": Query("gold.attribution", (), (Measure("n", "count"),)).only("campaign_name", "null"),
+    "is not null": Query(
+        "gold.attribution", ("campaign_name",), sums("credit"), order=("campaign_name",)
+    ).only("campaign_name", "not null"),
+    "prefix": Query("gold.conversions", ("conversion_id",), order=("conversion_id",)).only(
         "conversion_id", "starts", "a"
     ),
-    "text that would be SQL": Query("gold.touches", ("touch_id",)).only("channel", "=", "x' OR '1'='1"),
+    "SQL injection text": Query("gold.touches", ("touch_id",)).only("channel", "=", "x' OR '1'='1"),
     "nested columns": Query("gold.conversions", ("visit",), order=("conversion_id",)),
     "bytes": Query("silver.rejected_events", ("reason", "value"), order=("offset",)),
 }
 
 
 def literal(value: Any) -> str:
-    """A value as Spark writes it in SQL: where Delta parses statements, Spark 4.2 takes no parameters."""
+    """A value as a Spark SQL literal: with Delta's parser, Spark 4.2 takes no query parameters."""
     if isinstance(value, datetime):
         return f"TIMESTAMP '{value.isoformat()}'"
     if isinstance(value, date):
@@ -78,7 +76,7 @@ def literal(value: Any) -> str:
     return str(value)
 
 
-def same(ours: Backend, theirs: Backend, query: Query) -> None:
+def assert_same_result(ours: Backend, theirs: Backend, query: Query) -> None:
     frames = []
     for backend in (ours, theirs):
         version = backend.version(query.table)
@@ -90,7 +88,7 @@ def same(ours: Backend, theirs: Backend, query: Query) -> None:
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory, shop: Shop) -> Path:
     home = tmp_path_factory.mktemp("asked")
-    asked = {"silver.bots", *(query.table for query in QUESTIONS.values())}
+    asked = {"silver.bots", *(query.table for query in QUERIES.values())}
     build_warehouse(home, {name: shop.tables[name] for name in asked})
     return home
 
@@ -115,12 +113,12 @@ def backends(home: Path, spark: SparkSession) -> tuple[LocalTables, SqlTables]:
     return LocalTables(home / "warehouse"), SqlTables(execute)
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_a_question_has_one_answer(name: str, backends: tuple[LocalTables, SqlTables]) -> None:
-    same(*backends, QUESTIONS[name])
+@pytest.mark.parametrize("name", QUERIES)
+def test_backends_return_equal_results(name: str, backends: tuple[LocalTables, SqlTables]) -> None:
+    assert_same_result(*backends, QUERIES[name])
 
 
-def test_answers_are_as_of_the_version_asked_for(home: Path, backends: tuple[LocalTables, SqlTables]) -> None:
+def test_query_reads_requested_table_version(home: Path, backends: tuple[LocalTables, SqlTables]) -> None:
     query = Query("silver.bots", (), (Measure("n", "count"),))
     before = [backend.version("silver.bots") for backend in backends]
     counted = [backend.run(query, version)["n"][0] for backend, version in zip(backends, before, strict=True)]
@@ -135,11 +133,11 @@ def test_answers_are_as_of_the_version_asked_for(home: Path, backends: tuple[Loc
         assert backend.facts("silver.bots", latest).rows == 1
 
 
-def test_a_table_that_is_not_there_has_no_version(backends: tuple[LocalTables, SqlTables]) -> None:
+def test_missing_table_has_no_version(backends: tuple[LocalTables, SqlTables]) -> None:
     assert [backend.version("gold.visitor_minutes") for backend in backends] == [None, None]
 
 
-def test_no_value_stands_in_the_text() -> None:
+def test_sql_statement_passes_values_as_parameters() -> None:
     query = Query(
         "gold.conversions", ("goal",), where=(Where("goal", "=", "'; --"), Where("value", ">", Decimal(3)))
     )
@@ -150,7 +148,7 @@ def test_no_value_stands_in_the_text() -> None:
     assert values == {"p0": "'; --", "p1": Decimal(3)}
 
 
-def test_text_that_a_table_of_before_lacks_is_null() -> None:
+def test_column_missing_in_older_table_is_read_as_null() -> None:
     query = Query("gold.funnel", ("day", "step"))
 
     def execute(text: str, values: dict[str, Any]) -> pa.Table:
@@ -167,7 +165,7 @@ def test_text_that_a_table_of_before_lacks_is_null() -> None:
     assert SqlTables(execute).run(query, Version(3)).rows() == [(date(2026, 3, 1), None)]
 
 
-def test_another_failure_is_no_missing_column() -> None:
+def test_other_sql_error_is_not_treated_as_missing_column() -> None:
     def execute(text: str, values: dict[str, Any]) -> pa.Table:
         if "LIMIT 0" in text:
             return pa.table({"day": pa.array([], pa.date32()), "step": pa.array([], pa.string())})

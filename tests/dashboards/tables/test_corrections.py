@@ -1,4 +1,4 @@
-"""Corrections of windows from the change feed, against windows followed commit by commit."""
+"""Corrections read from the change feed equal those tracked commit by commit."""
 
 import shutil
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ Row = dict[str, Any]
 
 @dataclass
 class Windows:
-    """Windows that are revised, and what the page has to say about them."""
+    """Windows under revision, and the corrections that the page must show for them."""
 
     home: Path
     rows: dict[int, Row] = field(default_factory=dict)
@@ -45,11 +45,11 @@ class Windows:
             getattr(self, action)(number)
         replace_rows(self.home, "gold.traffic", self.rows.values())
 
-    def keep(self, number: int) -> None:
+    def leave_unchanged(self, number: int) -> None:
         """Leave the window as it is."""
 
-    def more(self, number: int) -> None:
-        """Events: early, on time or late."""
+    def add_events(self, number: int) -> None:
+        """Add events: early before the window is complete, late after it."""
         row = self.rows.get(number)
         if row is None:
             self._put(number, pane="early", events=1, is_complete=False, revision=0)
@@ -58,15 +58,15 @@ class Windows:
             self.late += 2
         self._revise(number, 2, pane="late" if row["is_complete"] else "early")
 
-    def end(self, number: int) -> None:
-        """The watermark passes the end."""
+    def complete(self, number: int) -> None:
+        """The watermark passes the end of the window."""
         row = self.rows.get(number)
         if row and not row["is_complete"]:
             self._put(number, **{**row, "pane": "on_time", "is_complete": True})
             self.on_time.setdefault(number, self.rows[number])
 
-    def bot(self, number: int) -> None:
-        """A bot leaves; with it, maybe, the window."""
+    def remove_bot_event(self, number: int) -> None:
+        """Remove a bot's event, and the window if it becomes empty."""
         row = self.rows.get(number)
         if row and row["events"] <= 1:
             del self.rows[number]
@@ -102,26 +102,30 @@ class Windows:
         assert (found.late, found.other) == (self.late, sum(changes.values()) - self.late)
 
 
-ACTIONS = st.lists(st.sampled_from(("keep", "more", "end", "bot")), min_size=WINDOWS, max_size=WINDOWS)
+ACTIONS = st.lists(
+    st.sampled_from(("leave_unchanged", "add_events", "complete", "remove_bot_event")),
+    min_size=WINDOWS,
+    max_size=WINDOWS,
+)
 
 
 @given(commits=st.lists(st.tuples(ACTIONS, st.booleans()), min_size=1, max_size=9), at_once=st.integers(1, 4))
 @settings(max_examples=25, deadline=None)
-def test_corrections_are_what_followed_windows_say(
+def test_corrections_equal_changes_tracked_commit_by_commit(
     commits: list[tuple[list[str], bool]], at_once: int
 ) -> None:
     with TemporaryDirectory() as folder, patch.multiple(corrections, _AT_ONCE=at_once, _SECONDS=0):
         windows = Windows(Path(folder))
         lake = Lake(LocalTables(Path(folder) / "warehouse"))
-        for actions, is_looked_at in commits:
+        for actions, is_viewed in commits:
             windows.commit(actions)
-            if is_looked_at:
+            if is_viewed:
                 lake.look().figure(panes, DAY, "1 hour")
-        windows.assert_shown(list(looks(lake))[-1])
+        windows.assert_shown(list(panes_until_unchanged(lake))[-1])
 
 
-def looks(lake: Lake) -> Iterator[Panes]:
-    """Look until no more is read."""
+def panes_until_unchanged(lake: Lake) -> Iterator[Panes]:
+    """Take snapshots until no further commit of the change feed is read."""
     before, look = None, lake.look()
     while before != (version := look.version(CORRECTIONS)):
         yield look.figure(panes, DAY, "1 hour")
@@ -132,11 +136,11 @@ def looks(lake: Lake) -> Iterator[Panes]:
 def windows(tmp_path: Path) -> Windows:
     """A window that is complete in version 0, and late in versions 1 to 7."""
     found = Windows(tmp_path)
-    found.more(0)
-    found.end(0)
-    found.commit(["keep"])
+    found.add_events(0)
+    found.complete(0)
+    found.commit(["leave_unchanged"])
     for _ in range(7):
-        found.commit(["more"])
+        found.commit(["add_events"])
     return found
 
 
@@ -145,21 +149,21 @@ def lake(tmp_path: Path) -> Lake:
     return Lake(LocalTables(tmp_path / "warehouse"))
 
 
-def commits_of(lake: Lake) -> list[int]:
+def read_commits(lake: Lake) -> list[int]:
     found = lake.look().figure(lambda ask: ask(Query(CORRECTIONS, ("commit_version", "window_kind"))))
     return sorted(found.filter(found["window_kind"].is_null())["commit_version"])
 
 
-def folder_of(windows: Windows) -> Path:
+def table_folder(windows: Windows) -> Path:
     return windows.home / "warehouse" / "gold" / "traffic"
 
 
-def test_each_commit_is_read_once_the_latest_first(windows: Windows, lake: Lake) -> None:
+def test_each_commit_is_read_once_latest_first(windows: Windows, lake: Lake) -> None:
     once = patch.object(corrections, "_read", side_effect=corrections._read)
     with patch.multiple(corrections, _AT_ONCE=3, _SECONDS=0), once as read:
-        shown = list(looks(lake))
-        windows.commit(["more"])
-        shown += looks(lake)
+        shown = list(panes_until_unchanged(lake))
+        windows.commit(["add_events"])
+        shown += panes_until_unchanged(lake)
     assert [call.args[1] for call in read.call_args_list] == [*range(7, -1, -1), 8]
     assert [found.late for found in shown] == [6, 12, 14, 16]
     windows.assert_shown(shown[-1])
@@ -167,53 +171,53 @@ def test_each_commit_is_read_once_the_latest_first(windows: Windows, lake: Lake)
     assert sinces == sorted(sinces, reverse=True)
 
 
-def test_history_begins_after_files_that_vacuum_has_removed(windows: Windows, lake: Lake) -> None:
-    versions = [set(DeltaTable(folder_of(windows), version=version).file_uris()) for version in (3, 4)]
+def test_history_starts_after_vacuumed_files(windows: Windows, lake: Lake) -> None:
+    versions = [set(DeltaTable(table_folder(windows), version=version).file_uris()) for version in (3, 4)]
     (gone,) = versions[0] - versions[1]
     Path(gone).unlink()
-    found = list(looks(lake))[-1]
-    assert commits_of(lake) == [5, 6, 7]
+    found = list(panes_until_unchanged(lake))[-1]
+    assert read_commits(lake) == [5, 6, 7]
     assert (found.late, found.on_time, found.corrected.height) == (6, 0, 0), "on time is not known any more"
     assert found.since is not None
 
 
-def test_history_begins_after_commits_that_have_left_the_log(windows: Windows, lake: Lake) -> None:
-    DeltaTable(folder_of(windows)).create_checkpoint()
+def test_history_starts_after_commits_removed_from_log(windows: Windows, lake: Lake) -> None:
+    DeltaTable(table_folder(windows)).create_checkpoint()
     for version in range(3):
-        (folder_of(windows) / "_delta_log" / f"{version:020}.json").unlink()
-    list(looks(lake))
-    assert commits_of(lake) == [3, 4, 5, 6, 7]
+        (table_folder(windows) / "_delta_log" / f"{version:020}.json").unlink()
+    list(panes_until_unchanged(lake))
+    assert read_commits(lake) == [3, 4, 5, 6, 7]
 
 
-def test_no_more_rows_are_kept_than_the_limit(windows: Windows, lake: Lake) -> None:
+def test_kept_corrections_are_limited_by_rows(windows: Windows, lake: Lake) -> None:
     once = patch.object(corrections, "_read", side_effect=corrections._read)
-    with patch.object(corrections, "_MOST_ROWS", 7), once as read:  # two of a commit
-        list(looks(lake))
-        assert commits_of(lake) == [5, 6, 7]
+    with patch.object(corrections, "_MOST_ROWS", 7), once as read:  # a commit has two rows
+        list(panes_until_unchanged(lake))
+        assert read_commits(lake) == [5, 6, 7]
         assert read.call_count == 4, "what is dropped is not read again"
-        windows.commit(["more"])
-        list(looks(lake))
-    assert commits_of(lake) == [6, 7, 8]
+        windows.commit(["add_events"])
+        list(panes_until_unchanged(lake))
+    assert read_commits(lake) == [6, 7, 8]
 
 
-def test_a_commit_of_large_files_is_not_read(windows: Windows, lake: Lake) -> None:
+def test_commit_with_large_files_is_not_read(windows: Windows, lake: Lake) -> None:
     with patch.object(corrections, "_MOST_BYTES", 1):
-        (found,) = looks(lake)
+        (found,) = panes_until_unchanged(lake)
     assert found.since is None
     assert found.revised["events"].to_list() == [15]
 
 
-def test_a_table_that_was_made_again_has_its_own_history(windows: Windows, lake: Lake) -> None:
-    list(looks(lake))
-    shutil.rmtree(folder_of(windows))
+def test_recreated_table_has_its_own_history(windows: Windows, lake: Lake) -> None:
+    list(panes_until_unchanged(lake))
+    shutil.rmtree(table_folder(windows))
     again = Windows(windows.home)
-    again.commit(["more"])
-    again.commit(["end"])
-    again.commit(["more"])
-    again.assert_shown(list(looks(lake))[-1])
-    assert commits_of(lake) == [0, 1, 2]
+    again.commit(["add_events"])
+    again.commit(["complete"])
+    again.commit(["add_events"])
+    again.assert_shown(list(panes_until_unchanged(lake))[-1])
+    assert read_commits(lake) == [0, 1, 2]
 
 
-def test_a_commit_that_moves_rows_is_no_correction(windows: Windows, lake: Lake) -> None:
+def test_commit_that_rewrites_unchanged_rows_is_no_correction(windows: Windows, lake: Lake) -> None:
     replace_rows(windows.home, "gold.traffic", windows.rows.values())
-    windows.assert_shown(list(looks(lake))[-1])
+    windows.assert_shown(list(panes_until_unchanged(lake))[-1])

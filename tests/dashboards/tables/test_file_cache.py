@@ -1,4 +1,4 @@
-"""What is kept of files: never more than there is room for, and never another answer than the table's."""
+"""The file cache stays within its size limit and does not change query results."""
 
 import random
 import shutil
@@ -41,8 +41,8 @@ def windows(start: datetime, count: int, kind: str = "1 minute") -> list[dict[st
     ]
 
 
-def agree(home: Path, tables: LocalTables, *queries: Query) -> None:
-    """Answers equal those of a plain scan of all files."""
+def assert_equal_plain_scan(home: Path, tables: LocalTables, *queries: Query) -> None:
+    """Query results equal those of a plain scan of all files."""
     for query in queries:
         version = tables.version(query.table)
         assert version is not None
@@ -50,14 +50,14 @@ def agree(home: Path, tables: LocalTables, *queries: Query) -> None:
         assert_frame_equal(tables.run(query, version), ask_frame(plain, query).collect())
 
 
-@pytest.fixture(params=["kept", "scanned"])
+@pytest.fixture(params=["cached", "scanned"])
 def home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home whose files are all small, and one whose files are all large."""
-    monkeypatch.setattr(reading_files, "_SMALL", 2**20 if request.param == "kept" else 0)
+    """A home whose files are all small enough to cache, or all too large to cache."""
+    monkeypatch.setattr(reading_files, "_SMALL", 2**20 if request.param == "cached" else 0)
     return tmp_path
 
 
-def test_answers_stay_right_while_files_come_and_go(home: Path) -> None:
+def test_results_equal_plain_scan_after_appends_compaction_and_delete(home: Path) -> None:
     tables, path = LocalTables(home / "warehouse"), home / "warehouse/gold/traffic"
     for day in range(12):
         start = NOON + day * timedelta(days=1)
@@ -65,26 +65,28 @@ def test_answers_stay_right_while_files_come_and_go(home: Path) -> None:
         since = MINUTES.only("window_start", ">=", start - timedelta(hours=30))
         until = MINUTES.only("window_start", "<", start + timedelta(minutes=2))
         between = MINUTES.within("window_start", start - timedelta(minutes=1), start + timedelta(minutes=3))
-        agree(home, tables, MINUTES, since, until, between, between.only("channel", "null"))
+        assert_equal_plain_scan(home, tables, MINUTES, since, until, between, between.only("channel", "null"))
     DeltaTable(path).optimize.compact()
-    agree(home, tables, MINUTES)
+    assert_equal_plain_scan(home, tables, MINUTES)
     DeltaTable(path).delete("channel = 'Email'")
-    agree(home, tables, MINUTES)
+    assert_equal_plain_scan(home, tables, MINUTES)
 
 
-def test_a_table_that_has_no_file_yet_has_no_rows(home: Path) -> None:
+def test_table_without_files_has_no_rows(home: Path) -> None:
     append_rows(home, "gold.traffic", [])
     DeltaTable(home / "warehouse/gold/traffic").delete()
     assert DeltaTable(home / "warehouse/gold/traffic").file_uris() == []
-    agree(home, LocalTables(home / "warehouse"), MINUTES, Query("gold.traffic", (), sums("events")))
+    assert_equal_plain_scan(
+        home, LocalTables(home / "warehouse"), MINUTES, Query("gold.traffic", (), sums("events"))
+    )
 
 
-def test_rows_of_partitions_and_nested_columns_are_whole(home: Path) -> None:
+def test_partition_and_nested_columns_are_read(home: Path) -> None:
     visit = {"session_id": "s", "event_id": "e", "at": NOON, "url": "u", "referrer": None, "channel": "Email"}
     append_rows(home, "gold.conversions", [{"conversion_id": "a", "visit": visit}, {"conversion_id": "b"}])
     sessions = [{"session_id": str(number), "is_open": number % 2 == 0} for number in range(4)]
     append_rows(home, "silver.sessions", sessions)
-    agree(
+    assert_equal_plain_scan(
         home,
         LocalTables(home / "warehouse"),
         Query("gold.conversions", ("conversion_id", "visit"), order=("conversion_id",)),
@@ -93,17 +95,19 @@ def test_rows_of_partitions_and_nested_columns_are_whole(home: Path) -> None:
     )
 
 
-def test_a_column_that_older_files_lack_is_null_there(home: Path) -> None:
+def test_files_with_and_without_added_column_are_read_together(home: Path) -> None:
     path = home / "warehouse/silver/bots"
     path.parent.mkdir(parents=True)
     older = pl.DataFrame({"visitor_id": ["old"]})
     older.write_delta(str(path))
     newer = pl.DataFrame({"visitor_id": ["new"], "reason": ["quick"]})
     newer.write_delta(str(path), mode="append", delta_write_options={"schema_mode": "merge"})
-    agree(home, LocalTables(home / "warehouse"), Query("silver.bots", ("visitor_id",), order=("visitor_id",)))
+    assert_equal_plain_scan(
+        home, LocalTables(home / "warehouse"), Query("silver.bots", ("visitor_id",), order=("visitor_id",))
+    )
 
 
-def test_a_column_that_a_whole_table_lacks_is_null_however_it_is_read(tmp_path: Path) -> None:
+def test_column_missing_from_table_is_null_with_and_without_deletion_vectors(tmp_path: Path) -> None:
     path = tmp_path / "warehouse/silver/bots"
     path.parent.mkdir(parents=True)
     with patch.dict(COLUMNS, {"silver.bots": {"visitor_id": pl.String, "reason": pl.String}}):
@@ -120,7 +124,7 @@ def test_a_column_that_a_whole_table_lacks_is_null_however_it_is_read(tmp_path: 
             assert tables.run(asked, version).rows() == [("old", None)]
 
 
-def test_a_table_with_deletion_vectors_is_left_to_polars(tmp_path: Path) -> None:
+def test_table_with_deletion_vectors_is_read_by_polars(tmp_path: Path) -> None:
     append_rows(tmp_path, "silver.bots", [{"visitor_id": "a"}])
     table = DeltaTable(tmp_path / "warehouse/silver/bots")
     table.alter.set_table_properties({"delta.enableDeletionVectors": "true"})
@@ -129,10 +133,10 @@ def test_a_table_with_deletion_vectors_is_left_to_polars(tmp_path: Path) -> None
     version = tables.version("silver.bots")
     assert version is not None
     assert not tables._at("silver.bots", version)[0].plain
-    agree(tmp_path, tables, Query("silver.bots", ("visitor_id",)))
+    assert_equal_plain_scan(tmp_path, tables, Query("silver.bots", ("visitor_id",)))
 
 
-def test_large_files_and_whole_records_are_not_kept() -> None:
+def test_large_files_and_rejected_records_are_not_cached() -> None:
     sizes = {f"{number}.parquet": 2**18 for number in range(40)} | {"big.parquet": 2**18 + 1}
     files = Files.of("gold.touches", sizes)
     assert len(files.small) == 24  # 6 MB of them
@@ -140,20 +144,22 @@ def test_large_files_and_whole_records_are_not_kept() -> None:
     assert not Files.of("silver.rejected_events", {"small.parquet": 1}).small
 
 
-def test_slices_are_bounded_by_their_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_slices_are_limited_by_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading_files, "_SMALL", 0)
     monkeypatch.setattr(reading_files, "_MOST_KEPT", 60_000)
     append_rows(tmp_path, "gold.traffic", windows(NOON, 300))
     tables = LocalTables(tmp_path / "warehouse")
     for channel in ("a", "b", "c", "Email"):
-        agree(tmp_path, tables, MINUTES.only("channel", "!=", channel))
+        assert_equal_plain_scan(tmp_path, tables, MINUTES.only("channel", "!=", channel))
     memory: Memory = tables._memory
     kept = sum(rows.estimated_size() for rows in memory._kept.values())
     assert 0 < kept <= 60_000
     assert len(memory._kept) < 4
 
 
-def test_only_what_is_asked_for_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_projection_and_predicate_are_pushed_down_to_scan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(reading_files, "_SMALL", 0)
     append_rows(tmp_path, "gold.attribution", [{"conversion_id": "c", "model": "linear", "credit": 1.0}])
     tables = LocalTables(tmp_path / "warehouse")
@@ -166,8 +172,10 @@ def test_only_what_is_asked_for_is_read(tmp_path: Path, monkeypatch: pytest.Monk
     assert "SELECTION" in reported
 
 
-def test_sums_of_large_files_are_worked_out_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of many files is read for a question when it is first asked, and only new ones after that."""
+def test_aggregates_of_large_files_are_computed_once_per_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A query reads each file once; after an append it reads the new file only."""
     monkeypatch.setattr(reading_files, "_SMALL", 0)
     chance, pages = random.Random(5), ["/a", "/b", "/c", None]
     tables, asked = LocalTables(tmp_path / "warehouse"), list[int]()
@@ -193,27 +201,29 @@ def test_sums_of_large_files_are_worked_out_once(tmp_path: Path, monkeypatch: py
         ]
         append_rows(tmp_path, "silver.sessions", rows)
         asked.clear()
-        agree(tmp_path, tables, by_page, in_all, in_all.only("started_at", "<", NOON))
+        assert_equal_plain_scan(tmp_path, tables, by_page, in_all, in_all.only("started_at", "<", NOON))
         assert asked == [1, 1, 1], number
     DeltaTable(tmp_path / "warehouse/silver/sessions").optimize.compact()
-    agree(tmp_path, tables, by_page, in_all, in_all.only("started_at", "<", NOON))
+    assert_equal_plain_scan(tmp_path, tables, by_page, in_all, in_all.only("started_at", "<", NOON))
 
 
-def test_a_table_is_opened_once_and_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commits of files are read one by one; what is more than that opens the table again."""
+def test_table_is_opened_once_and_followed_by_its_commits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commits of files are read one by one; other changes, and many commits at once, reopen the table."""
     opened: list[Path] = []
     init = Log.__init__
 
-    def listen(log: Log, folder: Path, **more: int | None) -> None:
+    def record_open(log: Log, folder: Path, **more: int | None) -> None:
         opened.append(folder)
         init(log, folder, **more)
 
-    monkeypatch.setattr(Log, "__init__", listen)
+    monkeypatch.setattr(Log, "__init__", record_open)
     tables, path = LocalTables(tmp_path / "warehouse"), tmp_path / "warehouse/gold/traffic"
 
     def times_opened() -> int:
         opened.clear()
-        agree(tmp_path, tables, MINUTES)
+        assert_equal_plain_scan(tmp_path, tables, MINUTES)
         version = tables.version("gold.traffic")
         assert version is not None
         plain = DeltaTable(path)

@@ -1,4 +1,4 @@
-"""One version of each table a look, no table read twice, and no memory without bound."""
+"""A snapshot pins one version per table, unchanged tables are not read again, and the cache is bounded."""
 
 import shutil
 import threading
@@ -18,14 +18,14 @@ from kit.warehouse_builder import append_rows, replace_rows
 SESSIONS = Query("silver.sessions", ("session_id",), order=("session_id",))
 
 
-class Count:
-    """A figure that counts how often it is worked out."""
+class CountingFigure:
+    """A figure that counts how often it is computed."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.calls = 0
 
     def __call__(self, ask: Ask) -> int:
-        self.asked += 1
+        self.calls += 1
         return ask(SESSIONS).height
 
 
@@ -39,26 +39,26 @@ def lake(tmp_path: Path) -> Lake:
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_missing_table_is_empty_with_the_columns_of_its_contract(name: str, lake: Lake) -> None:
+def test_missing_table_is_empty_with_columns_of_its_contract(name: str, lake: Lake) -> None:
     found = lake.look().figure(lambda ask: ask(Query(name, tuple(COLUMNS[name]))))
     assert dict(found.schema) == COLUMNS[name]
     assert lake.look().facts(name) is None
 
 
-def test_an_unchanged_table_is_not_read_again(lake: Lake, tmp_path: Path) -> None:
+def test_unchanged_table_is_not_read_again(lake: Lake, tmp_path: Path) -> None:
     append_rows(tmp_path, "silver.sessions", [session(1)])
-    count = Count()
+    count = CountingFigure()
     assert [lake.look().figure(count) for _ in range(5)] == [1] * 5
-    assert count.asked == 1
+    assert count.calls == 1
 
 
 def window(minute: int) -> dict[str, object]:
     return {"window_kind": "1 minute", "window_start": datetime(2026, 3, 1, 9, minute, tzinfo=timezone.utc)}
 
 
-def test_all_tables_are_as_of_the_position_of_windows(lake: Lake, tmp_path: Path) -> None:
+def test_snapshot_pins_tables_to_high_water_mark_of_gold_traffic(lake: Lake, tmp_path: Path) -> None:
     now = int(time.time() * 1e6) - 10_000_000
-    sessions = Count()
+    sessions = CountingFigure()
 
     def append(number: int, upto: int) -> None:
         append_rows(tmp_path, "silver.sessions", [session(number)], upto)
@@ -68,8 +68,8 @@ def test_all_tables_are_as_of_the_position_of_windows(lake: Lake, tmp_path: Path
     assert lake.look().figure(sessions) == 2, "before the first window, the latest"
     append_rows(tmp_path, "gold.traffic", [window(0)], now)
     assert Lake(lake.backend).look().position == now
-    for each in (lake, Lake(LocalTables(tmp_path / "warehouse"))):  # opened before and after
-        assert each.look().figure(Count()) == (2 if each is lake else 1)
+    for each in (lake, Lake(LocalTables(tmp_path / "warehouse"))):  # opened before and after that commit
+        assert each.look().figure(CountingFigure()) == (2 if each is lake else 1)
     append(3, now + 2)
     append(4, now + 3)
     append_rows(tmp_path, "gold.traffic", [window(1)], now + 2)
@@ -81,7 +81,7 @@ def test_all_tables_are_as_of_the_position_of_windows(lake: Lake, tmp_path: Path
     assert lake.look().figure(sessions) == 5
 
 
-def test_a_look_keeps_its_position_while_tables_go_on(lake: Lake, tmp_path: Path) -> None:
+def test_snapshot_keeps_its_position_while_tables_advance(lake: Lake, tmp_path: Path) -> None:
     now = int(time.time() * 1e6)
     append_rows(tmp_path, "gold.traffic", [window(0)], now)
     append_rows(tmp_path, "silver.sessions", [], now)
@@ -89,12 +89,12 @@ def test_a_look_keeps_its_position_while_tables_go_on(lake: Lake, tmp_path: Path
     assert look.position == now
     append_rows(tmp_path, "silver.sessions", [session(1)], now + 1)
     append_rows(tmp_path, "gold.traffic", [window(1)], now + 1)
-    assert look.figure(Count()) == 0
-    assert lake.look().figure(Count()) == 1
+    assert look.figure(CountingFigure()) == 0
+    assert lake.look().figure(CountingFigure()) == 1
 
 
-def test_a_changed_table_is_read_again(lake: Lake, tmp_path: Path) -> None:
-    count = Count()
+def test_changed_table_is_read_again(lake: Lake, tmp_path: Path) -> None:
+    count = CountingFigure()
     assert lake.look().figure(count) == 0
     append_rows(tmp_path, "silver.sessions", [session(1), session(2, is_open=False)])
     assert lake.look().figure(count) == 2
@@ -105,20 +105,20 @@ def test_a_changed_table_is_read_again(lake: Lake, tmp_path: Path) -> None:
     assert facts.rows == 1
 
 
-def test_a_look_stays_at_the_version_it_met(lake: Lake, tmp_path: Path) -> None:
+def test_snapshot_keeps_table_version_of_first_read(lake: Lake, tmp_path: Path) -> None:
     append_rows(tmp_path, "silver.sessions", [session(1)])
     look = lake.look()
     assert look.figure(lambda ask: ask(SESSIONS).height) == 1
     for number in range(2, 6):
         append_rows(tmp_path, "silver.sessions", [session(number)])
-        assert lake.look().figure(Count()) == number
+        assert lake.look().figure(CountingFigure()) == number
     by_another = Query("silver.sessions", (), (Measure("n", "count"),))
     assert look.figure(lambda ask: ask(by_another)["n"][0]) == 1
 
 
-def test_a_table_made_anew_is_seen_though_its_version_is_the_same(lake: Lake, tmp_path: Path) -> None:
+def test_recreated_table_with_same_version_is_read_again(lake: Lake, tmp_path: Path) -> None:
     append_rows(tmp_path, "silver.sessions", [session(1)])
-    count = Count()
+    count = CountingFigure()
     assert lake.look().figure(count) == 1
     shutil.rmtree(tmp_path / "warehouse")
     assert lake.look().figure(count) == 0
@@ -126,9 +126,9 @@ def test_a_table_made_anew_is_seen_though_its_version_is_the_same(lake: Lake, tm
     assert lake.look().figure(count) == 2
 
 
-def test_a_table_that_breaks_keeps_its_last_figure_and_is_named(lake: Lake, tmp_path: Path) -> None:
+def test_unreadable_table_keeps_last_figure_and_is_reported(lake: Lake, tmp_path: Path) -> None:
     append_rows(tmp_path, "silver.sessions", [session(1)])
-    count = Count()
+    count = CountingFigure()
     lake.look().figure(count)
     append_rows(tmp_path, "silver.sessions", [session(2)])
     for file in (tmp_path / "warehouse").rglob("*.parquet"):
@@ -138,7 +138,7 @@ def test_a_table_that_breaks_keeps_its_last_figure_and_is_named(lake: Lake, tmp_
     assert look.unreadable == {"silver.sessions"}
 
 
-def test_figures_kept_are_bounded_by_their_bytes(tmp_path: Path) -> None:
+def test_cached_figures_are_limited_by_bytes(tmp_path: Path) -> None:
     lake = Lake(LocalTables(tmp_path), most_bytes=100_000)
     big = pl.DataFrame({"n": range(1000)})
     for number in range(200):
@@ -148,9 +148,9 @@ def test_figures_kept_are_bounded_by_their_bytes(tmp_path: Path) -> None:
     assert len(lake._turns) <= len(lake._kept) + 1
 
 
-def test_ten_viewers_who_ask_at_once_have_it_worked_out_once(lake: Lake, tmp_path: Path) -> None:
+def test_concurrent_viewers_share_one_computation(lake: Lake, tmp_path: Path) -> None:
     append_rows(tmp_path, "silver.sessions", [session(1)])
-    count, answers, start = Count(), [], threading.Barrier(10)
+    count, answers, start = CountingFigure(), [], threading.Barrier(10)
 
     def view() -> None:
         start.wait()
@@ -162,4 +162,4 @@ def test_ten_viewers_who_ask_at_once_have_it_worked_out_once(lake: Lake, tmp_pat
     for viewer in viewers:
         viewer.join()
     assert answers == [1] * 10
-    assert count.asked == 1
+    assert count.calls == 1

@@ -16,11 +16,11 @@ from widgets.formatting import Locale, locale_of, plain, plain_text
         ("xx-unknown", "1,234,567.89"),
     ],
 )
-def test_numbers_are_written_as_the_viewer_writes_them(language: str | None, written: str) -> None:
+def test_numbers_follow_locale_of_viewer(language: str | None, written: str) -> None:
     assert locale_of(language).number(1234567.891, 2) == written
 
 
-def test_less_than_nothing_has_a_minus_and_shares_are_per_cent() -> None:
+def test_negative_numbers_have_minus_sign_and_shares_are_percentages() -> None:
     assert Locale().number(-12.5, 1) == "−12.5"
     assert Locale().share(0.1234) == "12.3%"
     assert locale_of("de").share(0.1234) == "12,3\u00a0%"
@@ -28,11 +28,11 @@ def test_less_than_nothing_has_a_minus_and_shares_are_per_cent() -> None:
 
 
 @pytest.mark.parametrize(("size", "words"), [(0, "0 B"), (1000, "1.0 kB"), (2_500_000, "2.5 MB")])
-def test_sizes_are_in_the_unit_that_fits(size: int, words: str) -> None:
+def test_sizes_use_largest_fitting_unit(size: int, words: str) -> None:
     assert Locale().size(size) == words
 
 
-def test_money_has_cents_and_its_fractions_where_there_are_any() -> None:
+def test_money_shows_cents_and_fractions_of_a_cent_if_any() -> None:
     german = locale_of("de")
     assert [german.money(Decimal(text)) for text in ("1234.5000", "0.0050", "-3")] == [
         "1.234,50",
@@ -41,7 +41,7 @@ def test_money_has_cents_and_its_fractions_where_there_are_any() -> None:
     ]
 
 
-def test_text_is_one_line_of_a_decent_length_in_one_direction() -> None:
+def test_text_is_truncated_and_stripped_of_control_characters() -> None:
     odd = ["a\nb\tc\x00", "\u202edrow", "x" * 10_000, None, "é" * 200]
     shown = ["a b c ", " drow", "x" * 200 + "…", None, "é" * 200]
     assert pl.DataFrame({"text": odd}).select(plain("text"))["text"].to_list() == shown

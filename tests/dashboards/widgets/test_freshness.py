@@ -25,11 +25,11 @@ def ledger(*rows: list[dict[str, object]]) -> Ask:
     return ask
 
 
-def test_an_empty_ledger_says_nothing() -> None:
+def test_empty_ledger_has_no_progress() -> None:
     assert progress(ledger()) == Progress()
 
 
-def test_the_ledger_tells_watermark_last_batch_and_lag() -> None:
+def test_progress_has_watermark_last_batch_and_lag_of_ledger() -> None:
     rows = ledger(
         ledger_rows(NOW - 60 * SECOND, NOW - 700 * SECOND, 0),
         ledger_rows(NOW, NOW - 600 * SECOND, 1, position=NOW - 5 * SECOND),
@@ -37,13 +37,13 @@ def test_the_ledger_tells_watermark_last_batch_and_lag() -> None:
     assert progress(rows) == Progress(NOW - 600 * SECOND, NOW, 5 * SECOND)
 
 
-def test_a_job_that_stands_still_for_long_is_still_counted() -> None:
+def test_stalled_job_counts_towards_lag() -> None:
     ingest_only = [row for row in ledger_rows(NOW, None, 1) if row["job"] == "ingest"]
     rows = ledger(ledger_rows(NOW - 3600 * SECOND, NOW - 9000 * SECOND), ingest_only)
     assert progress(rows) == Progress(NOW - 9000 * SECOND, NOW, 3600 * SECOND)
 
 
-def test_before_the_first_publish_all_is_yet_to_do() -> None:
+def test_lag_is_maximal_before_first_publish() -> None:
     first = [row for row in ledger_rows(NOW, NOW) if row["job"] != "publish"]
     assert progress(ledger(first)).behind == timedelta.max
 
@@ -62,7 +62,7 @@ def test_before_the_first_publish_all_is_yet_to_do() -> None:
         (None, None, 0, NO_DATA),
     ],
 )
-def test_the_state_in_a_word(
+def test_state_depends_on_last_batch_lag_and_event_count(
     last_batch: timedelta | None, behind: timedelta | None, events: int, expected: str
 ) -> None:
     at = None if last_batch is None else NOW - last_batch
@@ -70,7 +70,9 @@ def test_the_state_in_a_word(
 
 
 @pytest.mark.parametrize(("is_running", "expected"), [(None, IDLE), (True, IDLE), (False, STALE)])
-def test_quiet_is_stale_only_where_the_jobs_do_not_run(is_running: bool | None, expected: str) -> None:
+def test_missing_recent_batch_is_stale_only_if_jobs_are_stopped(
+    is_running: bool | None, expected: str
+) -> None:
     assert state(Progress(NOW, NOW - 121 * SECOND, SECOND), 1, NOW, is_running) == expected
     assert state(Progress(NOW, NOW - 3 * SECOND, SECOND), 1, NOW, is_running) == LIVE
     assert state(Progress(NOW, NOW - 121 * SECOND, 61 * SECOND), 1, NOW, is_running) == STALE
@@ -80,5 +82,5 @@ def test_quiet_is_stale_only_where_the_jobs_do_not_run(is_running: bool | None, 
     ("seconds", "words"),
     [(-5, "0 s ago"), (59, "59 s ago"), (60, "1 min ago"), (7199, "1 h ago"), (200_000, "2 d ago")],
 )
-def test_ago_in_the_largest_unit(seconds: int, words: str) -> None:
+def test_elapsed_time_is_shown_in_largest_unit(seconds: int, words: str) -> None:
     assert ago(NOW - seconds * SECOND, NOW) == words
