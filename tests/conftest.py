@@ -1,4 +1,4 @@
-"""What several folders of tests share."""
+"""Fixtures shared by several test folders."""
 
 import os
 import signal
@@ -33,11 +33,11 @@ def pytest_configure() -> None:
     """End on SIGTERM as on Ctrl-C: fixtures stop what they started."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if os.environ.get("PYTEST_XDIST_WORKER", _SPARK_PROCESS) != _SPARK_PROCESS:
-        os.nice(5)  # the tests that take Spark end last
+        os.nice(5)  # the Spark worker finishes last, so it gets more CPU time
 
 
 class ByFixture(LoadScopeScheduling):
-    """Gives one process all tests that take Spark, one the tests of a shared home, and each whole files."""
+    """Assigns all Spark tests to one worker, the pipeline tests to one, and all others by file."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
@@ -53,13 +53,13 @@ class ByFixture(LoadScopeScheduling):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFixture | None:
-    """Share tests out so that no fixture is made twice; `--dist loadfile` shares them out by file alone."""
+    """Distribute tests so that no session fixture is created twice; `loadfile` distributes by file alone."""
     return ByFixture(config, log) if config.getoption("dist") == "loadscope" else None
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The one Spark application of the tests."""
+    """The Spark application shared by all tests."""
     from kit.spark import spark_application
 
     with spark_application(tmp_path_factory.mktemp("spark")) as session:
@@ -68,7 +68,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def browser(tmp_path: Path) -> Iterator[Any]:
-    """A Chromium with a profile of its own."""
+    """A Chromium browser with a new profile."""
     from kit.visiting import visitor
 
     with visitor(tmp_path / "profile") as context:
@@ -77,14 +77,14 @@ def browser(tmp_path: Path) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """A real broker for all tests; each takes a topic of its own."""
+    """A real Kafka broker shared by all tests; each test uses its own topic."""
     with running_broker(tmp_path_factory.mktemp("broker"), stable_port()) as bootstrap:
         yield Broker(bootstrap)
 
 
 @pytest.fixture(scope="session")
 def new_home(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Home]:
-    """Makes homes on the shared broker, each with a topic of its own; arguments are further settings."""
+    """Creates homes on the shared broker, each with its own topic; arguments are further settings."""
 
     def make(**more: str) -> Home:
         path: Path = tmp_path_factory.mktemp("at") / "home"
@@ -96,9 +96,9 @@ def new_home(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Callab
 
 @pytest.fixture(scope="session")
 def caught_up_home(new_home: Callable[..., Home]) -> Home:
-    """A home in which all jobs have caught up with a real log, where it is there, and a sample.
+    """A home whose jobs have caught up with a real access log, if present, and with a sample.
 
-    The log is of 2015, the sample of 2026. Look at it, but copy it to change it.
+    The log is from 2015, the sample from 2026. Read-only: copy the home to change it.
     """
     home = new_home()
     if REAL_LOG.is_file():

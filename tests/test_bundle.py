@@ -1,4 +1,4 @@
-"""The bundle is right: to its schema, and to what it names. Each check is shown to fail."""
+"""The bundle passes every check, and each check fails on a broken copy of the bundle."""
 
 import shutil
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def check(name: str, root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_the_bundle_is_right(name: str) -> None:
+def test_bundle_passes_check(name: str) -> None:
     check(name, ROOT)
 
 
@@ -100,7 +100,7 @@ def test_the_bundle_is_right(name: str) -> None:
         ("default target", "bundle.yml", '      home: ""\n', '      home: ""\n      catalog: main\n'),
     ],
 )
-def test_what_is_wrong_is_found(tmp_path: Path, name: str, file: str, right: str, wrong: str) -> None:
+def test_broken_bundle_fails_check(tmp_path: Path, name: str, file: str, right: str, wrong: str) -> None:
     root = tmp_path / "bundle"
     for folder in ("resources", "dashboards", "collector"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -114,18 +114,18 @@ def test_what_is_wrong_is_found(tmp_path: Path, name: str, file: str, right: str
 
 
 @pytest.mark.parametrize("trigger", ["continuous", "available-now"])
-def test_streams_go_on_or_catch_up_by_one_variable(trigger: str) -> None:
+def test_trigger_variable_selects_continuous_or_run_once(trigger: str) -> None:
     given = {} if trigger == "continuous" else {"trigger": trigger}
     for name, job in jobs_of(ROOT, "prod", **given).items():
         (task,) = job.tasks
         assert name in OPERATIONS or task.job.parse(task.parameters).once == (trigger == "available-now")
 
 
-def test_continuous_jobs_are_kept_running_here() -> None:
+def test_continuous_jobs_of_local_target_are_the_streaming_jobs() -> None:
     assert {name for name, job in jobs_of(ROOT, "local").items() if job.continuous} == set(JOBS)
 
 
-def test_refine_and_repair_are_one_task_on_a_workspace_and_two_jobs_here() -> None:
+def test_refine_and_repair_are_one_workspace_task_and_two_local_jobs() -> None:
     for target in WORKSPACES:
         jobs = jobs_of(ROOT, target)
         assert [task.entry_point for task in jobs["refine"].tasks] == ["millrace-silver"]
@@ -134,12 +134,12 @@ def test_refine_and_repair_are_one_task_on_a_workspace_and_two_jobs_here() -> No
     assert (entry_points["refine"], entry_points["repair"]) == ("millrace-refine", "millrace-repair")
 
 
-def test_a_copy_of_ones_own_starts_nothing_by_itself() -> None:
-    def starting(target: str) -> list[str]:
+def test_dev_target_pauses_all_jobs_and_alerts() -> None:
+    def auto_started(target: str) -> list[str]:
         jobs = jobs_of(ROOT, target).values()
         return [job.name for job in jobs if not job.is_paused and (job.continuous or job.schedule)]
 
-    assert {target: len(starting(target)) for target in TARGETS} == {"dev": 0, "prod": 6, "local": 7}
+    assert {target: len(auto_started(target)) for target in TARGETS} == {"dev": 0, "prod": 6, "local": 7}
     alerts = tree_of(ROOT, "dev")["resources"]["alerts"].values()
     assert {alert["schedule"]["pause_status"] for alert in alerts} == {"PAUSED"}
 

@@ -1,4 +1,4 @@
-"""The examples of docs/client.md run as they are, but for the port of the server."""
+"""The examples of docs/client.md run unchanged except for the server's port."""
 
 import datetime as dt
 import os
@@ -25,23 +25,23 @@ EXAMPLES = re.findall(
     re.DOTALL | re.MULTILINE,
 )
 DAY = dt.date(2026, 11, 2)
-FIRST = [{"day": DAY, "step": "visit", "visitors": 5}, {"day": DAY, "step": "order", "visitors": 1}]
-SECOND = [{"day": DAY, "step": "visit", "visitors": 8}]
+ROWS = [{"day": DAY, "step": "visit", "visitors": 5}, {"day": DAY, "step": "order", "visitors": 1}]
+CHANGED_ROWS = [{"day": DAY, "step": "visit", "visitors": 8}]
 
 
 @pytest.fixture(scope="module")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiProcess]:
     home = tmp_path_factory.mktemp("docs") / "home"
     home.mkdir()
-    append_rows(home, "gold.funnel", FIRST)
+    append_rows(home, "gold.funnel", ROWS)
     with api_process(home) as node:
         yield node
 
 
 @contextmanager
 def _running(example: str, node: ApiProcess, folder: Path, **env: str) -> Iterator[Path]:
-    """Run an example until the block ends. Yields the file with what it prints."""
-    replace_rows(node.home, "gold.funnel", FIRST)
+    """Run an example until the block ends. Yields the file with its output."""
+    replace_rows(node.home, "gold.funnel", ROWS)
     program, output = folder / "example.py", folder / "output"
     program.write_text(example.replace("8789", str(node.port)))
     with output.open("wb") as out:
@@ -60,15 +60,15 @@ def _running(example: str, node: ApiProcess, folder: Path, **env: str) -> Iterat
         process.wait()
 
 
-def _in_sqlite(folder: Path, query: str) -> list[tuple[object, ...]]:
+def _query_sqlite(folder: Path, query: str) -> list[tuple[object, ...]]:
     try:
         with closing(sqlite3.connect(folder / "shop.db")) as database:
             return database.execute(query).fetchall()
-    except sqlite3.OperationalError:  # not there yet
+    except sqlite3.OperationalError:  # the table does not exist yet
         return []
 
 
-def test_all_examples_are_run_here() -> None:
+def test_docs_contain_exactly_the_tested_examples() -> None:
     kinds = [
         re.findall(r"SqliteStore\(.*TableMirror|PostgresStore\(|def apply|follow\(", text)
         for text in EXAMPLES
@@ -88,16 +88,18 @@ def test_all_examples_are_run_here() -> None:
         (2, "SELECT step, visitors FROM totals WHERE visitors <> 0 ORDER BY step"),
     ],
 )
-def test_a_mirror_and_sums_in_sqlite(example: int, query: str, node: ApiProcess, tmp_path: Path) -> None:
+def test_sqlite_mirror_and_totals_follow_table_changes(
+    example: int, query: str, node: ApiProcess, tmp_path: Path
+) -> None:
     with _running(EXAMPLES[example], node, tmp_path) as output:
         eventually(
-            lambda: _in_sqlite(tmp_path, query) == [("order", 1), ("visit", 5)], what=output.read_text()
+            lambda: _query_sqlite(tmp_path, query) == [("order", 1), ("visit", 5)], what=output.read_text()
         )
-        replace_rows(node.home, "gold.funnel", SECOND)
-        eventually(lambda: _in_sqlite(tmp_path, query) == [("visit", 8)], what=output.read_text())
+        replace_rows(node.home, "gold.funnel", CHANGED_ROWS)
+        eventually(lambda: _query_sqlite(tmp_path, query) == [("visit", 8)], what=output.read_text())
 
 
-def test_the_mirror_in_postgres(node: ApiProcess, tmp_path: Path) -> None:
+def test_postgres_mirror_follows_table_changes(node: ApiProcess, tmp_path: Path) -> None:
     query = "SELECT day, step, visitors FROM funnel ORDER BY step"
     with running_postgres() as dsn:
         place = dict(part.split("=") for part in dsn.split())
@@ -114,12 +116,12 @@ def test_the_mirror_in_postgres(node: ApiProcess, tmp_path: Path) -> None:
 
         with _running(EXAMPLES[1], node, tmp_path, **env) as output:
             eventually(lambda: found() == [(DAY, "order", 1), (DAY, "visit", 5)], what=output.read_text())
-            replace_rows(node.home, "gold.funnel", SECOND)
+            replace_rows(node.home, "gold.funnel", CHANGED_ROWS)
             eventually(lambda: found() == [(DAY, "visit", 8)], what=output.read_text())
 
 
-def test_following_without_a_database(node: ApiProcess, tmp_path: Path) -> None:
+def test_follow_example_prints_rows_and_changes(node: ApiProcess, tmp_path: Path) -> None:
     with _running(EXAMPLES[3], node, tmp_path) as output:
         eventually(lambda: "'visitors': 5" in output.read_text(), what="all rows")
-        replace_rows(node.home, "gold.funnel", SECOND)
+        replace_rows(node.home, "gold.funnel", CHANGED_ROWS)
         eventually(lambda: "'visitors': 8" in output.read_text(), what="a change")

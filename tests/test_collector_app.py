@@ -1,4 +1,4 @@
-"""The Databricks app of the collector installs all that it imports."""
+"""The collector's Databricks app pins every package that it imports."""
 
 import json
 import re
@@ -7,7 +7,7 @@ import sys
 
 from kit.home import ROOT
 
-IMPORTED = """
+LIST_IMPORTED_PACKAGES = """
 import json, sys
 from importlib.metadata import packages_distributions
 import millrace.cli, millrace.clients.topic, millrace.local.process.ports, bronze.kafka_auth, intake.server
@@ -17,16 +17,16 @@ print(json.dumps(sorted({found[name][0] for name in names & found.keys()})))
 """
 
 
-def test_the_collectors_app_pins_all_that_it_imports() -> None:
+def test_collector_app_pins_every_imported_package() -> None:
     text = (ROOT / "collector" / "requirements.txt").read_text()
     pinned = {_normal(name) for name in re.findall(r"^([\w.-]+)==", text, re.MULTILINE)}
     assert "databricks-sdk" in pinned
     env = {"PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run(
-        [sys.executable, "-c", IMPORTED], env=env, capture_output=True, text=True, check=True
+        [sys.executable, "-c", LIST_IMPORTED_PACKAGES], env=env, capture_output=True, text=True, check=True
     )
     imported = {_normal(name) for name in json.loads(done.stdout)}
-    optional = {"millrace", "setuptools", "python-multipart"}  # the last is for forms, which starlette tries
+    optional = {"millrace", "setuptools", "python-multipart"}  # starlette tries the last one, for forms
     assert imported - pinned - optional == set()
 
 

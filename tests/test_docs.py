@@ -1,4 +1,4 @@
-"""The documents hold what they promise: names, links, targets, defaults and queries."""
+"""Names, links, make targets, defaults and queries in the documentation match the code."""
 
 import re
 import shutil
@@ -39,7 +39,7 @@ def name_of(document: Path) -> str:
 
 
 def code_of(text: str) -> str:
-    """What stands in fences and between back quotes."""
+    """The text of fenced code blocks and inline code."""
     fenced = re.findall(r"^```.*?^```", text, re.DOTALL | re.MULTILINE)
     spans = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
     return "\n".join([*fenced, *spans])
@@ -51,29 +51,29 @@ def anchors_of(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", RuleNumbers.model_fields)
-def test_the_rules_have_each_number_with_its_default(name: str) -> None:
+def test_rules_page_states_default_of_each_rule_number(name: str) -> None:
     rules = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
     default = written(RuleNumbers.model_fields[name].default)
     assert f"\n| `{name}` | {default} |" in rules, f"docs/rules.md: {name} with its default, {default}"
 
 
 @pytest.mark.parametrize("file", PAGES)
-def test_a_reference_page_is_as_the_code_says(file: str) -> None:
+def test_reference_page_matches_generated_page(file: str) -> None:
     assert (FOLDER / file).read_text(encoding="utf-8") == PAGES[file](), "run: make reference"
 
 
-def test_the_settings_page_has_each_variable_that_the_code_reads() -> None:
+def test_settings_page_lists_each_environment_variable_read_by_the_code() -> None:
     sources = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "src").rglob("*.py"))
     read = set(re.findall(r'environ(?:\.get\(|\[)"(MILLRACE_\w+)"', sources))
     assert read
     assert {name for name in read if f"| `{name}` |" not in PAGES["settings.md"]()} == set()
 
 
-def test_the_readme_is_short() -> None:
+def test_readme_has_at_most_150_lines() -> None:
     assert len(README.splitlines()) <= 150
 
 
-def test_the_documents_name_no_command_that_is_not_there() -> None:
+def test_commands_named_in_docs_exist() -> None:
     named = {
         (name_of(document), command)
         for document in DOCUMENTS
@@ -84,7 +84,7 @@ def test_the_documents_name_no_command_that_is_not_there() -> None:
     assert {(place, command) for place, command in named if command not in known} == set()
 
 
-def test_the_documents_name_no_table_that_is_not_there() -> None:
+def test_tables_named_in_docs_exist() -> None:
     named = {
         (name_of(document), table)
         for document in DOCUMENTS
@@ -94,7 +94,7 @@ def test_the_documents_name_no_table_that_is_not_there() -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-def test_each_link_leads_somewhere(document: Path) -> None:
+def test_internal_links_and_anchors_resolve(document: Path) -> None:
     broken = []
     for link in re.findall(r"\]\(([^)\s]+)\)", document.read_text(encoding="utf-8")):
         if re.match(r"[a-z]+:", link):
@@ -108,21 +108,21 @@ def test_each_link_leads_somewhere(document: Path) -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-def test_each_file_and_folder_named_is_there(document: Path) -> None:
+def test_paths_named_in_docs_exist(document: Path) -> None:
     named = re.findall(r"(?<![\w.~$/-])[\w.-]+(?:/[\w.-]+)+", code_of(document.read_text(encoding="utf-8")))
     ours = [path for path in named if path.split("/")[0] in FOLDERS]
     assert [path for path in ours if not (ROOT / path).exists()] == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name_of)
-def test_each_make_target_named_is_there(document: Path) -> None:
+def test_make_targets_named_in_docs_exist(document: Path) -> None:
     targets = set(re.findall(r"^([a-z][a-z-]*):", MAKEFILE, re.MULTILINE))
     code = code_of(document.read_text(encoding="utf-8"))
     named = set(re.findall(r"^make ([a-z][a-z-]*)", code, re.MULTILINE))
     assert named - targets == set()
 
 
-def test_each_query_of_the_documents_runs(tmp_path: Path) -> None:
+def test_queries_in_docs_run(tmp_path: Path) -> None:
     build_warehouse(tmp_path, {name: [] for name in TABLES})
     texts = [document.read_text(encoding="utf-8") for document in DOCUMENTS]
     queries = [query for text in texts for query in re.findall(r'millrace sql "([^"…]+)"', text)]
@@ -132,7 +132,7 @@ def test_each_query_of_the_documents_runs(tmp_path: Path) -> None:
         run_query(load_settings(home=tmp_path), query)
 
 
-def test_each_setting_of_spark_has_its_reason() -> None:
+def test_each_spark_setting_has_a_documented_reason() -> None:
     reasons = (ROOT / "docs" / "decisions" / "0002-spark-settings.md").read_text(encoding="utf-8")
     names = set(re.findall(r'"(spark\.[A-Za-z.]+)"', SPARK))
     assert names
@@ -140,7 +140,7 @@ def test_each_setting_of_spark_has_its_reason() -> None:
 
 
 @pytest.mark.parametrize("decision", DECISIONS, ids=name_of)
-def test_a_decision_has_its_four_parts(decision: Path) -> None:
+def test_decision_record_has_its_four_sections_in_order(decision: Path) -> None:
     headings = re.findall(r"^## (.+)$", decision.read_text(encoding="utf-8"), re.MULTILINE)
     places = [
         next((at for at, heading in enumerate(headings) if heading.startswith(part)), -1)
@@ -150,12 +150,12 @@ def test_a_decision_has_its_four_parts(decision: Path) -> None:
     assert -1 not in places
 
 
-def test_decisions_are_numbered_without_gaps() -> None:
+def test_decision_records_are_numbered_without_gaps() -> None:
     assert [int(decision.name[:4]) for decision in DECISIONS] == list(range(1, len(DECISIONS) + 1))
 
 
 @pytest.mark.skipif(find_spec("zensical") is None, reason="the site generator needs Python 3.11")
-def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
+def test_documentation_site_builds_without_warnings(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
     shutil.copy(ROOT / "zensical.toml", tmp_path)
     command = [sys.executable, "-m", "zensical", "build", "--strict"]

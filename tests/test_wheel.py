@@ -1,4 +1,4 @@
-"""The built wheel, installed where there is no checkout, does what the bundle's jobs ask of it."""
+"""The built wheel, installed without a checkout, runs the jobs of the bundle."""
 
 import json
 import os
@@ -13,36 +13,36 @@ import pytest
 from kit.bundle import OPERATIONS, jobs_of
 from kit.home import ROOT, Home
 
-NAMES = ("ingest", "refine", "publish", "attribution-model", "quality", "maintenance")
-"""Jobs of the bundle on a workspace that start by themselves, in an order in which each finds its input."""
+JOB_NAMES = ("ingest", "refine", "publish", "attribution-model", "quality", "maintenance")
+"""Jobs that a workspace starts automatically, ordered so that each finds its input."""
 
 ENTRY_POINTS = {name: job.tasks[0].entry_point for name, job in jobs_of(ROOT, "prod").items()}
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of a fresh environment with the wheel, and beside it the packages that this one has.
+    """The programs of a new environment with the wheel and with the packages of this environment.
 
-    Those are named by a path, not installed again: the wheel's own Millrace comes first.
+    A .pth file adds these packages without installing them; the wheel's Millrace precedes them on the path.
     """
     place = tmp_path_factory.mktemp("elsewhere")
     uv = Path(sys.executable).with_name("uv")
-    _must(uv, "build", "--wheel", "--no-build-isolation", "--quiet", "-o", place / "dist", ROOT)
-    _must(sys.executable, "-m", "venv", "--without-pip", place / "env")
+    _run_checked(uv, "build", "--wheel", "--no-build-isolation", "--quiet", "-o", place / "dist", ROOT)
+    _run_checked(sys.executable, "-m", "venv", "--without-pip", place / "env")
     (wheel,) = (place / "dist").glob("*.whl")
     python = place / "env" / "bin" / "python"
-    _must(uv, "pip", "install", "--quiet", "--offline", "--no-deps", "--python", python, wheel)
+    _run_checked(uv, "pip", "install", "--quiet", "--offline", "--no-deps", "--python", python, wheel)
     (site,) = (place / "env" / "lib").glob("python*/site-packages")
     (site / "others.pth").write_text(sysconfig.get_path("purelib"))
     return place / "env" / "bin"
 
 
-def _must(*command: object) -> None:
+def _run_checked(*command: object) -> None:
     subprocess.run([str(part) for part in command], check=True, cwd=ROOT)
 
 
-def call(home: Home, *command: object) -> subprocess.CompletedProcess[str]:
-    """Run a program outside of any checkout, without a setting of Millrace in its environment."""
+def run_program(home: Home, *command: object) -> subprocess.CompletedProcess[str]:
+    """Run a program outside any checkout, without Millrace settings in its environment."""
     bare = {
         name: reported
         for name, reported in os.environ.items()
@@ -59,8 +59,8 @@ def call(home: Home, *command: object) -> subprocess.CompletedProcess[str]:
     )
 
 
-def parameters(home: Home, name: str) -> list[str]:
-    """The parameters that the bundle calls a job with on a workspace, its places being those of this home."""
+def job_parameters(home: Home, name: str) -> list[str]:
+    """The parameters of a job as the bundle passes them on a workspace, with the locations of this home."""
     ours = {
         "catalog": "",
         "home": str(home.path),
@@ -79,7 +79,7 @@ def parameters(home: Home, name: str) -> list[str]:
     return [f"--{key}={value}" for key, value in {**theirs, **ours}.items()]
 
 
-def test_the_wheel_has_every_file_of_src(installed: Path) -> None:
+def test_wheel_contains_every_file_of_src(installed: Path) -> None:
     (site,) = (installed.parent / "lib").glob("python*/site-packages")
     listed = subprocess.run(["git", "ls-files", "src"], cwd=ROOT, capture_output=True, text=True, check=True)
     files = [Path(name).relative_to("src") for name in listed.stdout.splitlines()]
@@ -90,19 +90,23 @@ def test_the_wheel_has_every_file_of_src(installed: Path) -> None:
 
 
 @pytest.mark.long
-def test_each_job_runs_as_a_runner_calls_it(installed: Path, new_home: Callable[..., Home]) -> None:
+def test_jobs_of_installed_wheel_run_alone_and_in_one_process(
+    installed: Path, new_home: Callable[..., Home]
+) -> None:
     home = new_home()
     home.must("produce", "--events", "2000", "--seed", "3")
 
-    alone = call(home, installed / "millrace-ingest", *parameters(home, "ingest"))  # no session is there
+    alone = run_program(
+        home, installed / "millrace-ingest", *job_parameters(home, "ingest")
+    )  # without a Spark session
     assert (alone.returncode, alone.stdout) == (0, ""), alone.stderr
 
-    calls = [[ENTRY_POINTS[name], *parameters(home, name)] for name in NAMES]
+    calls = [[ENTRY_POINTS[name], *job_parameters(home, name)] for name in JOB_NAMES]
     runner = Path(__file__).parent / "kit" / "wheel_runner.py"
-    done = call(home, installed / "python", runner, home.path, json.dumps(calls))
+    done = run_program(home, installed / "python", runner, home.path, json.dumps(calls))
     assert done.returncode == 0, done.stderr[-3000:]
     places = dict(line.split(" ", 1) for line in done.stdout.splitlines() if line.startswith("millrace-"))
-    assert list(places) == [ENTRY_POINTS[name] for name in NAMES]
+    assert list(places) == [ENTRY_POINTS[name] for name in JOB_NAMES]
     assert {Path(place).is_relative_to(installed.parent) for place in places.values()} == {True}
 
     home.must("audit")
@@ -112,19 +116,19 @@ def test_each_job_runs_as_a_runner_calls_it(installed: Path, new_home: Callable[
     assert home.sql(version) == [["1"]]
 
 
-@pytest.mark.parametrize("name", [*NAMES, *OPERATIONS])
-def test_each_entry_point_says_what_it_takes_and_refuses_the_rest(
+@pytest.mark.parametrize("name", [*JOB_NAMES, *OPERATIONS])
+def test_entry_point_prints_help_and_rejects_unknown_parameters(
     installed: Path, new_home: Callable[..., Home], name: str
 ) -> None:
     home = new_home()
     program = installed / ENTRY_POINTS[name]
-    reported = call(home, program, "--help")
+    reported = run_program(home, program, "--help")
     assert reported.returncode == 0
     assert "--events_topic" in reported.stdout
     assert "--trigger" in reported.stdout
-    wrongs = ("--event=x", "--trigger=sometimes", "now")  # a beginning of a name is no name
-    for wrong in wrongs if name == NAMES[0] else wrongs[:1]:
-        refused = call(home, program, wrong)
+    wrongs = ("--event=x", "--trigger=sometimes", "now")  # abbreviated names are rejected
+    for wrong in wrongs if name == JOB_NAMES[0] else wrongs[:1]:
+        refused = run_program(home, program, wrong)
         assert refused.returncode == 2
         (line,) = refused.stderr.splitlines()
         assert wrong.split("=")[-1] in line or wrong in line

@@ -1,4 +1,4 @@
-"""The wheel in fresh environments: with the Sparks it may find, with Databricks Connect, and with none."""
+"""The wheel in new environments: with old and new Spark, with Databricks Connect, and without Spark."""
 
 import json
 import os
@@ -15,13 +15,13 @@ from kit.bundle import jobs_of, tree_of
 from kit.home import ROOT, Home
 from lakehouse.bundle_file import BUNDLE_FILE, read_yaml
 from test_house import PROJECT
-from test_wheel import call, parameters
+from test_wheel import job_parameters, run_program
 
 pytestmark = pytest.mark.long
 
 SCRIPTS = sorted(set(PROJECT["project"]["scripts"]) - {"millrace"})
 RUNTIME = read_yaml(ROOT / BUNDLE_FILE)["variables"]["spark_version"]["default"].split(".x")[0]
-"""The runtime of the bundle's clusters, of which Databricks Connect has the same versions."""
+"""The runtime version of the bundle's clusters; Databricks Connect uses the same version numbers."""
 
 ENVIRONMENTS = {
     "oldest": ("3.11", ["pyspark==4.0.1", "delta-spark==4.0.1"]),
@@ -29,7 +29,7 @@ ENVIRONMENTS = {
     "connect": ("3.12", [f"databricks-connect=={RUNTIME}.*"]),
     "none": ("3.11", []),
 }
-"""By name: Python, and the packages that the environment has besides the wheel and what it asks for."""
+"""By name: the Python version, and the packages in addition to the wheel and its dependencies."""
 
 UV = Path(sys.executable).with_name("uv")
 
@@ -41,14 +41,14 @@ class Environment:
 
     @property
     def packages(self) -> dict[str, str]:
-        found = _must(UV, "pip", "list", "--format", "json", "--python", self.programs / "python")
+        found = _run_checked(UV, "pip", "list", "--format", "json", "--python", self.programs / "python")
         return {each["name"]: each["version"] for each in json.loads(found)}
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dist")
-    _must(UV, "build", "--wheel", "--no-build-isolation", "--quiet", "-o", folder, ROOT)
+    _run_checked(UV, "build", "--wheel", "--no-build-isolation", "--quiet", "-o", folder, ROOT)
     (made,) = folder.glob("*.whl")
     return made
 
@@ -63,11 +63,11 @@ def environment(
         pytest.skip(f"there is no Python {python}")
     command = [UV, "venv", "--quiet", "--python", _python(python), place]
     subprocess.run(command, check=True, env=_env(python))
-    _must(UV, "pip", "install", "--quiet", "--python", place / "bin" / "python", wheel, *packages)
+    _run_checked(UV, "pip", "install", "--quiet", "--python", place / "bin" / "python", wheel, *packages)
     return Environment(request.param, place / "bin")
 
 
-def test_packages_are_those_of_the_environment(environment: Environment) -> None:
+def test_wheel_installs_no_spark_of_its_own(environment: Environment) -> None:
     found = environment.packages
     wanted = {
         "oldest": {"pyspark": "4.0.1", "delta-spark": "4.0.1"},
@@ -81,34 +81,36 @@ def test_packages_are_those_of_the_environment(environment: Environment) -> None
     assert spark & found.keys() == wanted.keys(), "the wheel brings no Spark of its own"
 
 
-def test_each_entry_point_has_help_and_refuses_a_wrong_parameter_in_one_line(
+def test_entry_points_print_help_and_reject_unknown_parameter_in_one_line(
     environment: Environment, new_home: Callable[..., Home]
 ) -> None:
     home = new_home()
     for script in SCRIPTS:
-        helped = call(home, environment.programs / script, "--help")
+        helped = run_program(home, environment.programs / script, "--help")
         assert (helped.returncode, helped.stderr) == (0, ""), f"{script}: {helped.stderr}"
         assert helped.stdout.startswith(f"usage: {script} ")
-        refused = call(home, environment.programs / script, "--catalogue=main")
+        refused = run_program(home, environment.programs / script, "--catalogue=main")
         assert (refused.returncode, refused.stdout) == (2, ""), script
         (line,) = refused.stderr.splitlines()
         assert re.match(rf"{script}: unrecognized arguments: --catalogue=main", line)
 
 
-def test_the_command_names_the_extra_that_it_needs_in_one_line(
+def test_command_without_extra_local_names_it_in_one_line(
     environment: Environment, new_home: Callable[..., Home]
 ) -> None:
-    done = call(new_home(), environment.programs / "millrace", "--help")
+    done = run_program(new_home(), environment.programs / "millrace", "--help")
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()
     assert "pip install 'millrace[local]'" in line
 
 
-def test_a_job_without_a_spark_session_ends_in_one_line(
+def test_job_without_spark_session_fails_with_one_line(
     environment: Environment, new_home: Callable[..., Home]
 ) -> None:
     home = new_home()
-    done = call(home, environment.programs / "millrace-ingest", "--catalog=main", f"--home={home.path}")
+    done = run_program(
+        home, environment.programs / "millrace-ingest", "--catalog=main", f"--home={home.path}"
+    )
     assert (done.returncode, done.stdout) == (1, "")
     (line,) = done.stderr.splitlines()
     reason = {
@@ -119,24 +121,24 @@ def test_a_job_without_a_spark_session_ends_in_one_line(
     assert reason in line
 
 
-def test_jobs_run_in_the_spark_that_is_there(environment: Environment, new_home: Callable[..., Home]) -> None:
+def test_jobs_run_in_installed_spark(environment: Environment, new_home: Callable[..., Home]) -> None:
     if environment.name not in ("oldest", "newest"):
         pytest.skip("there is no Spark here")
     home = new_home()
     home.must("produce", "--events", "1000", "--seed", "3")
     names = ["ingest", "refine", "audit"]
-    if environment.name == "oldest":  # whose connector for Kafka not every mirror has
+    if environment.name == "oldest":  # not every mirror has its Kafka connector
         home.must("run", "ingest", "--once")
         names.remove("ingest")
     jobs = jobs_of(ROOT, "prod")
     calls = [
-        [jobs[name].tasks[0].entry_point, *parameters(home, name), "--catalog=spark_catalog"]
+        [jobs[name].tasks[0].entry_point, *job_parameters(home, name), "--catalog=spark_catalog"]
         for name in names
     ]
     runner = ROOT / "tests" / "kit" / "given_spark.py"
     cluster = tree_of(ROOT, "prod")["resources"]["jobs"]["refine"]["job_clusters"][0]["new_cluster"]
     given = (json.dumps(calls), json.dumps(cluster["spark_conf"]))
-    done = call(home, environment.programs / "python", runner, home.path, *given)
+    done = run_program(home, environment.programs / "python", runner, home.path, *given)
     assert done.returncode == 0, f"{done.stdout[-2000:]}{done.stderr[-4000:]}"
     rows = {table: int(count) for _, table, count in map(str.split, re.findall("ROWS.*", done.stdout))}
     assert list(rows) == ["bronze.kafka_records", "silver.events", "silver.sessions"]
@@ -145,7 +147,7 @@ def test_jobs_run_in_the_spark_that_is_there(environment: Environment, new_home:
 
 
 def _python(version: str) -> str:
-    """The Python of this process where it has the version, else whichever uv finds."""
+    """The interpreter of this process if it has the version, else the version for uv to find."""
     return sys.executable if version == f"{sys.version_info.major}.{sys.version_info.minor}" else version
 
 
@@ -155,10 +157,10 @@ def _has_python(version: str) -> bool:
 
 
 def _env(version: str) -> dict[str, str]:
-    """The environment, in which pyenv, where there is one, gives that Python."""
+    """Environment variables that make pyenv, if installed, select that Python version."""
     return {**os.environ, "PYENV_VERSION": version}
 
 
-def _must(*command: object) -> str:
+def _run_checked(*command: object) -> str:
     parts = [str(part) for part in command]
     return subprocess.run(parts, check=True, cwd=ROOT, text=True, stdout=subprocess.PIPE).stdout

@@ -1,4 +1,4 @@
-"""What jobs of a workspace import: nothing that the wheel leaves to the extra `local`."""
+"""Workspace jobs import no package that only the extra `local` installs."""
 
 import subprocess
 import sys
@@ -44,7 +44,7 @@ _COMMANDS = (
 _AUDIT = ("millrace.audit.comparisons", "millrace.explain.conversion", "millrace.explain.render")
 
 
-def test_jobs_of_a_workspace_need_no_package_of_the_extra_local() -> None:
+def test_workspace_jobs_import_no_package_of_extra_local() -> None:
     entries = [
         each.module for each in distribution("millrace").entry_points if each.name.startswith("millrace-")
     ]
