@@ -1,4 +1,4 @@
-"""Policies of reading, and what a role may see, computed row by row."""
+"""Access policies, and a row-by-row reference for the rows that a role may read."""
 
 import hashlib
 import hmac
@@ -27,7 +27,7 @@ local: admin
 
 
 def write_policy(folder: Path, text: str = ROLES) -> Path:
-    """A bundle of its own with these rules of access; its conf folder."""
+    """Write a bundle with an access policy. Returns its conf folder."""
     shutil.copytree(ROOT / "conf", folder / "conf", dirs_exist_ok=True)
     shutil.copy(ROOT / "bundle.yml", folder / "bundle.yml")
     (folder / "conf" / "access.yml").write_text(text)
@@ -35,18 +35,18 @@ def write_policy(folder: Path, text: str = ROLES) -> Path:
 
 
 def policy(folder: Path, text: str = ROLES) -> Policy:
-    """The policy of a text."""
+    """The policy parsed from YAML text."""
     return load_policy(write_policy(folder, text), folder)
 
 
 def hash_of(home: Path, value: str) -> str:
-    """The hash of a value, by the key in the home."""
+    """The masked hash of a value, with the mask key of the home."""
     key = bytes.fromhex((home / "serving" / "mask.key").read_text())
     return hmac.new(key, value.encode(), hashlib.sha256).hexdigest()[:32]
 
 
 def passes(value: Any, condition: Any) -> bool:
-    """Whether a value meets a condition of conf/access.yml, by the words of docs/access.md."""
+    """Whether a value meets a row filter of conf/access.yml, as defined in docs/access.md."""
     if isinstance(condition, list):
         return value in condition
     if value is None:
@@ -62,17 +62,17 @@ def passes(value: Any, condition: Any) -> bool:
 
 
 def visible(row: Mapping[str, Any] | None, conditions: Mapping[str, Any]) -> bool:
-    """Whether a row meets all conditions on its columns."""
+    """Whether a row passes the row filters of all its columns."""
     return row is not None and all(passes(row[column], each) for column, each in conditions.items())
 
 
 def with_tokens(folder: Path, text: str = ROLES, **tokens: str) -> Path:
-    """A bundle whose readers have tokens: by name the role. A token is its name and `-token`."""
+    """Write a bundle with access tokens, given as name=role; the token of a name is `<name>-token`."""
     return write_policy(folder, f"{text}tokens: [{', '.join(_entry(*each) for each in tokens.items())}]\n")
 
 
 def token_of(name: str) -> str:
-    """The token of a name."""
+    """The access token with a name."""
     return f"{name}-token"
 
 

@@ -1,4 +1,4 @@
-"""Tables for tests of three roles, and what each of them may see, by the words of docs/access.md."""
+"""Tables for tests of three roles, and the rows and columns that each may read by docs/access.md."""
 
 from pathlib import Path
 from typing import Any

@@ -25,13 +25,13 @@ _INTERVALS = (
 def api_client(
     home: Path, conf: Path | None = None, address: str = THIS_MACHINE, heartbeat: float = 15.0
 ) -> Iterator[TestClient]:
-    """A client of an application that looks ten times as often as usual for what has changed.
+    """A client of an application that polls for changes every 0.1 seconds.
 
     Args:
         home: with the tables.
-        conf: folder of access.yml; None: nothing is declared.
-        address: where requests come from. They are sent to a name of this machine.
-        heartbeat: seconds.
+        conf: folder of access.yml; by default, that of the home.
+        address: the client address of requests, which are sent to loopback.
+        heartbeat: interval in seconds.
     """
     hub, terms = Hub(home / "warehouse", Limits()), Terms(heartbeat=heartbeat)
     app = application(
@@ -44,7 +44,7 @@ def api_client(
 
 
 def from_this_machine(app: ASGIApp) -> ASGIApp:
-    """The application, as it answers requests of this machine."""
+    """Wrap the application so that every request appears to come from loopback."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if "headers" in scope:

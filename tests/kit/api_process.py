@@ -23,8 +23,8 @@ class ApiProcess:
         home: with the tables.
         port: on 127.0.0.1.
         more: further arguments.
-        place: working directory: its bundle is used.
-        env: its settings, as MILLRACE_* variables; those of this process are not its own.
+        place: working directory; its bundle is used.
+        env: its settings, as MILLRACE_* variables; those of this process are not inherited.
     """
 
     home: Path
@@ -36,12 +36,12 @@ class ApiProcess:
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """Its base URL."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def log(self) -> str:
-        """What it has logged."""
+        """The text of its log."""
         return self._log.read_text()
 
     @property
@@ -49,7 +49,7 @@ class ApiProcess:
         return self.home / f"serve-{self.port}.log"
 
     def launch(self) -> None:
-        """Start it, without waiting for it."""
+        """Start it, without waiting until it answers."""
         bare = {name: value for name, value in os.environ.items() if not name.startswith("MILLRACE_")}
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -71,7 +71,7 @@ class ApiProcess:
         assert process.poll() is None, self.log
 
     def kill(self) -> None:
-        """End it at once, as a crash does."""
+        """Kill it with SIGKILL, like a crash."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()

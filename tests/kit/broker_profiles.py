@@ -1,4 +1,4 @@
-"""Homes whose own broker wants a login, and an event by HTTP."""
+"""Homes whose local broker requires authentication, and a request that sends an event to the collector."""
 
 import http.client
 from pathlib import Path
@@ -9,7 +9,7 @@ from millrace.local.process.ports import stable_port
 
 
 def secured_home(path: Path, security: str) -> Home:
-    """A home that uses its own broker, with this `broker_security`."""
+    """A home with its own broker that has the given `broker_security`."""
     port = stable_port()
     more = {
         "MILLRACE_KAFKA_BOOTSTRAP": "",

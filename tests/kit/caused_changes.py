@@ -10,7 +10,7 @@ from serving.causes.causes import Causes
 
 
 def changes_with_causes(warehouse: Path, name: str, causes: Causes) -> list[dict[str, Any]]:
-    """All changes after version 0; the input of each commit has to be known."""
+    """All changes after version 0. Asserts that the input of each commit is known."""
     folder, found = warehouse.joinpath(*name.split(".")), []
     commits = iterate_changes(folder, TABLES[name], 0, latest_version(folder))
     for version, commit in enumerate(commits, 1):

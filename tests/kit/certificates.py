@@ -1,4 +1,4 @@
-"""Certificates for tests of TLS, and clients and collectors that use them."""
+"""Certificates for TLS tests, and clients and collectors that use them."""
 
 import ssl
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from millrace.local.kafka.certificates import new_authority
 
 @dataclass(frozen=True)
 class Certificates:
-    """Files of an authority, and of a server and a client that it signs.
+    """Files of a certificate authority, and of a server and a client that it signed.
 
     Args:
-        folder: where they are; each of `server` and `client` holds key and certificate.
+        folder: their folder; `server` and `client` each hold a key and its certificate.
     """
 
     folder: Path
@@ -36,7 +36,7 @@ class Certificates:
         return self.folder / "client.pem"
 
     def trust(self, client: Path | None = None) -> ssl.SSLContext:
-        """TLS of a client that trusts the authority, with a certificate of its own or without."""
+        """The TLS context of a client that trusts the authority, with or without a client certificate."""
         context = ssl.create_default_context(cafile=str(self.ca))
         if client is not None:
             context.load_cert_chain(client)
@@ -44,7 +44,7 @@ class Certificates:
 
 
 def new_certificates(folder: Path) -> Certificates:
-    """Make them in a new folder."""
+    """Create the certificates in a new folder."""
     folder.mkdir()
     authority, made = new_authority("test"), Certificates(folder)
     made.ca.write_bytes(authority.pem)
@@ -58,7 +58,7 @@ class SecureNode(Node):
     """A collector with HTTPS.
 
     Args:
-        context: how to reach it.
+        context: the TLS context for requests to it.
     """
 
     context: ssl.SSLContext | None = None

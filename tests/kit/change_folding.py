@@ -17,7 +17,7 @@ Reader = Callable[[Path, Table, int], pa.Table]
 
 
 def rows_at(folder: Path, table: Table, version: int | None = None) -> pa.Table:
-    """Rows of a version, read by deltalake itself."""
+    """Rows of a version, read with deltalake."""
     return DeltaTable(folder, version=version).to_pyarrow_table()
 
 
@@ -29,12 +29,12 @@ def text_of(row: Mapping[str, Any]) -> str:
 def assert_feed_folds(
     folder: Path, table: Table, begins: Iterable[int] | None = None, read: Reader = rows_at
 ) -> pa.Table:
-    """Fold from the snapshot of versions up to each later one; the result has to be the table there.
+    """Apply the change feed to the snapshots of some versions, and compare with the table at each later one.
 
     Args:
-        folder: of the table.
+        folder: the table's folder.
         table: its contract.
-        begins: versions to begin with; all by default.
+        begins: versions to start from; all by default.
         read: an independent reader of a version.
 
     Returns:
@@ -59,7 +59,7 @@ def assert_feed_folds(
 
 
 def _columns(rows: pa.Table, names: list[str]) -> pa.Table:
-    """The columns of a contract; those that the table does not have yet are null."""
+    """The columns of a contract. Columns that the table does not have yet are null."""
     missing = [name for name in names if name not in rows.column_names]
     for name in missing:
         rows = rows.append_column(name, pa.nulls(rows.num_rows))
@@ -71,7 +71,7 @@ def _bag(rows: pa.Table) -> Counter[str]:
 
 
 def _apply(state: Counter[str], change: Mapping[str, Any]) -> None:
-    """Take the old row away, which has to be there, and add the new one."""
+    """Remove the old row, which must exist, and add the new one."""
     before, after = change["before"], change["after"]
     kind = {(True, True): "update", (False, True): "insert", (True, False): "delete"}
     assert change["change"] == kind[before is not None, after is not None]

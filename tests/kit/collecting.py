@@ -27,9 +27,9 @@ class Node:
     """A collector that can be killed and started again.
 
     Args:
-        home: where its log is.
+        home: the home with its message log.
         port: on 127.0.0.1.
-        name: of the node.
+        name: the name of the node.
         more: further arguments.
         prefix: a program that runs it, with its arguments.
     """
@@ -60,18 +60,18 @@ class Node:
         return answers(f"http://127.0.0.1:{self.port}/health")
 
     def wait_until_ready(self, seconds: float = 60) -> None:
-        """Wait until what it had left is in Kafka."""
+        """Wait until the backlog of its last run is in Kafka."""
         eventually(lambda: answers(f"http://127.0.0.1:{self.port}/ready"), seconds, "the node is ready")
 
     def kill(self) -> None:
-        """End it at once, as a crash does."""
+        """Kill it with SIGKILL, like a crash."""
         if self.process is not None:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
             self.process = None
 
     def wait_until_forwarded(self, seconds: float = 60) -> None:
-        """Wait until nothing waits in its log."""
+        """Wait until its log has no pending messages."""
         eventually(lambda: health(self.port)["waiting"] == 0, seconds, "all is in Kafka")
 
 
@@ -88,7 +88,7 @@ def collector(home: Home, port: int, name: str = "main", *more: str) -> Iterator
 
 @contextmanager
 def load_balancer(folder: Path, port: int, ports: tuple[int, int]) -> Iterator[str]:
-    """HAProxy with the configuration of `resources/`, before two nodes. Yields host:port."""
+    """Run HAProxy with the configuration of `resources/` in front of two nodes. Yields host:port."""
     text = _EXAMPLE.read_text()
     for before, after in (("8788", port), ("8781", ports[0]), ("8782", ports[1])):
         assert before in text
@@ -106,7 +106,7 @@ def load_balancer(folder: Path, port: int, ports: tuple[int, int]) -> Iterator[s
 
 
 def with_sources(home: Home, text: str) -> Home:
-    """The home with a checkout's rules of its own and these sources."""
+    """The home with its own copy of conf/ and the given sources.yml."""
     place = home.path / "checkout"
     shutil.copytree(ROOT / "conf", place / "conf")
     for name in ("bundle.yml", "resources"):
@@ -121,7 +121,7 @@ def values_in(home: Home) -> list[dict[str, Any]]:
 
 
 def health(port: int) -> dict[str, Any]:
-    """What the collector says of itself."""
+    """The health report of a collector."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=10) as answer:
         found: dict[str, Any] = json.load(answer)
     return found

@@ -1,4 +1,4 @@
-"""Kills and pauses consumers and servers amid commits, and compares effects with the change feed."""
+"""Kills and pauses consumers and servers during commits, and compares effects with the change feed."""
 
 import datetime as dt
 import os
@@ -61,7 +61,7 @@ class ConsumerProcess:
             )
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it with SIGKILL."""
         if self.pause is not None:
             self.pause.cancel()
             self.pause = None
@@ -71,7 +71,7 @@ class ConsumerProcess:
             self.process = None
 
     def pause_for(self, seconds: float) -> None:
-        """Stop it as SIGSTOP does, for so long."""
+        """Pause it with SIGSTOP for some seconds."""
         if self.pause is None or not self.pause.is_alive():
             assert self.process is not None
             self.process.send_signal(signal.SIGSTOP)
@@ -80,7 +80,7 @@ class ConsumerProcess:
 
 
 class Writer(threading.Thread):
-    """Commits to the table until it is stopped."""
+    """A thread that commits to the table until it is stopped."""
 
     def __init__(self, home: Path, rng: Random, pause: float) -> None:
         super().__init__(daemon=True)
@@ -91,7 +91,7 @@ class Writer(threading.Thread):
         append_rows(home, TABLE, self._as_rows())
 
     def run(self) -> None:
-        """Change some rows, remove some, add some."""
+        """Commit updates, deletes and inserts."""
         try:
             while not self.ended.wait(self._rng.uniform(0.2, 1) * self._pause):
                 for key in self._rng.sample(sorted(self._rows), 3):
@@ -100,7 +100,7 @@ class Writer(threading.Thread):
                 if self._rows.pop(key, None) is None:
                     self._rows[key] = self._rng.randint(1, 1_000)
                 replace_rows(self._home, TABLE, self._as_rows())
-        except Exception as error:  # noqa: BLE001 - the test shows it
+        except Exception as error:  # noqa: BLE001 - the test reports it
             self.failure = error
 
     def _as_rows(self) -> list[dict[str, Any]]:
@@ -112,30 +112,30 @@ class Writer(threading.Thread):
 
 @dataclass
 class Pair:
-    """Two consumers of a database, of which one leads."""
+    """Two consumers of a database; one of them holds the lease."""
 
     database: UserDatabase
     consumers: list[ConsumerProcess]
 
     @property
     def groups(self) -> int:
-        """How many were applied."""
+        """Number of applied groups."""
         return int(self.database.run("SELECT count(*) FROM applied")[0][0])
 
     @property
     def version(self) -> int:
-        """The version that is applied."""
+        """The latest applied version."""
         return int(self.database.run("SELECT max(version) FROM applied")[0][0])
 
     @property
     def fail_overs(self) -> int:
-        """How many times another process than before applied a group."""
+        """Number of times that a different process than before applied a group."""
         order = "ctid" if isinstance(self.database.store, PostgresStore) else "rowid"
         pids = [pid for (pid,) in self.database.run(f"SELECT pid FROM applied ORDER BY {order}")]
         return sum(one != two for one, two in pairwise(pids))
 
     def disturb(self, rng: Random) -> None:
-        """Kill a consumer and start it again, or pause it; mostly the one that led last."""
+        """Kill and restart a consumer, or pause it; usually the last leader."""
         (leader,) = self.database.run(
             "SELECT pid FROM applied WHERE version = (SELECT max(version) FROM applied)"
         )[0]
@@ -151,17 +151,17 @@ class Pair:
 def disturb(
     databases: Sequence[UserDatabase], folder: Path, kills: int, rng: Random, every: float
 ) -> list[int]:
-    """Two consumers for each database, two servers and a writer; all but the writer are killed or paused.
+    """Run two consumers per database, two servers and a writer; kill consumers and servers, pause consumers.
 
     Args:
-        databases: of the consumers.
+        databases: the databases of the consumers.
         folder: for the home and logs.
-        kills: how many times a consumer of each database is killed or paused; every tenth time, a server too.
-        rng: decides.
-        every: most seconds from commit to commit.
+        kills: how often a consumer of each database is killed or paused; every tenth time, a server too.
+        rng: the source of randomness.
+        every: maximal seconds between commits.
 
     Returns:
-        How many times another process than before applied a group, for each database.
+        For each database, how often a different process than before applied a group.
     """
     for database in databases:
         for statement in summing_consumer.CREATE:
@@ -209,7 +209,7 @@ def _start_pair(
 def _disturb_once(
     pairs: Sequence[Pair], nodes: Sequence[ApiProcess], writer: Writer, number: int, rng: Random
 ) -> None:
-    """Half of the times after each database has got another group, otherwise at any moment."""
+    """Disturb each pair: in half of the cases after each database has applied another group, else at once."""
     before = [pair.groups for pair in pairs]
     writer.join(rng.uniform(0, 0.4))
     if rng.random() < 0.5:
@@ -227,7 +227,7 @@ def _disturb_once(
 
 
 def assert_each_effect_once(database: UserDatabase, home: Path) -> None:
-    """Effects since the last reset are the changes of the feed, and sums those of the table."""
+    """Assert that effects since the last reset equal the change feed, and sums equal those of the table."""
     folder, table = _folder(home), TABLES[TABLE]
     latest = latest_version(folder)
     resets = database.run("SELECT max(version) FROM applied WHERE is_reset = 1")

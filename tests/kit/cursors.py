@@ -16,7 +16,7 @@ from serving.sources.table_source import TableSource, view_of
 
 
 def table_source(home: Path, name: str, causes: Causes | None = None) -> TableSource:
-    """A table of a home, as who sees everything sees it."""
+    """A table of a home without masks or row filters."""
     return TableSource(home / "warehouse", view_of(Role(ADMIN, MaskKey(home)), name), causes=causes)
 
 
@@ -31,6 +31,6 @@ def query_cursor(home: Path, sql: str, versions: Mapping[str, int] | None = None
 
 
 def changes_of(cursor: Cursor) -> list[Any]:
-    """Changes since the last poll of a cursor, as JSON has them."""
+    """Changes since the last poll of a cursor, decoded from JSON."""
     lines = [json.loads(line) for group in cursor.poll() for line in group.lines()]
     return [line for line in lines if "position" not in line]

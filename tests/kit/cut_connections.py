@@ -18,14 +18,14 @@ class Cut(Enum):
 
 @dataclass
 class CuttingProxy:
-    """Passes one request of each connection on to a port.
+    """A proxy that forwards one request of each connection to a port.
 
     Args:
-        port: on 127.0.0.1.
+        port: the target port on 127.0.0.1.
 
     Attributes:
-        cut: applies to connections from now on.
-        count: connections that were cut.
+        cut: where new connections are cut.
+        count: number of connections that were cut.
     """
 
     port: int
@@ -35,7 +35,7 @@ class CuttingProxy:
 
     @property
     def address(self) -> int:
-        """Its own port."""
+        """The port of the proxy."""
         port: int = self._server.getsockname()[1]
         return port
 
@@ -64,7 +64,7 @@ class CuttingProxy:
 
 @contextmanager
 def cutting_proxy(port: int) -> Iterator[CuttingProxy]:
-    """A proxy before a port, until the end of the block."""
+    """Run a proxy in front of a port until the block ends."""
     proxy = CuttingProxy(port)
     with socket.create_server(("127.0.0.1", 0)) as proxy._server:
         threading.Thread(target=proxy._serve, daemon=True).start()

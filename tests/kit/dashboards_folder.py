@@ -20,7 +20,7 @@ VIEWS = (
 
 THEMES = ("light", "dark")
 SHEETS = ("empty", "minute-2", "minute-10")
-"""All pages on one picture: before the first event, and so long after the start of the demo."""
+"""Contact sheets of all pages: before the first event, and 2 and 10 minutes after the demo starts."""
 
 _SEEN = ("*.py", "*.svg", "views/*.py", "charts/*.py", "widgets/*.py", ".streamlit/config.toml")
 

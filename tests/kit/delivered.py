@@ -1,4 +1,4 @@
-"""A receiver of webhooks that folds what it takes, and can fail in the ways of real ones."""
+"""A webhook receiver that folds accepted deliveries, and can be scripted to fail."""
 
 import json
 import threading
@@ -15,7 +15,7 @@ from kit.message_fold import MessageFold
 
 
 class Behaviour(Enum):
-    """What a receiver does with a request."""
+    """How a receiver responds to a request."""
 
     TAKE = "takes it"
     REFUSE = "answers 503 and takes nothing"
@@ -26,16 +26,16 @@ class Behaviour(Enum):
 
 @dataclass
 class Delivered:
-    """What arrived.
+    """The deliveries that a receiver got, and the rows that they fold to.
 
     Args:
         port: to listen on; 0 for a free one.
-        script: behaviours of the next requests; then it takes all.
+        script: behaviours for the next requests; all later requests are accepted.
 
     Attributes:
         attempts: id and body of each request.
-        order: ids of deliveries in the order in which they were taken, copies dropped.
-        fold: the rows that they add up to.
+        order: ids of accepted deliveries in order of arrival, without duplicates.
+        fold: the rows after applying these deliveries.
         secret: if set, signatures are checked.
     """
 
@@ -54,16 +54,16 @@ class Delivered:
 
     @property
     def numbers(self) -> list[int]:
-        """The numbers of the deliveries, in the order in which they were taken."""
+        """The numbers of the accepted deliveries, in order of arrival."""
         return [int(delivery.rpartition(".")[2]) for delivery in self.order]
 
     def table(self) -> list[dict[str, Any]]:
-        """The folded rows, in order of their text."""
+        """The folded rows, sorted by their JSON text."""
         with self._lock:
             return self.fold.rows
 
     def take(self, headers: dict[str, str], body: bytes) -> None:
-        """Fold a delivery, unless it is a copy."""
+        """Fold a delivery, unless it is a duplicate."""
         with self._lock:
             delivery = headers["webhook-id"]
             if self.secret is not None:
@@ -82,7 +82,7 @@ class Delivered:
 
 @contextmanager
 def delivered(found: Delivered | None = None, hang_seconds: float = 1.0) -> Iterator[Delivered]:
-    """Listen until the block ends. To start a killed receiver again, give it back."""
+    """Listen until the block ends. Pass an earlier `found` to restart that receiver with its state."""
     receiver = found or Delivered()
 
     def respond(request: Request) -> None:

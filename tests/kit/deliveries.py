@@ -44,7 +44,7 @@ class Delivery:
 
 @st.composite
 def _delivered(draw: st.DrawFn) -> list[tuple[dict[str, Any], datetime]]:
-    """The messages of one story with their arrival times. Copies have their own."""
+    """The messages of one story with their arrival times; duplicates have their own arrival time."""
     begins = draw(_BEGINNINGS)
     return [_send(draw, body, begins) for body, _ in draw(visits())]
 

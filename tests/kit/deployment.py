@@ -106,7 +106,7 @@ def check_copies(root: Path) -> None:
 
 
 def check_one_production(root: Path) -> None:
-    """There is one production target, so one deployment state. The compute is a variable."""
+    """There is one production target and so one deployment state; the kind of compute is a variable."""
     targets = read_yaml(root / BUNDLE_FILE)["targets"]
     assert [name for name, target in targets.items() if target.get("mode") == "production"] == ["prod"]
     for kind, key in (("serverless", "environment"), ("clusters", "job_cluster")):

@@ -1,4 +1,4 @@
-"""Requests with JSON, without a proxy of the environment."""
+"""HTTP requests with JSON that ignore proxy settings of the environment."""
 
 import json
 import urllib.error
@@ -9,7 +9,7 @@ _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def request(url: str, method: str = "GET", content: Any = None) -> tuple[int, Any]:
-    """Status and JSON of an answer; None for an empty one."""
+    """Status and JSON of a response; None for an empty body."""
     data = None if content is None else json.dumps(content).encode()
     asked = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)
     try:
@@ -21,6 +21,6 @@ def request(url: str, method: str = "GET", content: Any = None) -> tuple[int, An
 
 
 def json_lines(url: str) -> list[Any]:
-    """The JSON objects of an answer, one a line."""
+    """The JSON objects of a response, one per line."""
     with _OPENER.open(url, timeout=30) as answer:
         return [json.loads(line) for line in answer.read().splitlines()]

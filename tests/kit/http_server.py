@@ -13,11 +13,11 @@ class Request(BaseHTTPRequestHandler):
     """A request, with the means to answer it."""
 
     def body(self) -> bytes:
-        """What was sent with it."""
+        """The body of the request."""
         return self.rfile.read(int(self.headers.get("Content-Length") or 0))
 
     def answer(self, status: int, body: bytes, kind: str) -> None:
-        """Send an answer of a content type."""
+        """Send a response with a content type."""
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
@@ -30,14 +30,14 @@ class Request(BaseHTTPRequestHandler):
 
 class _Server(ThreadingHTTPServer):
     def handle_error(self, *args: Any) -> None:
-        """Log no clients that went away."""
+        """Do not log clients that disconnected."""
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(*args)
 
 
 @contextmanager
 def serving(respond: Callable[[Request], None], port: int = 0) -> Iterator[int]:
-    """Respond to requests of all methods until the block ends; port 0 is a free one. Yields the port."""
+    """Respond to requests of all methods until the block ends. Yields the port; port 0 selects a free one."""
 
     class Handler(Request):
         def _respond(self) -> None:
@@ -64,6 +64,6 @@ def running(serve: Callable[[], None], shut_down: Callable[[], None]) -> Iterato
 
 @contextmanager
 def site(html: str) -> Iterator[str]:
-    """A site of its own origin, with the same HTML at every path. Yields its URL."""
+    """A site with its own origin that serves the same HTML at every path. Yields its URL."""
     with serving(lambda request: request.answer(200, html.encode(), "text/html")) as port:
         yield f"http://localhost:{port}"

@@ -19,7 +19,7 @@ class KilledBroker:
     """A broker of its own for one test.
 
     Args:
-        folder: of its data.
+        folder: for its data.
         port: on 127.0.0.1.
     """
 
@@ -29,7 +29,7 @@ class KilledBroker:
 
     @property
     def bootstrap(self) -> str:
-        """Where clients find it."""
+        """Its bootstrap address, as host:port."""
         return f"127.0.0.1:{self.port}"
 
     def start(self) -> None:
@@ -38,7 +38,7 @@ class KilledBroker:
         wait_until_ready(self._child, self.port)
 
     def kill(self) -> None:
-        """End it at once, as a crash does."""
+        """Kill it with SIGKILL, like a crash."""
         if self._child is not None:
             os.killpg(self._child.pid, signal.SIGKILL)
             self._child.stop(10)

@@ -1,4 +1,4 @@
-"""Tables that the live page reads, and what it has to show of them."""
+"""Tables that the live page reads, and the values that it must show."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -16,17 +16,17 @@ _MINUTE = timedelta(minutes=1)
 
 @dataclass
 class LiveShop:
-    """A shop's gold tables, which grow order by order: one visitor and one session each.
+    """A shop's gold tables, extended order by order: each order has one visitor and one session.
 
     Args:
-        home: where the tables are.
+        home: the home with the tables.
     """
 
     home: Path
     orders: list[dict[str, Any]] = field(default_factory=list)
 
     def sell(self, count: int, value: str = "10.00") -> None:
-        """Add orders, one a minute, and write the tables."""
+        """Add orders, one per minute, and write the tables."""
         for number in range(len(self.orders), len(self.orders) + count):
             at = _DAY + timedelta(hours=8) + number * _MINUTE
             channel = _CHANNELS[number % len(_CHANNELS)]
@@ -35,7 +35,7 @@ class LiveShop:
 
     @property
     def shown(self) -> dict[str, str]:
-        """What the page has to show, by id of its element."""
+        """The values that the page must show, by element id."""
         total, count = sum(order["value"] for order in self.orders), str(len(self.orders))
         return {"visitors": count, "sessions": count, "conversions": count, "value": f"€{total:,.2f}"}
 

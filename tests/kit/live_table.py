@@ -1,4 +1,4 @@
-"""A table that is committed to all the time, with a digest of its rows at every version."""
+"""A table with frequent commits, and a digest of its rows at every version."""
 
 import json
 import random
@@ -25,18 +25,18 @@ Row = dict[str, Any]
 
 
 def row_number(row: Mapping[str, Any]) -> int:
-    """A number of a row; those of all rows add up to the digest of a version."""
+    """A hash of a row as a number. The digest of a version is the sum over all rows."""
     return zlib.crc32(json.dumps(dict(row), sort_keys=True).encode()) * 2_654_435_761 % (1 << 61)
 
 
 class LiveTable:
-    """gold.touches of a home, written as jobs do it.
+    """gold.touches of a home, written with the merges that jobs use.
 
     Args:
         home: the home.
-        rows: that are there at first.
-        seed: of what changes.
-        recent: how many of the last rows are changed or deleted.
+        rows: number of initial rows.
+        seed: the random seed of the changes.
+        recent: only this many of the latest rows may be updated or deleted.
     """
 
     def __init__(self, home: Path, rows: int = 0, seed: int = 1, recent: int = 10_000) -> None:
@@ -50,17 +50,17 @@ class LiveTable:
         self._digest = 0
         self.version = latest_version(self.folder)
         self.digests: dict[int, int] = {self.version: 0}
-        """By version."""
+        """Digest of the rows by version."""
         while len(self._rows) < rows:
             self.commit(inserts=min(100_000, rows - len(self._rows)), updates=0, deletes=0)
 
     @property
     def rows(self) -> list[Row]:
-        """The rows now, as JSON has them."""
+        """The current rows, as decoded from JSON."""
         return list(self._rows.values())
 
     def commit(self, inserts: int = 5, updates: int = 10, deletes: int = 2) -> int:
-        """Commit some changes of rows. Returns the version."""
+        """Commit some row changes. Returns the version."""
         changed: dict[str, Row | None] = {}
         recent = list(self._rows)[-self._recent :]
         some = self._random.sample(recent, min(updates + deletes, len(recent)))
@@ -76,7 +76,7 @@ class LiveTable:
         return self.version
 
     def compact(self) -> None:
-        """A commit that changes no row."""
+        """Compact the files, in a commit that changes no row."""
         from deltalake import DeltaTable
 
         DeltaTable(self.folder).optimize.compact()

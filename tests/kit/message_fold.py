@@ -1,4 +1,4 @@
-"""The rows that messages of a stream add up to, compared as a whole."""
+"""Folds the messages of a stream into rows, as a multiset."""
 
 import json
 from collections import Counter
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class MessageFold:
-    """Rows as JSON, with how often each is there."""
+    """Rows as JSON text, each with its number of occurrences."""
 
     def __init__(self) -> None:
         self._rows: Counter[str] = Counter()
@@ -24,11 +24,11 @@ class MessageFold:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows, in order of their text."""
+        """The rows, sorted by their JSON text."""
         assert min(self._rows.values(), default=0) >= 0
         return [json.loads(row) for row in sorted(self._rows.elements())]
 
 
 def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows in the order of a fold."""
+    """Rows in the order of `MessageFold.rows`."""
     return sorted(rows, key=json.dumps)

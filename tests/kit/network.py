@@ -1,4 +1,4 @@
-"""A network between a client and a server on this machine: it can be cut, or carry nothing."""
+"""A network between a client and a server on this machine that can be cut, or hang without data."""
 
 import socket
 import threading
@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Network:
-    """A TCP proxy before a port of 127.0.0.1.
+    """A TCP proxy in front of a port on 127.0.0.1.
 
     Args:
-        target: the port.
+        target: the target port.
     """
 
     target: int
@@ -24,12 +24,12 @@ class Network:
 
     @property
     def port(self) -> int:
-        """Its own port."""
+        """The port of the proxy."""
         found: int = self._server.getsockname()[1]
         return found
 
     def cut(self) -> None:
-        """End all connections, and refuse new ones."""
+        """Close all connections, and refuse new ones."""
         self._is_cut = True
         with self._lock:
             for each in self._open:
@@ -37,11 +37,11 @@ class Network:
                     each.shutdown(socket.SHUT_RDWR)
 
     def hang(self) -> None:
-        """Keep connections open, and carry nothing."""
+        """Keep connections open, but forward no data."""
         self._passes.clear()
 
     def mend(self) -> None:
-        """Carry everything again."""
+        """Accept connections and forward data again."""
         self._is_cut = False
         self._passes.set()
 
@@ -84,7 +84,7 @@ class Network:
 
 @contextmanager
 def network(target: int) -> Iterator[Network]:
-    """A network before a port, until the end of the block."""
+    """Run a network in front of a port until the block ends."""
     found = Network(target)
     found.mend()
     with socket.create_server(("127.0.0.1", 0)) as found._server:

@@ -188,7 +188,7 @@ def session_id(visitor: str, started_at: int) -> str:
 
 @dataclass(frozen=True)
 class Read:
-    """One parsed record: a promise, a heartbeat's time, or an event's fields and why it is rejected."""
+    """One parsed record: a promise, a heartbeat's time, or an event's fields and its rejection reason."""
 
     heartbeat: int | None = None
     promise: Promised | None = None

@@ -42,7 +42,7 @@ class Gold:
 
     @cached_property
     def counted_clicks(self) -> list[Fields]:
-        """The counted clicks: repeats within ten seconds are left out."""
+        """The counted clicks, without repeats within ten seconds."""
         last: dict[tuple[str, str], int] = {}
         counted = []
         for event in sorted(self.events, key=when):

@@ -1,4 +1,4 @@
-"""The watermark, record by record. Shares no code with `src/`."""
+"""Test oracle for the watermark, record by record. Shares no code with `src/`."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -9,8 +9,8 @@ Promised = tuple[str, int | None]
 class Step(NamedTuple):
     """A record that may move the watermark.
 
-    `key` is ingest stamp, Kafka's timestamp, topic, partition, offset; `time` of an event or a heartbeat;
-    `promise` the source and its time, None for `end`.
+    `key` is (ingest stamp, Kafka's timestamp, topic, partition, offset). `time` is that of an event or a
+    heartbeat. `promise` is a source and its time, which is None for `end`.
     """
 
     key: tuple[Any, ...]

@@ -229,7 +229,7 @@ def day_of(at: int) -> date:
 
 
 def campaign_of(row: Fields) -> tuple[str | None, ...]:
-    """A row's own campaign, else its promotion."""
+    """The campaign of a row, else its promotion."""
     own = tuple(row[name] for name in _CAMPAIGN)
     return own if any(each is not None for each in own) else (None, None, row["promotion_id"])
 

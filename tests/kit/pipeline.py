@@ -47,7 +47,7 @@ def read_rows(settings: Settings, table: str, columns: Sequence[str]) -> list[di
 
 
 def empty_tables(settings: Settings, names: Iterable[str]) -> None:
-    """Delete all rows of tables, without Spark and behind the back of jobs: a rebuild does not need them."""
+    """Delete all rows of tables without Spark or jobs, to show that a rebuild does not need them."""
     for name in names:
         DeltaTable(Path(settings.warehouse, *name.split("."))).delete()
 
@@ -82,7 +82,7 @@ def expected_rows(oracle: Oracle) -> dict[str, Callable[[], list[dict[str, Any]]
 def assert_as_the_oracle(
     settings: Settings, oracle: Oracle, *layers: str, left_out: Collection[str] = ()
 ) -> None:
-    """Compare all tables, or those of some layers, with the oracle, but for some.
+    """Compare all tables, or those of some layers, with the oracle, except the tables in `left_out`.
 
     Raises:
         AssertionError: with the first missing and unexpected rows.

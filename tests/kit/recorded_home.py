@@ -16,7 +16,7 @@ CHECKPOINTED = ("silver.events", "gold.conversions", "ops.digests")
 
 
 def recorded_home(home: Path) -> Settings:
-    """A home with tables of all layers, several commits, some checkpoints, and manifests; all recorded."""
+    """A home with recorded digests: tables of all layers, several commits, some checkpoints, manifests."""
     settings = load_settings(home=home)
     recorder = DigestRecorder(settings)
     sample = sample_warehouse(UNTIL, hours=24, visits=60)

@@ -30,8 +30,8 @@ _LACKING = {7: "sentAt", 13: "receivedAt"}  # by number of the record modulo `_E
 def sample(events: int, seed: int = 7) -> list[Record]:
     """Event records with exchange rates before and after them, in order of arrival.
 
-    Copies are identical to the original, including the arrival time. Otherwise the tables would depend on
-    which copy comes first. For the same reason, rates with the same start have the same value.
+    Duplicates are identical to the original, including the arrival time. Otherwise the tables would depend
+    on which copy comes first. For the same reason, rates with the same start have the same value.
     """
     sent = list(_events(events, seed))
     last = sent[-1].timestamp

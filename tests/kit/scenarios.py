@@ -182,7 +182,7 @@ def rush_events() -> list[Sent]:
 
 
 def search_events(visitors: int) -> list[Sent]:
-    """Searches with results, of which some are clicked; twelve minutes between two of a visitor."""
+    """Searches with results, some of them clicked; a visitor searches every twelve minutes."""
     reported = []
     for number in range(3 * visitors):
         name, at = f"seeker-{number % visitors}", NOON + number * timedelta(minutes=4)
@@ -204,7 +204,7 @@ def cut(reported: list[Sent]) -> list[list[Record]]:
 
 
 def in_time(reported: list[Sent], commits: int, seed: int = 0) -> list[list[Record]]:
-    """The records in order of time, over so many bronze commits; every fifth one comes in a later commit."""
+    """The records in order of time over some bronze commits; about one in five arrives in a later commit."""
     chance = random.Random(seed)
     ordered = sorted((each.record for each in reported), key=_sent_at)
     found: list[list[Record]] = [[] for _ in range(commits)]
@@ -216,7 +216,7 @@ def in_time(reported: list[Sent], commits: int, seed: int = 0) -> list[list[Reco
 
 
 def _sent_at(record: Record) -> str:
-    """Time of an event or a rate as text; others come first."""
+    """Time of an event or a rate as text; other records sort first."""
     try:
         body = json.loads(record.value or b"")
     except ValueError:

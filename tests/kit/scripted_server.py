@@ -1,4 +1,4 @@
-"""An HTTP server whose answers a test decides, each of which ends with its connection."""
+"""An HTTP server with scripted responses; each response ends its connection."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -8,7 +8,7 @@ from typing import Any
 from kit.http_server import Request, serving
 
 Answer = Callable[[str | None, str], tuple[int, bytes]]
-"""Status and body for the header Last-Event-ID and the path."""
+"""Returns status and body for a Last-Event-ID header and a path."""
 
 
 @contextmanager
@@ -34,17 +34,17 @@ def event(kind: str, content: Mapping[str, Any], position: str | None = None) ->
 
 
 def reset(key: list[str]) -> bytes:
-    """All rows follow."""
+    """A reset message: all rows follow."""
     return event("reset", {"key": key, "versions": {"gold.funnel": 0}})
 
 
 def rows(found: list[Mapping[str, Any]], position: str | None = None) -> bytes:
-    """Rows of a snapshot."""
+    """A message with rows of a snapshot."""
     return event("rows", {"rows": found, "versions": {"gold.funnel": 0}}, position)
 
 
 def changes(found: list[tuple[Any, Any]], position: str | None = None) -> bytes:
-    """Changes from rows to rows."""
+    """A message with changes, each a pair of old and new row."""
     return event(
         "changes",
         {
@@ -64,5 +64,5 @@ def changes(found: list[tuple[Any, Any]], position: str | None = None) -> bytes:
 
 
 def heartbeat(position: str) -> bytes:
-    """Nothing has changed."""
+    """A heartbeat message, sent when nothing has changed."""
     return event("heartbeat", {"versions": {"gold.funnel": 1}, "at": "2026-11-02T10:00:00Z"}, position)

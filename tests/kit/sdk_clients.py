@@ -1,4 +1,4 @@
-"""Clients of Segment and RudderStack as they are, each a process or a browser page that sends events."""
+"""Unmodified Segment and RudderStack clients, each a process or a browser page that sends events."""
 
 import json
 import subprocess
@@ -30,7 +30,7 @@ _RETRY_SECONDS = 120
 
 
 def install_clients() -> None:
-    """Install the packages for Node that are locked."""
+    """Install the locked Node packages."""
     wanted, installed = FOLDER / "package-lock.json", FOLDER / "node_modules" / ".package-lock.json"
     if not installed.is_file() or installed.stat().st_mtime < wanted.stat().st_mtime:
         subprocess.run(
@@ -75,18 +75,18 @@ def _acknowledged_by(response: Response) -> set[str]:
 
 
 class SendingClient(threading.Thread):
-    """A client that sends a file of events and ends.
+    """A thread that sends events with one client, and ends.
 
     Args:
         name: one of `CLIENTS`.
         address: of the collector, as host:port.
         key: its write key.
-        messages: what it sends.
-        rate: messages a second.
+        messages: the messages to send.
+        rate: messages per second.
         folder: for its file and its log.
 
     Attributes:
-        failure: what the client could not deliver; None if it delivered all.
+        failure: why not all messages were delivered; None if all were.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class SendingClient(threading.Thread):
         self.failure: str | None = "it has not ended"
 
     def run(self) -> None:
-        """Send all."""
+        """Send all messages."""
         try:
             if self._called == BROWSER:
                 self._send_from_browser()
@@ -139,7 +139,7 @@ class SendingClient(threading.Thread):
                     "([host, key, messages, rate]) => window.replay(host, key, messages, rate)",
                     [self._address, self._key, self._messages, self._rate],
                 )
-                until = time.monotonic() + _RETRY_SECONDS  # it repeats requests after its promises are kept
+                until = time.monotonic() + _RETRY_SECONDS  # it retries after its promises resolve
                 while len(acknowledged) < len(self._messages) and time.monotonic() < until:
                     page.wait_for_timeout(200)
                 missing = len(self._messages) - len(acknowledged)

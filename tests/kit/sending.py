@@ -1,4 +1,4 @@
-"""Shared by tests that send to a real broker."""
+"""Helpers for tests that send to a real broker."""
 
 import json
 from pathlib import Path

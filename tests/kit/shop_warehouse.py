@@ -115,11 +115,11 @@ class Shop:
 
     @property
     def on_time(self) -> list[Row]:
-        """Complete windows of gold.traffic, as they were before late events."""
+        """Complete windows of gold.traffic before late events."""
         return [_typed("gold.traffic", row) for row in self._by_arrival[2]]
 
     def build(self, home: Path) -> None:
-        """Write the tables; gold.traffic in two commits, of which the second has what came late."""
+        """Write the tables; gold.traffic in two commits, the second one with late events."""
         build_warehouse(home, {**self.tables, "gold.traffic": self.on_time})
         replace_rows(home, "gold.traffic", self.tables["gold.traffic"])
 

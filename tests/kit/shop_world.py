@@ -107,7 +107,7 @@ def _mend(stored: Stored, mended: Callable[[Told], Told]) -> Stored:
 
 
 def publish_a_day(spark: SparkSession, folder: Path) -> Bronze:
-    """A home where all jobs have processed a day of traffic. Tests start from a copy of it."""
+    """Create a home whose jobs have processed a day of traffic. Tests start from a copy of it."""
     settings = empty_home(spark, folder / "home")
     bronze = Bronze(spark, settings)
     bronze.commit(rates() + shop(1, visitors=20))

@@ -31,7 +31,7 @@ _SUMS = ("events", "page_views", "sessions", "impressions", "clicks", "searches"
 
 
 class SimulatedJobs:
-    """Jobs over one home. Each bronze commit is a micro-batch of each job; summaries come every second time.
+    """Jobs of one home. Each bronze commit is a micro-batch of each job; every second one updates summaries.
 
     Args:
         home: the home.
@@ -53,7 +53,7 @@ class SimulatedJobs:
 
     @property
     def history(self) -> History:
-        """What came in."""
+        """The input of all commits."""
         return History([each for commit in self._commits for each in commit], self._late)
 
     def _run(self) -> None:
@@ -108,7 +108,7 @@ class SimulatedJobs:
     def _merge(
         self, name: str, rows: Iterable[Fields], job: str, state: State, more: Mapping[str, int]
     ) -> None:
-        """Write the rows of a table that differ from those that it has."""
+        """Merge the rows that differ from the current rows of a table."""
         table, known = TABLES[name], self._rows.setdefault(name, {})
         self._tables.ensure(table, {})
         columns = [each for each in table.column_names if each != "ingested_at"]
@@ -162,7 +162,7 @@ class SimulatedJobs:
             self._append(_MINUTES, rows, {"job": "publish", "upto": state.on_time, **known})
 
     def _write_rates(self, seen: Sequence[Stored], stamp: int) -> None:
-        """Rates, each with the stamp of its last record."""
+        """Write the rates, each with the stamp of its last record."""
         history = History(seen, ())
         rows = [
             {**row, "ingested_at": max(at for at, rate in history._rates if _same(rate, row))}
@@ -192,7 +192,7 @@ def _same(rate: Fields, row: Fields) -> bool:
 
 
 def _stored(commits: Sequence[Sequence[Record]]) -> list[list[Stored]]:
-    """Records as bronze has them, with a stamp a commit."""
+    """The records as stored in bronze, with one stamp per commit."""
     found, offset = [], 0
     for number, commit in enumerate(commits):
         stamp = SENT + timedelta(days=1, seconds=number)

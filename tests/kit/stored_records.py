@@ -1,4 +1,4 @@
-"""Bronze as the records that the oracle takes."""
+"""Reads bronze as input of the oracle."""
 
 import polars as pl
 
@@ -7,7 +7,7 @@ from lakehouse.settings import Settings
 
 
 def stored_records(settings: Settings) -> list[Stored]:
-    """All records of bronze, with the topic's name as the oracle knows it."""
+    """All records of bronze, with the topic name that the oracle expects."""
     rows = pl.read_delta(str(settings.warehouse / "bronze" / "kafka_records"))
     return [
         Stored(

@@ -1,4 +1,4 @@
-"""Real servers of numbered events: server-sent events and a WebSocket, which resume after an id."""
+"""Servers that stream numbered events, by server-sent events or WebSocket, and resume after an id."""
 
 import json
 import threading
@@ -16,16 +16,16 @@ from kit.http_server import Request, running, serving
 
 @dataclass
 class Stream:
-    """What a server sends, and what it was asked for.
+    """The events that a server sends, and the requests that it received.
 
     Args:
         allowed: number of events that it sends before it waits.
-        repeats: whether it sends the event of the resumed id again.
-        cut: events after which it ends a connection; 0 for never.
-        refused: requests that it answers with status 503 first.
-        retry: milliseconds that it asks clients to wait; None for none.
-        padding: bytes of each event.
-        raw: lines of server-sent events in place of numbered ones.
+        repeats: whether a resumed stream starts with the event of the given id again.
+        cut: number of events after which it ends a connection; 0 for never.
+        refused: number of first requests that it answers with status 503.
+        retry: milliseconds that it asks clients to wait before a reconnect; None for no such field.
+        padding: additional bytes of each event.
+        raw: lines of server-sent events to send in place of numbered events.
     """
 
     allowed: int = 0
@@ -49,7 +49,7 @@ class Stream:
             self._changed.notify_all()
 
     def wait_until_sent(self, number: int) -> None:
-        """Return as soon as so many events were sent, on all connections together."""
+        """Wait until this number of events were sent, counted over all connections."""
         with self._changed:
             assert self._changed.wait_for(lambda: self.sent >= number, 30)
 
@@ -60,7 +60,7 @@ class Stream:
             self._changed.notify_all()
 
     def events(self, last: str | None, token: str | None) -> Iterator[dict[str, Any]]:
-        """The events after an id, as they are allowed."""
+        """The events after an id, each as soon as it is allowed."""
         self.resumed.append(last)
         self.tokens.append(token)
         number = first = int(last or 0) + (0 if self.repeats and last else 1)
@@ -120,6 +120,6 @@ def websocket_server(**options: Any) -> Iterator[Stream]:
 
 
 def sse_text(event: dict[str, Any]) -> bytes:
-    """An event as it is sent: the id and the type are fields of the stream."""
+    """An event in the text format of server-sent events, with `id` and `event` fields."""
     rest = {name: value for name, value in event.items() if name not in ("id", "type")}
     return f"id: {event['id']}\nevent: {event['type']}\ndata: {json.dumps(rest)}\n\n".encode()

@@ -1,4 +1,4 @@
-"""Clients of the streaming API that fold what they get, as docs/streaming.md says."""
+"""Clients of the streaming API that fold messages into rows, as described in docs/streaming.md."""
 
 import asyncio
 import json
@@ -23,11 +23,11 @@ CUT = (httpx.HTTPError, OSError, WebSocketException, asyncio.TimeoutError)
 
 
 class Fold:
-    """Rows, as messages make them: they count once a position follows.
+    """Folds messages into rows. Messages are applied when a position follows.
 
     Attributes:
-        digests: those of the rows, by version of the table, at each position.
-        kinds: how often each type of message came.
+        digests: at each position, the version of the table and the digest of the rows.
+        kinds: number of messages by type.
         delays: seconds from a commit to its arrival.
     """
 
@@ -45,11 +45,11 @@ class Fold:
         self._held: list[Mapping[str, Any]] = []
 
     def cut(self) -> None:
-        """Forget what came since the last position."""
+        """Discard messages since the last position."""
         self._held = []
 
     def take(self, message: Mapping[str, Any]) -> None:
-        """Take a message."""
+        """Buffer a message, and apply all buffered messages if it has a position."""
         self.kinds[message["type"]] = self.kinds.get(message["type"], 0) + 1
         if message["type"] == "closed":
             self.reason = message["reason"]
@@ -87,7 +87,7 @@ class Fold:
             self.rows[key] = after
 
     def assert_right(self, digests: Mapping[int, int]) -> None:
-        """At every position the rows were those of the table."""
+        """Assert that the rows equalled those of the table at every position."""
         wrong = [version for version, digest in self.digests if digests[version] != digest]
         assert not wrong, f"not the table at versions {wrong[:5]} of {len(self.digests)} positions"
         assert self.digests, "no position came"
@@ -97,8 +97,8 @@ class Subscriber:
     """A client that reconnects until it is stopped.
 
     Args:
-        urls: servers, of which each connection takes one at random.
-        table: what it follows.
+        urls: servers; each connection chooses one at random.
+        table: the subscribed table.
         fields: further fields of its request.
     """
 
@@ -110,7 +110,7 @@ class Subscriber:
         self._session: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        """Follow until the task is cancelled or the server says why it ends."""
+        """Read until the task is cancelled, or the server closes the subscription with a reason."""
         while self.fold.reason is None:
             self._session = asyncio.ensure_future(self._follow(random.choice(self._urls)))
             try:
@@ -124,7 +124,7 @@ class Subscriber:
             self.fold.cut()
 
     def cut(self) -> None:
-        """Lose the connection."""
+        """Drop the connection."""
         if self._session is not None and not self._session.done():
             self.cuts += 1
             self._session.cancel()
@@ -137,10 +137,10 @@ class Subscriber:
 
 
 class EventSubscriber(Subscriber):
-    """By server-sent events, going on by `Last-Event-ID`.
+    """Subscribes by server-sent events, and resumes with `Last-Event-ID`.
 
     Attributes:
-        pause: after the first rows, it reads on when this is set.
+        pause: if given, reading stops after the first rows until this event is set.
     """
 
     pause: asyncio.Event | None = None
@@ -159,7 +159,7 @@ class EventSubscriber(Subscriber):
 
 
 class SocketSubscriber(Subscriber):
-    """By WebSocket."""
+    """Subscribes by WebSocket."""
 
     async def _follow(self, url: str) -> None:
         address = f"{url.replace('http', 'ws', 1)}/v1/socket"
@@ -170,7 +170,7 @@ class SocketSubscriber(Subscriber):
 
 
 class PollSubscriber(Subscriber):
-    """By long poll."""
+    """Subscribes by long polling."""
 
     async def _follow(self, url: str) -> None:
         async with httpx.AsyncClient(timeout=_TIMEOUT) as client:
@@ -191,7 +191,7 @@ def _seconds(time_: str) -> float:
 async def all_have(
     subscribers: Sequence[Subscriber], tasks: Sequence["asyncio.Task[None]"], version: int
 ) -> None:
-    """Wait until all have a version; an error of one ends it."""
+    """Wait until all subscribers have a version. Raises the error of a failed one."""
 
     def look() -> bool:
         for task in tasks:

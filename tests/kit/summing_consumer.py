@@ -1,4 +1,4 @@
-"""A user's program: writes each change that it gets, and keeps sums.
+"""A user's program that writes each change of a table to a database, and maintains sums.
 
 Arguments: `sqlite` or `postgres`, path or connection string, URLs joined by commas, lease in seconds.
 """
@@ -19,7 +19,7 @@ _SUM = """INSERT INTO sums VALUES (?, ?)
 
 
 def applying(store: PositionStore) -> Callable[[Cursor, Group], None]:
-    """Writes the effects of a group."""
+    """A function that writes the effects of a group."""
 
     def run(cursor: Cursor, statement: str, *values: object) -> None:
         cursor.execute(statement.replace("?", store.marker), values)

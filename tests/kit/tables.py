@@ -35,7 +35,7 @@ _FOLDED = {
     "gold.visitor_minutes": _sum_minutes,
     "gold.sketches": _without_values,
 }
-"""Tables that are reduced before a comparison, since their rows depend on the batches."""
+"""Reductions applied before a comparison to tables whose rows depend on the batches."""
 
 
 def differences(home: Home, other: Home, *names: str) -> dict[str, tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Takes away from the input what caused a change, and computes the row again with the oracle."""
+"""Removes the cause of a change from the input, and recomputes the row with the oracle."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from lakehouse.contracts.table import Table
 
 @dataclass(frozen=True)
 class State:
-    """The input that rows are computed from; stamps and times in microseconds.
+    """The extent of the input that rows are computed from, as stamps and times in microseconds.
 
     Args:
-        on_time: stamp of the last events that were on time, and of the last rates.
+        on_time: stamp of the last on-time events and of the last rates.
         late: stamp of the last late events.
         watermark: the watermark.
     """
@@ -51,7 +51,7 @@ class History:
         return self._known[state]
 
     def without(self, state: State, cause: Mapping[str, Any]) -> Oracle:
-        """The oracle over the input of a state without what caused a change."""
+        """The oracle over the input of a state without the cause of a change."""
         gone = set(cause.get("events", ()))
         rates = {(rate["currency"], micros(rate["valid_from"])) for rate in cause.get("rates", ())}
         watermark = micros(cause["watermark"]) - 1 if "watermark" in cause else state.watermark
@@ -79,7 +79,7 @@ class Undone:
 
     @cached_property
     def rows(self) -> dict[str, Fields]:
-        """The rows."""
+        """Rows of the table by key."""
         found = (plain(row) for row in expected_rows(self.oracle)[self.table.name]())
         return {self.key(row): row for row in found}
 
@@ -88,7 +88,7 @@ class Undone:
         return repr([row[name] for name in self.table.key])
 
     def differs(self, change: Mapping[str, Any]) -> dict[str, Any]:
-        """Columns in which the row before a change differs from the oracle's; empty if it is as it was."""
+        """Columns in which the row before a change differs from the oracle's; empty if the rows are equal."""
         before, after = (change[side] and plain(change[side]) for side in ("before", "after"))
         found = self.rows.get(self.key(before or after))
         if before is None or found is None:
@@ -108,13 +108,13 @@ def assert_undone(
     states: Mapping[tuple[str, int], State],
     changes: Iterable[Mapping[str, Any]],
 ) -> None:
-    """Assert that without its cause each change is undone.
+    """Assert that without its cause each changed row is the row before the change.
 
     Args:
-        history: of the run.
+        history: the history of the run.
         table: the changed table.
-        states: by table and version, what the rows after a commit are computed from.
-        changes: with `caused_by`.
+        states: by table and version, the input that the rows after a commit are computed from.
+        changes: the changes with their causes in `caused_by`.
     """
     undone: dict[str, Undone] = {}
     wrong, count = [], 0

@@ -1,4 +1,4 @@
-"""A database of a user of the streaming API, SQLite or Postgres, and what is in it."""
+"""The database of a user of the streaming API, SQLite or Postgres."""
 
 import sqlite3
 from collections.abc import Callable
@@ -17,7 +17,7 @@ class UserDatabase:
     """A database.
 
     Args:
-        store: of positions.
+        store: the store of positions.
         place: path or connection string.
         connect: opens a connection with autocommit.
     """
@@ -33,12 +33,12 @@ class UserDatabase:
             return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
 
     def sql(self, statement: str) -> str:
-        """A statement with the placeholders of the driver."""
+        """The statement with the placeholders of the driver."""
         return statement.replace("?", self.store.marker)
 
 
 def sqlite_database(path: Path) -> UserDatabase:
-    """A file."""
+    """A SQLite database in a file."""
 
     def connect() -> Any:
         return sqlite3.connect(path, timeout=60, isolation_level=None)
@@ -47,5 +47,5 @@ def sqlite_database(path: Path) -> UserDatabase:
 
 
 def postgres_database(dsn: str) -> UserDatabase:
-    """A database of a server."""
+    """A Postgres database."""
     return UserDatabase(PostgresStore(dsn), dsn, lambda: psycopg.connect(dsn, autocommit=True))

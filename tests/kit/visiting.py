@@ -1,4 +1,4 @@
-"""Visits pages that have the tracker, in Chromium."""
+"""Visits pages with the tracker, in Chromium."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _DEADLINE = 30_000  # milliseconds
 
 @contextmanager
 def visitor(folder: Path) -> Iterator[BrowserContext]:
-    """A browser with a profile in a folder, until the block ends: what a page stores is there in the next."""
+    """Run a browser until the block ends. Its profile folder keeps what pages store for a later browser."""
     executable = chromium()
     with sync_playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(
@@ -43,7 +43,7 @@ def anonymous_id(page: Page) -> str:
 
 
 def kept(page: Page) -> dict[str, list[str]]:
-    """What the page has stored in the browser: names of values, and of databases."""
+    """Names of the localStorage values and of the databases that the page has stored."""
     found: dict[str, list[str]] = page.evaluate(
         """async () => {
             const databases = await indexedDB.databases();
@@ -54,7 +54,7 @@ def kept(page: Page) -> dict[str, list[str]]:
 
 
 def see(page: Page, selector: str) -> None:
-    """Scroll to an element, and wait until observers that are there have seen it."""
+    """Scroll to an element, and wait until existing intersection observers have seen it."""
     page.evaluate(
         """selector => new Promise(resolve => {
             const element = document.querySelector(selector);
@@ -66,11 +66,11 @@ def see(page: Page, selector: str) -> None:
 
 
 class Collecting:
-    """A collector, and what it sent to Kafka.
+    """A collector, and the events that it sent to Kafka.
 
     Args:
         home: its home.
-        port: where it listens.
+        port: its port.
     """
 
     def __init__(self, home: Home, port: int) -> None:
@@ -85,7 +85,7 @@ class Collecting:
         return sorted(found, key=lambda value: str(value["originalTimestamp"]))
 
     def named(self, visitor_id: str, *names: str) -> list[dict[str, Any]]:
-        """The visitor's events, as soon as there are some of each name."""
+        """Wait until the visitor has an event of each name. Returns all events of the visitor."""
         eventually(lambda: set(names) <= {name(value) for value in self.events(visitor_id)}, 40, str(names))
         return self.events(visitor_id)
 
@@ -95,7 +95,7 @@ def name(value: dict[str, Any]) -> str:
 
 
 def shop_page(browser: BrowserContext, collecting: Collecting) -> Page:
-    """A page of the shop, with consent, its first events acknowledged."""
+    """A page of the shop after consent and the acknowledgement of its first events."""
     page = browser.new_page()
     page.goto(collecting.teapot)
     page.get_by_role("button", name="Agree").click()

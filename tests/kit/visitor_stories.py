@@ -65,7 +65,7 @@ _NOTHING: Fields = dict.fromkeys(
 
 @dataclass(frozen=True)
 class Story:
-    """Events of one or two visitors by batch, and how far the heartbeat of each batch is ahead."""
+    """Events of one or two visitors by batch, and the lead of each batch's heartbeat."""
 
     batches: tuple[tuple[Fields, ...], ...]
     ahead: tuple[int, ...]

@@ -48,9 +48,9 @@ def schema_of(name: str) -> Mapping[str, Any]:
 
 
 def append_rows(home: Path, name: str, rows: Iterable[Row], upto: int | None = None) -> None:
-    """Append rows to a table of a home in one commit, done up to an ingest stamp in microseconds if given.
+    """Append rows to a table of a home in one commit. Missing columns become null.
 
-    Missing columns become null.
+    `upto` is the high-water mark of the commit: an ingest stamp in microseconds.
     """
     _write(home, name, rows, "append", upto)
 

@@ -1,4 +1,4 @@
-"""A subscriber whose changes come to it as a webhook."""
+"""A subscriber that receives changes by webhook."""
 
 import asyncio
 import json
@@ -14,13 +14,13 @@ _TAKEN = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
 
 
 class WebhookSubscriber(Subscriber):
-    """Receives deliveries, and drops those that it has.
+    """Receives deliveries, and ignores duplicates.
 
-    A cut ends the connection of the next delivery: before the receiver takes it, or before it answers.
+    A cut ends the connection of the next delivery, before it is folded or before it is acknowledged.
 
     Args:
         urls: servers of one home; any of them may deliver.
-        table: what it follows.
+        table: the subscribed table.
         fields: further fields of its registration.
     """
 
@@ -42,7 +42,7 @@ class WebhookSubscriber(Subscriber):
             await self._failed
 
     def cut(self) -> None:
-        """Lose the connection of the next delivery."""
+        """Drop the connection of the next delivery."""
         if not self._cuts_next:
             self._cuts_next = True
             self.cuts += 1
@@ -58,7 +58,7 @@ class WebhookSubscriber(Subscriber):
                 writer.write(_TAKEN)
                 await writer.drain()
         except (OSError, asyncio.IncompleteReadError):
-            pass  # a killed server sends it again
+            pass  # a killed server retries the delivery
         except Exception as error:  # noqa: BLE001 - run() raises it
             if self._failed is not None and not self._failed.done():
                 self._failed.set_exception(error)

@@ -1,4 +1,4 @@
-"""Differences of windows from minutes of visitors, given one by one."""
+"""Window differences computed from handmade visitor minutes."""
 
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
@@ -15,7 +15,7 @@ from lakehouse.rows.arrow_times import in_micros
 
 
 class VisitorMinute(NamedTuple):
-    """A row of gold.visitor_minutes; measures that are not named are 0."""
+    """A row of gold.visitor_minutes. Other measures are 0."""
 
     visitor: str
     minute: int
@@ -28,7 +28,7 @@ class VisitorMinute(NamedTuple):
 def differences_of(
     rows: Sequence[VisitorMinute], known: int, windows: Iterable[Windows]
 ) -> dict[WindowKey, Sums]:
-    """The differences made by the rows from a place on; all rows of their visitors are given."""
+    """The window differences made by the rows from index `known` on, given all rows of their visitors."""
     contract = arrow_schema(VISITOR_MINUTES)
     schema = pa.schema([contract.field(name) for name in MINUTE])
     minutes = pa.Table.from_pylist([_row(row, place) for place, row in enumerate(rows)], schema)

@@ -1,11 +1,11 @@
-"""Sleep by `select`: libfaketime 0.9.10 refuses the call that `time.sleep` makes since Python 3.11."""
+"""Sleeps with `select`: libfaketime 0.9.10 rejects the system call of `time.sleep` since Python 3.11."""
 
 import select
 import time
 
 
 def sleep(seconds: float) -> None:
-    """Wait as `time.sleep` does."""
+    """Wait like `time.sleep`."""
     if seconds < 0:
         raise ValueError("sleep length must be non-negative")
     select.select([], [], [], seconds)
