@@ -1,11 +1,11 @@
-"""Which queries may stand."""
+"""Admission of continuous queries."""
 
 import pytest
 
 from lakehouse.errors import MillraceError
 from serving.admission import admit
 
-REFUSED = {
+REJECTED = {
     "SELECT now() FROM gold.attribution": r"now\(\) depends on the clock",
     "SELECT current_date FROM gold.attribution": "current_date depends on the clock",
     "SELECT CURRENT_TIMESTAMP FROM gold.attribution": "current_timestamp depends on the clock",
@@ -40,9 +40,9 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("query", REFUSED)
-def test_query_that_may_change_by_itself_is_refused_with_the_reason(query: str) -> None:
-    with pytest.raises(MillraceError, match=REFUSED[query]):
+@pytest.mark.parametrize("query", REJECTED)
+def test_nondeterministic_or_unsafe_query_is_rejected_with_reason(query: str) -> None:
+    with pytest.raises(MillraceError, match=REJECTED[query]):
         admit(query)
 
 
@@ -59,7 +59,7 @@ KEYS = {
 
 
 @pytest.mark.parametrize("query", KEYS)
-def test_key_of_the_result_is_what_group_by_says(query: str) -> None:
+def test_result_key_is_derived_from_group_by(query: str) -> None:
     assert admit(query).key == KEYS[query]
 
 

@@ -1,4 +1,4 @@
-"""Queries of a role: what is masked can't be got back, whatever the query."""
+"""Queries of a restricted role reveal no hidden or masked values."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -139,7 +139,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("query", HOSTILE)
-def test_a_hostile_query_gets_no_hidden_value(query: str, ask: Ask, home: Path) -> None:
+def test_hostile_query_reveals_no_hidden_value(query: str, ask: Ask, home: Path) -> None:
     python_secret = [{"a": "ann-secret"}]  # a variable that DuckDB could find
     found = ask(query)
     shown = found if not found.startswith("refused") else found.replace(query, "")
@@ -152,7 +152,7 @@ def test_a_hostile_query_gets_no_hidden_value(query: str, ask: Ask, home: Path) 
 
 
 @pytest.mark.parametrize("query", HOSTILE)
-def test_the_locked_tables_keep_it_when_the_check_of_names_is_passed(
+def test_hostile_query_reveals_nothing_when_name_checks_are_bypassed(
     query: str, role: Role, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(home)
@@ -168,7 +168,7 @@ def test_the_locked_tables_keep_it_when_the_check_of_names_is_passed(
     assert not list(home.glob("out*"))
 
 
-def test_without_a_role_the_same_queries_do_show_them(home: Path) -> None:
+def test_hostile_queries_reveal_hidden_values_without_a_role(home: Path) -> None:
     settings = load_settings(home=home)
     for query in HOSTILE[:2]:
         with pytest.raises(MillraceError, match="-secret"):
@@ -185,7 +185,7 @@ def test_without_a_role_the_same_queries_do_show_them(home: Path) -> None:
         ("SELECT c.order_id FROM gold.conversions c", "SELECT c.order_ix FROM gold.conversions c"),
     ],
 )
-def test_what_is_hidden_is_as_what_does_not_exist(hidden: str, absent: str, ask: Ask) -> None:
+def test_hidden_table_or_column_gives_same_error_as_missing_one(hidden: str, absent: str, ask: Ask) -> None:
     def names_alike(text: str) -> str:
         return (
             text.replace("kafka_recorts", "kafka_records").replace("ledgex", "ledger").replace("_ix", "_id")
@@ -195,12 +195,12 @@ def test_what_is_hidden_is_as_what_does_not_exist(hidden: str, absent: str, ask:
     assert ask(hidden).startswith("refused")
 
 
-def test_hashes_join_over_tables(ask: Ask, home: Path) -> None:
+def test_hashes_of_masked_columns_join_across_tables(ask: Ask, home: Path) -> None:
     join = "SELECT person_id AS v FROM silver.sessions s JOIN gold.conversions c ON s.visitor_id = person_id"
     assert ask(join) == repr([{"v": hash_of(home, "ann-secret")}])
 
 
-def test_a_filter_is_on_masked_values(ask: Ask, home: Path) -> None:
+def test_where_clause_applies_to_masked_values(ask: Ask, home: Path) -> None:
     query = "SELECT count(*) AS n FROM silver.sessions WHERE visitor_id = '{}'"
     assert ask(query.format("ann-secret")) == repr([{"n": 0}])
     assert ask(query.format(hash_of(home, "ann-secret"))) == repr([{"n": 1}])
@@ -214,11 +214,11 @@ def test_a_filter_is_on_masked_values(ask: Ask, home: Path) -> None:
         "SELECT sum(credit)::INT AS n FROM gold.attribution",
     ],
 )
-def test_rows_are_left_out_though_the_query_does_not_name_the_column(query: str, ask: Ask) -> None:
+def test_row_filter_applies_when_query_omits_the_filter_column(query: str, ask: Ask) -> None:
     assert ask(query) == repr([{"n": 1}])
 
 
-EQUAL = [
+ALLOWED = [
     "SELECT channel, events FROM silver.sessions ORDER BY ALL",
     "SELECT CHANNEL FROM silver.sessions ORDER BY Events DESC",
     "SELECT x.channel FROM (SELECT s FROM silver.sessions s) y, silver.sessions x WHERE x.events = s.events",
@@ -232,8 +232,8 @@ EQUAL = [
 ]
 
 
-@pytest.mark.parametrize("query", EQUAL)
-def test_columns_that_are_not_read_make_no_difference(
+@pytest.mark.parametrize("query", ALLOWED)
+def test_column_pruning_does_not_change_query_results(
     query: str, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = ask(query)
@@ -242,7 +242,7 @@ def test_columns_that_are_not_read_make_no_difference(
     assert ask(query) == found
 
 
-def test_only_the_columns_of_the_query_are_read(
+def test_only_columns_of_query_and_row_filter_are_read(
     home: Path, role: Role, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[tuple[str, ...]] = []
@@ -256,7 +256,7 @@ def test_only_the_columns_of_the_query_are_read(
     assert set(read) == {("channel", "credit")}
 
 
-def test_a_standing_query_is_of_the_role(home: Path, role: Role) -> None:
+def test_continuous_query_is_restricted_by_role(home: Path, role: Role) -> None:
     versions = {"silver.sessions": 0}
     query = admit("SELECT visitor_id FROM silver.sessions WHERE events = 1", role)
     found = compute(home / "warehouse", query, versions, role).to_pylist()

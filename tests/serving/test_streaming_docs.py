@@ -1,4 +1,4 @@
-"""The examples of docs/streaming.md run as they are written, but for ports and ids."""
+"""The examples of docs/streaming.md run as written, except for ports and ids."""
 
 import json
 import os
@@ -77,7 +77,7 @@ def rows_of(server: ApiProcess) -> list[dict[str, Any]]:
 
 
 def change(home: Path, number: int) -> None:
-    """Two commits: rows that change and go, and one that comes."""
+    """Make two commits: one updates and deletes rows, one inserts a row."""
     replace_rows(home, TABLE, [funnel(day, number) for day in range(number % 3 + 1)])
     append_rows(home, TABLE, [funnel(10 + number)])
 
@@ -112,7 +112,7 @@ def read_until(process: "subprocess.Popen[str]", marker: str) -> list[str]:
     return lines
 
 
-def test_every_curl_runs(server: ApiProcess, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_curl_example_runs(server: ApiProcess, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKEN", token_of("reader"))
     kinds = []
     with delivered() as receiver:
@@ -144,12 +144,12 @@ def _run_curl(asked: str, receiver: Delivered, home: Path) -> str:
         return "deleted"
     answer = json.loads(output)
     if "secret" in answer:
-        receiver.secret = answer["id"]  # what the next example removes; signatures have a test of their own
+        receiver.secret = answer["id"]  # the id that the next example deletes; another test covers signatures
     assert ("error" in answer) is ("table=funnel" in asked)
     return "json"
 
 
-def test_the_shown_messages_are_as_sent(server: ApiProcess) -> None:
+def test_documented_messages_match_sent_messages(server: ApiProcess) -> None:
     text = block("text", "event: reset")
     with running("curl", "-sN", f"{server.url}/v1/changes?table={TABLE}", folder=ROOT) as process:
         sent = read_until(process, '"position"')
@@ -158,7 +158,7 @@ def test_the_shown_messages_are_as_sent(server: ApiProcess) -> None:
     assert [re.sub(_VALUES, "", line.strip()) for line in sent if line.strip()] == shapes
 
 
-def test_the_python_example_survives_kills(server: ApiProcess, home: Path, tmp_path: Path) -> None:
+def test_python_example_survives_kills(server: ApiProcess, home: Path, tmp_path: Path) -> None:
     program = tmp_path / "follow.py"
     program.write_text(block("python", "funnel.db").replace(":8789", f":{server.port}"))
 
@@ -182,9 +182,11 @@ def test_the_python_example_survives_kills(server: ApiProcess, home: Path, tmp_p
 
 
 @pytest.mark.browser
-def test_the_event_source_example_follows_a_cut(server: ApiProcess, home: Path, tmp_path: Path) -> None:
-    with network(server.port) as between, visitor(tmp_path / "profile") as browser:
-        page = _page_with(browser, between.port)
+def test_event_source_example_recovers_from_connection_cut(
+    server: ApiProcess, home: Path, tmp_path: Path
+) -> None:
+    with network(server.port) as proxy, visitor(tmp_path / "profile") as browser:
+        page = _page_with(browser, proxy.port)
 
         def folded() -> list[dict[str, Any]]:
             return in_order(page.evaluate("[...rows.values()]"))
@@ -192,9 +194,9 @@ def test_the_event_source_example_follows_a_cut(server: ApiProcess, home: Path, 
         eventually(lambda: folded() == rows_of(server))
         change(home, 1)
         eventually(lambda: folded() == rows_of(server))
-        between.cut()
+        proxy.cut()
         change(home, 2)
-        between.mend()
+        proxy.mend()
         eventually(lambda: folded() == rows_of(server), 30)
 
 
@@ -206,21 +208,21 @@ def _page_with(browser: BrowserContext, port: int) -> Any:
 
 
 @pytest.mark.long
-def test_the_node_example_follows_cuts_and_restarts(server: ApiProcess, home: Path, tmp_path: Path) -> None:
+def test_node_example_recovers_from_cuts_and_restarts(server: ApiProcess, home: Path, tmp_path: Path) -> None:
     install_clients()
     (tmp_path / "node_modules").symlink_to(FOLDER / "node_modules")
     program = tmp_path / "follow.mjs"
     fold = MessageFold()
-    with network(server.port) as between:
-        program.write_text(block("js", "WebSocket").replace(":8789", f":{between.port}"))
+    with network(server.port) as proxy:
+        program.write_text(block("js", "WebSocket").replace(":8789", f":{proxy.port}"))
         with running(required("node"), str(program), folder=tmp_path) as process:
             for number in range(1, 7):
                 if number == 2:
-                    between.cut()
+                    proxy.cut()
                 if number == 4:
                     server.kill()
                 change(home, number)
-                between.mend()
+                proxy.mend()
                 if number == 4:
                     server.start()
                 expected = rows_of(server)
@@ -229,7 +231,7 @@ def test_the_node_example_follows_cuts_and_restarts(server: ApiProcess, home: Pa
                         fold.take(message)
 
 
-def test_the_signature_example_takes_genuine_deliveries_alone(server: ApiProcess, home: Path) -> None:
+def test_signature_example_accepts_only_genuine_deliveries(server: ApiProcess, home: Path) -> None:
     scope: dict[str, Any] = {}
     exec(block("python", "is_genuine"), scope)
     genuine: list[bool] = []
@@ -255,7 +257,7 @@ def test_the_signature_example_takes_genuine_deliveries_alone(server: ApiProcess
 
 
 @pytest.mark.long
-def test_a_load_balancer_hands_a_subscriber_over(home: Path, tmp_path: Path) -> None:
+def test_load_balancer_fails_subscriber_over_to_other_node(home: Path, tmp_path: Path) -> None:
     ports = {number: stable_port() for number in ("8781", "8782", "8788")}
     text = (ROOT / "resources" / "haproxy-stream.cfg").read_text()
     for number, port in ports.items():
@@ -309,7 +311,7 @@ def _follow(url: str, position: str | None, fold: MessageFold, expected: list[di
     return position
 
 
-def test_the_shown_commands_are_there() -> None:
+def test_documented_commands_and_files_exist() -> None:
     shown = block("sh", "haproxy -f")
     for line in shown.splitlines():
         words = line.removesuffix(" &").split()

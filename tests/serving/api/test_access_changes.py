@@ -1,4 +1,4 @@
-"""Streams while conf/access.yml changes, and what the server's log has of tokens."""
+"""Changes of conf/access.yml apply to open streams, and no log or response contains a token."""
 
 import json
 from collections.abc import Iterator
@@ -21,11 +21,11 @@ from kit.polling import eventually
 from kit.warehouse_builder import append_rows
 
 TABLE = "gold.funnel"
-WIDE = "roles: {shop: {tables: ['gold.*']}}\n"
-NARROW = "roles: {shop: {tables: ['gold.*'], rows: {gold.funnel: {step: [click]}}}}\n"
+ALL_ROWS = "roles: {shop: {tables: ['gold.*']}}\n"
+CLICK_ROWS = "roles: {shop: {tables: ['gold.*'], rows: {gold.funnel: {step: [click]}}}}\n"
 NO_FUNNEL = "roles: {shop: {tables: [gold.traffic]}}\n"
 HEADERS = {"Authorization": f"Bearer {token_of('bi')}"}
-MOST_MESSAGES = 40
+MAX_MESSAGES = 40
 HEARTBEAT = 0.3
 
 
@@ -33,7 +33,7 @@ HEARTBEAT = 0.3
 def home(tmp_path: Path) -> Path:
     rows = [{"day": date(2026, 1, 1), "step": step, "visitors": 7} for step in ("visit", "click")]
     append_rows(tmp_path, TABLE, rows)
-    with_tokens(tmp_path, WIDE, bi="shop")
+    with_tokens(tmp_path, ALL_ROWS, bi="shop")
     return tmp_path
 
 
@@ -43,9 +43,9 @@ def client(home: Path) -> Iterator[TestClient]:
         yield client
 
 
-def until(socket: WebSocketTestSession, kind: str) -> dict[str, Any]:
-    """The next message of a kind; heartbeats bound how long this takes."""
-    for _ in range(MOST_MESSAGES):
+def next_message(socket: WebSocketTestSession, kind: str) -> dict[str, Any]:
+    """Return the next message of a kind. Heartbeats bound the wait."""
+    for _ in range(MAX_MESSAGES):
         message: dict[str, Any] = socket.receive_json()
         if message["type"] == kind:
             return message
@@ -62,40 +62,40 @@ def subscribed(client: TestClient, **asked: Any) -> Iterator[WebSocketTestSessio
 @pytest.mark.parametrize(
     ("text", "tokens"),
     [
-        (WIDE, {"other": "shop"}),
-        (WIDE, {"bi": "admin"}),
-        (NARROW, {"bi": "shop"}),
+        (ALL_ROWS, {"other": "shop"}),
+        (ALL_ROWS, {"bi": "admin"}),
+        (CLICK_ROWS, {"bi": "shop"}),
         (NO_FUNNEL, {"bi": "shop"}),
     ],
     ids=["token removed", "another role", "fewer rows", "no such table"],
 )
-def test_a_stream_ends_when_its_reader_sees_something_else(
+def test_stream_closes_when_its_token_or_role_changes(
     client: TestClient, home: Path, text: str, tokens: dict[str, str]
 ) -> None:
     with subscribed(client) as socket:
-        until(socket, "heartbeat")
+        next_message(socket, "heartbeat")
         with_tokens(home, text, **tokens)
-        assert "token" in until(socket, "closed")["reason"]
+        assert "token" in next_message(socket, "closed")["reason"]
 
 
-def test_a_stream_goes_on_when_others_get_tokens(client: TestClient, home: Path) -> None:
+def test_stream_continues_when_another_token_is_added(client: TestClient, home: Path) -> None:
     with subscribed(client) as socket:
-        until(socket, "heartbeat")
-        with_tokens(home, WIDE, bi="shop", late="shop")
+        next_message(socket, "heartbeat")
+        with_tokens(home, ALL_ROWS, bi="shop", late="shop")
         late = {"Authorization": f"Bearer {token_of('late')}"}
         eventually(lambda: client.get("/v1/tables", headers=late).status_code == 200)
         append_rows(home, TABLE, [{"day": date(2026, 1, 2), "step": "visit", "visitors": 1}])
-        assert until(socket, "changes")["changes"][0]["after"]["day"] == "2026-01-02"
-        with_tokens(home, WIDE, other="shop")
-        until(socket, "closed")
+        assert next_message(socket, "changes")["changes"][0]["after"]["day"] == "2026-01-02"
+        with_tokens(home, ALL_ROWS, other="shop")
+        next_message(socket, "closed")
 
 
-def test_a_position_of_a_wider_role_gives_reset_and_what_is_left(client: TestClient, home: Path) -> None:
+def test_poll_from_position_of_wider_role_resets_to_visible_rows(client: TestClient, home: Path) -> None:
     asked = {"table": TABLE, "wait": 0}
     before = client.get("/v1/poll", params=asked, headers=HEADERS).json()["messages"]
     assert [len(message.get("rows", ())) for message in before if message.get("rows")] == [2]
     asked["after"] = before[-1]["position"]
-    with_tokens(home, NARROW, bi="shop")
+    with_tokens(home, CLICK_ROWS, bi="shop")
 
     def after() -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = client.get("/v1/poll", params=asked, headers=HEADERS).json()["messages"]
@@ -105,8 +105,8 @@ def test_a_position_of_a_wider_role_gives_reset_and_what_is_left(client: TestCli
     assert [row["step"] for row in rows] == ["click"]
 
 
-def answers(url: str, token: str) -> list[str]:
-    """What the server says to a token, right or wrong, and to mistakes."""
+def response_texts(url: str, token: str) -> list[str]:
+    """Responses of the server to valid and invalid requests with a token."""
     headers = {"Authorization": f"Bearer {token}"}
     paths = ("/v1/tables", f"/v1/rows?table={TABLE}", "/v1/rows?table=x", "/v1/poll?sql=x")
     found = [httpx.get(f"{url}{path}", headers=headers).text for path in paths]
@@ -114,25 +114,25 @@ def answers(url: str, token: str) -> list[str]:
     try:
         with connect(f"{url.replace('http', 'ws')}/v1/socket", additional_headers=headers) as socket:
             socket.send(json.dumps({"table": "x"}))
-            said = str(socket.recv())
+            reply = str(socket.recv())
     except InvalidStatus as refused:
-        said = str(refused.response)
-    return [*found, session.text, str(session.headers), said]
+        reply = str(refused.response)
+    return [*found, session.text, str(session.headers), reply]
 
 
-def test_a_token_is_in_no_log_and_in_no_answer(home: Path) -> None:
+def test_tokens_never_appear_in_logs_or_responses(home: Path) -> None:
     secret, wrong = token_of("bi"), "a-wrong-token-of-somebody"
     with api_process(home, place=home) as server:
-        texts = [*answers(server.url, secret), *answers(server.url, wrong)]
+        texts = [*response_texts(server.url, secret), *response_texts(server.url, wrong)]
         with (
             httpx.Client(headers=HEADERS, params={"table": TABLE}, timeout=40) as client,
             connect_sse(client, "GET", f"{server.url}/v1/changes") as source,
         ):
             events = source.iter_sse()
             assert next(events).event == "reset"
-            with_tokens(home, WIDE, other="shop")
+            with_tokens(home, ALL_ROWS, other="shop")
             eventually(lambda: httpx.get(f"{server.url}/v1/tables", headers=HEADERS).status_code == 401)
-            append_rows(home, TABLE, [{"day": date(2026, 1, 2), "step": "visit"}])  # else a heartbeat
+            append_rows(home, TABLE, [{"day": date(2026, 1, 2), "step": "visit"}])  # wakes the stream early
             assert [event.event for event in events][-1] == "closed"
         texts.append(server.log)
     assert "x is not a table" in texts[2]

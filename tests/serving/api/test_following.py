@@ -1,4 +1,4 @@
-"""Subscribers of each protocol fold to the table at every version, whatever happens to their connections."""
+"""Subscribers of each protocol reconstruct the table at every version, also when connections are cut."""
 
 import asyncio
 import random
@@ -12,7 +12,7 @@ from kit.subscribers import PROTOCOLS, Subscriber, all_have
 
 
 async def follow(table: LiveTable, subscribers: list[Subscriber], commits: int, cuts: int) -> None:
-    """Follow a table while it is committed to, and cut connections at random."""
+    """Commit to a table while subscribers follow it, and cut connections at random."""
     tasks = [asyncio.ensure_future(each.run()) for each in subscribers]
     choices = random.Random(3)
     await all_have(subscribers, tasks, table.version)
@@ -26,17 +26,17 @@ async def follow(table: LiveTable, subscribers: list[Subscriber], commits: int, 
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def test_each_protocol_folds_to_the_table_at_every_version_over_cuts(tmp_path: Path) -> None:
+def test_folded_changes_equal_every_table_version_despite_connection_cuts(tmp_path: Path) -> None:
     table = LiveTable(tmp_path, rows=2_000)
     with api_process(tmp_path) as first, api_process(tmp_path) as second:
         subscribers = [protocol([first.url, second.url], NAME) for protocol in PROTOCOLS for _ in range(3)]
         asyncio.run(follow(table, subscribers, commits=30, cuts=60))
     for each in subscribers:
         each.fold.assert_right(table.digests)
-    assert sum(each.cuts for each in subscribers) > 50  # the others had no connection just then
+    assert sum(each.cuts for each in subscribers) > 50  # a cut without an open connection is not counted
 
 
-def test_a_table_made_again_with_the_same_version_is_read_from_the_start(tmp_path: Path) -> None:
+def test_recreated_table_with_same_version_is_read_from_the_start(tmp_path: Path) -> None:
     table = LiveTable(tmp_path, rows=20)
 
     async def run(subscribers: list[Subscriber]) -> LiveTable:

@@ -1,4 +1,4 @@
-"""The live page in Chromium: figures as they change, and what it shows without a network."""
+"""The live page in Chromium updates its figures, and marks them as stale while it gets no data."""
 
 import re
 import runpy
@@ -18,7 +18,7 @@ from serving.api.live_page import live_page
 
 pytestmark = pytest.mark.browser
 
-_MOST_BYTES = 21_000
+_MAX_BYTES = 21_000
 _STALE_MILLISECONDS = 31_000
 
 
@@ -36,26 +36,26 @@ def server(shop: LiveShop) -> Iterator[ApiProcess]:
 
 
 @pytest.fixture
-def between(server: ApiProcess) -> Iterator[Network]:
-    with network(server.port) as between:
-        yield between
+def proxy(server: ApiProcess) -> Iterator[Network]:
+    with network(server.port) as proxy:
+        yield proxy
 
 
-def open_page(browser: BrowserContext, between: Network, shop: LiveShop) -> Page:
+def open_page(browser: BrowserContext, proxy: Network, shop: LiveShop) -> Page:
     page = browser.new_page()
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(f"http://127.0.0.1:{between.port}/live")
-    shows(page, shop)
-    own = f"http://127.0.0.1:{between.port}/"
-    assert [url for url in asked if not url.startswith((own, "data:"))] == [], "it is one file"
-    assert sum("/v1/changes" in url for url in asked) == 1
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
+    page.goto(f"http://127.0.0.1:{proxy.port}/live")
+    expect_live_figures(page, shop)
+    own = f"http://127.0.0.1:{proxy.port}/"
+    assert [url for url in requested if not url.startswith((own, "data:"))] == [], "it is one file"
+    assert sum("/v1/changes" in url for url in requested) == 1
     page.evaluate("window.isTheSamePage = true")
     return page
 
 
-def shows(page: Page, shop: LiveShop) -> None:
-    """The page has the shop's figures, and says that they are live."""
+def expect_live_figures(page: Page, shop: LiveShop) -> None:
+    """The page shows the shop's figures and marks them as live."""
     for name, text in shop.shown.items():
         expect(page.locator(f"#{name}")).to_have_text(text)
     expect(page.locator("#state")).to_have_text("Live")
@@ -65,120 +65,124 @@ def shows(page: Page, shop: LiveShop) -> None:
     assert by_channel == {name: f"€{value:,.2f}" for name, value in shop.by_channel.items()}
 
 
-def is_marked_stale(page: Page) -> None:
+def expect_stale(page: Page) -> None:
     expect(page.locator("#state")).to_have_text("Stale")
     expect(page.locator("#notice")).to_contain_text("These figures are as of")
     expect(page).to_have_title(re.compile("Stale"))
 
 
-def is_not_reloaded(page: Page) -> None:
+def assert_not_reloaded(page: Page) -> None:
     assert page.evaluate("window.isTheSamePage") is True
 
 
-def test_figures_follow_the_tables(browser: BrowserContext, between: Network, shop: LiveShop) -> None:
-    page = open_page(browser, between, shop)
+def test_figures_update_without_reload_when_tables_change(
+    browser: BrowserContext, proxy: Network, shop: LiveShop
+) -> None:
+    page = open_page(browser, proxy, shop)
     expect(page.locator("#latest tr")).to_have_count(7)
     expect(page.locator("#asof")).to_have_text(re.compile(r"^As of \d\d:\d\d:\d\d, \d+ s ago$"))
     expect(page.locator("#events")).to_have_text("Events up to 08:07")
     expect(page.locator("#minutes rect")).to_have_count(7)
     shop.sell(2, "1234.50")
-    shows(page, shop)
+    expect_live_figures(page, shop)
     expect(page.locator("#latest tr").first).to_contain_text("€1,234.50")
-    is_not_reloaded(page)
+    assert_not_reloaded(page)
 
 
-def test_a_cut_network_marks_the_page_and_it_resumes_by_position(
-    browser: BrowserContext, between: Network, shop: LiveShop
+def test_page_turns_stale_on_connection_cut_and_resumes_from_position(
+    browser: BrowserContext, proxy: Network, shop: LiveShop
 ) -> None:
-    """It gets no snapshot."""
-    page = open_page(browser, between, shop)
+    """The resumed stream sends no snapshot."""
+    page = open_page(browser, proxy, shop)
     before = dict(shop.shown)
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    between.cut()
-    is_marked_stale(page)
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
+    proxy.cut()
+    expect_stale(page)
     shop.sell(5)
     for name, text in before.items():
         expect(page.locator(f"#{name}")).to_have_text(text)
     page.evaluate('rows.set(\'{"part":"minute"}\', 1)')  # a snapshot would remove it
-    between.mend()
+    proxy.mend()
     for name, text in shop.shown.items():
         expect(page.locator(f"#{name}")).to_have_text(text)
-    resumed = [parse_qs(urlsplit(url).query)["after"][0] for url in asked if "/v1/changes" in url]
+    resumed = [parse_qs(urlsplit(url).query)["after"][0] for url in requested if "/v1/changes" in url]
     assert resumed
     assert all(re.fullmatch("[0-9a-f]{8}~gold.attribution:.*", position) for position in resumed)
     assert page.evaluate('rows.has(\'{"part":"minute"}\')') is True
     expect(page.locator("#state")).to_have_text("Live")
     expect(page.locator("#notice")).to_be_empty()
-    is_not_reloaded(page)
+    assert_not_reloaded(page)
 
 
-def test_a_silent_network_marks_the_page_after_half_a_minute(
-    browser: BrowserContext, between: Network, shop: LiveShop
+def test_page_turns_stale_after_30_seconds_without_data(
+    browser: BrowserContext, proxy: Network, shop: LiveShop
 ) -> None:
     page = browser.new_page()
     page.clock.install()
-    page.goto(f"http://127.0.0.1:{between.port}/live")
-    shows(page, shop)
-    between.hang()
+    page.goto(f"http://127.0.0.1:{proxy.port}/live")
+    expect_live_figures(page, shop)
+    proxy.hang()
     page.clock.fast_forward(_STALE_MILLISECONDS - 2000)
     expect(page.locator("#state")).to_have_text("Live")
     page.clock.fast_forward(2000)
-    is_marked_stale(page)
+    expect_stale(page)
     shop.sell(3)
-    between.mend()
+    proxy.mend()
     page.clock.run_for(10_000)
-    shows(page, shop)
+    expect_live_figures(page, shop)
 
 
 @pytest.mark.long
-def test_a_killed_server_marks_the_page_and_a_new_one_goes_on(
-    browser: BrowserContext, between: Network, shop: LiveShop, server: ApiProcess
+def test_page_turns_stale_when_server_dies_and_recovers_on_restart(
+    browser: BrowserContext, proxy: Network, shop: LiveShop, server: ApiProcess
 ) -> None:
-    page = open_page(browser, between, shop)
+    page = open_page(browser, proxy, shop)
     server.kill()
-    is_marked_stale(page)
+    expect_stale(page)
     shop.sell(4)
     server.start()
-    shows(page, shop)
-    is_not_reloaded(page)
+    expect_live_figures(page, shop)
+    assert_not_reloaded(page)
 
 
-def test_tables_made_again_replace_all_rows(
-    browser: BrowserContext, between: Network, shop: LiveShop, server: ApiProcess
+def test_page_replaces_all_rows_when_tables_are_recreated(
+    browser: BrowserContext, proxy: Network, shop: LiveShop, server: ApiProcess
 ) -> None:
-    page = open_page(browser, between, shop)
+    page = open_page(browser, proxy, shop)
     server.kill()
-    is_marked_stale(page)
+    expect_stale(page)
     (shop.home / "warehouse" / "gold").rename(shop.home / "gone")
     shop.orders.clear()
     shop.sell(2)
     server.start()
-    shows(page, shop)
+    expect_live_figures(page, shop)
     expect(page.locator("#minutes rect")).to_have_count(2)
-    is_not_reloaded(page)
+    assert_not_reloaded(page)
 
 
 @pytest.mark.long
-def test_a_minute_offline_shows_and_heals(browser: BrowserContext, between: Network, shop: LiveShop) -> None:
-    page = open_page(browser, between, shop)
-    between.hang()  # worse than a cut: nothing says so
+def test_page_turns_stale_during_a_minute_offline_and_recovers(
+    browser: BrowserContext, proxy: Network, shop: LiveShop
+) -> None:
+    page = open_page(browser, proxy, shop)
+    proxy.hang()  # neither data nor an error arrives, unlike after a cut
     browser.set_offline(True)
     for _ in range(6):
         page.wait_for_timeout(10_000)
         shop.sell(1)
-    is_marked_stale(page)
+    expect_stale(page)
     browser.set_offline(False)
-    between.mend()
-    shows(page, shop)
-    is_not_reloaded(page)
+    proxy.mend()
+    expect_live_figures(page, shop)
+    assert_not_reloaded(page)
 
 
-def test_the_page_is_small() -> None:
-    assert len(live_page("EUR").encode()) < _MOST_BYTES
+def test_page_size_stays_below_limit() -> None:
+    assert len(live_page("EUR").encode()) < _MAX_BYTES
 
 
-def test_its_colours_are_those_of_the_dashboard() -> None:
+def test_page_colours_match_the_dashboard() -> None:
     palette = runpy.run_path(str(DASHBOARDS / "charts" / "palette.py"))
     text = live_page("EUR")
     for theme, name in (("LIGHT", "CHANNELS"), ("DARK", "DARK")):
@@ -189,11 +193,11 @@ def test_its_colours_are_those_of_the_dashboard() -> None:
         assert palette[theme].conversions.lower() in text
 
 
-def test_money_is_in_the_reporting_currency() -> None:
+def test_page_declares_reporting_currency() -> None:
     assert '<meta name="currency" content="CHF">' in live_page("CHF")
 
 
-def test_it_may_load_nothing_from_elsewhere(server: ApiProcess) -> None:
+def test_content_security_policy_blocks_external_resources(server: ApiProcess) -> None:
     with urllib.request.urlopen(f"{server.url}/live", timeout=5) as answer:
         policy = answer.headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'")

@@ -1,4 +1,4 @@
-"""The live page in Chromium, where readers need a token."""
+"""The live page in Chromium when reading requires an access token."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ from kit.polling import eventually
 pytestmark = pytest.mark.browser
 
 TOKEN = token_of("shop")
-NO_ONE_LOCAL = "roles: {}\n"
+NO_LOCAL_ACCESS = "roles: {}\n"
 TEN_MINUTES = 10 * 60 * 1000
 
 
@@ -23,7 +23,7 @@ TEN_MINUTES = 10 * 60 * 1000
 def shop(tmp_path: Path) -> LiveShop:
     found = LiveShop(tmp_path)
     found.sell(3)
-    with_tokens(tmp_path, NO_ONE_LOCAL, shop="admin")
+    with_tokens(tmp_path, NO_LOCAL_ACCESS, shop="admin")
     return found
 
 
@@ -33,59 +33,59 @@ def server(shop: LiveShop) -> Iterator[ApiProcess]:
         yield server
 
 
-def asks_for_a_token(page: Page, why: str) -> None:
-    expect(page.locator("#notice")).to_have_text(why)
+def expect_token_prompt(page: Page, expected_notice: str) -> None:
+    expect(page.locator("#notice")).to_have_text(expected_notice)
     expect(page.get_by_label("Token")).to_be_visible()
 
 
-def give(page: Page, token: str) -> None:
+def submit_token(page: Page, token: str) -> None:
     page.get_by_label("Token").fill(token)
     page.get_by_role("button", name="Show").click()
 
 
-def is_known(server: ApiProcess, token: str) -> bool:
+def is_token_accepted(server: ApiProcess, token: str) -> bool:
     headers = {"Authorization": f"Bearer {token}"}
     return httpx.get(f"{server.url}/v1/tables", headers=headers).status_code == 200
 
 
-def shows(page: Page, shop: LiveShop) -> None:
+def expect_live_figures(page: Page, shop: LiveShop) -> None:
     for name, text in shop.shown.items():
         expect(page.locator(f"#{name}")).to_have_text(text)
     expect(page.locator("#state")).to_have_text("Live")
     expect(page.get_by_label("Token")).to_be_hidden()
 
 
-def test_a_token_is_asked_for_and_sent_once(
+def test_page_prompts_for_token_and_sends_it_only_once(
     browser: BrowserContext, server: ApiProcess, shop: LiveShop
 ) -> None:
     page, sent = browser.new_page(), []
     page.on("request", lambda request: sent.append((request.url, request.headers.get("authorization"))))
     page.goto(f"{server.url}/live")
-    asks_for_a_token(page, "These figures need a token.")
-    give(page, "wrong")
-    asks_for_a_token(page, "The token is not known, or has expired.")
-    give(page, TOKEN)
-    shows(page, shop)
+    expect_token_prompt(page, "These figures need a token.")
+    submit_token(page, "wrong")
+    expect_token_prompt(page, "The token is not known, or has expired.")
+    submit_token(page, TOKEN)
+    expect_live_figures(page, shop)
     shop.sell(2)
-    shows(page, shop)
+    expect_live_figures(page, shop)
     with_token = [url for url, authorization in sent if authorization == f"Bearer {TOKEN}"]
     assert with_token == [f"{server.url}/v1/session"]
     assert TOKEN not in "".join(url for url, _ in sent)
     stored = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])")
     assert stored == '[{},{},""]', "a page can read neither the token nor the cookie"
     page.reload()
-    shows(page, shop)
+    expect_live_figures(page, shop)
     assert TOKEN not in server.log
 
 
-def test_the_cookie_is_renewed_while_the_page_is_open(
+def test_session_cookie_is_renewed_while_page_is_open(
     browser: BrowserContext, server: ApiProcess, shop: LiveShop
 ) -> None:
     page = browser.new_page()
     page.clock.install()
     page.goto(f"{server.url}/live")
-    give(page, TOKEN)
-    shows(page, shop)
+    submit_token(page, TOKEN)
+    expect_live_figures(page, shop)
     (before,) = browser.cookies()
     with page.expect_response("**/v1/session") as renewed:
         page.clock.fast_forward(TEN_MINUTES)
@@ -95,17 +95,17 @@ def test_the_cookie_is_renewed_while_the_page_is_open(
     assert (after["httpOnly"], after["sameSite"]) == (True, "Strict")
 
 
-def test_a_token_that_is_removed_ends_the_figures(
+def test_page_turns_stale_and_prompts_again_when_token_is_removed(
     browser: BrowserContext, server: ApiProcess, shop: LiveShop
 ) -> None:
     page = browser.new_page()
     page.goto(f"{server.url}/live")
-    give(page, TOKEN)
-    shows(page, shop)
-    with_tokens(shop.home, NO_ONE_LOCAL, other="admin")
-    eventually(lambda: not is_known(server, TOKEN), what="the server has read it")
-    shop.sell(1)  # else the page waits for a heartbeat
-    asks_for_a_token(page, "These figures need a token.")
+    submit_token(page, TOKEN)
+    expect_live_figures(page, shop)
+    with_tokens(shop.home, NO_LOCAL_ACCESS, other="admin")
+    eventually(lambda: not is_token_accepted(server, TOKEN), what="the server has read it")
+    shop.sell(1)  # otherwise the page waits for a heartbeat
+    expect_token_prompt(page, "These figures need a token.")
     expect(page.locator("#state")).to_have_text("Stale")
-    give(page, token_of("other"))
-    shows(page, shop)
+    submit_token(page, token_of("other"))
+    expect_live_figures(page, shop)

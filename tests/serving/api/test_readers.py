@@ -1,4 +1,4 @@
-"""Who reads: by token, by cookie, and from this machine alone without either."""
+"""Readers authenticate by access token or session cookie; only localhost may read without either."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
@@ -19,14 +19,14 @@ from lakehouse.access.tokens import Token, digest_of
 from serving.api.readers import Readers, UnknownReaderError
 from serving.api.sessions import COOKIE, Sessions
 
-OPEN = "roles: {}\n"
-LOCAL = "local: admin\n"
-HERE = "127.0.0.1:8789"
+EMPTY_POLICY = "roles: {}\n"
+LOCAL_ADMIN_POLICY = "local: admin\n"
+LOCAL_HOST = "127.0.0.1:8789"
 
 
 def connection(address: str = "127.0.0.1", **headers: str) -> HTTPConnection:
-    """A request from an address, to this machine if no other host is named."""
-    found = {"host": HERE, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    """A request from an address. Its Host header is localhost unless given."""
+    found = {"host": LOCAL_HOST, **{name.replace("_", "-"): value for name, value in headers.items()}}
     raw = [(name.encode(), value.encode("latin-1")) for name, value in found.items()]
     return HTTPConnection({"type": "http", "headers": raw, "client": (address, 5000), "path": "/"})
 
@@ -36,15 +36,15 @@ def readers(folder: Path, text: str) -> Readers:
     return Readers(lambda: found, Sessions(b"k" * 32))
 
 
-@pytest.mark.parametrize("text", [OPEN, LOCAL, f"{ROLES}"])
+@pytest.mark.parametrize("text", [EMPTY_POLICY, LOCAL_ADMIN_POLICY, f"{ROLES}"])
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.8.9.1", "::1"])
-@pytest.mark.parametrize("host", [HERE, "localhost:8789", "[::1]:8789", "127.0.0.1"])
-def test_this_machine_reads_without_a_token(tmp_path: Path, text: str, address: str, host: str) -> None:
+@pytest.mark.parametrize("host", [LOCAL_HOST, "localhost:8789", "[::1]:8789", "127.0.0.1"])
+def test_localhost_reads_as_admin_without_token(tmp_path: Path, text: str, address: str, host: str) -> None:
     found = readers(tmp_path, text).find(connection(address, host=host))
     assert (found.role.name, found.is_local) == ("admin", True)
 
 
-@pytest.mark.parametrize("text", [OPEN, LOCAL])
+@pytest.mark.parametrize("text", [EMPTY_POLICY, LOCAL_ADMIN_POLICY])
 @pytest.mark.parametrize(
     ("address", "headers"),
     [
@@ -52,7 +52,7 @@ def test_this_machine_reads_without_a_token(tmp_path: Path, text: str, address: 
         ("192.168.1.4", {"host": "localhost:8789"}),
         ("127.0.0.1", {"x_forwarded_for": "10.0.0.7"}),
         ("127.0.0.1", {"forwarded": "for=10.0.0.7"}),
-        ("127.0.0.1", {"host": "shop.example.com"}),  # a name that leads here: DNS rebinding
+        ("127.0.0.1", {"host": "shop.example.com"}),  # DNS rebinding: a foreign name for localhost
         ("127.0.0.1", {"host": "127.0.0.1.example.com"}),
         ("127.0.0.1", {"host": ""}),
         ("127.0.0.1", {"host": "[x"}),
@@ -62,25 +62,25 @@ def test_this_machine_reads_without_a_token(tmp_path: Path, text: str, address: 
         ("127.0.0.1", {"origin": "http://[x"}),
     ],
 )
-def test_nobody_else_counts_as_this_machine(
+def test_remote_proxied_or_cross_origin_request_is_rejected(
     tmp_path: Path, text: str, address: str, headers: dict[str, str]
 ) -> None:
     with pytest.raises(UnknownReaderError):
         readers(tmp_path, text).find(connection(address, **headers))
 
 
-def test_this_machine_reads_nothing_where_roles_are_declared_and_local_is_not(tmp_path: Path) -> None:
-    conf = with_tokens(tmp_path, OPEN, shop="admin")
+def test_localhost_needs_token_when_tokens_exist_without_local_role(tmp_path: Path) -> None:
+    conf = with_tokens(tmp_path, EMPTY_POLICY, shop="admin")
     with pytest.raises(UnknownReaderError):
         readers(tmp_path, (conf / "access.yml").read_text()).find(connection())
 
 
-def test_a_page_of_this_site_reads(tmp_path: Path) -> None:
-    assert readers(tmp_path, OPEN).find(connection(origin=f"http://{HERE}")).is_local
+def test_same_origin_request_from_localhost_is_local(tmp_path: Path) -> None:
+    assert readers(tmp_path, EMPTY_POLICY).find(connection(origin=f"http://{LOCAL_HOST}")).is_local
 
 
-class Declared:
-    """A policy that changes: tokens by name, and until when."""
+class MutablePolicy:
+    """A policy whose tokens change. Each token has a name, a role and an expiry."""
 
     def __init__(self, home: Path) -> None:
         self.roles = {name: Role(name, MaskKey(home)) for name in ("admin", "analyst")}
@@ -99,8 +99,8 @@ class Declared:
 
 
 @pytest.fixture
-def declared(tmp_path: Path) -> Declared:
-    found = Declared(tmp_path)
+def mutable_policy(tmp_path: Path) -> MutablePolicy:
+    found = MutablePolicy(tmp_path)
     found.tokens["shop"] = ("analyst", None)
     return found
 
@@ -109,58 +109,62 @@ def bearer(name: str) -> HTTPConnection:
     return connection("10.0.0.7", authorization=f"Bearer {token_of(name)}")
 
 
-def test_a_token_reads_with_its_role_until_it_is_removed(declared: Declared) -> None:
-    for request in (bearer("shop"), connection("10.0.0.7", cookie=declared.cookie("shop"))):
-        declared.tokens["shop"] = ("analyst", None)
-        found = declared.readers.find(request)
+def test_token_or_cookie_grants_role_until_token_changes_or_is_removed(mutable_policy: MutablePolicy) -> None:
+    for request in (bearer("shop"), connection("10.0.0.7", cookie=mutable_policy.cookie("shop"))):
+        mutable_policy.tokens["shop"] = ("analyst", None)
+        found = mutable_policy.readers.find(request)
         assert (found.name, found.role.name, found.is_local) == ("shop", "analyst", False)
         assert found.is_known()
-        declared.tokens["other"] = ("admin", None)
+        mutable_policy.tokens["other"] = ("admin", None)
         assert found.is_known(), "another token does not matter"
-        declared.tokens["shop"] = ("admin", None)
+        mutable_policy.tokens["shop"] = ("admin", None)
         assert not found.is_known(), "it would see something else"
-        del declared.tokens["shop"]
+        del mutable_policy.tokens["shop"]
         assert not found.is_known()
         with pytest.raises(UnknownReaderError):
-            declared.readers.find(request)
+            mutable_policy.readers.find(request)
 
 
-def test_an_expired_token_is_unknown(declared: Declared) -> None:
+def test_expired_token_is_rejected(mutable_policy: MutablePolicy) -> None:
     now = datetime.now(timezone.utc)
-    declared.tokens["shop"] = ("analyst", now + timedelta(hours=1))
-    found = declared.readers.find(bearer("shop"))
-    declared.tokens["shop"] = ("analyst", now)
+    mutable_policy.tokens["shop"] = ("analyst", now + timedelta(hours=1))
+    found = mutable_policy.readers.find(bearer("shop"))
+    mutable_policy.tokens["shop"] = ("analyst", now)
     assert not found.is_known()
-    assert declared.readers.role_of("shop") is None
-    for request in (bearer("shop"), connection(cookie=declared.cookie("shop"))):
+    assert mutable_policy.readers.role_of("shop") is None
+    for request in (bearer("shop"), connection(cookie=mutable_policy.cookie("shop"))):
         with pytest.raises(UnknownReaderError):
-            declared.readers.find(request)
+            mutable_policy.readers.find(request)
 
 
 @pytest.mark.parametrize(
     "authorization", ["Bearer x", "Bearer ", "Bearer", "Bearer é", "Basic c2hvcDp4", "shop-token", ""]
 )
-def test_an_unknown_token_is_refused_whatever_else_is_sent(declared: Declared, authorization: str) -> None:
+def test_unknown_or_malformed_authorization_is_rejected(
+    mutable_policy: MutablePolicy, authorization: str
+) -> None:
     with pytest.raises(UnknownReaderError):
-        declared.readers.find(connection("10.0.0.7", authorization=authorization))
+        mutable_policy.readers.find(connection("10.0.0.7", authorization=authorization))
 
 
-def test_an_unknown_token_does_not_become_this_machine(tmp_path: Path) -> None:
+def test_unknown_token_or_cookie_does_not_fall_back_to_local_access(tmp_path: Path) -> None:
     for headers in ({"authorization": "Bearer x"}, {"cookie": f"{COOKIE}=x"}):
         with pytest.raises(UnknownReaderError):
-            readers(tmp_path, OPEN).find(connection(**headers))
+            readers(tmp_path, EMPTY_POLICY).find(connection(**headers))
 
 
-def test_a_stream_goes_on_past_its_cookie(declared: Declared, monkeypatch: pytest.MonkeyPatch) -> None:
-    request = connection(cookie=declared.cookie("shop"))
-    found = declared.readers.find(request)
+def test_authenticated_reader_outlives_its_cookie(
+    mutable_policy: MutablePolicy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = connection(cookie=mutable_policy.cookie("shop"))
+    found = mutable_policy.readers.find(request)
     monkeypatch.setattr(Sessions, "name_in", lambda *_: None)
     assert found.is_known()
     with pytest.raises(UnknownReaderError):
-        declared.readers.find(request)
+        mutable_policy.readers.find(request)
 
 
-def test_a_token_named_local_is_not_this_machine(tmp_path: Path) -> None:
+def test_token_named_local_gets_its_own_role(tmp_path: Path) -> None:
     conf = with_tokens(tmp_path, ROLES, local="marketing")
     found = readers(tmp_path, (conf / "access.yml").read_text())
     reader = found.find(bearer("local"))
@@ -172,29 +176,31 @@ def test_a_token_named_local_is_not_this_machine(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     home = tmp_path_factory.mktemp("home")
-    with api_client(home, with_tokens(home, OPEN, shop="admin")) as client:
+    with api_client(home, with_tokens(home, EMPTY_POLICY, shop="admin")) as client:
         yield client
 
 
-SHOP = {"Authorization": f"Bearer {token_of('shop')}"}
-ASKED = "table=gold.funnel"
+SHOP_HEADERS = {"Authorization": f"Bearer {token_of('shop')}"}
+TABLE_QUERY = "table=gold.funnel"
 
 
-@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer x"}, {**SHOP, "Origin": "http://other"}])
+@pytest.mark.parametrize(
+    "headers", [{}, {"Authorization": "Bearer x"}, {**SHOP_HEADERS, "Origin": "http://other"}]
+)
 @pytest.mark.parametrize(
     ("method", "path"),
     [
         ("GET", "/v1/tables"),
-        ("GET", f"/v1/rows?{ASKED}"),
-        ("GET", f"/v1/changes?{ASKED}"),
-        ("GET", f"/v1/poll?{ASKED}"),
+        ("GET", f"/v1/rows?{TABLE_QUERY}"),
+        ("GET", f"/v1/changes?{TABLE_QUERY}"),
+        ("GET", f"/v1/poll?{TABLE_QUERY}"),
         ("POST", "/v1/session"),
         ("GET", "/v1/webhooks"),
         ("POST", "/v1/webhooks"),
         ("DELETE", "/v1/webhooks/whk_1"),
     ],
 )
-def test_nobody_is_answered_with_401(
+def test_unauthenticated_or_cross_origin_request_gets_401(
     client: TestClient, method: str, path: str, headers: dict[str, str]
 ) -> None:
     answer = client.request(method, path, headers=headers)
@@ -202,32 +208,38 @@ def test_nobody_is_answered_with_401(
     assert "set-cookie" not in answer.headers
 
 
-@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer x"}, {**SHOP, "Origin": "http://other"}])
-def test_a_web_socket_of_nobody_is_not_opened(client: TestClient, headers: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "headers", [{}, {"Authorization": "Bearer x"}, {**SHOP_HEADERS, "Origin": "http://other"}]
+)
+def test_unauthenticated_or_cross_origin_websocket_is_rejected(
+    client: TestClient, headers: dict[str, str]
+) -> None:
     with (
         pytest.raises(WebSocketDisconnect),
-        client.websocket_connect(f"ws://{HERE}/v1/socket", headers=headers),
+        client.websocket_connect(f"ws://{LOCAL_HOST}/v1/socket", headers=headers),
     ):
         pass
 
 
-def test_a_session_is_for_requests_without_headers_and_can_be_ended(client: TestClient) -> None:
-    assert client.post("/v1/session", headers=SHOP).status_code == 204
+def test_session_cookie_authenticates_until_session_is_deleted(client: TestClient) -> None:
+    assert client.post("/v1/session", headers=SHOP_HEADERS).status_code == 204
     assert client.get("/v1/tables").status_code == 200
     assert client.post("/v1/session").status_code == 204
-    with client.websocket_connect(f"ws://{HERE}/v1/socket", headers={"Origin": f"http://{HERE}"}) as socket:
+    with client.websocket_connect(
+        f"ws://{LOCAL_HOST}/v1/socket", headers={"Origin": f"http://{LOCAL_HOST}"}
+    ) as socket:
         socket.send_json({"table": "gold.nothing"})
         assert "not a table" in socket.receive_json()["reason"], "it was let in"
     with (
         pytest.raises(WebSocketDisconnect),
-        client.websocket_connect(f"ws://{HERE}/v1/socket", headers={"Origin": "http://other"}),
+        client.websocket_connect(f"ws://{LOCAL_HOST}/v1/socket", headers={"Origin": "http://other"}),
     ):
         pass
     assert client.delete("/v1/session").status_code == 204
     assert client.get("/v1/tables").status_code == 401
 
 
-def test_this_machine_gets_no_cookie_as_it_needs_none(tmp_path: Path) -> None:
+def test_localhost_gets_no_session_cookie(tmp_path: Path) -> None:
     with api_client(tmp_path) as client:
         answer = client.post("/v1/session")
         assert answer.status_code == 204
@@ -235,6 +247,6 @@ def test_this_machine_gets_no_cookie_as_it_needs_none(tmp_path: Path) -> None:
         assert client.get("/v1/tables").status_code == 200
 
 
-def test_another_machine_reads_nothing_while_nothing_is_declared(tmp_path: Path) -> None:
+def test_remote_request_is_rejected_without_declared_tokens(tmp_path: Path) -> None:
     with api_client(tmp_path, address="10.0.0.7") as client:
         assert client.get("/v1/tables").status_code == 401

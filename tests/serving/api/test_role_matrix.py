@@ -1,4 +1,4 @@
-"""What three roles get by the streaming API, by each of its protocols: tables, columns and rows."""
+"""Each protocol of the streaming API returns only the tables, columns and rows that a role may read."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ from lakehouse.contracts import TABLES
 Asked = dict[str, Any]
 Messages = list[dict[str, Any]]
 HTTP = httpx.Client(verify=False, timeout=60)
-"""It loads no certificates, which takes longer than a request."""
+"""Certificates are not loaded, as this takes longer than a request."""
 Ask = Callable[[ApiProcess, str, Asked], Messages]
 
 
@@ -54,7 +54,7 @@ def headers(role: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token_of(role)}"}
 
 
-def in_url(asked: Asked) -> dict[str, str]:
+def url_params(asked: Asked) -> dict[str, str]:
     return {name: value if isinstance(value, str) else json.dumps(value) for name, value in asked.items()}
 
 
@@ -70,7 +70,7 @@ def up_to_position(found: Iterator[dict[str, Any]]) -> Messages:
     return messages
 
 
-def checked(answer: httpx.Response) -> httpx.Response:
+def raise_if_refused(answer: httpx.Response) -> httpx.Response:
     if answer.status_code != 200:
         answer.read()
         assert answer.status_code == 400
@@ -80,8 +80,8 @@ def checked(answer: httpx.Response) -> httpx.Response:
 
 def by_events(server: ApiProcess, role: str, asked: Asked) -> Messages:
     url = f"{server.url}/v1/changes"
-    with HTTP.stream("GET", url, params=in_url(asked), headers=headers(role), timeout=30) as answer:
-        events = EventSource(checked(answer)).iter_sse()
+    with HTTP.stream("GET", url, params=url_params(asked), headers=headers(role), timeout=30) as answer:
+        events = EventSource(raise_if_refused(answer)).iter_sse()
         return up_to_position(json.loads(event.data) for event in events)
 
 
@@ -93,12 +93,14 @@ def by_socket(server: ApiProcess, role: str, asked: Asked) -> Messages:
 
 
 def by_poll(server: ApiProcess, role: str, asked: Asked) -> Messages:
-    answer = HTTP.get(f"{server.url}/v1/poll", params=in_url(asked), headers=headers(role), timeout=60)
-    return up_to_position(iter(checked(answer).json()["messages"]))
+    answer = HTTP.get(f"{server.url}/v1/poll", params=url_params(asked), headers=headers(role), timeout=60)
+    return up_to_position(iter(raise_if_refused(answer).json()["messages"]))
 
 
 def by_rows(server: ApiProcess, role: str, asked: Asked) -> Messages:
-    answer = checked(HTTP.get(f"{server.url}/v1/rows", params=in_url(asked), headers=headers(role)))
+    answer = raise_if_refused(
+        HTTP.get(f"{server.url}/v1/rows", params=url_params(asked), headers=headers(role))
+    )
     rows = [json.loads(line) for line in answer.text.splitlines()]
     return [{"type": "rows", "rows": rows, "position": answer.headers["millrace-position"]}]
 
@@ -122,7 +124,7 @@ class TestMatrix:
     @pytest.mark.parametrize(
         "table", ["silver.sessions", "gold.conversions", "gold.attribution", "bronze.kafka_records"]
     )
-    def test_a_table_is_there_for_its_roles(
+    def test_table_is_readable_only_by_roles_that_include_it(
         self, server: ApiProcess, ask: Ask, asked: Callable[[str], Asked], role: str, table: str
     ) -> None:
         if table in TABLE_OF_ROLE[role]:
@@ -131,14 +133,14 @@ class TestMatrix:
             with pytest.raises(RefusedError, match=f"{table} is not a table"):
                 ask(server, role, asked(table))
 
-    def test_rows_are_those_that_the_policy_lets_pass(
+    def test_rows_are_limited_by_row_filter_of_role(
         self, server: ApiProcess, ask: Ask, asked: Callable[[str], Asked], role: str
     ) -> None:
         expected = [credit["model"] for credit in CREDITS if visible(credit, CONDITIONS[role])]
         found = rows_of(ask(server, role, asked("gold.attribution")))
         assert sorted(row["model"] for row in found) == sorted(expected)
 
-    def test_columns_are_masked_or_not_there(
+    def test_columns_are_masked_or_hidden_by_role(
         self, server: ApiProcess, home: Path, ask: Ask, asked: Callable[[str], Asked], role: str
     ) -> None:
         (row,) = rows_of(ask(server, role, asked("gold.conversions")))
@@ -152,7 +154,7 @@ class TestMatrix:
 
 
 @pytest.mark.parametrize("role", ROLE_NAMES)
-def test_the_list_has_what_there_is(server: ApiProcess, role: str) -> None:
+def test_table_list_shows_only_visible_tables_and_columns(server: ApiProcess, role: str) -> None:
     found = HTTP.get(f"{server.url}/v1/tables", headers=headers(role)).json()["tables"]
     columns = {each["table"]: set(each["columns"]) for each in found}
     assert set(columns) == TABLE_OF_ROLE[role]
@@ -160,7 +162,7 @@ def test_the_list_has_what_there_is(server: ApiProcess, role: str) -> None:
 
 
 @pytest.mark.parametrize("ask", FEEDS)
-def test_a_row_that_leaves_the_filter_is_deleted_for_the_role(
+def test_row_that_stops_matching_row_filter_is_sent_as_delete(
     server: ApiProcess, home: Path, ask: Ask
 ) -> None:
     asked = {"table": "gold.attribution"}
@@ -176,7 +178,7 @@ def test_a_row_that_leaves_the_filter_is_deleted_for_the_role(
 
 
 @pytest.mark.parametrize("ask", FEEDS)
-def test_a_position_of_another_role_begins_again(server: ApiProcess, ask: Ask) -> None:
+def test_position_of_another_role_triggers_reset(server: ApiProcess, ask: Ask) -> None:
     asked = {"table": "gold.conversions"}
     after = ask(server, "admin", asked)[-1]["position"]
     messages = ask(server, "analyst", {**asked, "after": after})
@@ -184,8 +186,8 @@ def test_a_position_of_another_role_begins_again(server: ApiProcess, ask: Ask) -
     assert not any(secret in json.dumps(messages) for secret in SECRETS)
 
 
-def answer_to(server: ApiProcess, ask: Ask, role: str, asked: Asked) -> tuple[list[dict[str, Any]], str]:
-    """The rows, and all that the server said; it has none of the secrets."""
+def rows_and_text(server: ApiProcess, ask: Ask, role: str, asked: Asked) -> tuple[list[dict[str, Any]], str]:
+    """Return rows and response text, after checking that the text contains no secret."""
     try:
         messages = ask(server, role, asked)
         rows, text = rows_of(messages), json.dumps(messages)
@@ -208,10 +210,10 @@ def answer_to(server: ApiProcess, ask: Ask, role: str, asked: Asked) -> tuple[li
         ("analyst", "gold.attribution", {"channel": {"not": ["Email", "Paid Search"]}}),
     ],
 )
-def test_a_filter_meets_nothing_that_is_hidden(
+def test_filter_on_hidden_values_matches_no_rows(
     server: ApiProcess, ask: Ask, role: str, table: str, where: dict[str, Any]
 ) -> None:
-    assert answer_to(server, ask, role, {"table": table, "where": where})[0] == []
+    assert rows_and_text(server, ask, role, {"table": table, "where": where})[0] == []
     assert rows_of(ask(server, "admin", {"table": table, "where": where})), "it is there for others"
 
 
@@ -225,22 +227,20 @@ def test_a_filter_meets_nothing_that_is_hidden(
         {"select": "order_id"},
     ],
 )
-def test_a_hidden_column_is_answered_as_one_that_does_not_exist(
-    server: ApiProcess, ask: Ask, asked: Asked
-) -> None:
+def test_hidden_column_gives_same_error_as_missing_column(server: ApiProcess, ask: Ask, asked: Asked) -> None:
     if ask is by_socket and "select" in asked:
         asked = {"select": ["order_id"]}
     text = json.dumps(asked)
-    _, hidden = answer_to(server, ask, "analyst", {"table": "gold.conversions", **asked})
+    _, hidden = rows_and_text(server, ask, "analyst", {"table": "gold.conversions", **asked})
     other = json.loads(text.replace("order_id", "xrder_id"))
-    _, missing = answer_to(server, ask, "analyst", {"table": "gold.conversions", **other})
+    _, missing = rows_and_text(server, ask, "analyst", {"table": "gold.conversions", **other})
     assert "has no column order_id" in hidden
     assert "order_id" not in hidden.replace("has no column order_id", "")
     assert hidden.partition(". ")[0] == missing.partition(". ")[0].replace("xrder_id", "order_id")
 
 
 @pytest.mark.parametrize("ask", PROTOCOLS)
-def test_a_filter_takes_the_hash(server: ApiProcess, home: Path, ask: Ask) -> None:
+def test_filter_on_masked_column_matches_its_hash(server: ApiProcess, home: Path, ask: Ask) -> None:
     where = {"person_id": [hash_of(home, "person-ann")]}
     assert len(rows_of(ask(server, "analyst", {"table": "gold.conversions", "where": where}))) == 1
 
@@ -270,21 +270,21 @@ QUERIES = [
 
 @pytest.mark.parametrize("ask", PROTOCOLS)
 @pytest.mark.parametrize("sql", QUERIES)
-def test_a_query_or_its_error_shows_no_hidden_value(server: ApiProcess, ask: Ask, sql: str) -> None:
-    rows, text = answer_to(server, ask, "analyst", {"sql": sql})
+def test_query_results_and_errors_reveal_no_hidden_value(server: ApiProcess, ask: Ask, sql: str) -> None:
+    rows, text = rows_and_text(server, ask, "analyst", {"sql": sql})
     if "= 'person-ann'" in sql or "guess" in sql:
         assert rows == []
     if "order_id" not in sql:
         assert "order_id" not in text
 
 
-def test_the_queries_would_show_it_to_those_who_may_see_it(server: ApiProcess) -> None:
+def test_same_queries_reveal_hidden_values_to_admin(server: ApiProcess) -> None:
     found = [json.dumps(rows_of(by_rows(server, "admin", {"sql": sql}))) for sql in QUERIES[:7]]
     assert all(any(secret in text for secret in SECRETS) or "Signed Up" in text for text in found)
 
 
 @pytest.mark.parametrize("ask", PROTOCOLS)
-def test_conditions_hold_in_queries(server: ApiProcess, ask: Ask) -> None:
+def test_row_filters_apply_to_queries(server: ApiProcess, ask: Ask) -> None:
     sql = "SELECT count(*) AS n FROM gold.attribution a WHERE channel = 'Direct' OR credit < 0.2 OR true"
     found = [rows_of(ask(server, role, {"sql": sql}))[0]["n"] for role in ROLE_NAMES]
     assert found == [5, 3, 2]

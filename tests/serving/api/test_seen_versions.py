@@ -1,4 +1,4 @@
-"""What readers of the API have seen is noted: at first, once a minute, and at the end."""
+"""The table versions that API readers saw are logged on the first read, once a minute and at the end."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,7 +30,7 @@ tokens:
 
 
 class Notes:
-    """Notes of reads, in memory."""
+    """Keeps logged reads in memory."""
 
     def __init__(self) -> None:
         self.taken: list[tuple[Any, ...]] = []
@@ -66,7 +66,7 @@ def reader(home: Path) -> Reader:
     return Reader("ann", Role(ADMIN, MaskKey(home)), lambda: True)
 
 
-def test_a_stream_is_noted_at_first_once_a_minute_and_at_the_end(tmp_path: Path) -> None:
+def test_stream_reads_are_logged_first_each_minute_and_at_the_end(tmp_path: Path) -> None:
     notes, clock = Notes(), Clock()
     seen = SeenVersions(notes, reader(tmp_path), Wanted(NAME), clock)
     for second, version in ((0, 1), (1, 2), (59, 3), (60, 4), (61, 5), (119, 6)):
@@ -78,7 +78,7 @@ def test_a_stream_is_noted_at_first_once_a_minute_and_at_the_end(tmp_path: Path)
     assert notes.versions == [1, 4, 6]
 
 
-def test_versions_that_stay_are_noted_once(tmp_path: Path) -> None:
+def test_unchanged_version_is_logged_once(tmp_path: Path) -> None:
     notes, clock = Notes(), Clock()
     seen = SeenVersions(notes, reader(tmp_path), Wanted(NAME), clock)
     for _ in range(3):
@@ -88,7 +88,7 @@ def test_versions_that_stay_are_noted_once(tmp_path: Path) -> None:
     assert notes.versions == [1]
 
 
-def test_a_reader_who_got_nothing_is_not_noted(tmp_path: Path) -> None:
+def test_reader_without_data_is_not_logged(tmp_path: Path) -> None:
     notes = Notes()
     seen = SeenVersions(notes, reader(tmp_path), Wanted(NAME))
     seen.note({})
@@ -105,7 +105,7 @@ def test_a_reader_who_got_nothing_is_not_noted(tmp_path: Path) -> None:
         (Wanted(NAME, select=("url", "kind")), f"{NAME} select url, kind"),
     ],
 )
-def test_the_subject_is_what_was_asked(wanted: Wanted, subject: str) -> None:
+def test_subject_describes_requested_query_or_table(wanted: Wanted, subject: str) -> None:
     assert subject_of(wanted) == subject
 
 
@@ -113,7 +113,9 @@ def test_the_subject_is_what_was_asked(wanted: Wanted, subject: str) -> None:
     ("path", "fields"),
     [("rows", {"table": NAME}), ("rows", {"sql": f"SELECT count(*) FROM {NAME}"}), ("poll", {"table": NAME})],
 )
-def test_the_api_notes_who_got_which_version(tmp_path: Path, path: str, fields: dict[str, str]) -> None:
+def test_api_logs_reader_role_and_table_version_of_each_read(
+    tmp_path: Path, path: str, fields: dict[str, str]
+) -> None:
     table, notes = LiveTable(tmp_path, rows=20), Notes()
     declared, sessions = policy(tmp_path, POLICY), Sessions(b"k" * 32)
     hub = Hub(tmp_path / "warehouse", Limits())

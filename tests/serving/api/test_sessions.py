@@ -1,4 +1,4 @@
-"""The cookie of a session says who reads, until it is too old, and cannot be made by anybody else."""
+"""The session cookie identifies a reader until it expires, and cannot be forged."""
 
 import base64
 
@@ -28,7 +28,7 @@ def cookie_of(sessions: Sessions, name: str, *, is_https: bool = False) -> tuple
     return header.partition("=")[2].partition(";")[0].strip('"'), header
 
 
-def test_a_cookie_has_its_name_for_a_quarter_of_an_hour() -> None:
+def test_cookie_expires_after_fifteen_minutes() -> None:
     clock = Clock()
     sessions = Sessions(KEY, clock)
     cookie, _ = cookie_of(sessions, "shop-bi")
@@ -38,7 +38,7 @@ def test_a_cookie_has_its_name_for_a_quarter_of_an_hour() -> None:
     assert sessions.name_in(cookie) is None
 
 
-def test_a_cookie_is_for_this_site_and_no_script() -> None:
+def test_cookie_is_http_only_same_site_and_secure_over_https() -> None:
     _, plain = cookie_of(Sessions(KEY), "a")
     _, secure = cookie_of(Sessions(KEY), "a", is_https=True)
     assert plain.startswith(f"{COOKIE}=")
@@ -48,21 +48,21 @@ def test_a_cookie_is_for_this_site_and_no_script() -> None:
     assert "secure" in {part.strip().lower() for part in secure.split(";")}
 
 
-def test_every_node_of_a_home_knows_the_cookie_and_no_other_does() -> None:
+def test_cookie_is_valid_only_with_the_key_that_signed_it() -> None:
     cookie, _ = cookie_of(Sessions(KEY), "a")
     assert Sessions(KEY).name_in(cookie) == "a"
     assert Sessions(b"x" * 32).name_in(cookie) is None
 
 
 @given(st.integers(min_value=0), st.integers(1, 255))
-def test_no_bit_of_a_cookie_can_be_changed(place: int, flips: int) -> None:
+def test_cookie_with_an_altered_byte_is_rejected(place: int, flips: int) -> None:
     sessions = Sessions(KEY)
     signed = bytearray(base64.urlsafe_b64decode(cookie_of(sessions, "shop-bi")[0]))
     signed[place % len(signed)] ^= flips
     assert sessions.name_in(base64.urlsafe_b64encode(signed).decode()) is None
 
 
-def test_a_signature_is_not_one_of_another_name_or_time() -> None:
+def test_signature_of_another_name_or_time_is_rejected() -> None:
     clock = Clock()
     sessions = Sessions(KEY, clock)
     signed = base64.urlsafe_b64decode(cookie_of(sessions, "a")[0])
@@ -72,10 +72,10 @@ def test_a_signature_is_not_one_of_another_name_or_time() -> None:
 
 
 @given(st.text())
-def test_any_other_text_is_nobody(cookie: str) -> None:
+def test_arbitrary_text_is_rejected(cookie: str) -> None:
     assert Sessions(KEY).name_in(cookie) is None
 
 
 @pytest.mark.parametrize("cookie", ["", "a", "====", "é", "YQ==", "\ud800"])
-def test_odd_text_is_nobody(cookie: str) -> None:
+def test_malformed_cookie_is_rejected(cookie: str) -> None:
     assert Sessions(KEY).name_in(cookie) is None

@@ -1,4 +1,4 @@
-"""A slow subscriber is warned, gets conflated changes, and is disconnected; others notice nothing."""
+"""A slow subscriber is warned, gets conflated changes, and is disconnected; others are unaffected."""
 
 import asyncio
 import json
@@ -23,13 +23,13 @@ _SECONDS = 120.0
 
 
 class SlowReader:
-    """Reads server-sent events, no more bytes than it may.
+    """Reads server-sent events up to an allowed number of bytes.
 
     Args:
         port: of the server.
 
     Attributes:
-        allowed: bytes that it may read until now.
+        allowed: total bytes that it may read so far.
     """
 
     def __init__(self, port: int) -> None:
@@ -69,8 +69,8 @@ class SlowReader:
                 self.fold.take(json.loads(data))
 
 
-def steps(fold: Fold) -> list[int]:
-    """Versions between two positions."""
+def version_steps(fold: Fold) -> list[int]:
+    """Version differences of consecutive positions."""
     versions = [version for version, _ in fold.digests]
     return [after - before for before, after in pairwise(versions)]
 
@@ -88,7 +88,7 @@ def commit_until(
 
 
 async def follow(table: LiveTable, server: ApiProcess, slow: SlowReader, other: EventSubscriber) -> None:
-    """Change the same rows until changes are conflated, then add rows until one is disconnected."""
+    """Update the same rows until changes are conflated, then add rows until the reader is disconnected."""
     task = asyncio.ensure_future(other.run())
     same, new = {"inserts": 0, "updates": 100, "deletes": 0}, {"inserts": 800, "updates": 0, "deletes": 0}
     await asyncio.to_thread(
@@ -96,7 +96,7 @@ async def follow(table: LiveTable, server: ApiProcess, slow: SlowReader, other: 
         table,
         slow,
         other.fold,
-        lambda: slow.ended or max(steps(slow.fold), default=0) > 1,
+        lambda: slow.ended or max(version_steps(slow.fold), default=0) > 1,
         **same,
     )
     assert not slow.ended, f"no changes were conflated: {slow.fold.kinds}, {server.log}"
@@ -110,7 +110,7 @@ async def follow(table: LiveTable, server: ApiProcess, slow: SlowReader, other: 
 
 
 @pytest.mark.long
-def test_it_is_warned_gets_conflated_changes_and_is_disconnected_with_a_reason(tmp_path: Path) -> None:
+def test_slow_subscriber_is_warned_gets_conflated_changes_and_is_disconnected(tmp_path: Path) -> None:
     table, stop = LiveTable(tmp_path, rows=150), threading.Event()
     with api_process(tmp_path, "--budget", "0.1", "--send-timeout", "10") as server:
         slow = SlowReader(server.port)

@@ -15,8 +15,8 @@ from kit.subscribers import PROTOCOLS, EventSubscriber, Subscriber, all_have
 _SECONDS = 500.0
 
 
-async def follow_while_it_is_read(table: LiveTable, subscriber: Subscriber, commits: int) -> None:
-    """Commit while a snapshot is on its way."""
+async def follow_during_snapshot(table: LiveTable, subscriber: Subscriber, commits: int) -> None:
+    """Commit while a subscriber reads a snapshot."""
     task = asyncio.ensure_future(subscriber.run())
     await eventually_async(lambda: subscriber.fold.kinds.get("rows"), _SECONDS, "the first rows")
     for _ in range(commits):
@@ -41,22 +41,22 @@ def server(table: LiveTable) -> Iterator[ApiProcess]:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_changes_arrive_while_a_snapshot_is_read(
+def test_commits_during_snapshot_are_delivered_after_it(
     table: LiveTable, server: ApiProcess, protocol: type[Subscriber]
 ) -> None:
     subscriber = protocol([server.url], NAME)
-    asyncio.run(follow_while_it_is_read(table, subscriber, commits=5))
+    asyncio.run(follow_during_snapshot(table, subscriber, commits=5))
     subscriber.fold.assert_right(table.digests)
     assert len(subscriber.fold.rows) == len(table.rows)
 
 
 @pytest.mark.long
-def test_a_thousand_changes_arrive_while_a_million_rows_are_read(tmp_path: Path) -> None:
+def test_commits_during_million_row_snapshot_are_delivered_after_it(tmp_path: Path) -> None:
     table = LiveTable(tmp_path, rows=int(os.environ.get("MILLRACE_TEST_ROWS", "1000000")))
     with api_process(tmp_path, "--send-timeout", "300") as server:
         subscriber = EventSubscriber([server.url], NAME)
         subscriber.pause = asyncio.Event()
-        asyncio.run(follow_while_it_is_read(table, subscriber, commits=50))
+        asyncio.run(follow_during_snapshot(table, subscriber, commits=50))
     subscriber.fold.assert_right(table.digests)
     assert len(subscriber.fold.rows) == len(table.rows)
     assert subscriber.fold.digests[0][0] == table.version - 50

@@ -1,4 +1,4 @@
-"""Without what caused a change, the oracle gives the row that was there before."""
+"""Without the input that caused a change, the oracle computes the row before the change."""
 
 from collections import Counter
 from random import Random
@@ -16,14 +16,14 @@ from lakehouse.contracts import TABLES
 from lakehouse.settings import load_settings
 from serving.causes.causes import Causes
 
-PROVEN = (*FOLDED, *CREDIT, *DAYS, "gold.traffic")
-BY_TIME = (*FOLDED, "gold.conversions", "gold.traffic")
-SAMPLED = [10, pytest.param(30, marks=pytest.mark.long)]
+CHECKED_TABLES = (*FOLDED, *CREDIT, *DAYS, "gold.traffic")
+WATERMARK_TABLES = (*FOLDED, "gold.conversions", "gold.traffic")
+SAMPLE_SIZES = [10, pytest.param(30, marks=pytest.mark.long)]
 
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> SimulatedJobs:
-    """Stories in eight commits: late events, copies, orders of several visitors, rates and bots."""
+    """Scenarios in eight commits: late events, duplicates, orders of several visitors, rates and bots."""
     home = tmp_path_factory.mktemp("home")
     events = story_events(25) + rate_records() + rush_events() + search_events(4)
     return SimulatedJobs(home, [*in_time(events, 8), [rate("USD", 2, NOON)]])
@@ -34,26 +34,26 @@ def changes_of(jobs: SimulatedJobs, name: str) -> list[dict[str, Any]]:
     return changes_with_causes(jobs.warehouse, name, causes)
 
 
-@pytest.mark.parametrize("count", SAMPLED)
-@pytest.mark.parametrize("name", PROVEN)
-def test_row_is_as_before_without_the_cause(jobs: SimulatedJobs, name: str, count: int) -> None:
+@pytest.mark.parametrize("count", SAMPLE_SIZES)
+@pytest.mark.parametrize("name", CHECKED_TABLES)
+def test_row_reverts_to_previous_value_without_its_cause(jobs: SimulatedJobs, name: str, count: int) -> None:
     changes = changes_of(jobs, name)
     kinds = Counter("+".join(sorted(each["caused_by"])) for each in changes)
     assert kinds["events"] > 3, kinds
     assert not kinds["job"], kinds
     assert bool(kinds["rates"]) == (name in ("gold.conversions", "gold.attribution")), kinds
-    assert bool(kinds["watermark"]) == (name in BY_TIME), kinds
+    assert bool(kinds["watermark"]) == (name in WATERMARK_TABLES), kinds
     sampled = Random(0).sample(changes, min(count, len(changes)))
     assert_undone(jobs.history, TABLES[name], jobs.states, sampled)
 
 
 @pytest.mark.parametrize("name", ["silver.sessions", "gold.conversions", "gold.visitor_minutes"])
-def test_fold_is_the_table(jobs: SimulatedJobs, name: str) -> None:
+def test_folded_change_feed_equals_the_table(jobs: SimulatedJobs, name: str) -> None:
     layer, short = name.split(".")
     assert_feed_folds(jobs.warehouse / layer / short, TABLES[name], begins=[0])
 
 
-def test_cause_that_lacks_an_event_is_found(jobs: SimulatedJobs) -> None:
+def test_undo_check_detects_missing_event_in_cause(jobs: SimulatedJobs) -> None:
     changes = changes_of(jobs, "silver.sessions")
     several = [each for each in changes if len(each["caused_by"].get("events", ())) > 1 and each["before"]]
     change = {**several[0], "caused_by": {"events": several[0]["caused_by"]["events"][1:]}}

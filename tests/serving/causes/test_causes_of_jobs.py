@@ -1,4 +1,4 @@
-"""Change feeds of tables that real jobs wrote, killed again and again: their fold, and their causes."""
+"""Change feeds of repeatedly killed jobs fold to the tables, and name the causes of each change."""
 
 from collections import Counter
 from pathlib import Path
@@ -36,12 +36,12 @@ KILLS = (
     ("publish", "gold.visitor_minutes"),
     ("publish", "gold.conversions"),
 )
-PROVEN = (*FOLDED, *CREDIT, *DAYS, "gold.traffic")
-SAMPLED = 100
+CHECKED_TABLES = (*FOLDED, *CREDIT, *DAYS, "gold.traffic")
+SAMPLE_SIZE = 100
 
 
 def kill_at(home: Home, job: str, table: str) -> bool:
-    """Kill a job once it has committed to a table; whether it was still running."""
+    """Kill a job once it has committed to a table. Returns whether it was still running."""
     before = commits(home, table)
     with Pipeline(home, job) as pipeline:
         while commits(home, table) == before and pipeline.process.poll() is None:
@@ -66,7 +66,7 @@ def run_with_kills(spark: SparkSession, settings: Settings, bronze: Bronze) -> i
 
 
 def states_of(settings: Settings, bronze: Bronze, name: str) -> dict[tuple[str, int], State]:
-    """By version, the input that a table is computed from: of repair, up to the commit of bronze before."""
+    """By table version, the times through which events and late events are processed, and the watermark."""
     stamps = sorted({micros(each.ingested_at) for each in bronze.stored})
     rows = read_rows(settings, "ops.ledger", ("job", "position", "watermark"))
     watermarks = {row["position"]: row["watermark"] for row in rows if row["job"] == "refine"}
@@ -86,7 +86,7 @@ def changes_of(settings: Settings, name: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.long
-def test_changes_by_killed_jobs_fold_and_are_undone_without_their_causes(
+def test_changes_of_killed_jobs_fold_to_tables_and_revert_without_causes(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     settings = empty_home(spark, tmp_path)
@@ -101,14 +101,14 @@ def test_changes_by_killed_jobs_fold_and_are_undone_without_their_causes(
     assert len(late) > 20
     history = History(bronze.stored, late)
     kinds: Counter[str] = Counter()
-    for name in PROVEN:
+    for name in CHECKED_TABLES:
         changes = changes_of(settings, name)
         assert_feed_folds(settings.warehouse.joinpath(*name.split(".")), TABLES[name], begins=[0])
         of_table = Counter("+".join(sorted(each["caused_by"])) for each in changes)
         kinds += of_table
         by_events = [each for each in changes if "events" in each["caused_by"]]
         others = [each for each in changes if "events" not in each["caused_by"]]
-        sampled = Random(0).sample(by_events, min(SAMPLED, len(by_events))) + others[:SAMPLED]
+        sampled = Random(0).sample(by_events, min(SAMPLE_SIZE, len(by_events))) + others[:SAMPLE_SIZE]
         assert_undone(history, TABLES[name], states_of(settings, bronze, name), sampled)
     assert {"events", "watermark", "events+rates"} <= kinds.keys(), kinds
     assert not kinds["job"], kinds

@@ -24,7 +24,7 @@ SESSIONS, BOTS = "silver.sessions", "silver.bots"
 
 
 class Writer:
-    """Appends rows to tables of a home, with what a job says of its commit."""
+    """Appends rows to tables of a home, with the commit metadata of a job."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -33,7 +33,7 @@ class Writer:
     def append(self, name: str, rows: Sequence[Mapping[str, Any]], **metadata: Any) -> None:
         table = TABLES[name]
         self._tables.ensure(table, {})
-        self._tables.is_plain(table)  # reads the commits of others
+        self._tables.is_plain(table)  # reads commits of other writers
         full = [{column: row.get(column) for column in table.column_names} for row in rows]
         self._tables.append(table, pa.Table.from_pylist(full, arrow_schema(table)), metadata)
 
@@ -41,11 +41,15 @@ class Writer:
         self, job: str, batch: int, position: int, watermark: int = 0, heard: int | None = None
     ) -> None:
         """Write a row of the ledger."""
-        times = {"position": at(position), "watermark": at(watermark), "heard": heard and at(heard)}
+        times = {
+            "position": noon_plus(position),
+            "watermark": noon_plus(watermark),
+            "heard": heard and noon_plus(heard),
+        }
         self.append("ops.ledger", [{"job": job, "batch_id": batch, **times}], job=job)
 
     def session(self, job: str | None, upto: int | None, **row: Any) -> None:
-        mark = {} if upto is None else {"upto": to_micros(at(upto))}
+        mark = {} if upto is None else {"upto": to_micros(noon_plus(upto))}
         self.append(SESSIONS, [{"session_id": f"{job}-{upto}", **row}], job=job, **mark)
 
     def causes_of(self, name: str) -> list[Any]:
@@ -53,7 +57,7 @@ class Writer:
         return [change["caused_by"] for change in changes_of(Cursor(source, {name: 0}))]
 
 
-def at(minute: int) -> Any:
+def noon_plus(minute: int) -> Any:
     return NOON + minute * timedelta(minutes=1)
 
 
@@ -63,85 +67,91 @@ def writer(tmp_path: Path) -> Writer:
     made = Writer(tmp_path)
     common = {"visitor_id": "v", "type": "page", "role": "page_view"}
     for number, is_late in ((1, False), (2, True)):
-        event = {"event_id": f"e{number}", "event_time": at(number), "is_late": is_late}
-        made.append("silver.events", [{**common, **event, "ingested_at": at(number)}])
+        event = {"event_id": f"e{number}", "event_time": noon_plus(number), "is_late": is_late}
+        made.append("silver.events", [{**common, **event, "ingested_at": noon_plus(number)}])
     return made
 
 
-def span(first: int, last: int) -> dict[str, Any]:
-    return {"visitor_id": "v", "started_at": at(first), "ended_at": at(last), "is_open": True}
+def session_fields(first: int, last: int) -> dict[str, Any]:
+    return {"visitor_id": "v", "started_at": noon_plus(first), "ended_at": noon_plus(last), "is_open": True}
 
 
 def test_commit_without_input_names_its_job(writer: Writer) -> None:
-    writer.session("rebuild", None, **span(0, 9))
-    writer.session(None, None, **span(0, 9))
+    writer.session("rebuild", None, **session_fields(0, 9))
+    writer.session(None, None, **session_fields(0, 9))
     assert writer.causes_of(SESSIONS) == [{"job": "rebuild"}, {"job": None}]
 
 
-def test_commit_waits_for_its_batch_in_the_ledger(writer: Writer) -> None:
-    writer.session("refine", 1, **span(0, 9))
+def test_change_is_withheld_until_its_batch_is_in_the_ledger(writer: Writer) -> None:
+    writer.session("refine", 1, **session_fields(0, 9))
     assert writer.causes_of(SESSIONS) == []
     writer.record("refine", 0, 1)
     assert writer.causes_of(SESSIONS) == [{"events": ["e1"]}]
 
 
-def test_refine_takes_events_on_time_and_repair_late_ones(writer: Writer) -> None:
+def test_refine_is_caused_by_on_time_events_and_repair_by_late_events(writer: Writer) -> None:
     writer.record("refine", 0, 2)
     writer.record("repair", 0, 2)
-    writer.session("refine", 2, **span(0, 9))
-    writer.session("repair", 2, **span(0, 9))
+    writer.session("refine", 2, **session_fields(0, 9))
+    writer.session("repair", 2, **session_fields(0, 9))
     assert writer.causes_of(SESSIONS) == [{"events": ["e1"]}, {"events": ["e2"]}]
 
 
-def test_events_of_the_commit_before_are_no_cause(writer: Writer) -> None:
-    late = {"event_id": "e0", "visitor_id": "v", "type": "page", "event_time": at(1), "is_late": True}
-    writer.append("silver.events", [{**late, "ingested_at": at(1)}])
+def test_events_of_previous_commit_are_not_named_as_cause(writer: Writer) -> None:
+    late = {"event_id": "e0", "visitor_id": "v", "type": "page", "event_time": noon_plus(1), "is_late": True}
+    writer.append("silver.events", [{**late, "ingested_at": noon_plus(1)}])
     writer.record("repair", 0, 2)  # the batch was interrupted, and is a longer one when it is repeated
-    writer.session("repair", 1, **span(0, 9))
-    writer.session("repair", 2, **span(0, 9))
+    writer.session("repair", 1, **session_fields(0, 9))
+    writer.session("repair", 2, **session_fields(0, 9))
     assert writer.causes_of(SESSIONS) == [{"events": ["e0"]}, {"events": ["e2"]}]
 
 
-def test_batch_of_repaired_events_alone_has_no_new_ones(writer: Writer) -> None:
+def test_batch_of_only_repaired_events_has_no_new_input(writer: Writer) -> None:
     writer.record("publish", 0, 2, heard=1)
     writer.record("publish", 1, 2, heard=2)
     inputs = CommitInputs(TableRows(writer.home / "warehouse"))
     for heard in (1, 2):
-        writer.append("gold.touches", [], job="publish", upto=to_micros(at(2)), heard=to_micros(at(heard)))
+        writer.append(
+            "gold.touches", [], job="publish", upto=to_micros(noon_plus(2)), heard=to_micros(noon_plus(heard))
+        )
     first, second = (inputs.find("gold.touches", each, inputs.marks("gold.touches", each)) for each in (1, 2))
-    one, two = to_micros(at(1)), to_micros(at(2))
+    one, two = to_micros(noon_plus(1)), to_micros(noon_plus(2))
     assert (first.new, first.repaired) == ([(0, two)], [(0, one)])
     assert (second.new, second.repaired) == ([], [(one, two)])
 
 
-def test_repeated_batch_has_nothing_new(writer: Writer) -> None:
-    marks = {"job": "publish", "upto": to_micros(at(2)), "heard": to_micros(at(2))}
+def test_repeated_batch_has_no_new_input(writer: Writer) -> None:
+    marks = {"job": "publish", "upto": to_micros(noon_plus(2)), "heard": to_micros(noon_plus(2))}
     writer.record("publish", 0, 2, heard=2)
     for _ in range(2):
         writer.append("gold.touches", [], **marks)
     inputs = CommitInputs(TableRows(writer.home / "warehouse"))
     first, second = (inputs.find("gold.touches", each, inputs.marks("gold.touches", each)) for each in (1, 2))
-    assert (first.new, first.repaired) == ([(0, to_micros(at(2)))], [(0, to_micros(at(2)))])
+    assert (first.new, first.repaired) == ([(0, to_micros(noon_plus(2)))], [(0, to_micros(noon_plus(2)))])
     assert (second.new, second.repaired) == ([], [])
 
 
-def test_bot_of_earlier_events_is_named(writer: Writer) -> None:
+def test_bot_of_earlier_events_is_named_as_cause(writer: Writer) -> None:
     writer.record("publish", 0, 1, heard=0)
     writer.record("publish", 1, 2, heard=1)
-    writer.append(BOTS, [{"visitor_id": "v", "ingested_at": at(1)}], job="repair", upto=to_micros(at(1)))
-    touch = {"touch_id": "t", "visitor_id": "v", "touched_at": at(0)}
-    writer.append("gold.touches", [touch], job="publish", upto=to_micros(at(2)), heard=to_micros(at(1)))
+    writer.append(
+        BOTS, [{"visitor_id": "v", "ingested_at": noon_plus(1)}], job="repair", upto=to_micros(noon_plus(1))
+    )
+    touch = {"touch_id": "t", "visitor_id": "v", "touched_at": noon_plus(0)}
+    writer.append(
+        "gold.touches", [touch], job="publish", upto=to_micros(noon_plus(2)), heard=to_micros(noon_plus(1))
+    )
     assert writer.causes_of("gold.touches") == [{"bots": ["v"], "events": ["e2"]}]
 
 
-def test_rejected_record_is_named_by_its_place(writer: Writer) -> None:
+def test_rejected_record_is_named_by_its_kafka_offset(writer: Writer) -> None:
     place = {"topic": "events", "partition": 2, "offset": 7}
     writer.record("refine", 0, 1)
-    writer.append("silver.rejected_events", [place], job="refine", upto=to_micros(at(1)))
+    writer.append("silver.rejected_events", [place], job="refine", upto=to_micros(noon_plus(1)))
     assert writer.causes_of("silver.rejected_events") == [{"records": [place]}]
 
 
-def test_row_of_no_event_in_the_input_names_the_job(writer: Writer) -> None:
+def test_row_without_matching_input_event_names_its_job(writer: Writer) -> None:
     writer.record("refine", 0, 1)
-    writer.session("refine", 1, **{**span(0, 9), "visitor_id": "another"})
+    writer.session("refine", 1, **{**session_fields(0, 9), "visitor_id": "another"})
     assert writer.causes_of(SESSIONS) == [{"job": "refine"}]

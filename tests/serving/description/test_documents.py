@@ -1,4 +1,4 @@
-"""The descriptions of the streaming API: complete, valid, and true of what it sends."""
+"""The OpenAPI and AsyncAPI documents are complete and valid, and match the API's responses."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from serving.description.operations import OPERATIONS
 TABLE = "gold.funnel"
 
 
-def add(home: Path, *days: int) -> None:
+def append_days(home: Path, *days: int) -> None:
     rows = [{"day": date(2026, 1, 1) + timedelta(day), "step": "visit", "visitors": 1} for day in days]
     append_rows(home, TABLE, rows)
 
@@ -26,7 +26,7 @@ def add(home: Path, *days: int) -> None:
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("home")
-    add(found, 0, 1)
+    append_days(found, 0, 1)
     return found
 
 
@@ -48,8 +48,8 @@ def asyncapi(client: TestClient) -> dict[str, Any]:
     return found
 
 
-def check(document: dict[str, Any], schema: str, content: Any) -> None:
-    """Content fits one of the document's schemas."""
+def assert_matches_schema(document: dict[str, Any], schema: str, content: Any) -> None:
+    """Content matches one of the document's schemas."""
     reference = {"$ref": f"#/components/schemas/{schema}", "components": document["components"]}
     errors = [error.message for error in Draft202012Validator(reference).iter_errors(content)]
     assert errors == [], content
@@ -62,7 +62,7 @@ def nodes(tree: Any) -> Iterator[dict[str, Any]]:
         yield from nodes(each)
 
 
-def test_every_route_is_described_and_no_other(client: TestClient) -> None:
+def test_documented_operations_equal_the_served_routes(client: TestClient) -> None:
     routes = client.app.routes  # type: ignore[attr-defined]
     served = {
         (method, route.path)
@@ -73,13 +73,13 @@ def test_every_route_is_described_and_no_other(client: TestClient) -> None:
     assert served == OPERATIONS.keys()
 
 
-def test_every_route_has_a_summary_of_its_own(openapi: dict[str, Any]) -> None:
+def test_every_route_has_a_unique_summary(openapi: dict[str, Any]) -> None:
     summaries = [operation["summary"] for path in openapi["paths"].values() for operation in path.values()]
     assert all(re.fullmatch(r"[A-Z`].*[.:]", each) for each in summaries), summaries
     assert len(set(summaries)) == len(summaries)
 
 
-def test_every_socket_is_a_channel(client: TestClient, asyncapi: dict[str, Any]) -> None:
+def test_every_websocket_route_is_an_asyncapi_channel(client: TestClient, asyncapi: dict[str, Any]) -> None:
     routes = client.app.routes  # type: ignore[attr-defined]
     sockets = {route.path for route in routes if isinstance(route, WebSocketRoute)}
     assert sockets
@@ -87,7 +87,7 @@ def test_every_socket_is_a_channel(client: TestClient, asyncapi: dict[str, Any])
 
 
 @pytest.mark.parametrize("name", ["openapi", "asyncapi"])
-def test_references_lead_somewhere(name: str, request: pytest.FixtureRequest) -> None:
+def test_all_references_resolve(name: str, request: pytest.FixtureRequest) -> None:
     document = request.getfixturevalue(name)
     references = {node["$ref"] for node in nodes(document) if isinstance(node.get("$ref"), str)}
     assert references
@@ -97,33 +97,33 @@ def test_references_lead_somewhere(name: str, request: pytest.FixtureRequest) ->
             place = place[part]
 
 
-def test_schemas_are_valid_and_their_examples_fit(openapi: dict[str, Any]) -> None:
+def test_schemas_are_valid_and_match_their_examples(openapi: dict[str, Any]) -> None:
     examples = 0
     for name, schema in openapi["components"]["schemas"].items():
         Draft202012Validator.check_schema(schema)
         for example in schema.get("examples", ()):
-            check(openapi, name, example)
+            assert_matches_schema(openapi, name, example)
             examples += 1
     assert examples > 8
 
 
-def test_messages_of_a_poll_are_as_described(client: TestClient, openapi: dict[str, Any], home: Path) -> None:
+def test_poll_messages_match_openapi_schema(client: TestClient, openapi: dict[str, Any], home: Path) -> None:
     first = client.get("/v1/poll", params={"table": TABLE}).json()
-    check(openapi, "Messages", first)
+    assert_matches_schema(openapi, "Messages", first)
     kinds = [message["type"] for message in first["messages"]]
     assert (kinds[0], {*kinds[1:]}) == ("reset", {"rows"})
-    add(home, 2)
+    append_days(home, 2)
     after = first["messages"][-1]["position"]
     second = client.get("/v1/poll", params={"table": TABLE, "after": after, "wait": 20}).json()
-    check(openapi, "Messages", second)
+    assert_matches_schema(openapi, "Messages", second)
     assert [message["type"] for message in second["messages"]] == ["changes"]
     after = second["messages"][-1]["position"]
     third = client.get("/v1/poll", params={"table": TABLE, "after": after, "wait": 0}).json()
-    check(openapi, "Messages", third)
+    assert_matches_schema(openapi, "Messages", third)
     assert [message["type"] for message in third["messages"]] == ["heartbeat"]
 
 
-def test_messages_of_a_socket_are_as_described(client: TestClient, asyncapi: dict[str, Any]) -> None:
+def test_websocket_messages_match_asyncapi_schema(client: TestClient, asyncapi: dict[str, Any]) -> None:
     subscribe = asyncapi["components"]["schemas"]["Subscribe"]["examples"][0]
     terms = asyncapi["components"]["schemas"]["Terms"]["examples"][0]
     with client.websocket_connect("ws://127.0.0.1:8789/v1/socket") as socket:
@@ -132,44 +132,46 @@ def test_messages_of_a_socket_are_as_described(client: TestClient, asyncapi: dic
         while "position" not in messages[-1]:
             messages.append(socket.receive_json())
         for message in messages:
-            check(asyncapi, "Message", message)
+            assert_matches_schema(asyncapi, "Message", message)
         assert {message["type"] for message in messages} == {"reset", "rows"}
         socket.send_json(terms)
         socket.send_json({"interval": -1})
         message = socket.receive_json()
-        check(asyncapi, "Closed", message)
+        assert_matches_schema(asyncapi, "Closed", message)
 
 
-def test_tables_webhooks_and_errors_are_as_described(client: TestClient, openapi: dict[str, Any]) -> None:
-    check(openapi, "Tables", client.get("/v1/tables").json())
-    check(openapi, "Health", client.get("/health").json())
+def test_table_webhook_and_error_responses_match_openapi_schema(
+    client: TestClient, openapi: dict[str, Any]
+) -> None:
+    assert_matches_schema(openapi, "Tables", client.get("/v1/tables").json())
+    assert_matches_schema(openapi, "Health", client.get("/health").json())
     example = openapi["components"]["schemas"]["NewWebhook"]["examples"][0]
     created = client.post("/v1/webhooks", json=example)
     assert created.status_code == 201
-    check(openapi, "CreatedWebhook", created.json())
+    assert_matches_schema(openapi, "CreatedWebhook", created.json())
     listed = client.get("/v1/webhooks").json()
-    check(openapi, "Webhooks", listed)
+    assert_matches_schema(openapi, "Webhooks", listed)
     assert client.delete(f"/v1/webhooks/{listed['webhooks'][0]['id']}").status_code == 204
     refused = client.get("/v1/rows", params={"table": "gold.nothing"})
     assert refused.status_code == 400
-    check(openapi, "Error", refused.json())
+    assert_matches_schema(openapi, "Error", refused.json())
     unknown = client.get("/v1/tables", headers={"Authorization": "Bearer none"})
     assert (unknown.status_code, unknown.headers["www-authenticate"]) == (401, "Bearer")
-    check(openapi, "Error", unknown.json())
+    assert_matches_schema(openapi, "Error", unknown.json())
 
 
-def test_a_table_that_is_not_there_yet_is_answered_as_described(
-    client: TestClient, openapi: dict[str, Any]
-) -> None:
+def test_missing_table_responses_match_openapi_schema(client: TestClient, openapi: dict[str, Any]) -> None:
     later = client.get("/v1/rows", params={"sql": "SELECT channel FROM gold.attribution"})
     assert (later.status_code, later.headers["retry-after"]) == (503, "5")
-    check(openapi, "Error", later.json())
+    assert_matches_schema(openapi, "Error", later.json())
     assert "503" in openapi["paths"]["/v1/rows"]["get"]["responses"]
     missing = client.get("/v1/poll", params={"sql": "SELECT channel FROM gold.attribution", "wait": 0}).json()
-    check(openapi, "Messages", missing)
+    assert_matches_schema(openapi, "Messages", missing)
     assert missing["messages"] == [{"type": "warning", "reason": "missing", "tables": ["gold.attribution"]}]
 
 
-def test_a_schema_is_no_rubber_stamp(openapi: dict[str, Any]) -> None:
+def test_invalid_message_fails_schema_validation(openapi: dict[str, Any]) -> None:
     with pytest.raises(AssertionError):
-        check(openapi, "Message", {"type": "changes", "changes": [{"change": "moved"}], "versions": {}})
+        assert_matches_schema(
+            openapi, "Message", {"type": "changes", "changes": [{"change": "moved"}], "versions": {}}
+        )

@@ -1,4 +1,4 @@
-"""Requests that schemathesis makes of the OpenAPI document: no failure, and answers as described."""
+"""Requests that schemathesis generates from the OpenAPI document get documented responses."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -22,11 +22,11 @@ from schemathesis.specs.openapi.checks import (  # noqa: E402
     unsupported_method,
 )
 
-_ENDLESS = "/v1/changes"
+_STREAM_PATH = "/v1/changes"
 
 
 @pytest.fixture(scope="module")
-def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def api_schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     home: Path = tmp_path_factory.mktemp("home")
     append_rows(home, "gold.funnel", [{"day": date(2026, 1, 1), "step": "visit", "visitors": 1}])
     hub = Hub(home / "warehouse", Limits())
@@ -35,15 +35,15 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     hub.stop()
 
 
-@pytest.mark.parametrize(("method", "path"), [each for each in OPERATIONS if each[1] != _ENDLESS])
-def test_answers_are_as_described(described: Any, method: str, path: str) -> None:
-    operation = described[path][method]
+@pytest.mark.parametrize(("method", "path"), [each for each in OPERATIONS if each[1] != _STREAM_PATH])
+def test_generated_requests_get_documented_responses(api_schema: Any, method: str, path: str) -> None:
+    operation = api_schema[path][method]
 
     @settings(max_examples=15, deadline=None, suppress_health_check=[*HealthCheck])
     @given(operation.as_strategy())
-    def answers(case: Any) -> None:
+    def send_case(case: Any) -> None:
         if path == "/v1/poll":
             case.query = {"table": "gold.funnel", **(case.query or {}), "wait": 0}
         case.call_and_validate(excluded_checks=[positive_data_acceptance, unsupported_method])
 
-    answers()
+    send_case()

@@ -1,4 +1,4 @@
-"""A cursor over a table that is replaced while it is read."""
+"""A table cursor survives replaced rows, and detects a recreated table."""
 
 import shutil
 from pathlib import Path
@@ -19,16 +19,16 @@ NAME = "gold.funnel"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A table with two versions."""
-    rows(tmp_path, 1, 2)
+    append_versions(tmp_path, 1, 2)
     return tmp_path / "warehouse" / "gold" / "funnel"
 
 
-def rows(home: Path, *visitors: int) -> None:
+def append_versions(home: Path, *visitors: int) -> None:
     for each in visitors:
         append_rows(home, NAME, [{"step": f"step {each}", "visitors": each}])
 
 
-def test_rows_that_are_replaced_leave_the_table_the_same(folder: Path, tmp_path: Path) -> None:
+def test_replaced_rows_and_compaction_keep_the_table_id(folder: Path, tmp_path: Path) -> None:
     cursor, known = table_cursor(tmp_path, NAME), table_id(folder)[:8]
     assert len(changes_of(cursor)) == 2
     replace_rows(tmp_path, NAME, [{"step": "step 2", "visitors": 2}])
@@ -39,30 +39,30 @@ def test_rows_that_are_replaced_leave_the_table_the_same(folder: Path, tmp_path:
 
 
 @pytest.mark.parametrize("versions", [1, 2, 3, 5])
-def test_table_made_again_is_noticed_whatever_its_versions(
+def test_recreated_table_is_detected_at_any_version_count(
     folder: Path, tmp_path: Path, versions: int
 ) -> None:
     cursor = table_cursor(tmp_path, NAME)
     changes_of(cursor)
     shutil.rmtree(folder)
-    rows(tmp_path, *range(versions))
-    if versions == 2:  # as many as before: nothing to read yet
+    append_versions(tmp_path, *range(versions))
+    if versions == 2:  # same version as before: nothing to read yet
         assert changes_of(cursor) == []
-        rows(tmp_path, 9)
+        append_versions(tmp_path, 9)
     with pytest.raises(MillraceError, match=r"made again.*Begin with a snapshot"):
         changes_of(cursor)
     with pytest.raises(MillraceError, match="made again"):
         table_cursor(tmp_path, NAME, 0, table_id="another")
 
 
-def test_table_made_again_while_its_changes_are_read_is_noticed(
+def test_table_recreated_while_changes_are_read_is_detected(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original = shared_changes.read_changes
 
     def replaced(*arguments: Any) -> Any:
         shutil.rmtree(folder)
-        rows(tmp_path, *range(4))
+        append_versions(tmp_path, *range(4))
         return original(*arguments)
 
     monkeypatch.setattr(shared_changes, "read_changes", replaced)
@@ -73,21 +73,21 @@ def test_table_made_again_while_its_changes_are_read_is_noticed(
 
 
 @pytest.mark.parametrize("length", [0, 8, 36])
-def test_a_table_is_known_by_its_id_or_the_beginning_of_it(folder: Path, tmp_path: Path, length: int) -> None:
+def test_cursor_accepts_empty_partial_or_full_table_id(folder: Path, tmp_path: Path, length: int) -> None:
     known = table_id(folder)[:length]
     cursor = table_cursor(tmp_path, NAME, 0, known)
     assert len(changes_of(cursor)) == 1
     assert cursor.table_ids == {NAME: known or table_id(folder)[:8]}
 
 
-def test_table_replaced_while_its_snapshot_is_read_is_noticed(
+def test_table_recreated_while_snapshot_is_read_is_detected(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     original = table_source.read_snapshot
 
     def replaced(*arguments: Any) -> Any:
         shutil.rmtree(folder)
-        rows(tmp_path, *range(4))
+        append_versions(tmp_path, *range(4))
         return original(*arguments)
 
     cursor = table_cursor(tmp_path, NAME)
@@ -97,5 +97,5 @@ def test_table_replaced_while_its_snapshot_is_read_is_noticed(
     assert cursor.position == {}
 
 
-def test_there_is_no_id_without_a_table(tmp_path: Path) -> None:
+def test_missing_table_has_empty_id(tmp_path: Path) -> None:
     assert table_id(tmp_path / "none") == ""

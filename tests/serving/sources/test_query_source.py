@@ -1,4 +1,4 @@
-"""Standing queries over tables in a folder, without a process."""
+"""Continuous queries over tables in a folder, without a server process."""
 
 import shutil
 from collections import Counter
@@ -36,7 +36,7 @@ def goal(number: int) -> dict[str, Any]:
     return {"conversion_id": f"c{number}", "goal": "Order Completed", "is_final": True}
 
 
-def test_join_is_computed_once_all_tables_are_there(tmp_path: Path) -> None:
+def test_join_is_computed_once_all_its_tables_exist(tmp_path: Path) -> None:
     query = query_cursor(tmp_path, JOIN)
     append_rows(tmp_path, NAME, [credit(1), credit(2)])
     assert list(query.poll()) == []
@@ -52,7 +52,7 @@ def test_join_is_computed_once_all_tables_are_there(tmp_path: Path) -> None:
     assert found == run_query(load_settings(home=tmp_path), JOIN).to_dicts()
 
 
-def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_query_with_duplicate_column_names_is_rejected(tmp_path: Path) -> None:
     append_rows(tmp_path, NAME, [credit(1)])
     query = admit(f"SELECT model AS a, channel AS a FROM {NAME}")
     with pytest.raises(MillraceError, match="two columns of the query have one name"):
@@ -60,7 +60,7 @@ def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("reading", ["read_text('{0}')", "read_csv('{0}')", "'{0}'"])
-def test_a_query_that_got_past_the_check_reads_no_other_file(reading: str, tmp_path: Path) -> None:
+def test_query_that_bypasses_admission_reads_no_other_file(reading: str, tmp_path: Path) -> None:
     append_rows(tmp_path, NAME, [credit(1)])
     other = tmp_path / "other.csv"
     other.write_text("a\n1\n")
@@ -69,7 +69,7 @@ def test_a_query_that_got_past_the_check_reads_no_other_file(reading: str, tmp_p
         compute(tmp_path / "warehouse", past, {NAME: 0})
 
 
-def test_versions_that_are_gone_ask_for_a_snapshot(tmp_path: Path) -> None:
+def test_query_at_vacuumed_version_fails_and_advises_a_snapshot(tmp_path: Path) -> None:
     append_rows(tmp_path, NAME, [credit(1)])
     replace_rows(tmp_path, NAME, [credit(2)])
     folder = tmp_path.joinpath("warehouse", *NAME.split("."))
@@ -78,15 +78,15 @@ def test_versions_that_are_gone_ask_for_a_snapshot(tmp_path: Path) -> None:
         changes_of(query_cursor(tmp_path, f"SELECT * FROM {NAME}", {NAME: 0}))
 
 
-def test_table_with_fewer_versions_than_known_was_made_again(tmp_path: Path) -> None:
+def test_table_with_fewer_versions_than_position_counts_as_recreated(tmp_path: Path) -> None:
     append_rows(tmp_path, NAME, [credit(1)])
     cursor = table_cursor(tmp_path, NAME, 7)
     with pytest.raises(MillraceError, match=r"no version 7: it was made again"):
         changes_of(cursor)
 
 
-def test_query_of_a_table_made_again(tmp_path: Path) -> None:
-    """Its cursor ends; its source gives the new rows of a version that both tables have."""
+def test_query_cursor_fails_once_its_table_is_recreated(tmp_path: Path) -> None:
+    """The query's source returns the new table's rows at a version that both tables have."""
     append_rows(tmp_path, NAME, [credit(1)])
     query, folder = f"SELECT channel FROM {NAME}", tmp_path.joinpath("warehouse", *NAME.split("."))
     cursor, source = query_cursor(tmp_path, query), QuerySource(tmp_path / "warehouse", admit(query))
@@ -99,7 +99,9 @@ def test_query_of_a_table_made_again(tmp_path: Path) -> None:
         changes_of(cursor)
 
 
-def test_polls_read_no_table_while_nothing_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_poll_reads_no_data_files_while_nothing_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     append_rows(tmp_path, NAME, [credit(1)])
     cursors = table_cursor(tmp_path, NAME), query_cursor(tmp_path, f"SELECT * FROM {NAME}")
     for cursor in cursors:
@@ -120,7 +122,7 @@ QUERIES = {
 
 
 def duckdb_at(home: Path, query: str, versions: Mapping[str, int]) -> Counter[bytes]:
-    """What DuckDB says of the tables as deltalake reads them."""
+    """The result that DuckDB computes from the tables as deltalake reads them."""
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     for name, version in versions.items():
@@ -141,8 +143,10 @@ def duckdb_at(home: Path, query: str, versions: Mapping[str, int]) -> Counter[by
         *(pytest.param(kind, 50, marks=pytest.mark.long) for kind in QUERIES),
     ],
 )
-def test_at_each_version_changes_add_up_to_what_duckdb_says(tmp_path: Path, kind: str, versions: int) -> None:
-    """Also for readers that end after any group and go on from its position."""
+def test_folded_query_changes_equal_duckdb_result_at_each_version(
+    tmp_path: Path, kind: str, versions: int
+) -> None:
+    """This includes readers that stop after a group and resume from its position."""
     table, query = LiveTable(tmp_path, rows=100), QUERIES[kind]
     append_rows(tmp_path, NAME, [credit(1), credit(2, "Direct"), credit(3)])
     cursor, state = query_cursor(tmp_path, query), Counter[bytes]()

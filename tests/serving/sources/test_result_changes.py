@@ -41,10 +41,10 @@ def test_changes_turn_one_result_into_the_next(before: Any, after: Any, key: Any
 
 
 @given(rows, rows, rows, keys)
-def test_joined_groups_turn_the_first_result_into_the_last(
+def test_conflated_groups_turn_the_first_result_into_the_last(
     first: Any, second: Any, third: Any, key: Any
 ) -> None:
-    """Also where rows share a key in some of the results."""
+    """This includes rows that share a key in some of the results."""
     results = [keyed(each, key) for each in (first, second, third)]
     found = [result_changes(before, after) for before, after in pairwise(results)]
     groups = [ChangeGroup(changes, {}, has_key=has_key) for changes, has_key in found]
@@ -56,18 +56,18 @@ def test_equal_results_have_no_changes(before: Any, key: Any) -> None:
     assert changes(before, before[::-1], key) == []
 
 
-def test_row_with_a_known_key_is_updated() -> None:
+def test_changed_row_with_known_key_is_an_update() -> None:
     (change,) = changes([{"k": 1, "v": 2}], [{"k": 1, "v": 3}], ("k",))
     assert change == (b"[1]", b'{"k":1,"v":2}', b'{"k":1,"v":3}', None)
     assert change.kind == "update"
 
 
-def test_rows_without_a_key_come_and_go_as_often_as_they_are_there() -> None:
+def test_duplicate_rows_without_key_are_inserted_and_deleted_by_count() -> None:
     row = {"k": 1}
     assert [change.kind for change in changes([row, row], [row], None)] == ["delete"]
     assert [change.kind for change in changes([row], [row, row], None)] == ["insert"]
 
 
-def test_rows_that_share_a_key_are_compared_as_a_whole() -> None:
+def test_rows_with_duplicate_keys_are_compared_as_whole_rows() -> None:
     before = [{"k": 1, "v": 1}, {"k": 1, "v": 2}]
     assert [change.kind for change in changes(before, before[:1], ("k",))] == ["delete"]

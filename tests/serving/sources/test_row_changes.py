@@ -1,4 +1,4 @@
-"""Conflation: several groups as one have the same effect."""
+"""Conflating change groups into one keeps their net effect, and groups serialise to JSON lines."""
 
 from collections import Counter
 
@@ -36,14 +36,14 @@ def keyed_groups(steps: list[list[tuple[str, str | None]]]) -> tuple[list[Change
 
 
 @given(steps)
-def test_by_key_the_first_before_and_the_last_after_remain(
+def test_conflation_by_key_keeps_first_before_and_last_after(
     steps: list[list[tuple[str, str | None]]],
 ) -> None:
     groups, rows = keyed_groups(steps)
     joined = conflate(groups)
     folded = {change.key.decode(): change.after.decode() for change in joined.rows if change.after}
     assert folded == rows
-    assert all(change.before is None for change in joined.rows)  # nothing was there at first
+    assert all(change.before is None for change in joined.rows)  # there were no rows at first
     assert joined.position == groups[-1].position
     later = conflate(groups[1:]) if len(groups) > 1 else groups[0]
     assert len({change.key for change in later.rows}) == len(later.rows)
@@ -53,14 +53,14 @@ whole_steps = st.lists(st.tuples(st.sampled_from("ab"), st.booleans()), max_size
 
 
 @given(st.lists(whole_steps, min_size=2, max_size=5))
-def test_without_key_rows_that_come_and_go_cancel_out(steps: list[list[tuple[str, bool]]]) -> None:
+def test_conflation_without_key_cancels_inserts_and_deletes(steps: list[list[tuple[str, bool]]]) -> None:
     groups, net = [], Counter[bytes]()
     for number, step in enumerate(steps):
         found = []
-        for text, comes in step:
+        for text, is_insert in step:
             row = text.encode()
-            found.append(RowChange(row, None, row) if comes else RowChange(row, row, None))
-            net[row] += 1 if comes else -1
+            found.append(RowChange(row, None, row) if is_insert else RowChange(row, row, None))
+            net[row] += 1 if is_insert else -1
         groups.append(ChangeGroup(found, {"gold.things": number}, has_key=False))
     joined = conflate(groups)
     found_net = Counter[bytes]()
@@ -72,7 +72,7 @@ def test_without_key_rows_that_come_and_go_cancel_out(steps: list[list[tuple[str
     assert len(joined.rows) == sum(abs(count) for count in net.values())
 
 
-def test_lines_have_the_fields_of_the_commit_each_row_and_the_position() -> None:
+def test_json_lines_contain_commit_fields_rows_and_position() -> None:
     rows = [
         RowChange(b"1", None, b'{"n":"\xc3\xa4"}', b'{"job":null}'),
         RowChange(b"2", b'{"n":2}', None),

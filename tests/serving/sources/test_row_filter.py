@@ -1,4 +1,4 @@
-"""Conditions of subscribers, in the types of columns."""
+"""Row conditions and column selections of subscribers."""
 
 from datetime import date, datetime, timezone
 from decimal import Decimal
@@ -58,14 +58,14 @@ def view_of(**masks: Mask) -> TableView:
         ({"value": [12.5]}, True),
         ({"at": {"gte": "2026-03-01T13:00:00+01:00", "lt": "2026-03-01T12:00:00.000001Z"}}, True),
         ({"day": {"lt": "2026-03-01"}}, False),
-        ({"is_new": {"not": [True]}}, False),  # null meets a condition only where it is listed
+        ({"is_new": {"not": [True]}}, False),  # null matches only a condition that lists it
     ],
 )
-def test_conditions(where: dict[str, Any], matches: bool) -> None:
+def test_condition_is_evaluated_in_type_of_column(where: dict[str, Any], matches: bool) -> None:
     assert wanted_of(view_of(), where, ()).apply(ROWS).num_rows == matches
 
 
-def test_selected_columns_come_with_the_key() -> None:
+def test_selected_columns_include_the_key() -> None:
     wanted = wanted_of(view_of(), {"count": [3]}, ("value",))
     assert wanted.apply(ROWS).to_pylist() == [{"sale": "s1", "value": Decimal("12.5000")}]
 
@@ -87,17 +87,19 @@ def test_selected_columns_come_with_the_key() -> None:
         ({"sale": [1]}, (), "1 is no string"),
     ],
 )
-def test_what_cannot_be_read_is_refused(where: dict[str, Any], select: tuple[str, ...], reason: str) -> None:
+def test_invalid_condition_or_column_is_rejected(
+    where: dict[str, Any], select: tuple[str, ...], reason: str
+) -> None:
     with pytest.raises(MillraceError, match=reason):
         wanted_of(view_of(), where, select)
 
 
-def test_a_hidden_column_is_not_there() -> None:
+def test_condition_on_hidden_column_is_rejected_as_unknown() -> None:
     with pytest.raises(MillraceError, match="no column value"):
         wanted_of(view_of(value=Mask.HIDE), {"value": {"gte": 1}}, ())
 
 
-def test_a_condition_on_a_masked_column_sees_the_mask() -> None:
+def test_condition_on_masked_column_applies_to_masked_value() -> None:
     view = view_of(value=Mask.NULL)
     seen = view.apply(ROWS)
     assert wanted_of(view, {"value": ["12.5"]}, ()).apply(seen).num_rows == 0

@@ -1,4 +1,4 @@
-"""Changes of a commit are derived once, whoever asks, and those of a table made again are its own."""
+"""Changes of a commit are read once for all readers, and separately for a recreated table."""
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +16,7 @@ from serving.sources.shared_changes import SharedChanges
 
 
 @pytest.fixture
-def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def versions_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Versions that were read from the table."""
     found: list[int] = []
 
@@ -28,23 +28,23 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def test_ten_who_ask_at_once_read_each_commit_once(tmp_path: Path, read: list[int]) -> None:
-    table, shared, together = LiveTable(tmp_path, rows=50), SharedChanges(1 << 20), Barrier(10)
+def test_concurrent_readers_read_each_commit_once(tmp_path: Path, versions_read: list[int]) -> None:
+    table, shared, barrier = LiveTable(tmp_path, rows=50), SharedChanges(1 << 20), Barrier(10)
     for _ in range(3):
         table.commit()
 
     def ask(_: int) -> list[Any]:
-        together.wait()
+        barrier.wait()
         return read_all(shared, table, 1, table.version)
 
     with ThreadPoolExecutor(10) as threads:
         answers = list(threads.map(ask, range(10)))
     expected = read_changes(table.folder, TOUCHES, 1, table.version).to_pylist()
     assert all(answer == expected for answer in answers)
-    assert sorted(read) == [2, 3, 4]
+    assert sorted(versions_read) == [2, 3, 4]
 
 
-def test_the_oldest_go_first_when_there_is_no_room(tmp_path: Path, read: list[int]) -> None:
+def test_oldest_cached_changes_are_evicted_first(tmp_path: Path, versions_read: list[int]) -> None:
     table = LiveTable(tmp_path, rows=50)
     for _ in range(3):
         table.commit()
@@ -52,12 +52,12 @@ def test_the_oldest_go_first_when_there_is_no_room(tmp_path: Path, read: list[in
     shared = SharedChanges(int(one * 2.5))
     read_all(shared, table, 1, 4)
     read_all(shared, table, 3, 4)
-    assert read == [2, 3, 4]
+    assert versions_read == [2, 3, 4]
     read_all(shared, table, 1, 2)
-    assert read == [2, 3, 4, 2]
+    assert versions_read == [2, 3, 4, 2]
 
 
-def test_a_version_of_a_table_made_again_is_read_again(tmp_path: Path) -> None:
+def test_changes_of_recreated_table_are_read_again(tmp_path: Path) -> None:
     shared = SharedChanges(1 << 20)
     before = read_all(shared, LiveTable(tmp_path, rows=5), 0, 1)
     shutil.rmtree(tmp_path / "warehouse")

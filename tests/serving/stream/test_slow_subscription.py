@@ -1,4 +1,4 @@
-"""A subscription whose messages are not taken, in one process."""
+"""A subscription whose messages are not consumed, in one process."""
 
 import asyncio
 import json
@@ -59,7 +59,7 @@ async def follow(table: LiveTable, hub: Hub, role: Role) -> None:
     others.assert_right(table.digests)
 
 
-def test_it_is_warned_gets_conflated_changes_and_is_ended(tmp_path: Path) -> None:
+def test_slow_subscription_is_warned_gets_conflated_changes_and_fails(tmp_path: Path) -> None:
     table, hub = LiveTable(tmp_path), Hub(tmp_path / "warehouse", Limits())
     table.commit(inserts=40, updates=0, deletes=0)
 

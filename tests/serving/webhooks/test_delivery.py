@@ -31,7 +31,7 @@ def module_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiProce
 
 @pytest.fixture
 def home(module_server: ApiProcess) -> Path:
-    """With three days."""
+    """A home whose table has rows of three days."""
     replace_rows(module_server.home, TABLE, [row(day) for day in range(3)])
     return module_server.home
 
@@ -67,8 +67,8 @@ def register(server: ApiProcess, receiver: Delivered, **terms: Any) -> dict[str,
     return made
 
 
-def has_all(receiver: Delivered, server: ApiProcess, seconds: float = 30) -> None:
-    """The receiver has what the table has, by deliveries without gap or disorder."""
+def assert_has_all_rows(receiver: Delivered, server: ApiProcess, seconds: float = 30) -> None:
+    """The receiver has all rows of the table, from deliveries in order and without gaps."""
     rows = json_lines(f"{server.url}/v1/rows?table={TABLE}")
     expected = sorted(rows, key=json.dumps)
     eventually(lambda: receiver.table() == expected, seconds, "the receiver has all rows")
@@ -76,14 +76,14 @@ def has_all(receiver: Delivered, server: ApiProcess, seconds: float = 30) -> Non
     assert receiver.faults == []
 
 
-def test_deliveries_are_signed_and_add_up_to_the_table(server: ApiProcess, home: Path) -> None:
+def test_deliveries_are_signed_and_fold_to_the_table(server: ApiProcess, home: Path) -> None:
     with delivered() as receiver:
         made = register(server, receiver)
-        has_all(receiver, server)
+        assert_has_all_rows(receiver, server)
         for day in range(3, 8):
             append_rows(home, TABLE, [row(day)])
             replace_rows(home, TABLE, [row(each, visitors=day) for each in range(day + 1)])
-        has_all(receiver, server)
+        assert_has_all_rows(receiver, server)
         assert len(receiver.order) > 1
         assert receiver.order[0].startswith(made["id"])
 
@@ -96,23 +96,23 @@ def test_deliveries_are_signed_and_add_up_to_the_table(server: ApiProcess, home:
         assert listed()["state"] == "active"
 
 
-def test_a_failing_receiver_gets_the_same_delivery_again(server: ApiProcess, home: Path) -> None:
+def test_failed_delivery_is_retried_unchanged(server: ApiProcess, home: Path) -> None:
     with delivered() as receiver:
         receiver.script = [Behaviour.REFUSE, Behaviour.LOSE]
         register(server, receiver)
-        has_all(receiver, server)
+        assert_has_all_rows(receiver, server)
         eventually(lambda: len(receiver.attempts) >= 3, 20, "it was repeated")
         assert len(set(receiver.attempts[:3])) == 1
 
 
 @pytest.mark.long
-def test_a_killed_receiver_and_a_killed_server_lose_and_double_nothing(
+def test_killed_receiver_and_server_lose_and_duplicate_nothing(
     own_server: ApiProcess, own_home: Path
 ) -> None:
     server, home = own_server, own_home
     with delivered() as receiver:
         register(server, receiver)
-        has_all(receiver, server)
+        assert_has_all_rows(receiver, server)
     append_rows(home, TABLE, [row(3)])
     url = f"{server.url}/v1/webhooks"
     eventually(lambda: request(url)[1]["webhooks"][0]["state"] == "failing", 20, "it failed")
@@ -122,58 +122,60 @@ def test_a_killed_receiver_and_a_killed_server_lose_and_double_nothing(
     server.start()
     append_rows(home, TABLE, [row(6)])
     with delivered(receiver):
-        has_all(receiver, server)
+        assert_has_all_rows(receiver, server)
 
 
 @pytest.mark.long
-def test_a_server_killed_before_it_knows_of_an_answer_repeats_the_delivery(
+def test_delivery_is_repeated_when_server_dies_before_the_response(
     own_server: ApiProcess, own_home: Path
 ) -> None:
     server, home = own_server, own_home
     with delivered(hang_seconds=5) as receiver:
         register(server, receiver)
-        has_all(receiver, server)
+        assert_has_all_rows(receiver, server)
         receiver.script = [Behaviour.HANG]
         append_rows(home, TABLE, [row(3)])
         eventually(lambda: len(receiver.attempts) == 2, 20, "it is under way")
         server.kill()
         append_rows(home, TABLE, [row(4)])
         server.start()
-        has_all(receiver, server)
+        assert_has_all_rows(receiver, server)
         assert receiver.attempts[2] == receiver.attempts[1]
 
 
 @pytest.mark.long
-def test_one_of_two_nodes_delivers_and_the_other_takes_over(own_server: ApiProcess, own_home: Path) -> None:
+def test_second_node_takes_over_deliveries_when_first_is_killed(
+    own_server: ApiProcess, own_home: Path
+) -> None:
     server, home = own_server, own_home
     with api_process(home) as other, delivered() as receiver:
         register(other, receiver)
-        has_all(receiver, other)
+        assert_has_all_rows(receiver, other)
         append_rows(home, TABLE, [row(3)])
-        has_all(receiver, other)
+        assert_has_all_rows(receiver, other)
         assert len(receiver.attempts) == len(set(receiver.attempts)), "each was sent once"
         server.kill()
         append_rows(home, TABLE, [row(4)])
-        has_all(receiver, other, 40)
+        assert_has_all_rows(receiver, other, 40)
 
 
-def test_a_removed_webhook_gets_nothing_more(server: ApiProcess, home: Path) -> None:
+def test_deleted_webhook_gets_no_further_deliveries(server: ApiProcess, home: Path) -> None:
     with delivered() as receiver, delivered() as other:
         made = register(server, receiver)
         register(server, other)
-        has_all(receiver, server)
+        assert_has_all_rows(receiver, server)
         assert request(f"{server.url}/v1/webhooks/{made['id']}", "DELETE")[0] == 204
         assert request(f"{server.url}/v1/webhooks/{made['id']}", "DELETE")[0] == 404
         eventually(lambda: request(f"{server.url}/health")[1] is not None)
         before = len(receiver.attempts)
         append_rows(home, TABLE, [row(3)])
-        has_all(other, server)
+        assert_has_all_rows(other, server)
         append_rows(home, TABLE, [row(4)])
-        has_all(other, server)
-        assert len(receiver.attempts) <= before + 1  # one that was under way
+        assert_has_all_rows(other, server)
+        assert len(receiver.attempts) <= before + 1  # one may have been in flight
 
 
-def test_only_what_is_wanted_is_delivered(server: ApiProcess, home: Path) -> None:
+def test_webhook_delivers_only_matching_rows_and_selected_columns(server: ApiProcess, home: Path) -> None:
     with delivered() as receiver:
         register(server, receiver, where={"step": ["click"]}, select=["visitors"])
         append_rows(home, TABLE, [row(3), row(3, "click", 7)])
@@ -181,7 +183,7 @@ def test_only_what_is_wanted_is_delivered(server: ApiProcess, home: Path) -> Non
         eventually(lambda: receiver.table() == expected, 20)
 
 
-def test_a_query_is_delivered(server: ApiProcess, home: Path) -> None:
+def test_query_results_are_delivered(server: ApiProcess, home: Path) -> None:
     with delivered() as receiver:
         sql = f"SELECT step, sum(visitors) AS visitors FROM {TABLE} GROUP BY step"
         asked = {"url": receiver.url, "sql": sql}
@@ -203,7 +205,7 @@ def test_a_query_is_delivered(server: ApiProcess, home: Path) -> None:
         ({"url": "http://127.0.0.1:1/", "table": TABLE, "after": "?"}, "position"),
     ],
 )
-def test_what_cannot_be_delivered_is_refused(
+def test_invalid_webhook_registration_is_rejected(
     asked: dict[str, Any], reason: str, module_server: ApiProcess
 ) -> None:
     status, answer = request(f"{module_server.url}/v1/webhooks", "POST", asked)

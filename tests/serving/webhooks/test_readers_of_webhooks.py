@@ -1,4 +1,4 @@
-"""A webhook belongs to who registered it, and reads with their role, as it is now."""
+"""A webhook belongs to the token that registered it, and reads with the token's current role."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -15,8 +15,8 @@ from kit.polling import eventually
 from kit.warehouse_builder import append_rows
 
 TABLE = "gold.funnel"
-WIDE = "roles: {shop: {tables: ['gold.*']}}\n"
-NARROW = "roles: {shop: {tables: ['gold.*'], rows: {gold.funnel: {step: [click]}}}}\n"
+ALL_ROWS = "roles: {shop: {tables: ['gold.*']}}\n"
+CLICK_ROWS = "roles: {shop: {tables: ['gold.*'], rows: {gold.funnel: {step: [click]}}}}\n"
 
 
 def as_reader(name: str) -> dict[str, str]:
@@ -34,7 +34,7 @@ def add(home: Path, day: int) -> None:
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     add(tmp_path, 1)
-    with_tokens(tmp_path, WIDE, one="shop", other="shop")
+    with_tokens(tmp_path, ALL_ROWS, one="shop", other="shop")
     return tmp_path
 
 
@@ -56,7 +56,7 @@ def listed(client: TestClient, name: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_others_neither_see_nor_remove_a_webhook(client: TestClient) -> None:
+def test_webhook_is_visible_and_deletable_only_by_its_owner(client: TestClient) -> None:
     with delivered() as receiver:
         webhook = register(client, receiver, "one")
         assert [each["id"] for each in listed(client, "one")] == [webhook]
@@ -71,14 +71,12 @@ def test_others_neither_see_nor_remove_a_webhook(client: TestClient) -> None:
         assert listed(client, "one") == []
 
 
-def test_a_webhook_of_a_removed_token_gets_nothing_until_it_is_declared_again(
-    client: TestClient, home: Path
-) -> None:
+def test_webhook_of_removed_token_pauses_until_token_is_restored(client: TestClient, home: Path) -> None:
     with delivered() as revoked, delivered() as kept:
         register(client, revoked, "one")
         register(client, kept, "other")
         eventually(lambda: len(revoked.table()) == len(kept.table()) == 2)
-        with_tokens(home, WIDE, other="shop")
+        with_tokens(home, ALL_ROWS, other="shop")
         eventually(lambda: client.get("/v1/tables", headers=as_reader("one")).status_code == 401)
         before = len(revoked.attempts)
         add(home, 2)
@@ -86,30 +84,28 @@ def test_a_webhook_of_a_removed_token_gets_nothing_until_it_is_declared_again(
         add(home, 3)
         eventually(lambda: len(kept.table()) == 6)
         assert len(revoked.attempts) == before
-        with_tokens(home, WIDE, one="shop", other="shop")
+        with_tokens(home, ALL_ROWS, one="shop", other="shop")
         eventually(lambda: len(revoked.table()) == 6, 40)
         assert revoked.faults == []
 
 
-def test_a_narrower_role_resets_what_a_receiver_has(client: TestClient, home: Path) -> None:
+def test_narrower_role_resets_receiver_to_visible_rows(client: TestClient, home: Path) -> None:
     with delivered() as receiver:
         register(client, receiver, "one")
         eventually(lambda: len(receiver.table()) == 2)
-        with_tokens(home, NARROW, one="shop")
+        with_tokens(home, CLICK_ROWS, one="shop")
         add(home, 2)
         eventually(lambda: [row["step"] for row in receiver.table()] == ["click", "click"], 40)
         assert receiver.faults == []
 
 
-def test_what_waits_for_a_receiver_is_not_sent_once_its_role_is_narrower(
-    client: TestClient, home: Path
-) -> None:
+def test_pending_delivery_is_replaced_when_role_is_narrowed(client: TestClient, home: Path) -> None:
     with delivered(Delivered(script=[Behaviour.REFUSE] * 1000)) as receiver:
         register(client, receiver, "one")
         eventually(lambda: receiver.attempts)
         first, body = receiver.attempts[0]
         assert b'"visit"' in body
-        with_tokens(home, NARROW, one="shop")
+        with_tokens(home, CLICK_ROWS, one="shop")
         eventually(lambda: receiver.attempts[-1][0] != first, 60, "it was made again")
         receiver.script.clear()
         eventually(lambda: [row["step"] for row in receiver.table()] == ["click"], 60)

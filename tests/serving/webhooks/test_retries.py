@@ -29,7 +29,7 @@ from serving.webhooks.webhook import Pending, Webhook
 
 TABLE = "gold.funnel"
 FAULTS = (Behaviour.TAKE, Behaviour.REFUSE, Behaviour.LOSE, Behaviour.HANG)
-QUICK = Retries(first=0.01, longest=0.05, timeout=0.6)
+SHORT_RETRIES = Retries(first=0.01, longest=0.05, timeout=0.6)
 
 
 def add(home: Path, day: int) -> dict[str, Any]:
@@ -38,22 +38,22 @@ def add(home: Path, day: int) -> dict[str, Any]:
     return {"day": at.isoformat(), "step": "visit", "visitors": day}
 
 
-async def until(look: Callable[[], Any], seconds: float = 20) -> None:
+async def wait_until(condition: Callable[[], Any], seconds: float = 20) -> None:
     async def poll() -> None:
-        while not look():
+        while not condition():
             await asyncio.sleep(0.01)
 
     await asyncio.wait_for(poll(), seconds)
 
 
-def delivering(
+def run_with_deliveries(
     home: Path,
     receiver: Delivered,
     retries: Retries,
     work: Callable[[WebhookStore], Awaitable[None]],
     nodes: int = 1,
 ) -> None:
-    """Run some work while a webhook is delivered to a receiver."""
+    """Run work while changes of a table are delivered to a receiver."""
 
     async def run() -> None:
         store = WebhookStore(home / "webhooks.db")
@@ -76,7 +76,7 @@ def delivering(
 @settings(max_examples=5, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(st.lists(st.sampled_from(FAULTS), max_size=5))
 @example([Behaviour.REFUSE, Behaviour.LOSE, Behaviour.HANG, Behaviour.TAKE, Behaviour.REFUSE])
-def test_whatever_a_receiver_does_it_gets_each_delivery_in_order(script: list[Behaviour]) -> None:
+def test_failing_receiver_gets_each_delivery_in_order(script: list[Behaviour]) -> None:
     with TemporaryDirectory() as folder, delivered(Delivered(script=list(script)), 0.9) as receiver:
         home = Path(folder)
         rows = [add(home, 0)]
@@ -84,9 +84,9 @@ def test_whatever_a_receiver_does_it_gets_each_delivery_in_order(script: list[Be
         async def work(store: WebhookStore) -> None:
             while receiver.script or len(rows) < 4:
                 rows.append(add(home, len(rows)))
-                await until(lambda: receiver.table() == rows)
+                await wait_until(lambda: receiver.table() == rows)
 
-        delivering(home, receiver, QUICK, work)
+        run_with_deliveries(home, receiver, SHORT_RETRIES, work)
         assert receiver.numbers == list(range(1, len(receiver.numbers) + 1))
         assert receiver.faults == []
         bodies: dict[str, set[bytes]] = {}
@@ -95,25 +95,25 @@ def test_whatever_a_receiver_does_it_gets_each_delivery_in_order(script: list[Be
         assert [delivery for delivery, found in bodies.items() if len(found) > 1] == []
 
 
-def test_a_delivery_without_an_answer_is_repeated_by_the_next_server(tmp_path: Path) -> None:
+def test_unanswered_delivery_is_repeated_by_next_server(tmp_path: Path) -> None:
     rows = [add(tmp_path, 0)]
-    patient = Retries(first=0.01, longest=0.05, timeout=30)
+    long_timeout = Retries(first=0.01, longest=0.05, timeout=30)
     with delivered(Delivered(script=[Behaviour.HANG]), 2) as receiver:
 
-        async def under_way(_: WebhookStore) -> None:
-            await until(lambda: receiver.attempts)
+        async def wait_for_first_attempt(_: WebhookStore) -> None:
+            await wait_until(lambda: receiver.attempts)
 
-        async def taken(_: WebhookStore) -> None:
-            await until(lambda: receiver.table() == rows)
+        async def wait_for_all_rows(_: WebhookStore) -> None:
+            await wait_until(lambda: receiver.table() == rows)
 
-        delivering(tmp_path, receiver, patient, under_way)
+        run_with_deliveries(tmp_path, receiver, long_timeout, wait_for_first_attempt)
         rows.append(add(tmp_path, 1))
-        delivering(tmp_path, receiver, patient, taken)
+        run_with_deliveries(tmp_path, receiver, long_timeout, wait_for_all_rows)
     assert receiver.attempts[1] == receiver.attempts[0]
     assert (receiver.numbers, receiver.faults) == ([1, 2], [])
 
 
-def test_one_node_delivers_once_the_lease_of_a_dead_one_has_ended(
+def test_one_node_delivers_once_lease_of_dead_node_has_expired(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("serving.webhooks.deliveries._LOOK_SECONDS", 0.1)
@@ -122,18 +122,18 @@ def test_one_node_delivers_once_the_lease_of_a_dead_one_has_ended(
     with delivered() as receiver:
 
         async def work(_: WebhookStore) -> None:
-            await until(lambda: receiver.table() == rows)
+            await wait_until(lambda: receiver.table() == rows)
             assert time.time() > ends
             for day in (1, 2):
                 rows.append(add(tmp_path, day))
-                await until(lambda: receiver.table() == rows)
+                await wait_until(lambda: receiver.table() == rows)
 
-        delivering(tmp_path, receiver, QUICK, work, nodes=2)
+        run_with_deliveries(tmp_path, receiver, SHORT_RETRIES, work, nodes=2)
         assert len(receiver.attempts) == len(set(receiver.attempts)), "each was sent once"
     assert (receiver.numbers, receiver.faults) == ([1, 2, 3], [])
 
 
-def test_deliveries_end_though_a_cancellation_is_lost(
+def test_deliveries_stop_even_if_a_cancellation_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(tmp_path, 0)
@@ -152,25 +152,25 @@ def test_deliveries_end_though_a_cancellation_is_lost(
     with delivered() as receiver:
 
         async def work(store: WebhookStore) -> None:
-            await until(lambda: store.all()[0].pending)
+            await wait_until(lambda: store.all()[0].pending)
 
         started = time.monotonic()
-        delivering(tmp_path, receiver, Retries(first=30, longest=60), work)
+        run_with_deliveries(tmp_path, receiver, Retries(first=30, longest=60), work)
     assert time.monotonic() - started < 25
     assert WebhookStore(tmp_path / "webhooks.db").take_lease("another", time.time(), 10)
 
 
-def test_a_webhook_that_fails_for_days_is_disabled_and_logged(
+def test_webhook_that_keeps_failing_is_disabled_and_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     add(tmp_path, 0)
     with delivered(Delivered(script=[Behaviour.REFUSE] * 1000)) as receiver:
 
         async def work(store: WebhookStore) -> None:
-            await until(lambda: store.all()[0].state == "disabled")
+            await wait_until(lambda: store.all()[0].state == "disabled")
 
         with caplog.at_level(logging.WARNING, "serving"):
-            delivering(tmp_path, receiver, Retries(first=0.01, longest=0.05, give_up=0.3), work)
+            run_with_deliveries(tmp_path, receiver, Retries(first=0.01, longest=0.05, give_up=0.3), work)
         found = WebhookStore(tmp_path / "webhooks.db").all()[0]
         assert (found.position, found.sent, found.last_error) == (None, 0, "status 503")
         assert found.pending is not None
@@ -178,18 +178,18 @@ def test_a_webhook_that_fails_for_days_is_disabled_and_logged(
         assert len(receiver.attempts) > 1
 
 
-def test_410_disables_a_webhook_at_once(tmp_path: Path) -> None:
+def test_410_response_disables_webhook_at_once(tmp_path: Path) -> None:
     add(tmp_path, 0)
     with delivered(Delivered(script=[Behaviour.GONE])) as receiver:
 
         async def work(store: WebhookStore) -> None:
-            await until(lambda: store.all()[0].state == "disabled")
+            await wait_until(lambda: store.all()[0].state == "disabled")
 
-        delivering(tmp_path, receiver, QUICK, work)
+        run_with_deliveries(tmp_path, receiver, SHORT_RETRIES, work)
         assert len(receiver.attempts) == 1
 
 
-def test_pauses_double_up_to_the_longest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_back_off_doubles_up_to_its_maximum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add(tmp_path, 0)
     pauses: list[float] = []
     sleep = asyncio.sleep
@@ -206,11 +206,11 @@ def test_pauses_double_up_to_the_longest(tmp_path: Path, monkeypatch: pytest.Mon
             while not receiver.order:
                 await sleep(0.007)
 
-        delivering(tmp_path, receiver, Retries(first=0.01, longest=0.05), work)
+        run_with_deliveries(tmp_path, receiver, Retries(first=0.01, longest=0.05), work)
     assert pauses[:5] == [0.01, 0.02, 0.04, 0.05, 0.05]
 
 
-def test_a_group_of_more_than_fits_is_noted_and_not_sent(
+def test_oversized_change_group_is_not_sent_and_sets_last_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add(tmp_path, 0)
@@ -218,8 +218,8 @@ def test_a_group_of_more_than_fits_is_noted_and_not_sent(
     with delivered() as receiver:
 
         async def work(store: WebhookStore) -> None:
-            await until(lambda: store.all()[0].last_error)
+            await wait_until(lambda: store.all()[0].last_error)
 
-        delivering(tmp_path, receiver, QUICK, work)
+        run_with_deliveries(tmp_path, receiver, SHORT_RETRIES, work)
         assert receiver.attempts == []
         assert "larger than" in str(WebhookStore(tmp_path / "webhooks.db").all()[0].last_error)

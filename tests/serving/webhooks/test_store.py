@@ -1,4 +1,4 @@
-"""The store of webhooks: what a node without the lease writes has no effect."""
+"""The webhook store keeps webhooks, and ignores delivery updates of nodes without the lease."""
 
 import stat
 from pathlib import Path
@@ -19,7 +19,7 @@ def store(tmp_path: Path) -> WebhookStore:
     return found
 
 
-def test_a_webhook_is_kept_as_it_was_given(store: WebhookStore, tmp_path: Path) -> None:
+def test_webhook_survives_reopening_the_store(store: WebhookStore, tmp_path: Path) -> None:
     wanted = Wanted("gold.funnel", where={"step": ["visit"]}, select=("visitors",))
     assert store.add(Webhook("whk_2", "(local)", "http://[::1]/", wanted, 0.0, "whsec_y", position="p"), 2)
     again = WebhookStore(tmp_path / "serve" / "webhooks.db")
@@ -29,18 +29,18 @@ def test_a_webhook_is_kept_as_it_was_given(store: WebhookStore, tmp_path: Path) 
     assert (found.wanted, found.position) == (wanted, "p")
 
 
-def test_a_webhook_too_many_is_not_added(store: WebhookStore) -> None:
+def test_webhook_beyond_the_limit_is_not_added(store: WebhookStore) -> None:
     assert not store.add(
         Webhook("whk_2", "(local)", "http://127.0.0.1:1/", Wanted("gold.funnel"), 0.0, ""), 1
     )
     assert len(store.all()) == 1
 
 
-def test_its_file_is_for_its_owner_alone(store: WebhookStore, tmp_path: Path) -> None:
+def test_store_file_is_accessible_only_to_its_owner(store: WebhookStore, tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "serve" / "webhooks.db").stat().st_mode) == 0o600
 
 
-def test_one_node_has_the_lease_until_it_ends(store: WebhookStore) -> None:
+def test_lease_is_exclusive_until_it_expires_or_is_released(store: WebhookStore) -> None:
     assert store.take_lease("a", 100, 10)
     assert not store.take_lease("b", 110, 10)
     assert store.take_lease("a", 105, 10)
@@ -53,7 +53,7 @@ def test_one_node_has_the_lease_until_it_ends(store: WebhookStore) -> None:
     assert store.take_lease("a", 116, 10)
 
 
-def test_only_the_owner_of_the_lease_advances_a_position(store: WebhookStore) -> None:
+def test_only_lease_holder_updates_a_webhook(store: WebhookStore) -> None:
     assert store.take_lease("a", 100, 10)
     assert store.set_pending("a", WEBHOOK, b"body", "p1")
     assert store.take_lease("b", 111, 10)
@@ -70,7 +70,7 @@ def test_only_the_owner_of_the_lease_advances_a_position(store: WebhookStore) ->
     assert (found.position, found.sent, found.pending) == ("p1", 1, None)
 
 
-def test_a_pending_delivery_is_neither_replaced_nor_passed_over(store: WebhookStore) -> None:
+def test_pending_delivery_is_neither_replaced_nor_skipped(store: WebhookStore) -> None:
     assert store.take_lease("a", 100, 10)
     assert store.set_pending("a", WEBHOOK, b"body", "p1")
     assert not store.set_pending("a", WEBHOOK, b"other", "p2")
@@ -81,7 +81,7 @@ def test_a_pending_delivery_is_neither_replaced_nor_passed_over(store: WebhookSt
     assert (found.pending.id, found.pending.body) == ("whk_1.1", b"body")
 
 
-def test_failing_since_is_the_first_failure_and_ends_with_a_success(store: WebhookStore) -> None:
+def test_failing_since_is_first_failure_and_clears_on_success(store: WebhookStore) -> None:
     assert store.take_lease("a", 100, 10)
     assert store.set_pending("a", WEBHOOK, b"body", "p1")
     store.set_failed("a", WEBHOOK, "one", 5.0)

@@ -1,4 +1,4 @@
-"""Which URLs may receive deliveries."""
+"""URLs that webhooks may deliver to."""
 
 import pytest
 
@@ -21,7 +21,7 @@ HOSTS = hosts_of(" hooks.example.com, Other.example ,")
         "https://127.0.0.1/",
     ],
 )
-def test_https_to_a_host_that_is_allowed_or_this_machine(url: str) -> None:
+def test_allowed_https_host_or_localhost_is_accepted(url: str) -> None:
     check_target(url, HOSTS, is_local=True)
 
 
@@ -48,17 +48,17 @@ def test_https_to_a_host_that_is_allowed_or_this_machine(url: str) -> None:
         "https://hooks.example.com/" + "a" * 2000,
     ],
 )
-def test_other_urls_are_refused(url: str) -> None:
+def test_unlisted_insecure_or_malformed_url_is_rejected(url: str) -> None:
     with pytest.raises(MillraceError):
         check_target(url, HOSTS, is_local=True)
 
 
-def test_no_host_is_allowed_unless_it_is_set() -> None:
+def test_no_host_is_allowed_by_default() -> None:
     assert hosts_of(None) == hosts_of("") == frozenset()
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:8000/", "http://localhost:1/", "https://[::1]/"])
-def test_this_machine_is_for_readers_on_it_unless_it_is_allowed(url: str) -> None:
+def test_localhost_target_of_remote_reader_must_be_allowed(url: str) -> None:
     with pytest.raises(MillraceError, match="may not be sent to"):
         check_target(url, HOSTS, is_local=False)
     check_target(url, {"127.0.0.1", "localhost", "::1"}, is_local=False)
