@@ -1,4 +1,4 @@
-"""While no broker answers, events wait in the log up to its budget; the clients deliver the rest later."""
+"""During a broker outage, events wait in the log up to its budget, and clients retry the rest."""
 
 import os
 import threading
@@ -18,20 +18,20 @@ from millrace.local.process.ports import stable_port
 
 pytestmark = pytest.mark.long
 
-SECONDS = int(os.environ.get("MILLRACE_TEST_SECONDS", "60"))  # without a broker
+OUTAGE_SECONDS = int(os.environ.get("MILLRACE_TEST_SECONDS", "60"))
 RATE, CLIENTS = 500, 5
-EVENT_BYTES = 440  # of an event in the log, about
-BUDGET = RATE * SECONDS * EVENT_BYTES * 2 // 3
+EVENT_BYTES = 440  # approximate size of an event in the log
+BUDGET = RATE * OUTAGE_SECONDS * EVENT_BYTES * 2 // 3
 
 
 class Client(threading.Thread):
-    """Calls a client of Segment's at a steady rate, until it has delivered all."""
+    """Sends events at a steady rate by an SDK of Segment, until all are delivered."""
 
     def __init__(self, number: int, port: int) -> None:
         super().__init__(daemon=True)
         self._number = number
         self.failed: list[object] = []
-        count = RATE * SECONDS // CLIENTS
+        count = RATE * OUTAGE_SECONDS // CLIENTS
         self.names = [f"{number}.{each}" for each in range(count)]
         self._client = segment.Client(
             "key",
@@ -49,7 +49,7 @@ class Client(threading.Thread):
         self._client.join()
 
 
-def test_nothing_is_refused_before_the_budget_is_used_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_broker_outage_refuses_events_only_at_full_log_and_loses_none(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     port = stable_port()
     with killed_broker(tmp_path / "broker") as broker:
@@ -62,9 +62,9 @@ def test_nothing_is_refused_before_the_budget_is_used_and_nothing_is_lost(tmp_pa
                 client.start()
             eventually(lambda: health(port)["forwarded"] > RATE)
             broker.kill()
-            away_since, seen = time.monotonic(), []
-            while time.monotonic() < away_since + SECONDS:
-                seen.append(_usage(port))
+            outage_started, usages = time.monotonic(), []
+            while time.monotonic() < outage_started + OUTAGE_SECONDS:
+                usages.append(_usage(port))
                 clients[0].join(0.5)
             broker.start()
             for client in clients:
@@ -74,8 +74,8 @@ def test_nothing_is_refused_before_the_budget_is_used_and_nothing_is_lost(tmp_pa
         arrived = {value["messageId"]: value["event"] for value in values_in(home)}
     assert [client.failed for client in clients] == [[]] * CLIENTS
     assert Counter(arrived.values()) == Counter(sent)
-    assert all(used > 0.95 for used, refused in seen if refused), "refused before the budget was used"
-    assert seen[-1][1] > 0
+    assert all(used > 0.95 for used, refused in usages if refused), "refused before the budget was used"
+    assert usages[-1][1] > 0
 
 
 def _usage(port: int) -> tuple[float, int]:

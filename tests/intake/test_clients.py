@@ -1,4 +1,4 @@
-"""Real clients of Segment and RudderStack, unchanged, against a collector that is killed while they send."""
+"""Unmodified SDKs of Segment and RudderStack against a collector that is killed while they send."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -17,7 +17,7 @@ EVENTS = 3000
 
 
 @pytest.mark.parametrize("make", [segment.Client, rudderstack.Client], ids=["segment", "rudderstack"])
-def test_a_client_delivers_everything_by_itself(
+def test_sdk_delivers_every_event_despite_killed_collector(
     make: Callable[..., Any], new_home: Callable[..., Home]
 ) -> None:
     home, port = new_home(), stable_port()

@@ -1,4 +1,4 @@
-"""The collector as a process of its own, with a real broker and a real client, killed while it works."""
+"""The collector in a separate process with a real broker, killed while clients send."""
 
 import base64
 import gzip
@@ -37,7 +37,7 @@ def post(port: int, path: str, body: bytes, **headers: str) -> tuple[int, dict[s
         connection.close()
 
 
-def test_requests_as_clients_send_them(new_home: Callable[..., Home]) -> None:
+def test_each_endpoint_returns_its_status_and_forwards_valid_events(new_home: Callable[..., Home]) -> None:
     home, port = new_home(), stable_port()
     track = {"type": "track", "event": "A", "userId": "u", "messageId": "1"}
     with collector(home, port):
@@ -78,7 +78,7 @@ def test_requests_as_clients_send_them(new_home: Callable[..., Home]) -> None:
 
 
 class Client(threading.Thread):
-    """Sends batches, each again until it is acknowledged, as Segment's SDKs do."""
+    """Sends batches and retries each until it is acknowledged, as Segment's SDKs do."""
 
     def __init__(self, number: int, port: int, stop: threading.Event) -> None:
         super().__init__(daemon=True)
@@ -109,8 +109,8 @@ def acknowledged_by(clients: list[Client]) -> int:
     return sum(len(client.acknowledged) for client in clients)
 
 
-def send_while_it_is_killed(home: Home, port: int, kills: int) -> set[str]:
-    """Let clients send to a collector that is killed again and again. The ids that were acknowledged."""
+def send_across_kills(home: Home, port: int, kills: int) -> set[str]:
+    """Let clients send to a repeatedly killed collector. Returns the acknowledged ids."""
     stop, rng = threading.Event(), Random(30)
     clients = [Client(number, port, stop) for number in range(CLIENTS)]
     for client in clients:
@@ -128,18 +128,18 @@ def send_while_it_is_killed(home: Home, port: int, kills: int) -> set[str]:
     return {uid for client in clients for uid in client.acknowledged}
 
 
-def test_acknowledged_events_reach_kafka_though_the_collector_is_killed(
+def test_acknowledged_events_reach_kafka_despite_collector_kills(
     new_home: Callable[..., Home],
 ) -> None:
     home = new_home()
-    acknowledged = send_while_it_is_killed(home, stable_port(), FEW_KILLS)
+    acknowledged = send_across_kills(home, stable_port(), FEW_KILLS)
     found = Counter(str(value["messageId"]) for value in values_in(home))
     assert len(acknowledged) > 100
     assert acknowledged - found.keys() == set()
 
 
 @pytest.mark.long
-def test_acknowledged_events_are_in_silver_once(new_home: Callable[..., Home]) -> None:
+def test_acknowledged_events_are_in_silver_exactly_once(new_home: Callable[..., Home]) -> None:
     home, port = new_home(), stable_port()
     with collector(home, port):
         order: dict[str, Any] = {"type": "track", "event": "Order Completed", "userId": "buyer"}
@@ -149,7 +149,7 @@ def test_acknowledged_events_are_in_silver_once(new_home: Callable[..., Home]) -
         receipt = headers["millrace-receipt"]
         eventually(lambda: health(port)["forwarded"] == 3, 30)
         assert [place.state for place in follow_receipt(home.settings, receipt)] == [IN_KAFKA] * 3
-    acknowledged = send_while_it_is_killed(home, stable_port(), KILLS)
+    acknowledged = send_across_kills(home, stable_port(), KILLS)
     home.must("run", *JOBS, "--once")
     home.must("audit")
     events = [uid for (uid,) in home.sql("SELECT event_id FROM silver.events")]
@@ -168,7 +168,7 @@ def test_acknowledged_events_are_in_silver_once(new_home: Callable[..., Home]) -
         follow_receipt(home.settings, "unknown")
 
 
-def test_events_wait_while_kafka_is_away(new_home: Callable[..., Home]) -> None:
+def test_events_wait_in_log_until_kafka_is_reachable(new_home: Callable[..., Home]) -> None:
     home, port = new_home(), stable_port()
     away = Home(home.path, f"127.0.0.1:{stable_port()}", home.topic)
     event = {"type": "track", "event": "A", "userId": "u", "messageId": "waits"}

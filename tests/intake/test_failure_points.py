@@ -1,4 +1,4 @@
-"""Each point of failure under each semantics, broken on purpose: docs/delivery.md predicts the result."""
+"""Each injected failure has the result of docs/delivery.md under each delivery semantics."""
 
 import http.client
 import json
@@ -82,13 +82,13 @@ class World:
         return log_file(self.home.path, self.node.name)
 
     def away(self) -> Node:
-        """The node, with a broker that does not answer."""
+        """The node with an unreachable broker."""
         home = Home(self.home.path, f"127.0.0.1:{stable_port()}", self.home.topic, {}, self.home.place)
         return Node(home, self.node.port)
 
     @contextmanager
     def locked_log(self) -> Iterator[None]:
-        """While this lasts, the node can read its log, and not write it."""
+        """Lock the node's log against writes; reads still work."""
         with closing(sqlite3.connect(self.file, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")
             yield
@@ -118,7 +118,7 @@ def senders(port: int) -> list[Sender]:
 
 
 def finish(world: World, point: str, threads: list[threading.Thread]) -> None:
-    """Start the node as it should be, and let clients and forwarder finish."""
+    """Restart the node without faults, and wait for clients and forwarder."""
     world.node.kill()
     world.node.start()
     for thread in threads:
@@ -262,7 +262,7 @@ BREAK = {
 
 
 def documented() -> dict[str, dict[str, str]]:
-    """The table of the docs: by failure, the result of each semantics."""
+    """The documented table: the result of each semantics, by failure."""
     lines = DOCS.read_text().partition("| failure |")[2].splitlines()
     names = [cell.strip() for cell in lines[0].strip("| ").split("|")]
     rows = {}
@@ -279,7 +279,7 @@ def row_of(point: str) -> dict[str, str]:
     return row
 
 
-def test_losses_and_copies_are_as_the_docs_predict(world: World) -> None:
+def test_losses_and_duplicates_match_the_documented_table(world: World) -> None:
     assert len(documented()) == len(BREAK)
     clients = {point: each(world, point) for point, each in BREAK.items()}
     world.node.wait_until_forwarded()

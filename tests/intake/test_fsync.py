@@ -1,4 +1,4 @@
-"""Each acknowledgement comes after the synchronisation with the disk that covers its request."""
+"""The collector acknowledges a request only after an fsync that covers it."""
 
 import http.client
 import json
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.long
 
 CLIENTS, REQUESTS = 4, 250
 TRACED = "recvfrom,read,sendto,write,writev,sendmsg,fsync,fdatasync"
-SYNCHRONISES, READS = ("fsync", "fdatasync"), ("recvfrom", "read")
+FSYNC_CALLS, READ_CALLS = ("fsync", "fdatasync"), ("recvfrom", "read")
 RESUMED = re.compile(r"^(\d+)\s+<\.\.\. (\w+) resumed>(.*)$")
 CALL = re.compile(r"^(\d+)\s+(\w+)\((\d+)<([^>]*)>(.*)$")
 
@@ -37,47 +37,47 @@ def send(port: int, number: int) -> None:
 
 @dataclass
 class Trace:
-    """Follows the calls of a process by line number.
+    """Follows the system calls of a process by line number.
 
     Attributes:
         count: answers with status 200.
-        wrong: those with no whole synchronisation of the log since their request.
+        wrong: answers without a complete fsync of the log since their request.
     """
 
     count: int = 0
     wrong: list[str] = field(default_factory=list)
-    _begun: dict[str, int] = field(default_factory=dict)
-    _synchronised: list[tuple[int, int]] = field(default_factory=list)
+    _fsync_started: dict[str, int] = field(default_factory=dict)
+    _fsyncs: list[tuple[int, int]] = field(default_factory=list)
     _reading: dict[str, str] = field(default_factory=dict)
     _received: dict[str, int] = field(default_factory=dict)
 
     def follow(self, number: int, line: str) -> None:
         if resumed := RESUMED.match(line):
             process, name, rest = resumed.groups()
-            self._ended(number, process, name, rest, self._reading.get(process, ""))
+            self._call_ended(number, process, name, rest, self._reading.get(process, ""))
         elif call := CALL.match(line):
             process, name, descriptor, place, rest = call.groups()
-            if name in SYNCHRONISES and place.endswith("messages.db-wal"):
-                self._begun[process] = number
-            if name in READS:
+            if name in FSYNC_CALLS and place.endswith("messages.db-wal"):
+                self._fsync_started[process] = number
+            if name in READ_CALLS:
                 self._reading[process] = descriptor
-            self._ended(number, process, name, rest, descriptor)
+            self._call_ended(number, process, name, rest, descriptor)
             if "HTTP/1.1 200" in rest and descriptor in self._received:
-                self._answered(number, line, self._received.pop(descriptor))
+                self._acknowledged(number, line, self._received.pop(descriptor))
 
-    def _ended(self, number: int, process: str, name: str, rest: str, descriptor: str) -> None:
-        if name in SYNCHRONISES and process in self._begun and "= 0" in rest:
-            self._synchronised.append((self._begun.pop(process), number))
-        if name in READS and "POST /v1/track" in rest:
+    def _call_ended(self, number: int, process: str, name: str, rest: str, descriptor: str) -> None:
+        if name in FSYNC_CALLS and process in self._fsync_started and "= 0" in rest:
+            self._fsyncs.append((self._fsync_started.pop(process), number))
+        if name in READ_CALLS and "POST /v1/track" in rest:
             self._received[descriptor] = number
 
-    def _answered(self, number: int, line: str, received: int) -> None:
+    def _acknowledged(self, number: int, line: str, received: int) -> None:
         self.count += 1
-        if not any(received < begin and end < number for begin, end in self._synchronised[-50:]):
+        if not any(received < begin and end < number for begin, end in self._fsyncs[-50:]):
             self.wrong.append(line)
 
 
-def test_each_acknowledgement_follows_its_synchronisation(
+def test_each_acknowledgement_follows_an_fsync_of_its_request(
     new_home: Callable[..., Home], tmp_path: Path
 ) -> None:
     trace = tmp_path / "trace"

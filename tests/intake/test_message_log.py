@@ -35,7 +35,7 @@ def values(log: MessageLog, after: int = 0) -> list[int]:
     return [int(each.value or b"") for each in log.pending(after, 1000)]
 
 
-def test_what_is_acknowledged_is_there_in_order_also_after_a_restart(file: Path) -> None:
+def test_acknowledged_messages_stay_in_order_across_restart(file: Path) -> None:
     log = MessageLog(file)
     written = [append(log, "r", [message(2 * number), message(2 * number + 1)]) for number in range(20)]
     wait(written)
@@ -48,7 +48,7 @@ def test_what_is_acknowledged_is_there_in_order_also_after_a_restart(file: Path)
     again.close()
 
 
-def test_what_kafka_has_is_removed_and_numbers_go_on(file: Path) -> None:
+def test_forwarded_messages_are_removed_and_sequence_continues(file: Path) -> None:
     log = MessageLog(file)
     append(log, "r", [message(1), message(2)]).result()
     first, second = log.pending(0, 10)
@@ -65,7 +65,7 @@ def test_what_kafka_has_is_removed_and_numbers_go_on(file: Path) -> None:
     again.close()
 
 
-def test_no_more_is_taken_than_the_budget_allows(file: Path) -> None:
+def test_messages_beyond_the_budget_are_refused(file: Path) -> None:
     log = MessageLog(file, Budget(queued=1000, logged=25))
     append(log, "r", [message(1), message(2)]).result()
     with pytest.raises(OverloadedError):
@@ -79,7 +79,9 @@ def test_no_more_is_taken_than_the_budget_allows(file: Path) -> None:
     log.close()
 
 
-def test_a_full_disk_is_told_and_nothing_is_lost(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_raises_unavailable_error_and_loses_nothing(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = MessageLog(file)
     append(log, "r", [message(1)]).result()
     log.close()
@@ -87,12 +89,12 @@ def test_a_full_disk_is_told_and_nothing_is_lost(file: Path, monkeypatch: pytest
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
     opened = sqlite3.connect
 
-    def small(*args: object, **more: object) -> sqlite3.Connection:
+    def open_with_page_limit(*args: object, **more: object) -> sqlite3.Connection:
         connection = opened(*args, **more)  # type: ignore[call-overload]
         connection.execute(f"PRAGMA max_page_count = {pages + 2}")
         return connection
 
-    monkeypatch.setattr(sqlite3, "connect", small)
+    monkeypatch.setattr(sqlite3, "connect", open_with_page_limit)
     full = MessageLog(file)
     with pytest.raises(UnavailableError):
         append(full, "r", [message(2, 100_000)]).result()
@@ -102,7 +104,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(file: Path, monkeypatch: pytest
     full.close()
 
 
-def test_counts_are_right_while_messages_are_written_and_forgotten_at_once(file: Path) -> None:
+def test_totals_are_right_under_concurrent_writes_and_removals(file: Path) -> None:
     log, reached = MessageLog(file), 0
     written = [append(log, "r", [message(number)]) for number in range(2000)]
     while reached < 2000:
@@ -115,7 +117,7 @@ def test_counts_are_right_while_messages_are_written_and_forgotten_at_once(file:
     log.close()
 
 
-def test_a_receipt_says_what_waits_and_where_the_rest_is(file: Path) -> None:
+def test_receipt_shows_waiting_shed_and_delivered_messages(file: Path) -> None:
     assert not read_receipt(file, "a").is_known
     log = MessageLog(file)
     append(log, "a", [message(1), message(2)]).result()
@@ -130,7 +132,7 @@ def test_a_receipt_says_what_waits_and_where_the_rest_is(file: Path) -> None:
     log.close()
 
 
-def test_places_are_forgotten_after_a_week_while_the_log_is_open(file: Path) -> None:
+def test_delivered_offsets_expire_after_a_week_while_log_is_open(file: Path) -> None:
     log = MessageLog(file)
     log.forget(0, [Delivered("old", "s", 0, 1, 1)])
     append(log, "r", []).result()
@@ -143,7 +145,7 @@ def test_places_are_forgotten_after_a_week_while_the_log_is_open(file: Path) -> 
     log.close()
 
 
-def test_each_acknowledged_event_is_accounted_for_by_source(file: Path) -> None:
+def test_accounts_count_each_acknowledged_event_by_source(file: Path) -> None:
     log = MessageLog(file)
     append(log, "1", [message(1), message(2)], "a").result()
     append(log, "2", [message(3)], "b").result()
@@ -160,7 +162,7 @@ def test_each_acknowledged_event_is_accounted_for_by_source(file: Path) -> None:
     assert read_counts(file) == read_accounts(file)
 
 
-def test_shed_events_are_replayed_once_while_the_log_is_open(file: Path) -> None:
+def test_shed_events_are_replayed_once_while_log_is_open(file: Path) -> None:
     log = MessageLog(file)
     append(log, "1", [message(1)], "a").result()
     wait([append(log, "2", [message(number)], "b", is_shed=True) for number in range(10, 2510)])
@@ -181,7 +183,7 @@ def test_shed_events_are_replayed_once_while_the_log_is_open(file: Path) -> None
     ]
 
 
-def test_no_more_is_shed_than_the_budget_allows(file: Path) -> None:
+def test_shed_events_beyond_the_budget_are_refused(file: Path) -> None:
     log = MessageLog(file, Budget(shed=15))
     append(log, "1", [message(1)], is_shed=True).result()
     with pytest.raises(OverloadedError):
@@ -191,7 +193,7 @@ def test_no_more_is_shed_than_the_budget_allows(file: Path) -> None:
     log.close()
 
 
-def test_leases_that_were_not_ended_are_known_after_a_restart(file: Path) -> None:
+def test_open_leases_survive_restart(file: Path) -> None:
     log = MessageLog(file)
     for source, promise in (("a", "2026-11-02T10:00:00Z"), ("b", "2026-11-02T10:00:00Z"), ("b", "end")):
         log.append(Write(source=source, promise=promise)).result()
@@ -202,7 +204,7 @@ def test_leases_that_were_not_ended_are_known_after_a_restart(file: Path) -> Non
     again.close()
 
 
-def test_a_log_without_sources_is_kept(file: Path) -> None:
+def test_log_from_before_sources_is_migrated(file: Path) -> None:
     file.parent.mkdir()
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.executescript(

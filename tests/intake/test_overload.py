@@ -33,7 +33,7 @@ _NAMES = ("Product Viewed", "Products Searched", "Promotion Viewed", "Promotion 
 
 
 def event(source: str, number: int) -> dict[str, Any]:
-    """An event with a time of its own, whoever receives it whenever."""
+    """An event whose event time does not depend on its arrival."""
     name = _NAMES[number % 5]
     order = {"order_id": f"{source}{number}", "total": 10 + number % 7, "currency": "EUR"}
     return {
@@ -48,7 +48,7 @@ def event(source: str, number: int) -> dict[str, Any]:
 
 @dataclass(eq=False)
 class Client(threading.Thread):
-    """Sends batches at a rate, whatever the answers are. A refused batch is counted and not repeated."""
+    """Sends batches at a fixed rate. A refused batch is counted and not retried."""
 
     source: str
     port: int
@@ -105,10 +105,10 @@ def test_protected_events_are_kept_and_shed_events_are_replayed(new_home: Callab
     arrived = {value["messageId"] for value in values_in(home)}
     home.must("run", *JOBS, "--once")
     home.must("audit")
-    calm = _calm_run(new_home, arrived)
+    baseline = _run_without_overload(new_home, arrived)
     assert len(arrived) == sum(client.accepted + client.shed for client in clients.values())
     names = [name for name in TABLES if name.startswith(("silver.", "gold."))]
-    assert differences(home, calm, *names) == {}
+    assert differences(home, baseline, *names) == {}
 
 
 def _check_counts(home: Home, node: Node, clients: dict[str, Client]) -> None:
@@ -126,8 +126,8 @@ def _check_counts(home: Home, node: Node, clients: dict[str, Client]) -> None:
     assert clients["app"].refused > RATES["app"] * SECONDS / 2
 
 
-def _calm_run(new_home: Callable[..., Home], arrived: set[str]) -> Home:
-    """A run of the same events with room for all of them."""
+def _run_without_overload(new_home: Callable[..., Home], arrived: set[str]) -> Home:
+    """A run of the same events on a collector with enough capacity."""
     home = new_home()
     with collector(home, stable_port()) as node:
         connection = http.client.HTTPConnection("127.0.0.1", node.port, timeout=30)

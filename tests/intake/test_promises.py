@@ -1,4 +1,4 @@
-"""Promises of sources: read, forwarded after the events before them, ended by a lease, obeyed by silver."""
+"""Watermark promises of sources are parsed, forwarded in order, ended by leases and applied by silver."""
 
 import http.client
 import json
@@ -33,17 +33,17 @@ BEGIN = datetime(2026, 11, 2, 10, tzinfo=timezone.utc)
         ("2026-11-02T12:00:00.5+02:00", "2026-11-02T10:00:00.500000Z"),
     ],
 )
-def test_a_promise_is_a_time_or_the_end(text: str | None, promise: str | None) -> None:
+def test_promise_is_parsed_as_utc_time_or_end(text: str | None, promise: str | None) -> None:
     assert read_promise(text) == promise
 
 
 @pytest.mark.parametrize("text", ["", "soon", "2026-11-02", "1793606400"])
-def test_any_other_promise_is_refused(text: str) -> None:
+def test_malformed_promise_is_rejected(text: str) -> None:
     with pytest.raises(BadRequestError):
         read_promise(text)
 
 
-def test_a_lease_ends_once_and_is_held_over_a_restart(tmp_path: Path) -> None:
+def test_lease_expires_once_and_survives_restart(tmp_path: Path) -> None:
     now, lease = 0.0, timedelta(seconds=10)
     source = Source(name="a", key_sha256=("0" * 64,))
 
@@ -100,7 +100,7 @@ def promises_in(home: Home) -> list[tuple[str, str]]:
     return [(headers["source"].decode(), headers["promise"].decode()) for headers in found]
 
 
-def test_a_promise_follows_its_events_and_ends_with_its_lease(new_home: Callable[..., Home]) -> None:
+def test_promise_is_forwarded_after_its_events_and_ends_with_its_lease(new_home: Callable[..., Home]) -> None:
     home = with_sources(new_home(), sources_of({"brief": "PT1S", "long": "PT1H"}))
     with collector(home, stable_port()) as node:
         send(node, "long", "2026-11-02T10:00:00Z", [BEGIN] * 50)
@@ -118,7 +118,7 @@ def test_a_promise_follows_its_events_and_ends_with_its_lease(new_home: Callable
 
 
 @pytest.mark.long
-def test_the_watermark_is_as_promised_in_any_batches(new_home: Callable[..., Home]) -> None:
+def test_watermark_follows_promises_for_any_batch_size(new_home: Callable[..., Home]) -> None:
     home = with_sources(new_home(), sources_of({"silent": "PT20S", "leaves": "PT1H", "ahead": "PT1H"}))
     minute = timedelta(minutes=1)
 
@@ -140,7 +140,7 @@ def test_the_watermark_is_as_promised_in_any_batches(new_home: Callable[..., Hom
         send(node, "leaves", (BEGIN + 2 * minute).isoformat(), [BEGIN + 3 * minute])
         send(node, "ahead", in_an_hour.isoformat(), [BEGIN + 30 * minute])
         node.wait_until_forwarded()
-        seen.append(watermark())  # the lease of `silent` may have ended on the way
+        seen.append(watermark())  # the lease of `silent` may have expired already
         eventually(lambda: ("silent@main", END) in promises_in(home), 30)
         node.wait_until_forwarded()
         seen.append(watermark())

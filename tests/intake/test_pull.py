@@ -1,4 +1,4 @@
-"""Streams that are pulled: real servers, a real log, and a collector that is killed while it reads."""
+"""Pulled streams with real servers, a real log, and a collector that is killed while it reads."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ WEBSOCKET = """
     events: {{id: id, name: type, user: user}}
 """
 Serve = Callable[..., AbstractContextManager[Stream]]
-both = pytest.mark.parametrize(
+each_protocol = pytest.mark.parametrize(
     ("serve", "entry"), [(sse_server, SSE), (websocket_server, WEBSOCKET)], ids=["sse", "websocket"]
 )
 
@@ -83,8 +83,8 @@ def pull_until(
     asyncio.run(run())
 
 
-@both
-def test_events_are_logged_with_their_position_and_resumed_after_it(
+@each_protocol
+def test_pulled_events_are_logged_and_resumed_after_last_position(
     log: MessageLog, folder: Path, serve: Serve, entry: str
 ) -> None:
     with serve(allowed=30) as stream:
@@ -102,8 +102,8 @@ def test_events_are_logged_with_their_position_and_resumed_after_it(
     assert (row["goal"], row["user_id"]) == ("Signed Up", "u1")
 
 
-@both
-def test_an_event_that_is_repeated_is_a_copy(log: MessageLog, folder: Path, serve: Serve, entry: str) -> None:
+@each_protocol
+def test_repeated_event_keeps_its_message_id(log: MessageLog, folder: Path, serve: Serve, entry: str) -> None:
     with serve(allowed=5, repeats=True) as stream:
         sources = declared(folder, entry, stream.url)
         pull_until(log, lambda: sources, lambda: log.totals.waiting == 5)
@@ -113,8 +113,8 @@ def test_an_event_that_is_repeated_is_a_copy(log: MessageLog, folder: Path, serv
     assert ids == ["feed:1", "feed:2", "feed:3", "feed:4", "feed:5", "feed:5", "feed:6"]
 
 
-@both
-def test_connections_that_break_are_made_again(
+@each_protocol
+def test_broken_connection_is_reopened_after_last_position(
     log: MessageLog, folder: Path, serve: Serve, entry: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     options = {"refused": 2, "retry": 1} if serve is sse_server else {}
@@ -131,7 +131,7 @@ def test_connections_that_break_are_made_again(
     assert address not in ours
 
 
-def test_server_sent_events_without_an_id_of_their_own_are_kept(log: MessageLog, folder: Path) -> None:
+def test_server_sent_events_without_own_id_are_kept(log: MessageLog, folder: Path) -> None:
     lines = [
         *(
             b"data: first\n\n",
@@ -154,14 +154,14 @@ def test_server_sent_events_without_an_id_of_their_own_are_kept(log: MessageLog,
     assert log.positions == {"feed": "2"}
 
 
-def test_nothing_is_read_on_while_the_log_is_full(folder: Path) -> None:
+def test_pull_pauses_while_log_is_full(folder: Path) -> None:
     total, size = 800, 20_000
     log = MessageLog(folder / "messages.db", Budget(logged=2_000_000))
     with sse_server(allowed=total, padding=size) as stream:
         sources = declared(folder, SSE, stream.url)
         seen: list[int] = []
 
-        def stands_still() -> bool:
+        def has_stalled() -> bool:
             seen.append(stream.sent)
             return len(seen) > 20 and len(set(seen[-20:])) == 1 and seen[-1] > 0
 
@@ -173,34 +173,34 @@ def test_nothing_is_read_on_while_the_log_is_full(folder: Path) -> None:
             return len(ids) == total
 
         ids: set[str] = set()
-        pull_until(log, lambda: sources, stands_still)
+        pull_until(log, lambda: sources, has_stalled)
         assert stream.sent < total
         assert log.totals.size <= 2_000_000
         pull_until(log, lambda: sources, is_drained, 60)
     log.close()
 
 
-def test_while_the_log_is_half_full_the_rest_is_for_protected_sources(folder: Path) -> None:
+def test_pull_leaves_half_of_the_log_to_protected_sources(folder: Path) -> None:
     log = MessageLog(folder / "messages.db", Budget(logged=1000))
     log.append(Write("r", "other", [Message(None, b"x" * 501)])).result()
     key = "0" * 64
     with sse_server(allowed=1) as stream:
         protected = SSE + f"\n  - {{{{name: shop, key_sha256: '{key}', protected: true}}}}\n"
         sources = declared(folder, protected, stream.url)
-        looks = []
+        sent_counts = []
 
         def counted() -> Sources:
-            looks.append(stream.sent)
+            sent_counts.append(stream.sent)
             return sources
 
-        pull_until(log, counted, lambda: sum(looks) > 5)
+        pull_until(log, counted, lambda: sum(sent_counts) > 5)
         assert log.totals.waiting == 1
         sources = declared(folder, SSE, stream.url)
         pull_until(log, lambda: sources, lambda: log.totals.waiting == 2)
     log.close()
 
 
-def test_a_source_that_changes_is_connected_again(log: MessageLog, folder: Path) -> None:
+def test_changed_source_is_reconnected_and_resumed(log: MessageLog, folder: Path) -> None:
     with sse_server(allowed=3) as first, websocket_server(allowed=5) as second:
         now = declared(folder, SSE, first.url)
 
@@ -214,7 +214,7 @@ def test_a_source_that_changes_is_connected_again(log: MessageLog, folder: Path)
         assert second.resumed == ["3"]
 
 
-def test_pauses_double_up_to_a_minute_and_are_spread() -> None:
+def test_back_off_doubles_up_to_a_minute_with_jitter() -> None:
     backoff = Backoff(Random(1))
     pauses = [backoff.next_pause() for _ in range(40)]
     for number, pause in enumerate(pauses):
@@ -225,14 +225,14 @@ def test_pauses_double_up_to_a_minute_and_are_spread() -> None:
     assert backoff.next_pause() <= 0.75
 
 
-def test_a_server_may_ask_for_a_pause() -> None:
+def test_back_off_honours_retry_time_of_server() -> None:
     for asked, least in ((10.0, 10.0), (0.0, 0.001), (120.0, 120.0)):
         backoff = Backoff(Random(1))
         backoff.note_retry(asked)
         assert least <= backoff.next_pause() <= 1.5 * least
 
 
-def test_a_position_is_written_with_its_messages_or_not_at_all(
+def test_position_and_its_messages_are_written_atomically(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = folder / "messages.db"
@@ -243,12 +243,12 @@ def test_a_position_is_written_with_its_messages_or_not_at_all(
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
     opened = sqlite3.connect
 
-    def small(*args: Any, **more: Any) -> sqlite3.Connection:
+    def open_with_page_limit(*args: Any, **more: Any) -> sqlite3.Connection:
         connection = opened(*args, **more)
         connection.execute(f"PRAGMA max_page_count = {pages + 2}")
         return connection
 
-    monkeypatch.setattr(sqlite3, "connect", small)
+    monkeypatch.setattr(sqlite3, "connect", open_with_page_limit)
     full = MessageLog(file)
     with pytest.raises(UnavailableError):
         full.append(Write("r", "feed", [Message(None, b"x" * 100_000)], position="2")).result()
@@ -259,7 +259,7 @@ def test_a_position_is_written_with_its_messages_or_not_at_all(
     again.close()
 
 
-def test_a_log_of_version_1_gets_positions(folder: Path) -> None:
+def test_log_of_schema_version_1_is_migrated_to_positions(folder: Path) -> None:
     file = folder / "messages.db"
     log = MessageLog(file)
     log.append(Write("r", "a", [Message(None, b"1")])).result()
@@ -286,7 +286,7 @@ def test_a_log_of_version_1_gets_positions(folder: Path) -> None:
         "pull: {url: https://a.example}, events: {properties: {original: a}}",
     ],
 )
-def test_an_entry_that_is_none_is_refused(folder: Path, entry: str) -> None:
+def test_invalid_pull_entry_is_rejected(folder: Path, entry: str) -> None:
     with pytest.raises(MillraceError, match=r"conf/sources\.yml") as error:
         declared(folder, f" [{{{{name: feed, {entry.replace('{', '{{').replace('}', '}}')}}}}}]", "")
     assert "pass" not in str(error.value)
@@ -304,14 +304,14 @@ def received(port: int) -> int:
         pytest.param(websocket_server, WEBSOCKET, id="websocket", marks=pytest.mark.long),
     ],
 )
-def test_no_event_is_missing_though_the_collector_is_killed(
+def test_killed_collector_loses_no_pulled_events(
     new_home: Callable[..., Home], serve: Serve, entry: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     port, rng = stable_port(), Random(7)
     with serve(repeats=True) as stream:
         home = with_sources(new_home(FEED_TOKEN=TOKEN), "sources:" + entry.format(url=stream.url))
-        killed_in_mid_stream = 0
+        kills_during_stream = 0
         for _ in range(KILLS):
             with collector(home, port):
                 stream.allow(stream.allowed + 100)
@@ -319,8 +319,8 @@ def test_no_event_is_missing_though_the_collector_is_killed(
                 while_sending = stream.sent + rng.randrange(1, 150)
                 stream.allow(stream.allowed + 200)
                 stream.wait_until_sent(while_sending)
-            killed_in_mid_stream += int(MessagePosition(home).read()) < stream.allowed
-        assert killed_in_mid_stream
+            kills_during_stream += int(MessagePosition(home).read()) < stream.allowed
+        assert kills_during_stream
         with collector(home, port) as node:
             stream.allow(EVENTS)
             eventually(lambda: MessagePosition(home).read() == str(EVENTS), 60)
@@ -333,7 +333,7 @@ def test_no_event_is_missing_though_the_collector_is_killed(
 
 
 class MessagePosition:
-    """The position on disk, read beside the collector."""
+    """Reads the stored position from disk while the collector runs."""
 
     def __init__(self, home: Home) -> None:
         self._file = log_file(home.path, "main")
@@ -343,7 +343,7 @@ class MessagePosition:
             return str(connection.execute("SELECT max(position) FROM positions").fetchone()[0])
 
 
-def test_one_node_pulls(new_home: Callable[..., Home]) -> None:
+def test_only_node_with_pull_enabled_connects_to_the_stream(new_home: Callable[..., Home]) -> None:
     ports = stable_port(), stable_port()
     with sse_server(allowed=3) as stream:
         home = with_sources(new_home(FEED_TOKEN=TOKEN), "sources:" + SSE.format(url=stream.url))
@@ -360,12 +360,12 @@ def test_one_node_pulls(new_home: Callable[..., Home]) -> None:
     assert len(values_in(home)) == 3
 
 
-def test_a_collector_without_its_token_does_not_start(new_home: Callable[..., Home]) -> None:
+def test_collector_without_pull_token_does_not_start(new_home: Callable[..., Home]) -> None:
     home = with_sources(new_home(), "sources:" + SSE.format(url="http://127.0.0.1:9/"))
     ended = home.run("collect", "--port", str(stable_port()))
     assert ended.returncode != 0
     assert "FEED_TOKEN" in ended.stderr + ended.stdout
 
 
-def test_numbered_events_are_written_as_the_specification_has_it() -> None:
+def test_sse_text_follows_the_specification() -> None:
     assert sse_text({"id": 1, "type": "A", "b": 2}) == b'id: 1\nevent: A\ndata: {"b": 2}\n\n'

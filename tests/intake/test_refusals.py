@@ -1,4 +1,4 @@
-"""What the command line refuses before a collector or a replay begins."""
+"""Invalid certificates and replay options are rejected before a collector or replay starts."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from lakehouse.tls import Tls
 from millrace.cli import app, register_commands
 
 
-def test_certificates_are_read_before_the_collector_starts(tmp_path: Path) -> None:
+def test_missing_or_invalid_certificate_is_rejected(tmp_path: Path) -> None:
     made = new_certificates(tmp_path / "tls")
     Tls(made.server, made.server, made.ca).check()
     (tmp_path / "text.pem").write_text("text")
@@ -29,7 +29,7 @@ def test_certificates_are_read_before_the_collector_starts(tmp_path: Path) -> No
 
 
 @pytest.fixture
-def shed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home_with_shed_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home whose collector has shed an event of `shop`."""
     monkeypatch.setenv("MILLRACE_HOME", str(tmp_path))
     if not app.registered_commands:
@@ -40,10 +40,10 @@ def shed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_shed_events_of_a_source_are_replayed(shed: Path) -> None:
+def test_shed_events_of_a_source_are_replayed(home_with_shed_event: Path) -> None:
     done = CliRunner().invoke(app, ["replay", "shed", "--source", "shop"])
     assert (done.exit_code, "main: 1 shed events go to Kafka" in done.output) == (0, True)
-    log = MessageLog(log_file(shed, "main"))
+    log = MessageLog(log_file(home_with_shed_event, "main"))
     assert (log.totals.waiting, log.totals.shed) == (1, 0)
     log.close()
 
@@ -55,7 +55,9 @@ def test_shed_events_of_a_source_are_replayed(shed: Path) -> None:
         (["replay", "shed", "--source", "shpo"], "knows a source shpo"),
     ],
 )
-def test_a_replay_of_what_is_not_shed_is_refused(shed: Path, arguments: list[str], why: str) -> None:
+def test_replay_with_invalid_source_option_is_rejected(
+    home_with_shed_event: Path, arguments: list[str], why: str
+) -> None:
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code != 0
     assert why in str(done.exception)

@@ -1,4 +1,4 @@
-"""Who may send, over TLS: certificates, write keys, origins and limits; and what the log does not hold."""
+"""TLS, write keys, origins and limits control who may send; the log holds no keys or personal data."""
 
 import base64
 import gzip
@@ -44,10 +44,10 @@ class Served:
     def log(self) -> str:
         return (self.home.path / "collect-main.log").read_text()
 
-    def declare(self, text: str) -> None:
+    def write_sources(self, text: str) -> None:
         (self.home.place / "conf" / "sources.yml").write_text(text)
 
-    def ask(
+    def post(
         self, key: str, body: bytes, context: ssl.SSLContext | None = None, **headers: str
     ) -> tuple[int, dict[str, str]]:
         """Send a body. Returns status and headers."""
@@ -63,8 +63,8 @@ class Served:
         finally:
             connection.close()
 
-    def ask_plainly(self, path: str) -> http.client.HTTPResponse:
-        """Ask without TLS."""
+    def get_without_tls(self, path: str) -> http.client.HTTPResponse:
+        """Send a GET request without TLS."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
             connection.request("GET", path)
@@ -73,7 +73,7 @@ class Served:
             connection.close()
 
     def status(self, key: str, body: bytes, **headers: str) -> int:
-        return self.ask(key, body, **headers)[0]
+        return self.post(key, body, **headers)[0]
 
 
 def batch(events: int = 1, padding: int = 0, **more: str) -> bytes:
@@ -82,83 +82,87 @@ def batch(events: int = 1, padding: int = 0, **more: str) -> bytes:
 
 
 @contextmanager
-def served(home: Home, made: Certificates, *more: str, client: Path | None = None) -> Iterator[Served]:
+def served(
+    home: Home, certificates: Certificates, *more: str, client: Path | None = None
+) -> Iterator[Served]:
     port = stable_port()
-    tls = ("--tls-certificate", str(made.server), "--tls-key", str(made.server), *more)
-    node = SecureNode(with_sources(home, SOURCES), port, more=tls, context=made.trust(client))
+    tls = ("--tls-certificate", str(certificates.server), "--tls-key", str(certificates.server), *more)
+    node = SecureNode(with_sources(home, SOURCES), port, more=tls, context=certificates.trust(client))
     try:
         node.start()
-        yield Served(node.home, port, made)
+        yield Served(node.home, port, certificates)
     finally:
         node.kill()
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     return new_certificates(tmp_path_factory.mktemp("made") / "certificates")
 
 
 @pytest.fixture(scope="module")
-def https(new_home: Callable[..., Home], made: Certificates) -> Iterator[Served]:
-    with served(new_home(), made) as found:
+def https(new_home: Callable[..., Home], certificates: Certificates) -> Iterator[Served]:
+    with served(new_home(), certificates) as found:
         yield found
 
 
-def test_a_client_that_trusts_the_authority_is_answered_and_another_ends_the_handshake(https: Served) -> None:
+def test_tls_is_required_and_server_certificate_is_verified(https: Served) -> None:
     assert https.status(KEYS["shop"], batch()) == 200
     with pytest.raises(ssl.SSLCertVerificationError):
-        https.ask(KEYS["shop"], batch(), ssl.create_default_context())
+        https.post(KEYS["shop"], batch(), ssl.create_default_context())
     with pytest.raises((http.client.HTTPException, OSError)):
-        https.ask_plainly("/v1/pixel/track")
+        https.get_without_tls("/v1/pixel/track")
     assert https.status(KEYS["shop"], batch()) == 200
 
 
-def test_versions_of_tls_before_1_2_are_refused(https: Served) -> None:
+def test_tls_versions_before_1_2_are_rejected(https: Served) -> None:
     context = https.certificates.trust()
     context.set_ciphers("ALL:@SECLEVEL=0")
     context.minimum_version, context.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1
     with pytest.raises(OSError, match=r"(?i)ssl|reset"):
-        https.ask(KEYS["shop"], batch(), context)
+        https.post(KEYS["shop"], batch(), context)
 
 
-def test_with_a_client_ca_a_client_without_its_certificate_is_refused(
-    new_home: Callable[..., Home], made: Certificates, tmp_path: Path
+def test_client_without_certificate_of_client_ca_is_rejected(
+    new_home: Callable[..., Home], certificates: Certificates, tmp_path: Path
 ) -> None:
     other = new_certificates(tmp_path / "other")
-    with served(new_home(), made, "--tls-client-ca", str(made.ca), client=made.client) as found:
+    with served(
+        new_home(), certificates, "--tls-client-ca", str(certificates.ca), client=certificates.client
+    ) as found:
         for client in (None, other.client):
-            # With TLS 1.3 the client is done with its part before it is refused: it sees so when it reads.
+            # In TLS 1.3 the client finishes its handshake first, and sees the rejection when it reads.
             with pytest.raises((ssl.SSLError, ConnectionError, http.client.RemoteDisconnected)):
-                found.ask(KEYS["shop"], batch(), made.trust(client))
-        assert found.ask(KEYS["shop"], batch(), made.trust(made.client))[0] == 200
-        assert found.ask("guessed", batch(), made.trust(made.client))[0] == 401
+                found.post(KEYS["shop"], batch(), certificates.trust(client))
+        assert found.post(KEYS["shop"], batch(), certificates.trust(certificates.client))[0] == 200
+        assert found.post("guessed", batch(), certificates.trust(certificates.client))[0] == 401
 
 
-def test_a_write_key_is_replaced_while_the_collector_runs(https: Served) -> None:
+def test_write_key_is_rotated_while_collector_runs(https: Served) -> None:
     both = SOURCES.replace(DIGESTS["shop"], f"[{DIGESTS['shop']}, {DIGESTS['next']}]")
     assert https.status(KEYS["next"], batch()) == 401
-    https.declare(both)
+    https.write_sources(both)
     eventually(lambda: https.status(KEYS["next"], batch()) == 200, 10, "the new key is valid")
     assert https.status(KEYS["shop"], batch()) == 200
-    https.declare(SOURCES.replace(DIGESTS["shop"], DIGESTS["next"]))
+    https.write_sources(SOURCES.replace(DIGESTS["shop"], DIGESTS["next"]))
     eventually(lambda: https.status(KEYS["shop"], batch()) == 401, 10, "the old key is not valid")
     assert https.status(KEYS["next"], batch()) == 200
-    https.declare("sources: [")
+    https.write_sources("sources: [")
     time.sleep(1.5)
     assert https.status(KEYS["next"], batch()) == 200
-    https.declare(SOURCES)
+    https.write_sources(SOURCES)
     eventually(lambda: https.status(KEYS["next"], batch()) == 401, 10, "the first key is valid again")
 
 
-def test_a_source_that_sends_too_much_is_asked_to_wait(https: Served) -> None:
+def test_rate_limited_source_gets_429_with_retry_after(https: Served) -> None:
     assert https.status(KEYS["limited"], batch(20)) == 200
-    status, headers = https.ask(KEYS["limited"], batch())
+    status, headers = https.post(KEYS["limited"], batch())
     assert (status, headers["retry-after"]) == (429, "1")
     assert https.status(KEYS["shop"], batch(20)) == 200
     eventually(lambda: https.status(KEYS["limited"], batch()) == 200, 10, "it may send again")
 
 
-def test_a_body_has_the_size_of_its_source_at_most(https: Served) -> None:
+def test_body_beyond_size_limit_of_source_gets_413(https: Served) -> None:
     large = batch(padding=2000)
     assert https.status(KEYS["small"], batch()) == 200
     assert https.status(KEYS["small"], large) == 413
@@ -167,7 +171,7 @@ def test_a_body_has_the_size_of_its_source_at_most(https: Served) -> None:
     assert https.status(KEYS["shop"], large) == 200
 
 
-def test_a_page_of_another_origin_is_refused(https: Served) -> None:
+def test_request_from_undeclared_origin_gets_401(https: Served) -> None:
     for origin, expected in (
         ("https://shop.example", 200),
         ("https://shop.example.evil.example", 401),
@@ -177,8 +181,10 @@ def test_a_page_of_another_origin_is_refused(https: Served) -> None:
         assert https.status(KEYS["web"], batch(), Origin=origin) == expected
 
 
-def test_the_log_has_no_key_and_no_personal_data(new_home: Callable[..., Home], made: Certificates) -> None:
-    with served(new_home(), made) as found:
+def test_log_contains_no_keys_and_no_personal_data(
+    new_home: Callable[..., Home], certificates: Certificates
+) -> None:
+    with served(new_home(), certificates) as found:
         pixel = base64.b64encode(json.dumps({"userId": EMAIL, "writeKey": KEYS["shop"]}).encode()).decode()
         asked = (
             (KEYS["shop"], batch(), 200),
@@ -195,8 +201,8 @@ def test_the_log_has_no_key_and_no_personal_data(new_home: Callable[..., Home], 
             assert found.status(key, body) == expected, body
         assert found.status(KEYS["shop"], batch(), **{"Millrace-Promise": EMAIL}) == 400
         with pytest.raises((http.client.HTTPException, OSError)):
-            found.ask_plainly(f"/v1/pixel/track?data={pixel}&writeKey={KEYS['shop']}")
-        # A key in place of its SHA-256, and lines that are no YAML: both are reported without their text.
+            found.get_without_tls(f"/v1/pixel/track?data={pixel}&writeKey={KEYS['shop']}")
+        # A plain key instead of its SHA-256, or invalid YAML, is reported without its text.
         for text in (
             f"sources: [{{name: shop, key_sha256: {KEYS['shop']}}}]",
             f"sources: [{{name: shop, key: {KEYS['shop']}}}]",
@@ -204,7 +210,7 @@ def test_the_log_has_no_key_and_no_personal_data(new_home: Callable[..., Home], 
             f"sources: [{{name: shop, key_sha256: {KEYS['shop']}, : ]",
         ):
             before = found.log.count("the sources stay as they were")
-            found.declare(text)
+            found.write_sources(text)
             time.sleep(1.1)
             assert found.status(KEYS["shop"], batch()) == 200
             assert found.log.count("the sources stay as they were") == before + 1

@@ -1,4 +1,4 @@
-"""Requests of Segment's HTTP API become messages as silver reads them."""
+"""Requests of Segment's HTTP API become messages that silver can read."""
 
 import base64
 import json
@@ -24,7 +24,7 @@ def messages_of(kind: str, body: object) -> list[dict[str, object]]:
     ]
 
 
-def test_each_message_of_a_batch_has_its_stamps_and_context() -> None:
+def test_batch_messages_get_timestamps_and_context_of_the_batch() -> None:
     first, second = messages_of("batch", BATCH)
     for message in (first, second):
         assert message["sentAt"] == BATCH["sentAt"]
@@ -33,7 +33,7 @@ def test_each_message_of_a_batch_has_its_stamps_and_context() -> None:
     assert (first["event"], second["type"]) == ("A", "page")
 
 
-def test_what_a_message_says_itself_wins_over_the_batch() -> None:
+def test_message_fields_override_batch_fields() -> None:
     own = {"type": "page", "anonymousId": "a", "sentAt": "2026-01-01T00:00:00Z", "context": {}}
     (message,) = messages_of("batch", BATCH | {"batch": [own]})
     assert (message["sentAt"], message["context"]) == (own["sentAt"], {})
@@ -42,33 +42,33 @@ def test_what_a_message_says_itself_wins_over_the_batch() -> None:
 @pytest.mark.parametrize(
     ("path", "type_"), [("track", "track"), ("t", "track"), ("p", "page"), ("a", "alias")]
 )
-def test_a_path_names_the_type_of_its_one_message(path: str, type_: str) -> None:
+def test_request_path_sets_message_type_and_write_key_is_dropped(path: str, type_: str) -> None:
     (message,) = messages_of(path, {"userId": "u", "writeKey": "secret"})
     assert message["type"] == type_
     assert "writeKey" not in message
 
 
-def test_timestamp_is_the_original_timestamp_where_that_is_missing() -> None:
+def test_timestamp_fills_missing_original_timestamp() -> None:
     (message,) = messages_of("track", {"userId": "u", "timestamp": "2026-11-02T09:00:00Z"})
     assert message["originalTimestamp"] == "2026-11-02T09:00:00Z"
     both = {"userId": "u", "timestamp": "2026-11-02T09:00:00Z", "originalTimestamp": "2026-11-02T08:00:00Z"}
     assert messages_of("track", both)[0]["originalTimestamp"] == "2026-11-02T08:00:00Z"
 
 
-def test_a_message_without_id_keeps_its_id_when_sent_again() -> None:
+def test_generated_message_id_is_stable_across_retries() -> None:
     again = BATCH | {"sentAt": "2026-11-02T10:05:00Z"}
     first, second = (messages_of("batch", body) for body in (BATCH, again))
     assert [each["messageId"] for each in first] == [each["messageId"] for each in second]
     assert len({each["messageId"] for each in first}) == 2
 
 
-def test_equal_messages_without_id_are_two_events() -> None:
+def test_equal_messages_without_id_in_one_batch_get_distinct_ids() -> None:
     twice = BATCH | {"batch": [BATCH["batch"][0]] * 2}  # type: ignore[index]
     first, second = messages_of("batch", twice)
     assert first["messageId"] != second["messageId"]
 
 
-def test_an_id_is_kept_and_numbers_keep_their_text() -> None:
+def test_message_id_and_number_text_are_preserved() -> None:
     body = b'{"messageId": "m", "userId": "u", "properties": {"total": 1.10, "big": 12345678901234567890123}}'
     (message,) = read_request("track", body).messages(NOW)
     assert b"1.10" in message.value
@@ -77,13 +77,13 @@ def test_an_id_is_kept_and_numbers_keep_their_text() -> None:
     assert message.key == b"u"
 
 
-def test_with_a_salt_of_its_own_each_sending_has_other_ids() -> None:
+def test_different_salts_generate_different_message_ids() -> None:
     request = read_request("batch", json.dumps(BATCH).encode())
     ids = {json.loads(each.value)["messageId"] for salt in "ab" for each in request.messages(NOW, salt)}
     assert len(ids) == 4
 
 
-def test_a_pixel_is_its_message_in_base64() -> None:
+def test_pixel_decodes_base64_message() -> None:
     body = {"anonymousId": "a", "event": "Opened"}
     for data in (base64.b64encode, base64.urlsafe_b64encode):
         text = data(json.dumps(body).encode()).decode().rstrip("=")
@@ -106,13 +106,13 @@ def test_a_pixel_is_its_message_in_base64() -> None:
         ("track", b'{"a":' * 100_000),
     ],
 )
-def test_what_is_no_request_is_refused(kind: str, body: bytes) -> None:
+def test_malformed_request_is_rejected(kind: str, body: bytes) -> None:
     with pytest.raises(BadRequestError):
         read_request(kind, body)
 
 
 @given(kind=st.sampled_from(sorted(KINDS)), body=st.binary(max_size=300))
-def test_any_bytes_are_messages_or_refused(kind: str, body: bytes) -> None:
+def test_arbitrary_bytes_are_parsed_or_rejected(kind: str, body: bytes) -> None:
     try:
         found = read_request(kind, body)
     except BadRequestError:
@@ -128,7 +128,7 @@ _VALUES = st.recursive(
 
 
 @given(batch=st.lists(st.dictionaries(st.text(max_size=12), _VALUES, max_size=5), min_size=1, max_size=4))
-def test_every_message_of_a_batch_is_there_as_it_came(batch: list[dict[str, object]]) -> None:
+def test_batch_messages_keep_their_fields_unchanged(batch: list[dict[str, object]]) -> None:
     found = messages_of("batch", {"batch": batch})
     assert len(found) == len(batch)
     added = {"receivedAt", "messageId", "originalTimestamp", "writeKey"}

@@ -1,4 +1,4 @@
-"""Who may send to the collector."""
+"""conf/sources.yml declares who may send to the collector."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -19,7 +19,7 @@ def declared(folder: Path, text: str) -> Sources:
     return load_sources(folder)
 
 
-def test_without_sources_only_this_machine_may_send(tmp_path: Path) -> None:
+def test_only_localhost_may_send_without_declared_sources(tmp_path: Path) -> None:
     for sources in (load_sources(tmp_path), load_sources(load_settings().conf)):
         assert sources.find("any", "127.0.0.1", None) == LOCAL
         assert sources.find(None, "::1", None) == LOCAL
@@ -27,7 +27,7 @@ def test_without_sources_only_this_machine_may_send(tmp_path: Path) -> None:
         assert sources.find("any", None, None) is None
 
 
-def test_a_source_is_found_by_its_key_and_from_its_origins(tmp_path: Path) -> None:
+def test_source_is_found_by_write_key_and_allowed_origin(tmp_path: Path) -> None:
     entry = f"{{name: shop, key_sha256: {KEY}, origins: [https://shop.example]}}"
     sources = declared(tmp_path, f"sources: [{entry}]")
     for origin, may in ((None, True), ("https://shop.example", True), ("https://other.example", False)):
@@ -37,13 +37,13 @@ def test_a_source_is_found_by_its_key_and_from_its_origins(tmp_path: Path) -> No
     assert sources.find(None, "127.0.0.1", None) is None
 
 
-def test_two_keys_are_valid_while_one_is_replaced(tmp_path: Path) -> None:
+def test_source_accepts_both_keys_during_rotation(tmp_path: Path) -> None:
     other = sha256(b"new").hexdigest()
     sources = declared(tmp_path, f"sources: [{{name: shop, key_sha256: [{KEY}, {other}]}}]")
     assert {sources.find(key, "192.0.2.1", None).name for key in ("secret", "new")} == {"shop"}  # type: ignore[union-attr]
 
 
-def test_sources_are_read_again_when_they_change(tmp_path: Path) -> None:
+def test_changed_sources_are_reloaded_and_broken_files_are_ignored(tmp_path: Path) -> None:
     at = 0.0
     declared(tmp_path, f"sources: [{{name: shop, key_sha256: {KEY}}}]")
     file = SourcesFile(tmp_path, clock=lambda: at)
@@ -74,12 +74,12 @@ def test_sources_are_read_again_when_they_change(tmp_path: Path) -> None:
         f"{{name: a, key_sha256: {KEY}}}, {{name: a, key_sha256: {KEY}}}",
     ],
 )
-def test_an_entry_that_is_none_is_refused(tmp_path: Path, entry: str) -> None:
+def test_invalid_source_entry_is_rejected(tmp_path: Path, entry: str) -> None:
     with pytest.raises(MillraceError, match=r"conf/sources\.yml"):
         declared(tmp_path, f"sources: [{entry}]")
 
 
-def test_sources_are_no_part_of_the_version_of_the_rules(tmp_path: Path) -> None:
+def test_sources_do_not_affect_rules_version(tmp_path: Path) -> None:
     (tmp_path / "roles.yml").write_text("types: {}")
     before = rules_version(tmp_path)
     declared(tmp_path, "sources: []")

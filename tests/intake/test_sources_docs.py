@@ -1,4 +1,4 @@
-"""The examples of the documents are sources."""
+"""The source examples in docs/webhooks.md and docs/pull.md are valid."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,9 @@ from lakehouse.errors import MillraceError
 
 
 @pytest.mark.parametrize(("name", "number"), [("webhooks", 4), ("pull", 2)])
-def test_each_example_can_be_loaded(tmp_path: Path, name: str, number: int) -> None:
+def test_documented_source_examples_load_and_require_their_secrets(
+    tmp_path: Path, name: str, number: int
+) -> None:
     text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```yaml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert blocks

@@ -1,4 +1,4 @@
-"""What the tracker makes of a visit, in a real browser against a real collector and broker."""
+"""The tracker records a visit in a real browser against a real collector and broker."""
 
 import json
 import re
@@ -35,7 +35,7 @@ ROLES = {
 }
 
 
-def test_a_visit_arrives_with_names_ids_and_context(browser: BrowserContext, collecting: Collecting) -> None:
+def test_visit_is_tracked_with_names_ids_and_context(browser: BrowserContext, collecting: Collecting) -> None:
     page = browser.new_page()
     page.clock.install()
     page.goto(f"{collecting.shop}?utm_source=newsletter&utm_medium=email&utm_campaign=autumn")
@@ -91,7 +91,7 @@ def test_a_visit_arrives_with_names_ids_and_context(browser: BrowserContext, col
     )
 
 
-def test_without_consent_nothing_is_stored_or_sent(browser: BrowserContext, collecting: Collecting) -> None:
+def test_nothing_is_stored_or_sent_without_consent(browser: BrowserContext, collecting: Collecting) -> None:
     sent: list[str] = []
     browser.on("request", lambda asked: asked.method == "POST" and sent.append(asked.url))
     page = browser.new_page()
@@ -124,7 +124,9 @@ def test_without_consent_nothing_is_stored_or_sent(browser: BrowserContext, coll
     assert collecting.events(visitor_id) == events
 
 
-def test_what_was_held_is_gone_after_a_refusal(browser: BrowserContext, collecting: Collecting) -> None:
+def test_held_events_are_discarded_when_consent_is_refused(
+    browser: BrowserContext, collecting: Collecting
+) -> None:
     page = browser.new_page()
     page.goto(collecting.teapot)
     expect(page.locator(".pill.held")).to_have_count(2)
@@ -135,7 +137,9 @@ def test_what_was_held_is_gone_after_a_refusal(browser: BrowserContext, collecti
     assert list(map(name, events)) == ["Afterwards"]
 
 
-def test_a_site_of_another_origin(browser: BrowserContext, collecting: Collecting) -> None:
+def test_single_page_site_of_another_origin_is_tracked(
+    browser: BrowserContext, collecting: Collecting
+) -> None:
     page = browser.new_page()
     with site(PAGE.format(collector=collecting.address)) as origin:
         landing = f"{origin}/?utm_source=google&utm_medium=cpc"
@@ -163,7 +167,7 @@ def paths(collecting: Collecting, visitor_id: str) -> dict[str, dict[str, Any]]:
     return {value["context"]["page"]["path"]: value for value in events if value["type"] == "page"}
 
 
-def test_files_are_cached_and_the_shop_is_for_this_machine(
+def test_tracker_script_is_cacheable_and_shop_route_is_optional(
     browser: BrowserContext, collecting: Collecting
 ) -> None:
     answer = browser.request.get(f"{collecting.address}/millrace.js")

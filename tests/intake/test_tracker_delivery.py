@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize("seconds", [0, pytest.param(60, marks=pytest.mark.long)])
-def test_what_happens_offline_arrives_once(
+def test_offline_events_arrive_once_after_reconnect(
     browser: BrowserContext, collecting: Collecting, seconds: float
 ) -> None:
     page = shop_page(browser, collecting)
@@ -27,7 +27,7 @@ def test_what_happens_offline_arrives_once(
     page.get_by_label("Search products").press("Enter")
     expect(page.locator("#log b").first).to_have_text("Products Searched")
     expect(page.locator("#counts")).to_have_text(re.compile("2 queued.*offline"))
-    page.wait_for_timeout(seconds * 1000)  # 0, but in the long test
+    page.wait_for_timeout(seconds * 1000)  # 0 except in the long test
     page.close()
 
     later = browser.new_page()
@@ -55,14 +55,14 @@ def test_two_tabs_send_each_message_once(browser: BrowserContext, collecting: Co
     browser.set_offline(False)
     all_acknowledged(first)
     eventually(lambda: len(collecting.events(visitor_id)) >= 304, 40)
-    first.evaluate("navigator.locks.request('millrace', () => true)")  # neither is sending
+    first.evaluate("navigator.locks.request('millrace', () => true)")  # waits until no tab is sending
     events = collecting.events(visitor_id)
     assert max(Counter(value["messageId"] for value in events).values()) == 1
     assert Counter(map(name, events)) == {"Counted": 300, "page": 2, "Product Viewed": 2}
 
 
 @pytest.mark.long
-def test_a_collector_that_is_killed_loses_nothing(
+def test_killed_collector_loses_no_tracked_events(
     browser: BrowserContext, new_home: Callable[..., Home]
 ) -> None:
     home, port = new_home(), stable_port()
@@ -94,7 +94,7 @@ def numbers(collecting: Collecting, visitor_id: str) -> set[int]:
 
 
 @pytest.mark.parametrize("has_keepalive", [True, False], ids=["fetch", "beacon"])
-def test_an_event_on_leaving_the_page_arrives(
+def test_event_tracked_while_leaving_the_page_arrives(
     browser: BrowserContext, collecting: Collecting, has_keepalive: bool
 ) -> None:
     if not has_keepalive:
@@ -110,9 +110,7 @@ def test_an_event_on_leaving_the_page_arrives(
     assert set(copies) == {left["messageId"]}
 
 
-def test_what_the_collector_refuses_is_counted_and_not_sent_again(
-    browser: BrowserContext, collecting: Collecting
-) -> None:
+def test_refused_event_is_counted_and_not_retried(browser: BrowserContext, collecting: Collecting) -> None:
     page = shop_page(browser, collecting)
     page.route("**/v1/batch", lambda route: route.fulfill(status=401))
     page.evaluate("millrace.track('Refused')")
@@ -125,7 +123,7 @@ def test_what_the_collector_refuses_is_counted_and_not_sent_again(
     assert events[-1]["context"]["library"]["dropped"] == {"refused": 1, "overflowed": 0}
 
 
-def test_retry_after_is_waited_for(browser: BrowserContext, collecting: Collecting) -> None:
+def test_tracker_waits_for_retry_after(browser: BrowserContext, collecting: Collecting) -> None:
     answered: list[int] = []
 
     def answer(route: Route) -> None:
@@ -149,7 +147,7 @@ def test_retry_after_is_waited_for(browser: BrowserContext, collecting: Collecti
     assert answered[1] - answered[0] >= 300_000
 
 
-def test_being_online_again_ends_the_wait(browser: BrowserContext, collecting: Collecting) -> None:
+def test_reconnect_ends_retry_after_wait(browser: BrowserContext, collecting: Collecting) -> None:
     page = shop_page(browser, collecting)
     page.route("**/v1/batch", lambda route: route.fulfill(status=503, headers={"Retry-After": "300"}))
     with page.expect_response("**/v1/batch"):
@@ -160,7 +158,9 @@ def test_being_online_again_ends_the_wait(browser: BrowserContext, collecting: C
     all_acknowledged(page)
 
 
-def test_the_oldest_are_dropped_beyond_the_limit(browser: BrowserContext, collecting: Collecting) -> None:
+def test_oldest_queued_events_are_dropped_beyond_the_limit(
+    browser: BrowserContext, collecting: Collecting
+) -> None:
     page = shop_page(browser, collecting)
     browser.set_offline(True)
     page.evaluate(
@@ -186,7 +186,7 @@ def test_the_oldest_are_dropped_beyond_the_limit(browser: BrowserContext, collec
     assert left == [10_000, "1", "Newest"]
 
 
-def test_without_a_database_messages_are_sent_from_memory(
+def test_messages_are_sent_from_memory_without_indexeddb(
     browser: BrowserContext, collecting: Collecting
 ) -> None:
     browser.add_init_script(

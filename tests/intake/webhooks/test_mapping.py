@@ -1,4 +1,4 @@
-"""How what a provider sends becomes an event that the parser of records takes."""
+"""Webhook bodies of providers are mapped to events that the record parser accepts."""
 
 import json
 from datetime import datetime, timedelta, timezone
@@ -16,7 +16,7 @@ from kit.odd_values import TEXTS
 from kit.parser import parse
 from kit.records import Record
 
-AT = datetime(2026, 6, 1, 12, tzinfo=timezone.utc)
+ARRIVED_AT = datetime(2026, 6, 1, 12, tzinfo=timezone.utc)
 EVENTS = Events(
     id="id",
     time="created",
@@ -43,17 +43,17 @@ SESSION: dict[str, Any] = {
 
 def mapped(body: object, events: Events = EVENTS, **more: Any) -> dict[str, Any]:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    found: dict[str, Any] = json.loads(map_event(Arrival("payments", raw, AT, **more), events).value)
+    found: dict[str, Any] = json.loads(map_event(Arrival("payments", raw, ARRIVED_AT, **more), events).value)
     return found
 
 
-def parsed(value: bytes, at: datetime = AT) -> dict[str, Any]:
+def parsed(value: bytes, at: datetime = ARRIVED_AT) -> dict[str, Any]:
     (row,) = parse([Record(value, timestamp=at)])
     return row
 
 
-def test_a_purchase_is_a_conversion_with_its_value() -> None:
-    message = map_event(Arrival("payments", json.dumps(SESSION).encode(), AT), EVENTS)
+def test_purchase_is_mapped_to_conversion_with_its_value() -> None:
+    message = map_event(Arrival("payments", json.dumps(SESSION).encode(), ARRIVED_AT), EVENTS)
     assert message.key == b"ada"
     row = parsed(message.value)
     assert (row["role"], row["goal"], row["order_id"]) == ("goal", "Order Completed", "o-1")
@@ -63,13 +63,13 @@ def test_a_purchase_is_a_conversion_with_its_value() -> None:
     assert json.loads(row["properties"])["original"] == SESSION
 
 
-def test_an_event_that_has_no_name_of_ours_is_kept_with_its_own() -> None:
+def test_unmapped_event_keeps_name_of_provider_or_source() -> None:
     assert mapped({**SESSION, "type": "invoice.paid"})["event"] == "invoice.paid"
     assert mapped({"id": 7})["event"] == "payments"
     assert mapped({"id": 7}, name="orders/create")["event"] == "orders/create"
 
 
-def test_an_event_without_a_user_has_a_visitor_of_its_own() -> None:
+def test_event_without_user_gets_its_own_visitor() -> None:
     found = mapped({"id": "evt_2"})
     assert (found["anonymousId"], found["messageId"]) == ("payments:evt_2", "payments:evt_2")
     with_visitor = mapped({"id": 1, "cart": {"visitor": "v"}}, Events(id="id", anonymous="cart.visitor"))
@@ -77,7 +77,7 @@ def test_an_event_without_a_user_has_a_visitor_of_its_own() -> None:
     assert "userId" not in with_visitor
 
 
-def test_a_body_without_id_has_one_of_its_content_or_of_the_request() -> None:
+def test_missing_id_is_derived_from_content_or_request() -> None:
     first, again, other = (mapped(body)["messageId"] for body in ({"a": 1}, {"a": 1}, {"a": 2}))
     assert first == again != other
     assert mapped({"a": 1}, salt="r1")["messageId"] != mapped({"a": 1}, salt="r2")["messageId"]
@@ -101,7 +101,7 @@ def test_a_body_without_id_has_one_of_its_content_or_of_the_request() -> None:
         ({"at": 1}, None),
     ],
 )
-def test_times(time: object, expected: str | None) -> None:
+def test_event_time_is_parsed_or_omitted_when_invalid(time: object, expected: str | None) -> None:
     found = mapped({"id": 1, "created": time})
     assert found.get("timestamp") == found.get("originalTimestamp") == expected
     assert parsed(json.dumps(found).encode())["reason"] is None
@@ -125,50 +125,52 @@ def test_times(time: object, expected: str | None) -> None:
         (1999, None, None),
     ],
 )
-def test_minor_units(amount: object, currency: object, expected: str | None) -> None:
+def test_minor_units_are_converted_by_currency_or_omitted(
+    amount: object, currency: object, expected: str | None
+) -> None:
     fields = {"currency": currency, "amount_total": amount}
     assert mapped({"id": 1, "data": {"object": fields}})["properties"].get("total") == expected
 
 
-def test_a_provider_may_count_a_currency_otherwise() -> None:
+def test_provider_can_override_currency_decimals() -> None:
     # Stripe counts ISK in two decimals all the same: docs.stripe.com/currencies, "Special cases".
     assert (decimals_of("ISK"), decimals_of("CLF"), decimals_of("EUR"), decimals_of("€")) == (0, 4, 2, None)
     assert major_units("500", "ISK", {}) == "500"
     assert major_units("500", "ISK", {"ISK": 2}) == "5.00"
 
 
-def test_paths_lead_through_lists_and_numbers_keep_their_text() -> None:
+def test_paths_index_into_lists_and_numbers_keep_their_text() -> None:
     events = Events(
         properties={"first": "lines.0.price", "all": "lines", "none": "lines.9.price", "no": "a.b"}
     )
     properties = mapped(b'{"lines": [{"price": 1.10}], "a": null}', events)["properties"]
     assert properties.keys() == {"first", "all", "original"}
-    value = map_event(Arrival("s", b'{"lines": [{"price": 1.10}]}', AT), events).value
+    value = map_event(Arrival("s", b'{"lines": [{"price": 1.10}]}', ARRIVED_AT), events).value
     assert b'"first":1.10' in value
 
 
 @pytest.mark.parametrize(
     "body", [b"", b"{", b'{"a": NaN}', b"\xff", b'1}, "x": {"y": 2', b"1 2", b"1, 2", b"1],[2", b"[" * 5000]
 )
-def test_what_is_not_json_is_refused_or_kept_as_text(body: bytes) -> None:
+def test_invalid_json_is_rejected_or_kept_as_text(body: bytes) -> None:
     with pytest.raises(NotJsonError):
-        map_event(Arrival("s", body, AT), EVENTS)
-    row = parsed(map_any(Arrival("s", body, AT), EVENTS).value)
+        map_event(Arrival("s", body, ARRIVED_AT), EVENTS)
+    row = parsed(map_any(Arrival("s", body, ARRIVED_AT), EVENTS).value)
     assert json.loads(row["properties"])["original"] == body.decode(errors="replace")
 
 
-def test_of_a_large_body_the_mapped_part_is_kept() -> None:
+def test_oversized_body_keeps_only_mapped_fields() -> None:
     large = json.dumps({**SESSION, "more": "x" * MOST}).encode()
-    message = map_event(Arrival("s", large, AT), EVENTS)
+    message = map_event(Arrival("s", large, ARRIVED_AT), EVENTS)
     row = parsed(message.value)
     assert (len(message.value) < 1000, row["order_id"], row["value"]) == (True, "o-1", Decimal("19.99"))
     assert json.loads(row["properties"])["original_bytes"] == len(large)
     too_large = json.dumps({"id": 1, "type": "x" * MOST}).encode()
-    message = map_event(Arrival("s", too_large, AT), EVENTS)
+    message = map_event(Arrival("s", too_large, ARRIVED_AT), EVENTS)
     assert (len(message.value) < 1000, parsed(message.value)["name"]) == (True, "s")
 
 
-def test_an_id_that_is_too_long_is_replaced_by_its_digest() -> None:
+def test_overlong_id_is_replaced_by_its_digest() -> None:
     long, other = "x" * 248, "y" * 248
     assert mapped({"id": long[1:]})["messageId"] == f"payments:{long[1:]}"
     first, again, second = (mapped({"id": id_})["messageId"] for id_ in (long, long, other))
@@ -176,7 +178,7 @@ def test_an_id_that_is_too_long_is_replaced_by_its_digest() -> None:
     assert parsed(json.dumps(mapped({"id": long})).encode())["event_id"] == first
 
 
-def test_ids_are_found_as_they_are_mapped() -> None:
+def test_find_id_returns_mapped_id_or_none() -> None:
     assert find_id(b'{"id": 12}', EVENTS) == "12"
     assert [find_id(body, EVENTS) for body in (b"{}", b"[", b'{"id": ""}', b'{"id": {}}')] == [None] * 4
 
@@ -205,27 +207,27 @@ OBJECTS = st.fixed_dictionaries(
 
 
 @given(OBJECTS | VALUES, st.booleans())
-def test_any_json_becomes_one_event_that_the_parser_takes(body: object, ascii_only: bool) -> None:
+def test_any_json_becomes_one_event_that_the_parser_accepts(body: object, ascii_only: bool) -> None:
     raw = json.dumps(body, ensure_ascii=ascii_only).encode(errors="surrogatepass")
     try:
         raw.decode()
     except UnicodeDecodeError:
         return  # no JSON: it is UTF-8
-    row = parsed(map_event(Arrival("payments", raw, AT), EVENTS).value)
+    row = parsed(map_event(Arrival("payments", raw, ARRIVED_AT), EVENTS).value)
     assert row["reason"] is None
     assert row["visitor_id"]
-    assert row["arrival_time"] // 1_000_000 == int(AT.timestamp())
+    assert row["arrival_time"] // 1_000_000 == int(ARRIVED_AT.timestamp())
     if "\\ud" not in raw.decode().lower():
         assert json.loads(row["properties"])["original"] == body
 
 
 @given(st.binary() | st.text().map(str.encode))
-def test_any_bytes_become_one_event_that_the_parser_takes(body: bytes) -> None:
-    row = parsed(map_any(Arrival("feed", body, AT), EVENTS).value)
+def test_any_bytes_become_one_event_that_the_parser_accepts(body: bytes) -> None:
+    row = parsed(map_any(Arrival("feed", body, ARRIVED_AT), EVENTS).value)
     assert (row["reason"], row["type"]) == (None, "track")
 
 
-def test_the_arrival_may_be_before_kafkas_time() -> None:
-    late = AT + timedelta(days=3)
-    row = parsed(map_event(Arrival("payments", json.dumps(SESSION).encode(), AT), EVENTS).value, late)
+def test_arrival_time_may_precede_kafka_timestamp() -> None:
+    late = ARRIVED_AT + timedelta(days=3)
+    row = parsed(map_event(Arrival("payments", json.dumps(SESSION).encode(), ARRIVED_AT), EVENTS).value, late)
     assert row["reason"] is None

@@ -1,4 +1,4 @@
-"""Webhooks sent to a collector that is a process of its own, with a real broker."""
+"""Webhooks sent to a collector in a separate process with a real broker."""
 
 import base64
 import hmac
@@ -97,7 +97,7 @@ def new_collector_home(new_home: Callable[..., Home]) -> Home:
     return with_sources(new_home(**secrets), SOURCES)
 
 
-def test_webhooks_are_events_and_those_that_come_again_are_copies(new_home: Callable[..., Home]) -> None:
+def test_webhooks_become_events_and_resends_keep_their_event_id(new_home: Callable[..., Home]) -> None:
     home, port = new_collector_home(new_home), stable_port()
     order = b'{"id": 7, "currency": "EUR", "total": "5.50", "email": "ada@shop.example"}'
     with collector(home, port):
@@ -125,7 +125,7 @@ def test_webhooks_are_events_and_those_that_come_again_are_copies(new_home: Call
     assert [text for text in (SECRET, "ada@shop", "evt_1") if text in written] == []
 
 
-def test_what_is_not_signed_or_no_webhook_is_refused(new_home: Callable[..., Home]) -> None:
+def test_unsigned_oversized_or_unknown_webhook_is_rejected(new_home: Callable[..., Home]) -> None:
     home, port = new_collector_home(new_home), stable_port()
     large = json.dumps({"id": "x" * 100_001}).encode()
     payments = "/v1/webhooks/payments"
@@ -150,7 +150,7 @@ def test_what_is_not_signed_or_no_webhook_is_refused(new_home: Callable[..., Hom
     assert [value["messageId"] for value in values_in(home)] == ["payments:evt_1"]
 
 
-def test_a_collector_without_its_secret_does_not_start(new_home: Callable[..., Home]) -> None:
+def test_collector_with_missing_or_invalid_secret_does_not_start(new_home: Callable[..., Home]) -> None:
     home = with_sources(new_home(STANDARD_SECRET="whsec_not base64", SHOPIFY_SECRET=SHOPIFY), SOURCES)
     for more, named in (({"PAYMENTS_SECRET": ""}, "OLD_SECRET"), ({"OLD_SECRET": SECRET}, "STANDARD_SECRET")):
         ended = home.run("collect", "--port", str(stable_port()), **more)
@@ -177,12 +177,12 @@ def test_a_collector_without_its_secret_does_not_start(new_home: Callable[..., H
         f"key_sha256: {'a' * 64}, events: {{id: a}}",
     ],
 )
-def test_an_entry_that_is_none_is_refused(tmp_path: Path, entry: str) -> None:
+def test_invalid_webhook_entry_is_rejected(tmp_path: Path, entry: str) -> None:
     (tmp_path / "sources.yml").write_text(f"sources: [{{name: a, {entry}}}]")
     with pytest.raises(MillraceError, match=r"conf/sources\.yml") as error:
         load_sources(tmp_path)
     assert "whsec_1234" not in str(error.value)
 
 
-def test_without_paths_an_event_is_kept_whole() -> None:
+def test_default_event_mapping_equals_empty_declaration() -> None:
     assert Events() == Events.model_validate({})
