@@ -1,4 +1,4 @@
-"""Files that are written as a whole."""
+"""Atomic replacement of files, and creation of secrets."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from lakehouse.files import create_secret, replace_file
 
 
 @pytest.mark.parametrize("content", ["new ✓", b"\x00\xff"])
-def test_a_file_is_replaced_in_a_folder_that_is_made(tmp_path: Path, content: str | bytes) -> None:
+def test_replaced_file_has_mode_and_no_temporary_file_beside_it(tmp_path: Path, content: str | bytes) -> None:
     file = tmp_path / "folder" / "state.json"
     replace_file(file, "old")
     replace_file(file, content, durable=False, mode=0o600)
@@ -17,7 +17,7 @@ def test_a_file_is_replaced_in_a_folder_that_is_made(tmp_path: Path, content: st
     assert list(file.parent.iterdir()) == [file]
 
 
-def test_a_write_that_fails_keeps_the_old_content(tmp_path: Path) -> None:
+def test_failed_write_keeps_previous_content(tmp_path: Path) -> None:
     file = tmp_path / "state.json"
     replace_file(file, "old")
     with pytest.raises(UnicodeEncodeError):
@@ -26,7 +26,7 @@ def test_a_write_that_fails_keeps_the_old_content(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
-def test_the_first_secret_stays_and_its_owner_alone_may_read_it(tmp_path: Path) -> None:
+def test_secret_is_created_once_and_readable_by_owner_only(tmp_path: Path) -> None:
     file = tmp_path / "folder" / "key"
     create_secret(file, "first")
     create_secret(file, "second")

@@ -1,4 +1,4 @@
-"""Inputs and writers of the contracts, against what jobs read and in which order they rebuild."""
+"""Inputs and writers in the contracts agree with what jobs read, and with the order of rebuilds."""
 
 from types import ModuleType
 from unittest.mock import MagicMock
@@ -19,7 +19,7 @@ from silver import refine_job, repair_job
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_inputs_are_tables_and_lead_back_to_bronze_or_nowhere(name: str) -> None:
+def test_inputs_are_declared_tables_and_derive_from_bronze(name: str) -> None:
     assert set(TABLES[name].inputs) <= set(TABLES)
     assert name not in downstream_of([name]), "a table is computed from itself"
     if TABLES[name].layer in ("silver", "gold"):
@@ -27,7 +27,7 @@ def test_inputs_are_tables_and_lead_back_to_bronze_or_nowhere(name: str) -> None
         assert TABLES[name].writer
 
 
-def test_the_gate_pins_every_table_of_silver() -> None:
+def test_gate_pins_every_silver_table() -> None:
     assert set(_SILVER) == {table.name for table in tables_of("silver")}
     assert set(_SILVER.values()) == {"refine", "repair"}
 
@@ -40,19 +40,19 @@ def test_tables_are_rebuilt_after_their_inputs() -> None:
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_daily_query_reads_the_inputs_of_its_contract(name: str) -> None:
+def test_daily_query_reads_inputs_of_its_contract(name: str) -> None:
     query, inputs = QUERIES[name](_DuckDB()), _inputs(("Order Completed",))
     read = {each.table.name for alias, each in inputs.items() if f"{{{alias}}}" in query}
     assert read == set(TABLES[name].inputs) - {"silver.bots"}
 
 
-def test_tables_that_a_rebuild_writes_as_well_are_not_stale() -> None:
+def test_tables_written_by_the_same_rebuild_are_not_stale() -> None:
     every = definitions()
     assert stale_after({name: every[name] for name in ("gold.visitor_minutes",)}) == []
     assert "gold.traffic" in stale_after({name: every[name] for name in ("gold.conversions",)})
 
 
-def test_downstream_tables_are_direct_and_indirect_ones() -> None:
+def test_downstream_tables_include_indirect_ones() -> None:
     assert downstream_of(["gold.visitor_minutes"]) == ("gold.traffic",)
     assert "gold.funnel" in downstream_of(["silver.identities"])
     assert downstream_of(["silver.rejected_events"]) == ()
@@ -61,7 +61,7 @@ def test_downstream_tables_are_direct_and_indirect_ones() -> None:
 @pytest.mark.parametrize(
     ("name", "module"), [("refine", refine_job), ("repair", repair_job), ("publish", publish_job)]
 )
-def test_a_job_reads_the_batches_of_its_upstream_job(
+def test_job_reads_batches_of_its_upstream_job(
     name: str, module: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_microbatches = MagicMock()
@@ -72,7 +72,7 @@ def test_a_job_reads_the_batches_of_its_upstream_job(
     assert run_microbatches.call_args.args[1] == upstream_jobs()[name]
 
 
-def test_jobs_come_after_those_that_write_their_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_are_ordered_after_writers_of_their_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tuple(upstream_jobs()) == JOBS
     new = Table("gold.new", "touch", ("touch_id",), (), inputs=("gold.touches",), writer="score")
     monkeypatch.setitem(TABLES, new.name, new)

@@ -1,4 +1,4 @@
-"""Where a setting comes from: bundle variable, then environment, then flag."""
+"""Precedence of settings: flag over environment over bundle variable over default."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -11,7 +11,7 @@ from lakehouse.settings import load_settings
 
 @pytest.fixture(autouse=True)
 def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A bundle of its own, one folder up from where the command is given."""
+    """A bundle file one folder above the working directory."""
     for name in ("MILLRACE_HOME", "MILLRACE_EVENTS_TOPIC", "MILLRACE_REPORTING_CURRENCY"):
         monkeypatch.delenv(name, raising=False)
     path = tmp_path / "bundle.yml"
@@ -21,18 +21,18 @@ def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_the_bundles_variable_is_over_the_default() -> None:
+def test_bundle_variable_overrides_default() -> None:
     assert load_settings().events_topic == "of-the-bundle"
     assert load_settings().reporting_currency == "EUR"
 
 
-def test_the_environment_is_over_the_bundle(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_overrides_bundle(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MILLRACE_EVENTS_TOPIC", "of-the-environment")
     assert load_settings().events_topic == "of-the-environment"
     assert load_settings(events_topic=None).events_topic == "of-the-environment"
 
 
-def test_an_empty_variable_of_the_environment_unsets_the_bundles(
+def test_empty_environment_variable_unsets_bundle_variable(
     bundle: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bundle.write_text("variables:\n  heartbeat_interval:\n    default: PT5M\n")
@@ -44,12 +44,12 @@ def test_an_empty_variable_of_the_environment_unsets_the_bundles(
         load_settings()
 
 
-def test_a_flag_is_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flag_overrides_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MILLRACE_EVENTS_TOPIC", "of-the-environment")
     assert load_settings(events_topic="of-the-flag").events_topic == "of-the-flag"
 
 
-def test_a_variable_without_a_value_is_not_set(bundle: Path) -> None:
+def test_bundle_variable_without_value_keeps_default(bundle: Path) -> None:
     bundle.write_text(
         'variables:\n  events_topic:\n    description: none\n  reporting_currency:\n    default: ""\n'
     )
@@ -57,24 +57,24 @@ def test_a_variable_without_a_value_is_not_set(bundle: Path) -> None:
     assert load_settings().reporting_currency == "EUR"
 
 
-def test_rules_are_beside_the_bundle(bundle: Path) -> None:
+def test_conf_folder_is_beside_the_bundle(bundle: Path) -> None:
     assert load_settings().conf == bundle.parent / "conf"
 
 
-def test_the_home_is_absolute_and_holds_the_warehouse(bundle: Path) -> None:
+def test_home_is_absolute_and_contains_warehouse(bundle: Path) -> None:
     settings = load_settings(home="there")
     assert settings.home == bundle.parent / "below" / "there"
     assert settings.warehouse == settings.home / "warehouse"
 
 
 @pytest.mark.parametrize("zone", ["Europe/Atlantis", "", "../etc/passwd", "Europe"])
-def test_days_go_by_a_time_zone_that_there_is(zone: str) -> None:
+def test_unknown_business_time_zone_is_rejected(zone: str) -> None:
     assert load_settings(business_time_zone="Europe/Berlin").business_time_zone == "Europe/Berlin"
     with pytest.raises(MillraceError, match="business_time_zone"):
         load_settings(business_time_zone=zone)
 
 
-def test_what_is_being_written_is_not_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vacuum_retention_below_one_day_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MILLRACE_VACUUM_RETENTION", "P1D")
     assert load_settings().vacuum_retention == timedelta(days=1)
     monkeypatch.setenv("MILLRACE_VACUUM_RETENTION", "PT0S")
@@ -82,12 +82,12 @@ def test_what_is_being_written_is_not_removed(monkeypatch: pytest.MonkeyPatch) -
         load_settings()
 
 
-def test_durations_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_duration_setting_is_parsed_from_iso_8601(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MILLRACE_WATERMARK_DELAY", "PT1H")
     assert load_settings().watermark_delay == timedelta(hours=1)
 
 
-def test_what_does_not_parse_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_setting_is_named_in_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MILLRACE_BROKER_PORT", "harbour")
     with pytest.raises(MillraceError, match="broker_port"):
         load_settings()

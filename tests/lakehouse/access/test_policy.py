@@ -1,4 +1,4 @@
-"""conf/access.yml: what it may say, and who has which role."""
+"""conf/access.yml: validation, and the roles of access tokens and accounts."""
 
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -83,20 +83,20 @@ def role(text: str) -> str:
         (TOKENS.replace("2027-01-01", "soon"), "has to be a day"),
     ],
 )
-def test_what_is_wrong_is_refused_on_load(text: str, message: str, tmp_path: Path) -> None:
+def test_invalid_policy_is_rejected_on_load(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(MillraceError) as error:
         policy(tmp_path, text)
     assert message in str(error.value)
     assert str(error.value).startswith("conf/access.yml")
 
 
-def test_an_error_of_yaml_does_not_repeat_the_text(tmp_path: Path) -> None:
+def test_yaml_error_does_not_quote_file_content(tmp_path: Path) -> None:
     with pytest.raises(MillraceError) as error:
         policy(tmp_path, "tokens: [secret: [")
     assert "secret" not in str(error.value)
 
 
-def test_the_default_file_lets_this_machine_read_and_has_no_tokens() -> None:
+def test_default_policy_grants_local_reads_and_has_no_access_tokens() -> None:
     found = load_policy(ROOT / "conf", ROOT)
     assert found.local_role is not None
     assert found.local_role.is_unrestricted
@@ -104,9 +104,7 @@ def test_the_default_file_lets_this_machine_read_and_has_no_tokens() -> None:
 
 
 @pytest.mark.parametrize("text", [None, "", "# nothing"])
-def test_without_a_policy_accounts_see_everything_and_nobody_connects(
-    text: str | None, tmp_path: Path
-) -> None:
+def test_missing_or_empty_policy_gives_access_to_accounts_only(text: str | None, tmp_path: Path) -> None:
     found = policy(tmp_path, text or "")
     if text is None:
         (tmp_path / "conf" / "access.yml").unlink()
@@ -130,7 +128,7 @@ def test_without_a_policy_accounts_see_everything_and_nobody_connects(
         ("\ud800", NEW_YEAR, None),
     ],
 )
-def test_a_token_has_a_role_until_it_expires(
+def test_access_token_has_role_until_it_expires(
     given: str, now: datetime, expected: str | None, tmp_path: Path
 ) -> None:
     found = policy(tmp_path, TOKENS).token(given, now)
@@ -148,7 +146,7 @@ def test_a_token_has_a_role_until_it_expires(
         ("account_default: null", "Ann@Example.com", "analyst"),
     ],
 )
-def test_an_account_has_its_role_or_the_default(
+def test_account_has_its_role_or_default_role(
     default: str, email: str | None, expected: str | None, tmp_path: Path
 ) -> None:
     text = f"roles: {{analyst: {{tables: [gold.*]}}}}\naccounts: {{Ann@Example.com: analyst}}\n{default}"
@@ -156,7 +154,7 @@ def test_an_account_has_its_role_or_the_default(
     assert (found.name if found else None) == expected
 
 
-def test_a_table_that_is_not_named_is_not_there(tmp_path: Path) -> None:
+def test_role_has_only_tables_of_its_patterns(tmp_path: Path) -> None:
     found = policy(tmp_path, role("{tables: [gold.t*, silver.events]}")).role("a")
     assert set(found.tables) == {name for name in TABLES if name.startswith("gold.t")} | {"silver.events"}
     assert found.view(TABLES["bronze.kafka_records"]) is None
@@ -164,7 +162,7 @@ def test_a_table_that_is_not_named_is_not_there(tmp_path: Path) -> None:
         policy(tmp_path, role("{tables: [gold.*]}")).role("b")
 
 
-def test_a_mask_of_one_table_precedes_that_of_all(tmp_path: Path) -> None:
+def test_mask_of_one_table_overrides_mask_of_all_tables(tmp_path: Path) -> None:
     tables = "silver.events, silver.searches, gold.search_performance"
     own = "silver.events.query: hash, gold.search_performance.query: hash"
     text = role(f"{{tables: [{tables}], mask: {{{own}, query: hide}}}}")
@@ -173,14 +171,14 @@ def test_a_mask_of_one_table_precedes_that_of_all(tmp_path: Path) -> None:
     assert masks["silver.searches"]["query"] is Mask.HIDE
 
 
-def test_the_policy_is_no_rule_of_how_tables_are_computed(tmp_path: Path) -> None:
+def test_policy_change_keeps_rules_version(tmp_path: Path) -> None:
     policy(tmp_path, "local: admin")
     before = rules_version(tmp_path / "conf")
     policy(tmp_path, TOKENS)
     assert rules_version(tmp_path / "conf") == before
 
 
-def test_roles_that_see_something_else_have_another_fingerprint(tmp_path: Path) -> None:
+def test_roles_with_different_access_have_different_fingerprints(tmp_path: Path) -> None:
     texts = [
         "{tables: [gold.*]}",
         "{tables: [gold.funnel]}",

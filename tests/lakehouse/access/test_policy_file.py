@@ -1,4 +1,4 @@
-"""conf/access.yml is followed, and half a file never opens anything."""
+"""Reloading of conf/access.yml: a partly written or invalid file never grants access."""
 
 import os
 from collections.abc import Callable
@@ -10,11 +10,11 @@ from kit.access import write_policy
 from lakehouse.access.policy_file import PolicyFile
 
 STRICT = "roles: {a: {tables: [gold.*]}}\naccounts: {ann@b.example: a}\naccount_default: null\n"
-Look = Callable[[], bool]
+AccessCheck = Callable[[], bool]
 
 
 class Clock:
-    """A clock that is set forward by hand."""
+    """A clock that the test advances."""
 
     now = 0.0
 
@@ -28,16 +28,16 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def opens(file: Path, tmp_path: Path) -> Look:
-    """Looks after two seconds: whether an account that is not named sees anything."""
+def grants_access(file: Path, tmp_path: Path) -> AccessCheck:
+    """Advance the clock by two seconds, and return whether an undeclared account has access."""
     clock = Clock()
     policy = PolicyFile(file.parent, tmp_path, clock)
 
-    def look() -> bool:
+    def check() -> bool:
         clock.now += 2
         return policy.current().role_of_account("eve@b.example") is not None
 
-    return look
+    return check
 
 
 def write(file: Path, text: str, stamp: int) -> None:
@@ -45,26 +45,28 @@ def write(file: Path, text: str, stamp: int) -> None:
     os.utime(file, ns=(stamp, stamp))
 
 
-def test_a_change_is_taken_once_it_is_the_same_at_two_checks(file: Path, opens: Look) -> None:
-    assert not opens()
+def test_changed_policy_is_loaded_after_two_equal_checks(file: Path, grants_access: AccessCheck) -> None:
+    assert not grants_access()
     write(file, "local: admin", 10)
-    assert [opens(), opens()] == [False, True]
+    assert [grants_access(), grants_access()] == [False, True]
     write(file, STRICT, 11)
-    assert [opens(), opens()] == [True, False]
+    assert [grants_access(), grants_access()] == [True, False]
 
 
-def test_a_file_that_is_still_being_written_is_not_taken(file: Path, opens: Look) -> None:
+def test_partly_written_policy_is_not_loaded(file: Path, grants_access: AccessCheck) -> None:
     for size in range(len(STRICT)):
         write(file, STRICT[:size], 10 + size)
-        assert not opens()
+        assert not grants_access()
 
 
 @pytest.mark.parametrize("text", ["", "roles: [", "account_default: x", "# nothing"])
-def test_while_it_is_not_valid_or_empty_the_one_before_stays(text: str, file: Path, opens: Look) -> None:
+def test_previous_policy_stays_while_file_is_invalid_or_empty(
+    text: str, file: Path, grants_access: AccessCheck
+) -> None:
     write(file, text, 10)
-    assert [opens(), opens(), opens()] == [False] * 3
+    assert [grants_access(), grants_access(), grants_access()] == [False] * 3
 
 
-def test_while_it_is_gone_the_one_before_stays(file: Path, opens: Look) -> None:
+def test_previous_policy_stays_while_file_is_missing(file: Path, grants_access: AccessCheck) -> None:
     file.unlink()
-    assert [opens(), opens(), opens()] == [False] * 3
+    assert [grants_access(), grants_access(), grants_access()] == [False] * 3

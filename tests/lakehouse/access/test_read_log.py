@@ -1,4 +1,4 @@
-"""The log of reads: what is noted is appended, and nothing that goes wrong with it reaches a reader."""
+"""The read log: reads are appended to ops.reads, and failures of the log never fail a read."""
 
 import logging
 import subprocess
@@ -16,7 +16,7 @@ from lakehouse.access.read_log import ReadLog, read_log
 from lakehouse.contracts.ops import READS
 from lakehouse.settings import Settings
 
-WAITS = 3600.0  # seconds: longer than a test
+FLUSH_INTERVAL = 3600.0  # seconds: longer than a test
 
 
 class Clock:
@@ -26,17 +26,17 @@ class Clock:
         return self.now
 
 
-class Written:
-    """Rows that were written, and how often it is refused before."""
+class RecordingWriter:
+    """A writer that keeps its rows, and fails its first calls."""
 
-    def __init__(self, refused: int = 0) -> None:
+    def __init__(self, failures: int = 0) -> None:
         self.rows: list[dict[str, Any]] = []
-        self.refused = refused
+        self.failures = failures
         self.calls = 0
 
     def __call__(self, rows: pa.Table) -> None:
         self.calls += 1
-        if self.calls <= self.refused:
+        if self.calls <= self.failures:
             raise OSError("no space left")
         self.rows += rows.to_pylist()
 
@@ -49,9 +49,9 @@ def note(log: ReadLog, version: int, reader: str = "ann", subject: str = "SELECT
     log.note(reader, "admin", "sql", {"gold.traffic": version}, subject, 7)
 
 
-def test_each_table_of_a_read_is_a_row() -> None:
-    written = Written()
-    log = ReadLog(written, WAITS)
+def test_read_is_logged_as_one_row_per_table() -> None:
+    written = RecordingWriter()
+    log = ReadLog(written, FLUSH_INTERVAL)
     log.note("ann", "analyst", "api", {"gold.traffic": 3, "gold.funnel": 0, "gold.touches": -1}, "q" * 2_000)
     log.close()
     assert [(row["table_name"], row["version"], row["rows"]) for row in written.rows] == [
@@ -63,9 +63,9 @@ def test_each_table_of_a_read_is_a_row() -> None:
     assert row["subject"] == "q" * 1_000
 
 
-def test_nothing_is_written_until_the_interval_is_over() -> None:
-    written = Written()
-    log = ReadLog(written, WAITS)
+def test_reads_are_buffered_and_written_on_close() -> None:
+    written = RecordingWriter()
+    log = ReadLog(written, FLUSH_INTERVAL)
     note(log, 1)
     note(log, 2)
     assert written.calls == 0
@@ -73,8 +73,8 @@ def test_nothing_is_written_until_the_interval_is_over() -> None:
     assert (written.calls, written.versions) == (1, [1, 2])
 
 
-def test_the_buffer_is_written_after_the_interval() -> None:
-    written = Written()
+def test_buffered_reads_are_written_after_flush_interval() -> None:
+    written = RecordingWriter()
     log = ReadLog(written, 0.05)
     note(log, 1)
     eventually(lambda: written.versions == [1], what="the first read")
@@ -82,9 +82,9 @@ def test_the_buffer_is_written_after_the_interval() -> None:
     eventually(lambda: written.versions == [1, 2], what="the second read")
 
 
-def test_the_same_read_is_one_row_an_hour() -> None:
-    written, clock = Written(), Clock()
-    log = ReadLog(written, WAITS, clock)
+def test_repeated_read_is_logged_once_per_hour() -> None:
+    written, clock = RecordingWriter(), Clock()
+    log = ReadLog(written, FLUSH_INTERVAL, clock)
     for now in (0.0, 10.0, 3_599.0, 3_600.0):
         clock.now = now
         note(log, 1)
@@ -93,18 +93,18 @@ def test_the_same_read_is_one_row_an_hour() -> None:
 
 
 @pytest.mark.parametrize("other", [{"version": 2}, {"reader": "eve"}, {"subject": "SELECT 2"}])
-def test_another_version_reader_or_subject_is_another_read(other: dict[str, Any]) -> None:
-    written = Written()
-    log = ReadLog(written, WAITS)
+def test_read_with_other_version_reader_or_subject_is_logged_again(other: dict[str, Any]) -> None:
+    written = RecordingWriter()
+    log = ReadLog(written, FLUSH_INTERVAL)
     note(log, 1)
     note(log, **{"version": 1, **other})
     log.close()
     assert len(written.rows) == 2
 
 
-def test_a_write_that_fails_is_logged_once_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
-    written = Written(refused=2)
-    log = ReadLog(written, WAITS)
+def test_failed_write_is_warned_about_once_and_retried(caplog: pytest.LogCaptureFixture) -> None:
+    written = RecordingWriter(failures=2)
+    log = ReadLog(written, FLUSH_INTERVAL)
     with caplog.at_level(logging.WARNING, "millrace.reads"):
         for version in (1, 2, 3):
             note(log, version)
@@ -114,9 +114,9 @@ def test_a_write_that_fails_is_logged_once_and_tried_again(caplog: pytest.LogCap
     assert "no space left" in caplog.text
 
 
-def test_what_waits_is_limited_to_the_latest_reads() -> None:
-    written = Written(refused=1)
-    log = ReadLog(written, WAITS)
+def test_read_log_buffer_keeps_latest_reads_only() -> None:
+    written = RecordingWriter(failures=1)
+    log = ReadLog(written, FLUSH_INTERVAL)
     for version in range(10_001):
         note(log, version)
     log.flush()
@@ -125,30 +125,30 @@ def test_what_waits_is_limited_to_the_latest_reads() -> None:
     assert written.versions == list(range(2, 10_002))
 
 
-def test_a_note_does_not_wait_for_a_write() -> None:
-    writing, go_on = threading.Event(), threading.Event()
+def test_note_does_not_block_on_running_write() -> None:
+    writing, release_write = threading.Event(), threading.Event()
 
     def write(rows: pa.Table) -> None:
         writing.set()
-        assert go_on.wait(30)
+        assert release_write.wait(30)
 
-    log = ReadLog(write, WAITS)
+    log = ReadLog(write, FLUSH_INTERVAL)
     note(log, 1)
     flush = threading.Thread(target=log.flush)
     flush.start()
     assert writing.wait(30)
-    note(log, 2)  # would never return, if it waited
-    go_on.set()
+    note(log, 2)  # blocks if it waits for the running write
+    release_write.set()
     flush.join(30)
     log.close()
 
 
 @pytest.mark.parametrize("setting", [{"record_reads": False}, {"record_reads": True, "catalog": "shop"}])
-def test_there_is_no_log_by_default_and_none_in_a_catalog(tmp_path: Path, setting: dict[str, Any]) -> None:
+def test_read_log_is_absent_if_disabled_or_in_a_catalog(tmp_path: Path, setting: dict[str, Any]) -> None:
     assert read_log(Settings(home=tmp_path, **setting)) is None
 
 
-def test_reads_are_in_the_table_after_a_process_ends(tmp_path: Path) -> None:
+def test_buffered_reads_are_written_when_process_exits(tmp_path: Path) -> None:
     script = """
 import sys
 from pathlib import Path
@@ -164,9 +164,7 @@ assert not {"pyspark", "duckdb", "pydantic_settings"} & set(sys.modules), "pages
     assert rows["reader"].to_pylist() == ["ann"]
 
 
-def test_a_home_that_can_not_be_written_to_stops_no_read(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_unwritable_home_does_not_fail_a_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "warehouse").write_text("no folder")
     log = read_log(Settings(home=tmp_path, record_reads=True))
     assert log is not None
@@ -175,7 +173,7 @@ def test_a_home_that_can_not_be_written_to_stops_no_read(
     assert "Reads can't be written to ops.reads" in caplog.text
 
 
-def test_a_table_that_was_removed_is_made_again(tmp_path: Path) -> None:
+def test_removed_read_log_table_is_recreated(tmp_path: Path) -> None:
     import shutil
 
     from deltalake import DeltaTable

@@ -1,4 +1,4 @@
-"""A mask reaches every column that gives the masked value away."""
+"""A mask also covers columns from which the masked value can be derived."""
 
 from collections.abc import Iterator
 from hashlib import sha256
@@ -14,18 +14,18 @@ from lakehouse.access.role import Role
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.arrow import arrow_schema
 
-EVERYTHING = "roles: {{a: {{tables: ['*'], mask: {{{mask}}}}}}}"
+ROLE_WITH_ALL_TABLES = "roles: {{a: {{tables: ['*'], mask: {{{mask}}}}}}}"
 IDENTITIES = ("visitor_id", "user_id", "person_id")
 
 
 def masks(folder: Path, mask: str) -> dict[tuple[str, str], Mask]:
-    found = policy(folder, EVERYTHING.format(mask=mask)).role("a").masks
+    found = policy(folder, ROLE_WITH_ALL_TABLES.format(mask=mask)).role("a").masks
     return {(table, column): each for table, of in found.items() for column, each in of.items()}
 
 
 @pytest.mark.parametrize("declared", IDENTITIES)
 @pytest.mark.parametrize("mask", ["hash", "hide"])
-def test_a_mask_of_one_identity_is_on_all(declared: str, mask: str, tmp_path: Path) -> None:
+def test_mask_of_one_identity_covers_all_identities(declared: str, mask: str, tmp_path: Path) -> None:
     if mask == "hide" and declared == "visitor_id":  # the key of bots
         declared = "silver.sessions.visitor_id"
     found = masks(tmp_path, f"{declared}: {mask}")
@@ -35,7 +35,7 @@ def test_a_mask_of_one_identity_is_on_all(declared: str, mask: str, tmp_path: Pa
             assert found[table.name, name] is expected
 
 
-def test_identities_take_no_event_ids_with_them(tmp_path: Path) -> None:
+def test_identity_mask_covers_derived_ids_but_not_event_ids(tmp_path: Path) -> None:
     found = masks(tmp_path, "visitor_id: hash")
     assert not [place for place in found if place[1] in ("event_id", "conversion_id", "order_id")]
     assert found["silver.sessions", "session_id"] is Mask.HASH, "derived from the visitor"
@@ -44,17 +44,17 @@ def test_identities_take_no_event_ids_with_them(tmp_path: Path) -> None:
     assert found["gold.sketches", "visitors"] is Mask.NULL, "asks whether a visitor is in it"
 
 
-def test_an_order_takes_the_conversion_derived_from_it(tmp_path: Path) -> None:
+def test_order_mask_covers_conversion_id_but_not_visitor(tmp_path: Path) -> None:
     found = masks(tmp_path, "order_id: hide")
     assert found["gold.trails", "conversion_id"] is Mask.HASH
     assert ("silver.sessions", "visitor_id") not in found
 
 
-def test_any_mask_is_on_what_others_asked(tmp_path: Path) -> None:
+def test_any_mask_covers_subjects_of_read_log(tmp_path: Path) -> None:
     assert masks(tmp_path, "order_id: hide")["ops.reads", "subject"] is Mask.NULL
 
 
-def test_money_of_single_orders_is_masked_in_all_tables(tmp_path: Path) -> None:
+def test_mask_of_conversion_value_covers_order_values_in_all_tables(tmp_path: Path) -> None:
     found = masks(tmp_path, "gold.conversions.value: 'null'")
     assert found["gold.attribution", "credited_value"] is Mask.NULL
     assert found["silver.events", "properties"] is Mask.NULL, "has the value as sent"
@@ -62,14 +62,14 @@ def test_money_of_single_orders_is_masked_in_all_tables(tmp_path: Path) -> None:
     assert ("silver.events", "url") not in found
 
 
-def test_a_declared_mask_stays(tmp_path: Path) -> None:
+def test_declared_mask_overrides_derived_mask(tmp_path: Path) -> None:
     found = masks(tmp_path, "visitor_id: hash, silver.events.url: hash, properties: hide, user_id: hide")
     assert found["silver.events", "url"] is Mask.HASH
     assert found["silver.events", "properties"] is Mask.HIDE
     assert found["silver.events", "user_id"] is Mask.HIDE
 
 
-def test_a_nested_value_goes_with_a_column_of_its_name(tmp_path: Path) -> None:
+def test_mask_covers_nested_fields_of_same_name(tmp_path: Path) -> None:
     found = masks(tmp_path, "product_id: hide")
     for place in (("silver.searches", "made_of"), ("gold.search_performance", "top_products")):
         assert found[place] is Mask.NULL
@@ -80,8 +80,8 @@ STARTED = 1_772_000_000_000_000
 
 
 @pytest.fixture
-def marked() -> dict[str, pa.Table]:
-    """One row of each table, with an identity wherever one may stand."""
+def identity_rows() -> dict[str, pa.Table]:
+    """One row of each table, with SECRET in every column that may hold an identity."""
     return {name: pa.Table.from_pylist([_row(name)], arrow_schema(TABLES[name])) for name in TABLES}
 
 
@@ -92,41 +92,50 @@ def _row(name: str) -> dict[str, Any]:
         if field.name in ("session_id", "touch_id"):
             row[field.name] = sha256(f"{STARTED}|{SECRET}".encode()).hexdigest()[:32]
         elif pa.types.is_nested(field.type) or (field.name in free and pa.types.is_string(field.type)):
-            row[field.name] = _filled(field.type)
+            row[field.name] = _with_secret(field.type)
         elif pa.types.is_binary(field.type):
             row[field.name] = f"?u={SECRET}".encode()
     return row
 
 
-def _filled(kind: pa.DataType) -> Any:
+def _with_secret(kind: pa.DataType) -> Any:
     if pa.types.is_list(kind):
-        return [_filled(kind.value_type)]
+        return [_with_secret(kind.value_type)]
     if pa.types.is_struct(kind):
-        return {field.name: _filled(field.type) for field in kind}
+        return {field.name: _with_secret(field.type) for field in kind}
     if pa.types.is_string(kind):
         return f"https://shop.example/?u={SECRET}"
     return f"?u={SECRET}".encode() if pa.types.is_binary(kind) else None
 
 
-OTHERS = {"shown_products", "clicked_products", "top_products", "made_of", "reasons", "order_values"}
-"""Products, searched words, names of expectations, values of orders: no place of an identity."""
+COLUMNS_WITHOUT_IDENTITY = {
+    "shown_products",
+    "clicked_products",
+    "top_products",
+    "made_of",
+    "reasons",
+    "order_values",
+}
+"""Products, search terms, names of expectations and values of orders."""
 
 
 @pytest.mark.parametrize("declared", [*IDENTITIES, "silver.sessions.visitor_id"])
-def test_no_identity_is_in_any_cell(declared: str, marked: dict[str, pa.Table], tmp_path: Path) -> None:
-    role = policy(tmp_path, EVERYTHING.format(mask=f"{declared}: hash")).role("a")
-    found = set(_leaks(role, marked))
-    assert {place for place in found if place[1] not in OTHERS} == set()
+def test_identity_mask_leaves_no_identity_in_any_column(
+    declared: str, identity_rows: dict[str, pa.Table], tmp_path: Path
+) -> None:
+    role = policy(tmp_path, ROLE_WITH_ALL_TABLES.format(mask=f"{declared}: hash")).role("a")
+    found = set(_leaks(role, identity_rows))
+    assert {place for place in found if place[1] not in COLUMNS_WITHOUT_IDENTITY} == set()
 
 
-def test_the_rows_have_identities_before(marked: dict[str, pa.Table], tmp_path: Path) -> None:
+def test_unmasked_rows_contain_identities(identity_rows: dict[str, pa.Table], tmp_path: Path) -> None:
     role = policy(tmp_path, "roles: {a: {tables: ['*']}}").role("a")
-    assert len(set(_leaks(role, marked))) > 40
+    assert len(set(_leaks(role, identity_rows))) > 40
 
 
-def _leaks(role: Role, marked: dict[str, pa.Table]) -> Iterator[tuple[str, str]]:
+def _leaks(role: Role, identity_rows: dict[str, pa.Table]) -> Iterator[tuple[str, str]]:
     guess = sha256(f"{STARTED}|{SECRET}".encode()).hexdigest()[:32]
-    for name, rows in marked.items():
+    for name, rows in identity_rows.items():
         view = role.view(TABLES[name])
         assert view is not None
         for column in (shown := view.apply(rows)).column_names:

@@ -1,4 +1,4 @@
-"""Row filters agree with the words of the policy, value by value."""
+"""Row filters pass the values that the conditions of the policy describe."""
 
 import math
 from datetime import date, datetime, timedelta, timezone
@@ -40,7 +40,7 @@ def cases(draw: Any) -> tuple[str, list[Any], Any]:
 
 
 @given(cases())
-def test_a_filter_is_what_its_words_mean(case: tuple[str, list[Any], Any]) -> None:
+def test_row_filter_passes_same_values_as_reference(case: tuple[str, list[Any], Any]) -> None:
     kind, values, condition = case
     found = column_filter(Column("c", kind, ""), condition).passes(
         pa.chunked_array([pa.array(values, arrow_type(kind))])
@@ -49,13 +49,13 @@ def test_a_filter_is_what_its_words_mean(case: tuple[str, list[Any], Any]) -> No
 
 
 @pytest.mark.parametrize("condition", [["a"], {"not": ["a"]}, {"gte": ""}, {"not": ["a", None]}])
-def test_null_passes_only_where_it_is_listed(condition: Any) -> None:
+def test_null_passes_row_filter_only_if_listed(condition: Any) -> None:
     values = pa.chunked_array([pa.array([None], pa.string())])
     assert column_filter(Column("c", "string", ""), condition).passes(values).to_pylist() == [False]
     assert column_filter(Column("c", "string", ""), ["a", None]).passes(values).to_pylist() == [True]
 
 
-def test_a_day_is_its_first_instant_in_utc() -> None:
+def test_date_in_row_filter_is_midnight_utc() -> None:
     midnight = datetime(2026, 3, 1, tzinfo=timezone.utc)
     values = [midnight - timedelta(microseconds=1), midnight]
     column = pa.chunked_array([pa.array(values, arrow_type("timestamp"))])
@@ -65,7 +65,7 @@ def test_a_day_is_its_first_instant_in_utc() -> None:
         assert found.to_pylist() == [False, True]
 
 
-def test_money_is_compared_exactly() -> None:
+def test_row_filter_compares_decimals_exactly() -> None:
     column = pa.chunked_array([pa.array([Decimal("0.1000"), Decimal("0.1001")], arrow_type("decimal(18,4)"))])
     assert column_filter(Column("c", "decimal(18,4)", ""), {"lte": 0.1}).passes(column).to_pylist() == [
         True,
@@ -73,7 +73,7 @@ def test_money_is_compared_exactly() -> None:
     ]
 
 
-def test_a_nan_meets_no_comparison() -> None:
+def test_nan_passes_no_comparison() -> None:
     column = pa.chunked_array([pa.array([math.nan], pa.float64())])
     for name in ("gte", "gt", "lte", "lt"):
         assert column_filter(Column("c", "double", ""), {name: 0.0}).passes(column).to_pylist() == [False]

@@ -55,12 +55,12 @@ def as_table(rows: list[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(rows, arrow_schema(TABLE))
 
 
-def bag(rows: list[dict[str, Any]]) -> Counter[str]:
+def multiset(rows: list[dict[str, Any]]) -> Counter[str]:
     return Counter(map(repr, rows))
 
 
 @given(state=states)
-def test_rows_are_filtered_by_real_values_then_masked(view: TableView, state: Rows) -> None:
+def test_rows_are_filtered_before_they_are_masked(view: TableView, state: Rows) -> None:
     shown = view.apply(as_table(as_rows(state)))
     kept = [row for row in as_rows(state) if visible(row, CONDITIONS)]
     assert shown.num_rows == len(kept)
@@ -75,9 +75,9 @@ def test_rows_are_filtered_by_real_values_then_masked(view: TableView, state: Ro
 
 
 @given(before=states, after=states)
-def test_changes_fold_to_what_the_role_sees(view: TableView, before: Rows, after: Rows) -> None:
+def test_changes_of_view_fold_to_rows_of_view(view: TableView, before: Rows, after: Rows) -> None:
     changes = view.apply_changes(feed(before, after)).to_pylist()
-    state = bag(view.apply(as_table(as_rows(before))).to_pylist())
+    state = multiset(view.apply(as_table(as_rows(before))).to_pylist())
     kinds = {(True, True): "update", (False, True): "insert", (True, False): "delete"}
     for change in changes:
         old, new = change["before"], change["after"]
@@ -89,7 +89,7 @@ def test_changes_fold_to_what_the_role_sees(view: TableView, before: Rows, after
             state[repr(old)] -= 1
         if new is not None:
             state[repr(new)] += 1
-    assert +state == bag(view.apply(as_table(as_rows(after))).to_pylist())
+    assert +state == multiset(view.apply(as_table(as_rows(after))).to_pylist())
 
 
 def feed(before: Rows, after: Rows) -> pa.Table:
@@ -127,25 +127,25 @@ ORDER = {"goal": "Order Completed", "visitor_id": "v", "order_id": "o1", "curren
         ({}, {"visitor_id": "w"}, ["update"]),
     ],
 )
-def test_what_a_change_is_to_the_role(
+def test_change_is_insert_update_or_delete_in_view_of_role(
     view: TableView, before: dict[str, Any] | None, after: dict[str, Any] | None, expected: list[str]
 ) -> None:
     states_ = ({} if each is None else {"c": {**ORDER, **each}} for each in (before, after))
     assert view.apply_changes(feed(*states_))["change"].to_pylist() == expected
 
 
-def test_a_hidden_column_is_in_no_change(view: TableView) -> None:
+def test_changes_omit_hidden_columns(view: TableView) -> None:
     found = view.apply_changes(feed({}, {"c": ORDER}))
     assert [field.name for field in found.schema.field("after").type] == [each.name for each in view.columns]
     assert "o1" not in repr(found.to_pylist())
 
 
-def test_rows_without_the_column_of_a_filter_are_refused(view: TableView) -> None:
+def test_rows_without_filter_column_are_rejected(view: TableView) -> None:
     with pytest.raises(KeyError):
         view.apply(as_table(as_rows({"c": ORDER})).select(["conversion_id", "visitor_id"]))
 
 
-def test_conditions_see_the_real_values_of_a_masked_column(tmp_path: Path) -> None:
+def test_row_filter_uses_unmasked_values(tmp_path: Path) -> None:
     text = POLICY.replace("touches: {lt: 3}", "visitor_id: [v]")
     found = policy(tmp_path, text).role("a").view(TABLE)
     assert found is not None

@@ -1,4 +1,4 @@
-"""The change feed of a real table: its fold is the table, whatever wrote it."""
+"""The change feed of a Delta table: folding it gives the table, whichever program wrote the commits."""
 
 from collections import Counter
 from dataclasses import replace
@@ -86,11 +86,11 @@ class Writer:
         return int(DeltaTable(self.folder).version())
 
     def merge(self, content: Any, deleted: set[tuple[str | None, int]]) -> None:
-        gone = {
+        deletions = {
             key: {"seen_at": datetime(2026, 3, 1, tzinfo=timezone.utc)} for key in deleted - content.keys()
         }
-        rows = rows_of({**content, **gone})
-        flags = pa.array([False] * len(content) + [True] * len(gone), pa.bool_())
+        rows = rows_of({**content, **deletions})
+        flags = pa.array([False] * len(content) + [True] * len(deletions), pa.bool_())
         if rows.num_rows:
             self.tables.merge(
                 THINGS, rows.append_column(DELETED, flags), Scope(), {"job": "publish", "upto": 7}
@@ -123,7 +123,7 @@ class Writer:
 
 @given(st.lists(commits, min_size=1, max_size=7))
 @settings(max_examples=25)
-def test_fold_from_any_version_is_the_table_at_each_later_one(series: list[tuple[Any, ...]]) -> None:
+def test_fold_from_any_version_equals_table_at_each_later_version(series: list[tuple[Any, ...]]) -> None:
     with TemporaryDirectory() as folder:
         writer = Writer(Path(folder))
         for name, *arguments in series:
@@ -138,14 +138,14 @@ def test_fold_from_any_version_is_the_table_at_each_later_one(series: list[tuple
 
 @pytest.fixture
 def writer(tmp_path: Path) -> Writer:
-    """Two things, of which the second is updated, then moved."""
+    """A table with two rows, of which version 2 updates the second."""
     made = Writer(tmp_path)
     made.append({("a", 1): {"share": 0.5, "is_open": True}, ("a", 2): {"share": 0.5, "is_open": True}})
     made.merge({("a", 2): {"share": 0.25, "is_open": True}}, set())
     return made
 
 
-def test_change_has_the_rows_and_what_the_commit_says(writer: Writer) -> None:
+def test_change_has_rows_before_and_after_and_commit_metadata(writer: Writer) -> None:
     (change,) = feed.read_changes(writer.folder, THINGS, 1, 2).to_pylist()
     assert (change["change"], change["commit_version"], change["job"]) == ("update", 2, "publish")
     assert (change["before"]["share"], change["after"]["share"]) == (0.5, 0.25)
@@ -153,18 +153,18 @@ def test_change_has_the_rows_and_what_the_commit_says(writer: Writer) -> None:
     assert change["commit_timestamp"] > datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 
-def test_difference_in_provenance_is_a_change(writer: Writer) -> None:
+def test_update_of_provenance_column_is_a_change(writer: Writer) -> None:
     writer.merge({("a", 2): {"share": 0.25, "is_open": True, "batch_id": 9}}, set())
     assert feed.read_changes(writer.folder, THINGS, 2, 3)["change"].to_pylist() == ["update"]
 
 
-def test_commit_of_another_program_has_no_job(writer: Writer) -> None:
-    said = CommitProperties(custom_metadata={"userMetadata": "by hand"})
-    write_deltalake(writer.folder, rows_of({("b c", 1): {}}), mode="append", commit_properties=said)
+def test_change_by_another_program_has_no_job(writer: Writer) -> None:
+    properties = CommitProperties(custom_metadata={"userMetadata": "by hand"})
+    write_deltalake(writer.folder, rows_of({("b c", 1): {}}), mode="append", commit_properties=properties)
     assert feed.read_changes(writer.folder, THINGS, 2, 3)["job"].to_pylist() == [None]
 
 
-def test_rows_that_share_a_key_still_fold(writer: Writer) -> None:
+def test_changes_of_rows_with_duplicate_keys_fold_to_the_table(writer: Writer) -> None:
     double = pa.concat_tables([rows_of({("a", 1): {"share": share}}) for share in (1.0, 2.0, 2.0)])
     write_deltalake(writer.folder, double, mode="overwrite", partition_by=["is_open"])
     write_deltalake(writer.folder, double.slice(1), mode="overwrite", partition_by=["is_open"])
@@ -172,7 +172,7 @@ def test_rows_that_share_a_key_still_fold(writer: Writer) -> None:
     assert Counter(found["commit_version"].to_pylist())[4] >= 1
 
 
-def test_rows_without_a_key_come_and_go_as_often_as_they_are_there(writer: Writer) -> None:
+def test_changes_without_key_match_number_of_equal_rows(writer: Writer) -> None:
     for times in (3, 1, 2):
         rows = pa.concat_tables(
             [rows_of({("a", 1): {"share": 1.0, "steps": [{"at": 1, "url": "x"}]}})] * times
@@ -187,7 +187,9 @@ def test_rows_without_a_key_come_and_go_as_often_as_they_are_there(writer: Write
     assert_feed_folds(writer.folder, WITHOUT_KEY)
 
 
-def test_comparison_that_ignores_a_column_is_found(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fold_check_detects_comparison_that_ignores_a_column(
+    writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     few = Table(THINGS.name, THINGS.grain, THINGS.key, THINGS.columns[:5])
     original = feed._places
     monkeypatch.setattr(
@@ -197,7 +199,7 @@ def test_comparison_that_ignores_a_column_is_found(writer: Writer, monkeypatch: 
         assert_feed_folds(writer.folder, THINGS)
 
 
-def test_changes_whose_files_are_gone_ask_for_a_snapshot(writer: Writer) -> None:
+def test_changes_of_vacuumed_files_fail_with_advice_to_read_a_snapshot(writer: Writer) -> None:
     writer.compact()
     DeltaTable(writer.folder).vacuum(0, dry_run=False, enforce_retention_duration=False)
     with pytest.raises(MillraceError, match=r"changes of version 2 .* can't be read.* snapshot.* version \d"):
@@ -207,19 +209,19 @@ def test_changes_whose_files_are_gone_ask_for_a_snapshot(writer: Writer) -> None
     assert feed.read_snapshot(writer.folder, THINGS).rows.num_rows == 2
 
 
-def test_changes_whose_log_is_gone_ask_for_a_snapshot(writer: Writer) -> None:
+def test_changes_of_deleted_log_entry_cannot_be_read(writer: Writer) -> None:
     commit_file(writer.folder, 1).unlink()
     with pytest.raises(MillraceError, match=r"changes of version 1 .* can't be read"):
         feed.read_changes(writer.folder, THINGS, 0, 2)
     assert feed.read_changes(writer.folder, THINGS, 1, 2).num_rows == 1
 
 
-def test_table_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_snapshot_of_missing_table_fails_with_its_name(tmp_path: Path) -> None:
     with pytest.raises(MillraceError, match=r"no table gold\.things yet"):
         feed.read_snapshot(tmp_path / "gold" / "things", THINGS)
 
 
-def test_column_that_old_files_lack_is_null(writer: Writer) -> None:
+def test_column_missing_in_old_files_is_null_in_changes(writer: Writer) -> None:
     wider = Table(
         **{
             **{

@@ -25,9 +25,15 @@ from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
 
 pytestmark = pytest.mark.long
-FED = [table for table in TABLES.values() if table.layer in ("silver", "gold")]
+TABLES_WITH_FEED = [table for table in TABLES.values() if table.layer in ("silver", "gold")]
 REBUILT = "gold.attribution"
-ONE = ("silver.sessions", "silver.impressions", "gold.conversions", "gold.attribution", "gold.traffic")
+TABLES_CHANGED_TWICE = (
+    "silver.sessions",
+    "silver.impressions",
+    "gold.conversions",
+    "gold.attribution",
+    "gold.traffic",
+)
 
 
 def rebuild(spark: SparkSession, settings: Settings) -> None:
@@ -36,14 +42,14 @@ def rebuild(spark: SparkSession, settings: Settings) -> None:
 
 
 def overwrite(spark: SparkSession, settings: Settings) -> None:
-    """What a rebuild does to the table, with rows that differ."""
+    """Overwrite the table as a rebuild does, with other rows."""
     lake = Lakehouse(spark.newSession(), settings, "rebuild")
     lake.overwrite(REBUILT, checkpoint(lake.read(REBUILT).where("model <> 'linear'")))
 
 
-@pytest.mark.parametrize("again", [overwrite, rebuild])
-def test_fold_of_what_jobs_write_is_each_table_at_each_version(
-    spark: SparkSession, tmp_path: Path, again: Callable[[SparkSession, Settings], None]
+@pytest.mark.parametrize("rewrite", [overwrite, rebuild])
+def test_feed_of_tables_written_by_jobs_folds_at_each_version(
+    spark: SparkSession, tmp_path: Path, rewrite: Callable[[SparkSession, Settings], None]
 ) -> None:
     settings = empty_home(spark, tmp_path, max_batch_rows=1)
     coarse = settings.model_copy(update={"max_batch_rows": 1_000_000})
@@ -53,20 +59,20 @@ def test_fold_of_what_jobs_write_is_each_table_at_each_version(
         run_jobs(spark, settings, "refine")
         run_jobs(spark, coarse, "repair", "publish")
     versions = {}
-    for table in FED:
+    for table in TABLES_WITH_FEED:
         folder = settings.warehouse / table.layer / table.short_name
         if DeltaTable.is_deltatable(str(folder)):
             found = assert_feed_folds(folder, table, begins=[0])
             versions[table.name] = len(set(found["commit_version"].to_pylist()))
-    assert {name: versions.get(name, 0) for name in ONE if versions.get(name, 0) < 2} == {}
+    assert {name: versions.get(name, 0) for name in TABLES_CHANGED_TWICE if versions.get(name, 0) < 2} == {}
     folder = settings.warehouse.joinpath(*REBUILT.split("."))
     before = DeltaTable(folder).version()
-    again(spark, settings)
+    rewrite(spark, settings)
     assert DeltaTable(folder).version() > before
     assert_feed_folds(folder, TABLES[REBUILT], begins=[before])
 
 
-def test_fold_of_deletion_vectors_is_the_table(spark: SparkSession, tmp_path: Path) -> None:
+def test_feed_of_table_with_deletion_vectors_folds_to_the_table(spark: SparkSession, tmp_path: Path) -> None:
     marks = Table(
         name="gold.marks",
         grain="mark",

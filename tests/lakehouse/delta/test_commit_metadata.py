@@ -10,22 +10,22 @@ from lakehouse.delta.commit_metadata import CommitMetadata
 _IDS = "spark.databricks.delta.write.txnAppId"
 
 
-class Arriving(dict[str, str | int]):
-    """Transaction ids that tell when they have been compared with others, or written to the session."""
+class ObservedIds(dict[str, str | int]):
+    """Transaction ids that signal when they are compared with others, or written to the session."""
 
     def __init__(self, app: str) -> None:
         super().__init__(txnAppId=app)
-        self.arrived = threading.Event()
+        self.accessed = threading.Event()
 
     def __eq__(self, other: object) -> bool:
-        self.arrived.set()
+        self.accessed.set()
         return dict.__eq__(self, other)
 
     __hash__ = None  # type: ignore[assignment]
 
     def items(self) -> Iterable[Any]:  # type: ignore[override]
         yield from super().items()
-        self.arrived.set()
+        self.accessed.set()
 
 
 def session() -> tuple[Any, dict[str, str]]:
@@ -34,9 +34,9 @@ def session() -> tuple[Any, dict[str, str]]:
     return SimpleNamespace(conf=access), conf
 
 
-def test_merges_with_the_same_metadata_and_other_transaction_ids_wait() -> None:
+def test_merge_waits_for_merge_with_other_transaction_ids() -> None:
     spark, conf = session()
-    merges, other, seen = CommitMetadata(spark), Arriving("searches"), []
+    merges, other, seen = CommitMetadata(spark), ObservedIds("searches"), []
 
     def merge() -> None:
         with merges.on_session("{}", other):
@@ -45,7 +45,7 @@ def test_merges_with_the_same_metadata_and_other_transaction_ids_wait() -> None:
     thread = threading.Thread(target=merge)
     with merges.on_session("{}", {"txnAppId": "sessions"}):
         thread.start()
-        assert other.arrived.wait(10)
+        assert other.accessed.wait(10)
         seen.append(conf[_IDS])
     thread.join(10)
     assert seen == ["sessions", "searches"]

@@ -1,4 +1,4 @@
-"""Two applications on one catalog: of two that have read the same state of a table, one commits."""
+"""Two applications on one catalog: of two that read the same version of a table, only one commits."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -28,7 +28,7 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 
 
 class Application:
-    """What an application is to Delta: a session and a `Lakehouse` of its own, and no lock."""
+    """An application as Delta sees it: a separate session and `Lakehouse`, and no shared lock."""
 
     def __init__(self, spark: SparkSession, settings: Settings, job: str) -> None:
         self.spark = spark.newSession()
@@ -36,7 +36,7 @@ class Application:
         self.lake = Lakehouse(self.spark, settings, job)
 
     def read(self) -> dict[str, int]:
-        """Begin a micro-batch: pages by session."""
+        """Start a micro-batch, and return page views by session."""
         with self.lake.exclusive(LOCK):
             rows = self.lake.read(SESSIONS).select("session_id", "page_views").collect()
         return {row.session_id: row.page_views for row in rows}
@@ -67,14 +67,14 @@ def settings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture(scope="module")
 def applications(spark: SparkSession, settings: Settings) -> tuple[Application, Application]:
-    """Refine and a rebuild."""
+    """Two applications: refine and a rebuild."""
     refine, rebuild = (Application(spark, settings, job) for job in ("refine", "rebuild"))
     return refine, rebuild
 
 
 @pytest.fixture
 def both(applications: tuple[Application, Application]) -> tuple[Application, Application]:
-    """The two, on a table with one session of one page."""
+    """The two applications, on a table with one session of one page view."""
     one, other = applications
     one.read()
     one.overwrite(a=1)
@@ -83,10 +83,10 @@ def both(applications: tuple[Application, Application]) -> tuple[Application, Ap
     return one, other
 
 
-WAYS: list[Callable[..., None]] = [Application.merge, Application.append, Application.overwrite]
+WRITES: list[Callable[..., None]] = [Application.merge, Application.append, Application.overwrite]
 
 
-REFUSED = r"another application has changed silver\.sessions"
+CONFLICT = r"another application has changed silver\.sessions"
 
 
 @pytest.mark.parametrize(
@@ -95,31 +95,33 @@ REFUSED = r"another application has changed silver\.sessions"
         Application.append,
         pytest.param(Application.overwrite, marks=pytest.mark.long),
     ],
-    ids=lambda way: way.__name__,
+    ids=lambda write: write.__name__,
 )
-def test_a_merge_based_on_what_another_has_changed_is_refused(
+def test_merge_based_on_stale_read_is_rejected(
     both: tuple[Application, Application], first: Callable[..., None]
 ) -> None:
     one, other = both
     first(other, a=2)
-    with pytest.raises(ConcurrentChangeError, match=REFUSED):
+    with pytest.raises(ConcurrentChangeError, match=CONFLICT):
         one.merge(a=3)
 
 
-def test_no_commit_based_on_what_another_has_changed_is_made(both: tuple[Application, Application]) -> None:
+def test_no_write_based_on_stale_read_is_committed(both: tuple[Application, Application]) -> None:
     one, other = both
     other.merge(a=2)
-    for way in WAYS:
-        with pytest.raises(ConcurrentChangeError, match=REFUSED):
-            way(one, a=3)
+    for write in WRITES:
+        with pytest.raises(ConcurrentChangeError, match=CONFLICT):
+            write(one, a=3)
     assert one.read() == {"a": 2}, "nothing of the refused commits is there"
     one.merge(a=one.read()["a"] + 1)
     assert one.read() == {"a": 3}, "a micro-batch that is done again is based on what is there"
 
 
 @pytest.mark.long
-def test_several_commits_of_one_micro_batch_follow_each_other(both: tuple[Application, Application]) -> None:
-    """Compaction and properties refuse nobody."""
+def test_micro_batch_commits_several_times_despite_optimize_and_properties(
+    both: tuple[Application, Application],
+) -> None:
+    """Compaction and changes of table properties are no conflict."""
     one, other = both
     one.merge(a=2)
     one.append(b=1)
@@ -138,7 +140,7 @@ def test_several_commits_of_one_micro_batch_follow_each_other(both: tuple[Applic
     ],
     ids=lambda collision: collision.__name__,
 )
-def test_a_commit_that_collides_is_tried_again(
+def test_commit_is_retried_after_delta_conflict(
     monkeypatch: pytest.MonkeyPatch, collision: type[Exception]
 ) -> None:
     monkeypatch.setattr("lakehouse.delta.compare_and_swap._PAUSE_SECONDS", 0)
@@ -156,7 +158,7 @@ def test_a_commit_that_collides_is_tried_again(
     assert len(commits) == 1
 
 
-def test_what_a_job_keeps_in_memory_is_stale_after_another_has_written(
+def test_rewrite_count_changes_after_write_of_another_application(
     both: tuple[Application, Application],
 ) -> None:
     one, other = both
@@ -169,7 +171,7 @@ def test_what_a_job_keeps_in_memory_is_stale_after_another_has_written(
 
 
 @pytest.mark.long
-def test_a_job_that_another_application_runs_as_well_is_refused_in_later_micro_batches(
+def test_job_run_by_two_applications_fails_in_a_later_micro_batch(
     spark: SparkSession, both: tuple[Application, Application]
 ) -> None:
     settings = both[0].lake.settings
@@ -187,7 +189,7 @@ def test_a_job_that_another_application_runs_as_well_is_refused_in_later_micro_b
         one.read()
 
 
-def test_a_job_begins_again_a_bounded_number_of_times(
+def test_job_is_restarted_after_conflicts_at_most_four_times(
     spark: SparkSession, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lakehouse.entry_point._PAUSE_SECONDS", 0)

@@ -1,4 +1,4 @@
-"""Merges by copy on write, without Spark: the rows of a naive merge, in few replaced files."""
+"""Copy-on-write merges without Spark: the rows of a naive merge, with few files replaced."""
 
 import random
 from datetime import date, timedelta
@@ -26,7 +26,7 @@ from lakehouse.rows.arrow_times import in_micros
 
 @settings(max_examples=100, deadline=None)
 @given(batches, st.integers(1, 5))
-def test_rows_are_those_of_a_naive_merge(
+def test_merge_gives_same_rows_as_naive_merge(
     tmp_path_factory: pytest.TempPathFactory, changes: list[dict[Row, Row]], most: int
 ) -> None:
     tables, kept = LocalTables(tmp_path_factory.mktemp("w")), dict[Row, Row]()
@@ -44,8 +44,8 @@ def test_rows_are_those_of_a_naive_merge(
     assert sorted(map(str, again)) == sorted(map(str, rows_of(kept).select(NAMES).to_pylist()))
 
 
-def filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalTables:
-    """Ten files of ten rows, each of a minute of its own."""
+def write_ten_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalTables:
+    """Write ten files of ten rows, one file per minute."""
     monkeypatch.setattr(copy_on_write, "MAX_ROWS_PER_SMALL_FILE", 10)
     tables = LocalTables(tmp_path)
     tables.ensure(FLAT, {})
@@ -68,7 +68,7 @@ def files(tables: LocalTables) -> dict[str, tuple[int, int, int]]:
 
 
 def test_only_files_with_matching_rows_are_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = filled(tmp_path, monkeypatch)
+    tables = write_ten_files(tmp_path, monkeypatch)
     before = files(tables)
     assert sorted(before.values()) == [(10, minute, minute) for minute in range(10)]
     changes = {
@@ -83,8 +83,8 @@ def test_only_files_with_matching_rows_are_replaced(tmp_path: Path, monkeypatch:
     assert new == [(1, 12, 12), (9, 7, 7), (10, 3, 3)]
 
 
-def test_new_rows_join_small_files_that_are_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = filled(tmp_path, monkeypatch)
+def test_new_rows_are_added_to_replaced_small_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = write_ten_files(tmp_path, monkeypatch)
     for number in range(4):  # a row is added, and the one before it changed
         changes = {("b", number): (20, 0, True, False), ("b", number - 1): (20, 1, True, False)}
         tables.merge(FLAT, rows_of(changes), Scope(flag="is_open"), {})
@@ -92,8 +92,8 @@ def test_new_rows_join_small_files_that_are_replaced(tmp_path: Path, monkeypatch
     assert len(files(tables)) == 11
 
 
-def test_rows_outside_the_scope_match_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = filled(tmp_path, monkeypatch)
+def test_merge_does_not_match_rows_outside_scope(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = write_ten_files(tmp_path, monkeypatch)
     of_two_minutes = {("b", number): (20 + number, 0, False, False) for number in range(2)}
     tables.merge(FLAT, rows_of(of_two_minutes), Scope(), {})
     before = files(tables)
@@ -103,7 +103,7 @@ def test_rows_outside_the_scope_match_nothing(tmp_path: Path, monkeypatch: pytes
     assert before.items() < files(tables).items()
 
 
-def test_a_version_is_committed_once(tmp_path: Path) -> None:
+def test_commit_of_existing_version_fails(tmp_path: Path) -> None:
     tables = LocalTables(tmp_path)
     tables.ensure(FLAT, {})
     commit(tables._folder(FLAT), 1, [], "MERGE", {"job": "one"})
@@ -113,7 +113,7 @@ def test_a_version_is_committed_once(tmp_path: Path) -> None:
     assert DeltaTable(tables._folder(FLAT)).history()[0]["userMetadata"] == '{"job": "one"}'
 
 
-def test_checkpoints_are_written_at_their_interval(tmp_path: Path) -> None:
+def test_checkpoints_are_written_at_configured_interval(tmp_path: Path) -> None:
     tables = LocalTables(tmp_path)
     tables.ensure(FLAT, {"delta.checkpointInterval": "4"})
     for number in range(9):
@@ -122,7 +122,7 @@ def test_checkpoints_are_written_at_their_interval(tmp_path: Path) -> None:
     assert sorted(int(file.name[:20]) for file in log.glob("*.checkpoint.parquet")) == [3, 7]
 
 
-def test_statistics_of_times_of_any_age_leave_no_row_out(tmp_path: Path) -> None:
+def test_data_skipping_finds_rows_of_any_age(tmp_path: Path) -> None:
     chance = random.Random(5)
     tables = LocalTables(tmp_path)
     tables.ensure(SESSIONS, {})

@@ -27,7 +27,7 @@ KEYED = Table(
         Column("batch_id", "bigint", "provenance", provenance=True),
     ),
 )
-BARE = Table("gold.things", "thing", (), KEYED.columns)
+WITHOUT_KEY = Table("gold.things", "thing", (), KEYED.columns)
 
 Content = Mapping[str, tuple[float, int]]
 contents = st.dictionaries(
@@ -41,7 +41,7 @@ def write(folder: Path, content: Content) -> None:
 
 
 def expected(states: list[Content], version: int, first: int) -> int:
-    """Rows of a version of which a commit from `first` on changed the figure, before they were gone."""
+    """Count the rows of a version that a commit from `first` on changed or deleted."""
     found = 0
     for thing, (price, _) in states[version].items():
         for commit in range(version + 1, len(states)):
@@ -57,7 +57,7 @@ def expected(states: list[Content], version: int, first: int) -> int:
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(contents, min_size=1, max_size=6), st.integers(0, 7))
-def test_counts_are_those_of_a_walk_over_all_snapshots(states: list[Content], first: int) -> None:
+def test_corrected_rows_agree_with_walk_over_all_snapshots(states: list[Content], first: int) -> None:
     with TemporaryDirectory() as place:
         folder = Path(place) / "things"
         for content in states:
@@ -69,31 +69,31 @@ def test_counts_are_those_of_a_walk_over_all_snapshots(states: list[Content], fi
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(contents, min_size=2, max_size=4))
-def test_rows_without_a_key_that_are_gone_at_the_next_version_were_corrected(states: list[Content]) -> None:
+def test_rows_without_key_missing_in_next_version_count_as_corrected(states: list[Content]) -> None:
     with TemporaryDirectory() as place:
         folder = Path(place) / "things"
         for content in states:
             write(folder, content)
-        found = count_corrected(folder, BARE, [len(states) - 2])
+        found = count_corrected(folder, WITHOUT_KEY, [len(states) - 2])
     before, after = (
         Counter((thing, price) for thing, (price, _) in content.items()) for content in states[-2:]
     )
     assert found.counts == {len(states) - 2: (before - after).total()}
 
 
-def test_provenance_alone_is_no_correction(tmp_path: Path) -> None:
+def test_change_of_provenance_alone_is_no_correction(tmp_path: Path) -> None:
     for content in ({"a": (1.0, 0), "b": (1.0, 0)}, {"a": (1.0, 1), "b": (2.0, 1)}):
         write(tmp_path, content)
     assert count_corrected(tmp_path, KEYED, [0]).counts == {0: 1}
 
 
-def test_a_row_inserted_later_is_none_of_an_earlier_version(tmp_path: Path) -> None:
+def test_row_inserted_later_is_not_counted_for_earlier_version(tmp_path: Path) -> None:
     for content in ({"a": (1.0, 0)}, {"a": (1.0, 0), "b": (1.0, 0)}, {"a": (1.0, 0), "b": (2.0, 0)}):
         write(tmp_path, content)
     assert count_corrected(tmp_path, KEYED, [0, 1, 2]).counts == {0: 0, 1: 1, 2: 0}
 
 
-def test_only_corrections_since_a_time_count(tmp_path: Path) -> None:
+def test_corrections_before_given_time_are_not_counted(tmp_path: Path) -> None:
     for price in (1.0, 2.0):
         write(tmp_path, {"a": (price, 0)})
     committed = DeltaTable(tmp_path).history(1)[0]["timestamp"] / 1_000
@@ -102,7 +102,7 @@ def test_only_corrections_since_a_time_count(tmp_path: Path) -> None:
     assert count_corrected(tmp_path, KEYED, [0], since=later).counts == {0: 0}
 
 
-def test_versions_before_the_feed_begins_are_not_counted(tmp_path: Path) -> None:
+def test_versions_before_start_of_change_feed_are_not_counted(tmp_path: Path) -> None:
     for price in (1.0, 2.0, 3.0, 4.0):
         write(tmp_path, {"a": (price, 0)})
     commit_file(tmp_path, 2).unlink()
@@ -111,7 +111,7 @@ def test_versions_before_the_feed_begins_are_not_counted(tmp_path: Path) -> None
     assert found.first_version == 2
 
 
-def test_no_versions_need_no_feed(tmp_path: Path) -> None:
+def test_missing_table_has_no_corrected_rows(tmp_path: Path) -> None:
     def counts(versions: list[int]) -> Any:
         return count_corrected(tmp_path / "none", KEYED, versions).counts
 

@@ -1,4 +1,4 @@
-"""Tables of a home: older ones, and rows put in the place of others."""
+"""Delta tables of a home: schema evolution, coalesced writes, checksums and replaced rows."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -32,12 +32,12 @@ NAME = CONVERSIONS.name
 Rows = list[dict[str, Any]]
 
 
-def conversion(number: int, worth: int) -> dict[str, Any]:
+def conversion(number: int, value: int) -> dict[str, Any]:
     at = NOON + timedelta(days=number)
-    return {"conversion_id": str(number), "converted_at": at, "value": Decimal(worth), "touches": 0}
+    return {"conversion_id": str(number), "converted_at": at, "value": Decimal(value), "touches": 0}
 
 
-def worths(settings: Settings) -> dict[str, int]:
+def values_by_id(settings: Settings) -> dict[str, int]:
     return {
         row["conversion_id"]: int(row["value"]) for row in read_rows(settings, NAME, CONVERSIONS.column_names)
     }
@@ -48,7 +48,7 @@ def changes(lake: Lakehouse, before: Rows, after: Rows) -> pa.Table:
     return changes_between(CONVERSIONS, *both)
 
 
-def test_a_table_made_before_it_had_a_column_is_given_it(spark: SparkSession, tmp_path: Path) -> None:
+def test_missing_column_is_added_to_existing_table(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path)
     older = Lakehouse(spark.newSession(), settings, "test")
     older.append(NAME, frame_of(older.spark, NAME, [{"conversion_id": "1"}]))
@@ -60,9 +60,7 @@ def test_a_table_made_before_it_had_a_column_is_given_it(spark: SparkSession, tm
     assert [row.rules_version for row in lake.read(NAME).collect()] == [None, None]
 
 
-def test_a_table_made_when_a_column_had_another_type_gets_that_of_the_contract(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_changed_column_type_is_migrated_to_that_of_the_contract(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path)
     Lakehouse(spark.newSession(), settings, "test").read(SESSIONS.name)
     folder = settings.warehouse / "silver" / "sessions"
@@ -87,7 +85,7 @@ def test_a_table_made_when_a_column_had_another_type_gets_that_of_the_contract(
     assert now.metadata().configuration == of_today.metadata().configuration
 
 
-def test_a_table_of_today_is_left_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
+def test_up_to_date_table_is_not_altered(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path)
     for _ in range(2):
         lake = Lakehouse(spark.newSession(), settings, "test")
@@ -99,7 +97,7 @@ def test_a_table_of_today_is_left_as_it_is(spark: SparkSession, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("coalesce_writes", "files"), [(True, 1), (False, 3)])
-def test_few_rows_are_one_file_and_nothing_beside_it(
+def test_coalesced_write_makes_one_file_and_no_checksum_files(
     spark: SparkSession, tmp_path: Path, coalesce_writes: bool, files: int
 ) -> None:
     settings = empty_home(spark, tmp_path)
@@ -112,7 +110,7 @@ def test_few_rows_are_one_file_and_nothing_beside_it(
     assert len(read_rows(settings, NAME, ["conversion_id"])) == 30
 
 
-def test_a_byte_that_the_disk_has_changed_is_noticed(spark: SparkSession, tmp_path: Path) -> None:
+def test_corrupted_byte_fails_parquet_checksum(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path)
     append_rows(settings.home, NAME, [conversion(number, 1) for number in range(100)])
     lake = Lakehouse(spark.newSession(), settings, "test")
@@ -128,7 +126,7 @@ def test_a_byte_that_the_disk_has_changed_is_noticed(spark: SparkSession, tmp_pa
         lake.read(NAME).collect()
 
 
-def test_a_log_that_is_read_here_says_what_a_catalog_would(spark: SparkSession, tmp_path: Path) -> None:
+def test_commits_read_from_log_files_equal_those_read_by_spark(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "test")
     for number in range(2):
@@ -160,7 +158,7 @@ def test_a_log_that_is_read_here_says_what_a_catalog_would(spark: SparkSession, 
         ),
     ],
 )
-def test_only_what_has_changed_is_written(
+def test_write_changes_writes_changed_rows_only(
     spark: SparkSession, tmp_path: Path, before: Rows, after: Rows, changed: int
 ) -> None:
     settings = empty_home(spark, tmp_path)
@@ -170,14 +168,12 @@ def test_only_what_has_changed_is_written(
     stays = {"1": 10, "2": 20}
     for row in before:
         del stays[row["conversion_id"]]
-    assert worths(settings) == stays | {row["conversion_id"]: int(row["value"]) for row in after}
+    assert values_by_id(settings) == stays | {row["conversion_id"]: int(row["value"]) for row in after}
     assert bool(lake.last_commit(NAME)) == bool(changed)
 
 
 @pytest.mark.parametrize("days", [-30, 30])
-def test_a_row_that_moves_in_time_leaves_nothing_where_it_stood(
-    spark: SparkSession, tmp_path: Path, days: int
-) -> None:
+def test_row_with_new_event_time_replaces_its_old_row(spark: SparkSession, tmp_path: Path, days: int) -> None:
     settings = empty_home(spark, tmp_path)
     append_rows(tmp_path, NAME, [conversion(1, 10), conversion(2, 20)])
     lake = Lakehouse(spark.newSession(), settings, "test")

@@ -1,4 +1,4 @@
-"""Small files are looked up in groups: the same rows as file by file, of every version."""
+"""Lookups in groups of small files find the same rows as file by file, at every version."""
 
 from itertools import product
 from typing import Any
@@ -42,7 +42,7 @@ steps = st.one_of(st.lists(rows, min_size=1, max_size=4), st.integers(0, 9))
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(steps, min_size=1, max_size=14))
-def test_look_ups_give_the_rows_of_each_version(
+def test_lookups_return_rows_of_each_version(
     tmp_path_factory: pytest.TempPathFactory, given_steps: list[list[Row] | int]
 ) -> None:
     tables = LocalTables(tmp_path_factory.mktemp("w"))
@@ -61,17 +61,19 @@ def test_look_ups_give_the_rows_of_each_version(
                 tables.append(ROWS, pa.table(list(map(list, zip(*step, strict=True))), ROWS.column_names), {})
                 versions.append([*versions[-1], *step])
             for version in {None, len(versions) - 1, len(versions) // 2}:
-                looked_up(tables, versions[-1 if version is None else version], version)
+                assert_lookups(tables, versions[-1 if version is None else version], version)
 
 
-def looked_up(tables: LocalTables, there: list[Row], version: int | None) -> None:
-    """Compare look-ups with the rows that are there."""
+def assert_lookups(tables: LocalTables, expected: list[Row], version: int | None) -> None:
+    """Compare lookups with a filter over the expected rows."""
     for (low, high), kind, flag in product(((0, 50), (10, 20)), (None, "a"), (None, "is_late")):
         near = TimePruner.of_spans([(low, high)])
         key = None if kind is None else ("kind", [kind])
         found = tables.find(ROWS, Lookup(ROWS.column_names, near, "at", key=key, flag=flag), version)
         wanted = [
-            row for row in there if low <= row[2] <= high and kind in (None, row[1]) and (row[3] or not flag)
+            row
+            for row in expected
+            if low <= row[2] <= high and kind in (None, row[1]) and (row[3] or not flag)
         ]
         assert sorted(map(str, map(tuple, (each.values() for each in found.to_pylist())))) == sorted(
             map(str, wanted)
@@ -84,7 +86,7 @@ def file(number: int, count: int = 10, **more: Any) -> dict[str, Any]:
     return {**first, "min.at": number, "max.at": number + 5, **more}
 
 
-def test_groups_are_of_small_files_of_one_partition() -> None:
+def test_group_has_small_files_of_one_partition_only() -> None:
     groups = FileGroups()
     late = [file(number, **{"partition.is_late": True}) for number in range(20)]
     others = [file(100 + number, **{"partition.is_late": False}) for number in range(20)]
@@ -96,12 +98,12 @@ def test_groups_are_of_small_files_of_one_partition() -> None:
     assert len(groups.of_version([*late, *others, *large])) == 2 + 8 + 2
 
 
-def test_bounds_are_unknown_where_those_of_a_file_are() -> None:
+def test_bound_of_group_is_unknown_if_that_of_a_file_is() -> None:
     group = FileGroup.of([file(1), file(2, **{"max.at": None})])
     assert (group.bounds["min.at"], group.bounds["max.at"]) == (1, None)
 
 
-def test_groups_stay_while_files_are_added() -> None:
+def test_file_groups_are_stable_while_files_are_added() -> None:
     groups, files = FileGroups(), [file(number) for number in range(16)]
     (one,), _ = groups.form(files)
     for number in range(16, 40):

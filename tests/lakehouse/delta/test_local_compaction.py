@@ -1,4 +1,4 @@
-"""Compaction without Spark: the same rows in fewer files, whatever is committed at the same time."""
+"""Compaction without Spark: the same rows in fewer files, whatever is committed concurrently."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,13 +20,13 @@ from lakehouse.delta.merge import Scope
 from lakehouse.delta.table_properties import properties_of
 
 APPENDED = replace(FLAT, name="silver.appended", is_mutable=False, stats_columns=("kind", "at"))
-MOST = 4
+MAX_ROWS = 4
 
 
 @pytest.fixture(autouse=True)
 def small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction_plan, "MIN_FILES", 1)
-    monkeypatch.setattr(compaction_plan, "MAX_ROWS_PER_MUTABLE_FILE", MOST)
+    monkeypatch.setattr(compaction_plan, "MAX_ROWS_PER_MUTABLE_FILE", MAX_ROWS)
     monkeypatch.setattr(copy_on_write, "MAX_ROWS_PER_SMALL_FILE", 2)
 
 
@@ -35,7 +35,7 @@ def contents(tables: LocalTables, table: Table) -> list[str]:
 
 
 def on_disk(tables: LocalTables, table: Table) -> list[str]:
-    """The rows as another reader sees them, without what this process keeps in memory."""
+    """The rows that a new reader finds, without the caches of this process."""
     return contents(LocalTables(tables._warehouse), table)
 
 
@@ -45,7 +45,7 @@ def append(tables: LocalTables, batch: dict[Row, Row]) -> None:
 
 @settings(max_examples=20, deadline=None)
 @given(batches)
-def test_rows_stay_the_same_between_merges_and_appends(
+def test_compaction_between_merges_and_appends_keeps_rows(
     tmp_path_factory: pytest.TempPathFactory, changes: list[dict[Row, Row]]
 ) -> None:
     tables = LocalTables(tmp_path_factory.mktemp("w"))
@@ -60,8 +60,8 @@ def test_rows_stay_the_same_between_merges_and_appends(
             assert contents(tables, table) == on_disk(tables, table) == before
 
 
-def filled(tmp_path: Path, rows: int = 10) -> LocalTables:
-    """A row a commit."""
+def write_single_row_files(tmp_path: Path, rows: int = 10) -> LocalTables:
+    """Append rows, each in a separate commit and file."""
     tables = LocalTables(tmp_path)
     tables.ensure(APPENDED, properties_of(APPENDED))
     for number in range(rows):
@@ -69,8 +69,8 @@ def filled(tmp_path: Path, rows: int = 10) -> LocalTables:
     return tables
 
 
-def test_files_become_one_and_the_commit_says_that_no_row_changed(tmp_path: Path) -> None:
-    tables = filled(tmp_path)
+def test_compaction_commits_one_file_without_data_change(tmp_path: Path) -> None:
+    tables = write_single_row_files(tmp_path)
     before = contents(tables, APPENDED)
     assert tables.compact(APPENDED) == (10, 1)
     assert contents(tables, APPENDED) == on_disk(tables, APPENDED) == before
@@ -83,8 +83,8 @@ def test_files_become_one_and_the_commit_says_that_no_row_changed(tmp_path: Path
     assert DeltaTable(folder).version() == last["version"], "nothing to do: no commit"
 
 
-def test_statistics_are_of_the_columns_of_the_contract(tmp_path: Path) -> None:
-    tables = filled(tmp_path)
+def test_compacted_file_has_statistics_of_contract_columns(tmp_path: Path) -> None:
+    tables = write_single_row_files(tmp_path)
     tables.compact(APPENDED)
     names = pa.table(DeltaTable(tables._folder(APPENDED)).get_add_actions(flatten=True)).column_names
     assert {name.removeprefix("null_count.") for name in names if name.startswith("null_count.")} == {
@@ -92,34 +92,34 @@ def test_statistics_are_of_the_columns_of_the_contract(tmp_path: Path) -> None:
     }
 
 
-def before_the_commit(monkeypatch: pytest.MonkeyPatch, do: Any) -> None:
-    """Do something between the files that compaction writes and its commit, once."""
+def run_before_commit(monkeypatch: pytest.MonkeyPatch, action: Any) -> None:
+    """Run an action once while compaction writes its files, before its commit."""
     written = local_compaction.write_file
 
     def write(*arguments: Any, **named: Any) -> Any:
         monkeypatch.setattr(local_compaction, "write_file", written)
-        do()
+        action()
         return written(*arguments, **named)
 
     monkeypatch.setattr(local_compaction, "write_file", write)
 
 
-def test_rows_that_another_process_appends_at_the_same_time_stay(
+def test_concurrently_appended_rows_survive_compaction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tables, other = filled(tmp_path), LocalTables(tmp_path)
-    before_the_commit(monkeypatch, lambda: append(other, {("b", 1): (1, 1, False, False)}))
+    tables, other = write_single_row_files(tmp_path), LocalTables(tmp_path)
+    run_before_commit(monkeypatch, lambda: append(other, {("b", 1): (1, 1, False, False)}))
     before = contents(tables, APPENDED)
     assert tables.compact(APPENDED) == (10, 2)
     assert len(contents(tables, APPENDED)) == 11
     assert set(before) < set(on_disk(tables, APPENDED))
 
 
-def test_files_that_another_process_replaces_at_the_same_time_are_left(
+def test_compaction_fails_if_its_files_are_replaced_concurrently(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tables, other = filled(tmp_path), LocalTables(tmp_path)
-    before_the_commit(monkeypatch, lambda: other.compact(APPENDED))
+    tables, other = write_single_row_files(tmp_path), LocalTables(tmp_path)
+    run_before_commit(monkeypatch, lambda: other.compact(APPENDED))
     before = contents(tables, APPENDED)
     with pytest.raises(VersionTakenError):
         tables.compact(APPENDED)
@@ -127,11 +127,11 @@ def test_files_that_another_process_replaces_at_the_same_time_are_left(
     assert tables.compact(APPENDED) == (1, 1)
 
 
-def test_a_version_taken_at_the_last_moment_is_no_loss(
+def test_compaction_commit_is_retried_if_its_version_is_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The commit is tried again as the next version."""
-    tables, commit = filled(tmp_path), local_compaction.commit
+    """The commit is retried as the next version."""
+    tables, commit = write_single_row_files(tmp_path), local_compaction.commit
     other = LocalTables(tmp_path)
 
     def commit_second(*arguments: Any) -> None:
@@ -144,8 +144,8 @@ def test_a_version_taken_at_the_last_moment_is_no_loss(
     assert len(on_disk(tables, APPENDED)) == 11
 
 
-def test_compaction_has_no_changes_in_the_feed(tmp_path: Path) -> None:
-    tables = filled(tmp_path)
+def test_compaction_adds_no_changes_to_the_feed(tmp_path: Path) -> None:
+    tables = write_single_row_files(tmp_path)
     tables.compact(APPENDED)
     version = DeltaTable(tables._folder(APPENDED)).version()
     assert read_changes(tables._folder(APPENDED), APPENDED, version - 1, version).num_rows == 0

@@ -1,4 +1,4 @@
-"""Tables created without Spark are those that Spark creates, and heal what a crash left."""
+"""Tables created without Spark equal those that Spark creates, also after a crash."""
 
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ def described(settings: Settings, table: Table) -> dict[str, Any]:
     }
 
 
-def test_a_table_is_the_one_that_spark_creates(spark: SparkSession, tmp_path: Path) -> None:
+def test_locally_created_table_equals_table_created_by_spark(spark: SparkSession, tmp_path: Path) -> None:
     by_spark, here = (empty_home(spark, tmp_path / name) for name in ("spark", "here"))
     declared = DeclaredTables(spark, by_spark, _NoAccess(by_spark))
     for name in TABLES:
@@ -46,13 +46,13 @@ def test_a_table_is_the_one_that_spark_creates(spark: SparkSession, tmp_path: Pa
         assert described(here, table) == described(by_spark, table), name
 
 
-def test_a_log_without_a_commit_is_no_table(tmp_path: Path) -> None:
+def test_table_is_created_over_log_without_commit(tmp_path: Path) -> None:
     (tmp_path / "_delta_log").mkdir()
     assert ensure_table(tmp_path, CONVERSIONS, {})
     assert DeltaTable(tmp_path).version() == 0
 
 
-def test_a_column_that_a_table_lacks_is_added_and_another_type_is_left_to_spark(tmp_path: Path) -> None:
+def test_missing_column_is_added_and_changed_type_is_left_to_spark(tmp_path: Path) -> None:
     before = Table("silver.sessions", "", (), SESSIONS.columns[:2])
     assert ensure_table(tmp_path, before, {})
     assert ensure_table(tmp_path, SESSIONS, {})
@@ -62,7 +62,7 @@ def test_a_column_that_a_table_lacks_is_added_and_another_type_is_left_to_spark(
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_creating_it_again_changes_nothing(tmp_path: Path, times: int) -> None:
+def test_creating_existing_table_makes_no_commit(tmp_path: Path, times: int) -> None:
     for _ in range(times):
         assert ensure_table(tmp_path, CONVERSIONS, {"delta.checkpointInterval": "100"})
     assert DeltaTable(tmp_path).version() == 0

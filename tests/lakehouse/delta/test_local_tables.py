@@ -1,4 +1,4 @@
-"""Rows looked up, appended and merged without Spark: what Spark finds, and does, with the same."""
+"""Lookups, appends and merges without Spark give the same results as Spark."""
 
 import random
 from datetime import timedelta
@@ -29,9 +29,9 @@ from lakehouse.timestamps import to_micros
 
 SECOND = 1_000_000
 START = to_micros(NOON)
-AGAIN = {"txnAppId": "app", "txnVersion": 2}
+SECOND_TRANSACTION = {"txnAppId": "app", "txnVersion": 2}
 SEEDS = [0, pytest.param(1, marks=pytest.mark.long)]
-WHOLE = Scope(time="touched_at", low=START - 10**15, high=START + 10**15)
+ALL_TIMES = Scope(time="touched_at", low=START - 10**15, high=START + 10**15)
 
 
 def table_of(contract: Table, rows: list[dict[str, Any]], **more: list[bool]) -> pa.Table:
@@ -48,13 +48,13 @@ def touch(number: int, at: int, visitor: str | None = "v") -> dict[str, Any]:
 
 
 def some_touches(chance: random.Random, count: int) -> list[dict[str, Any]]:
-    """In order, as they come: some long before 1970, some at the edges of a millisecond."""
+    """Touches by number; some times are long before 1970, some at the edges of a millisecond."""
     times = [chance.choice([START, -(10**15)]) + chance.randrange(9) * 333 for _ in range(count)]
     return [touch(number, at, chance.choice(["a", "b", "é", None])) for number, at in enumerate(times)]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_look_up_finds_what_spark_finds(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+def test_local_lookup_finds_same_rows_as_spark(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     lake = Lakehouse(spark.newSession(), empty_home(spark, tmp_path), "test")
     rows = some_touches(chance, 60)
@@ -78,18 +78,20 @@ def test_a_look_up_finds_what_spark_finds(spark: SparkSession, tmp_path: Path, s
         assert found.to_pylist() == by_spark.to_pylist(), wanted
 
 
-def test_a_version_of_before_is_found_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
+def test_lookup_at_pinned_version_finds_deleted_row(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lakehouse(spark.newSession(), empty_home(spark, tmp_path), "test")
     wanted = Lookup(("touch_id",))
     lake.append(TOUCHES.name, table_of(TOUCHES, [touch(1, START)]))
     before = lake.version(TOUCHES.name)
-    lake.merge_changes(TOUCHES.name, table_of(TOUCHES, [touch(1, START)], **{DELETED: [True]}), NOON, WHOLE)
+    lake.merge_changes(
+        TOUCHES.name, table_of(TOUCHES, [touch(1, START)], **{DELETED: [True]}), NOON, ALL_TIMES
+    )
     assert lake.find(TOUCHES.name, wanted).num_rows == 0
     lake.pinned = lambda _: before
     assert lake.find(TOUCHES.name, wanted).num_rows == 1
 
 
-def test_open_rows_are_those_of_the_open_partition(spark: SparkSession, tmp_path: Path) -> None:
+def test_lookup_with_flag_finds_rows_of_that_partition_only(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lakehouse(spark.newSession(), empty_home(spark, tmp_path), "test")
     rows = [{"session_id": str(n), "started_at": START, "is_open": n % 2 == 0} for n in range(4)]
     lake.append(SESSIONS.name, table_of(SESSIONS, rows))
@@ -101,7 +103,7 @@ def test_open_rows_are_those_of_the_open_partition(spark: SparkSession, tmp_path
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_merge_does_what_spark_s_does(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+def test_local_merge_gives_same_rows_as_spark(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     tables = []
     for way in ("local", "spark"):
@@ -127,19 +129,21 @@ def test_a_merge_does_what_spark_s_does(spark: SparkSession, tmp_path: Path, see
     assert local
 
 
-def test_a_merge_that_another_commit_came_before_is_done_again(spark: SparkSession, tmp_path: Path) -> None:
+def test_local_merge_after_commit_of_spark_keeps_both_changes(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "test")
     lake.append(TOUCHES.name, table_of(TOUCHES, [touch(1, START), touch(2, START)]))
     tables = local_tables(settings.warehouse)
-    behind = tables._log(TOUCHES)
-    behind.follow = lambda: None  # type: ignore[method-assign]
+    stale_log = tables._log(TOUCHES)
+    stale_log.follow = lambda: None  # type: ignore[method-assign]
     frame = lake.spark.createDataFrame(
         typed(TOUCHES, table_of(TOUCHES, [touch(1, START, "w")], **{DELETED: [False]}))
     )
-    lake.merge_changes(TOUCHES.name, checkpoint(frame), NOON, WHOLE)
-    del behind.follow
-    lake.merge_changes(TOUCHES.name, table_of(TOUCHES, [touch(2, START)], **{DELETED: [True]}), NOON, WHOLE)
+    lake.merge_changes(TOUCHES.name, checkpoint(frame), NOON, ALL_TIMES)
+    del stale_log.follow
+    lake.merge_changes(
+        TOUCHES.name, table_of(TOUCHES, [touch(2, START)], **{DELETED: [True]}), NOON, ALL_TIMES
+    )
     rows = read_rows(settings, TOUCHES.name, TOUCHES.column_names)
     assert [(row["touch_id"], row["visitor_id"]) for row in rows] == [("t1", "w")]
 
@@ -153,24 +157,24 @@ def test_rows_of_one_transaction_are_appended_once(tmp_path: Path) -> None:
         tables.append(TOUCHES, rows, {"attempt": number}, {"txnAppId": "app", "txnVersion": 1})
     assert ours.find(TOUCHES, Lookup(("touch_id",))).num_rows == 1
 
-    class Late(LocalTables):
-        """The other one commits after this one has looked."""
+    class OvertakenTables(LocalTables):
+        """Tables in which another process commits right after the log was read."""
 
         def _log(self, table: Table) -> TableLog:
             log = super()._log(table)
             followed = log.follow
-            log.follow = lambda: (followed(), other.append(table, rows, {}, AGAIN))[0]  # type: ignore[method-assign]
+            log.follow = lambda: (followed(), other.append(table, rows, {}, SECOND_TRANSACTION))[0]  # type: ignore[method-assign]
             return log
 
-    Late(tmp_path).append(TOUCHES, rows, {}, AGAIN)
+    OvertakenTables(tmp_path).append(TOUCHES, rows, {}, SECOND_TRANSACTION)
     assert ours.find(TOUCHES, Lookup(("touch_id",))).num_rows == 2
 
 
-def test_a_table_with_other_features_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
+def test_table_with_unsupported_features_is_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lakehouse(spark.newSession(), empty_home(spark, tmp_path), "test")
     lake.append(CONVERSIONS.name, table_of(CONVERSIONS, [{"conversion_id": "1", "converted_at": START}]))
     assert lake.local.of(CONVERSIONS.name) is not None
-    lake.read(CONVERSIONS.name)  # known to Spark from here
+    lake.read(CONVERSIONS.name)  # registers the table in Spark
     lake.spark.sql(
         f"ALTER TABLE {CONVERSIONS.name} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"
     )
@@ -183,9 +187,7 @@ def test_a_table_with_other_features_is_left_to_spark(spark: SparkSession, tmp_p
     assert found.to_pylist() == [{"conversion_id": "2", "converted_at": START + SECOND}]
 
 
-def test_a_small_span_is_met_by_a_file_whose_statistics_are_cut_off(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_narrow_time_filter_keeps_file_with_truncated_statistics(spark: SparkSession, tmp_path: Path) -> None:
     lake = Lakehouse(spark.newSession(), empty_home(spark, tmp_path), "test")
     last = to_micros(NOON + timedelta(microseconds=999))
     lake.append(TOUCHES.name, table_of(TOUCHES, [touch(1, last)]))

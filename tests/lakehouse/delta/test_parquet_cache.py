@@ -1,4 +1,4 @@
-"""The cache of columns of Parquet files: what is kept, and how much."""
+"""The cache of Parquet columns: hits, eviction and memory limit."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def files(folder: Path, count: int) -> list[Path]:
     return paths
 
 
-def test_columns_read_once_are_not_read_again(tmp_path: Path) -> None:
+def test_cached_columns_are_not_read_again(tmp_path: Path) -> None:
     (path,) = files(tmp_path, 1)
     cache = ParquetCache()
     for names in (["a"], ["b", "a"]):
@@ -36,7 +36,7 @@ def test_columns_read_once_are_not_read_again(tmp_path: Path) -> None:
     assert cache.read((str(path),), SCHEMA).to_pydict() == {"a": [0] * 1_000, "b": [0] * 1_000}
 
 
-def test_files_read_longest_ago_are_dropped_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_least_recently_read_file_is_evicted_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet_cache, "_MIN_BYTES", 5 * BYTES_PER_COLUMN)  # two files of two columns
     monkeypatch.setattr(parquet_cache, "_memory", lambda: 0)
     cache, paths = ParquetCache(), files(tmp_path, 3)
@@ -50,7 +50,7 @@ def test_files_read_longest_ago_are_dropped_first(tmp_path: Path, monkeypatch: p
         cache.read((str(paths[1]),), SCHEMA)
 
 
-def test_files_that_merges_replaced_are_dropped_by_the_merge_after(tmp_path: Path) -> None:
+def test_replaced_files_are_evicted_by_the_next_merge(tmp_path: Path) -> None:
     tables = LocalTables(tmp_path)
     tables.ensure(BOTS, {})
     schema = in_micros(arrow_schema(BOTS).empty_table()).schema.append(pa.field(DELETED, pa.bool_()))
@@ -63,7 +63,7 @@ def test_files_that_merges_replaced_are_dropped_by_the_merge_after(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("limit", "is_less"), [("1073741824", True), ("max", False)])
-def test_memory_of_a_container_is_its_limit(
+def test_memory_is_limited_by_cgroup(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, is_less: bool
 ) -> None:
     physical = parquet_cache._memory()

@@ -1,18 +1,18 @@
-"""Which version of a table stood before rows that nobody is to see yet."""
+"""The last version of a table without rows beyond the high-water mark."""
 
 import pytest
 
 from lakehouse.delta.time_travel import last_version_through
 
-MADE: dict[str, object] = {}
+NO_METADATA: dict[str, object] = {}
 
 
 def refine(upto: int) -> dict[str, object]:
     return {"job": "refine", "upto": upto}
 
 
-def publish(heard: int) -> dict[str, object]:
-    return {"job": "refine", "upto": 5, "heard": heard}
+def publish(side_input: int) -> dict[str, object]:
+    return {"job": "refine", "upto": 5, "heard": side_input}
 
 
 def repair(upto: int) -> dict[str, object]:
@@ -20,19 +20,22 @@ def repair(upto: int) -> dict[str, object]:
 
 
 CASES = {
-    "all of it": ([MADE, refine(1), refine(5)], 2),
-    "without the last": ([MADE, refine(5), refine(6)], 1),
-    "without all that came after": ([MADE, refine(5), refine(6), MADE, refine(7), MADE], 1),
-    "nothing yet": ([MADE, refine(6)], 0),
-    "what was compacted since": ([MADE, refine(5), MADE], 2),
-    "what another job wrote for earlier rows": ([MADE, refine(5), repair(4)], 2),
-    "not what it wrote behind later ones": ([MADE, refine(5), refine(6), repair(4)], 1),
-    "without what was heard later": ([MADE, publish(7), publish(9)], 1),
-    "nobody has written": ([MADE], 0),
+    "all commits": ([NO_METADATA, refine(1), refine(5)], 2),
+    "last commit beyond the mark": ([NO_METADATA, refine(5), refine(6)], 1),
+    "commits after the first one beyond the mark": (
+        [NO_METADATA, refine(5), refine(6), NO_METADATA, refine(7), NO_METADATA],
+        1,
+    ),
+    "only commit beyond the mark": ([NO_METADATA, refine(6)], 0),
+    "compaction after the last commit": ([NO_METADATA, refine(5), NO_METADATA], 2),
+    "commit of another job for earlier rows": ([NO_METADATA, refine(5), repair(4)], 2),
+    "commit for earlier rows after one beyond the mark": ([NO_METADATA, refine(5), refine(6), repair(4)], 1),
+    "side input beyond its mark": ([NO_METADATA, publish(7), publish(9)], 1),
+    "no commit of a job": ([NO_METADATA], 0),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_stood(name: str) -> None:
+def test_last_version_through_high_water_mark(name: str) -> None:
     commits, version = CASES[name]
     assert last_version_through(list(enumerate(commits))[::-1], (5, 8), "refine") == version

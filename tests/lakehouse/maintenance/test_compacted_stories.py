@@ -1,4 +1,4 @@
-"""Jobs give the same rows when maintenance comes in between."""
+"""Jobs give the same rows if maintenance runs between their batches."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from lakehouse.settings import Settings
 
 
 @pytest.mark.long
-def test_stories_come_out_as_the_oracle_says_though_files_are_compacted_between(
+def test_compaction_between_batches_keeps_results_equal_to_oracle(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compaction_plan, "MIN_FILES", 1)

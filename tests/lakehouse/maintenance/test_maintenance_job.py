@@ -1,4 +1,4 @@
-"""Maintenance: fewer files, the same rows, and nobody who works beside it notices."""
+"""The maintenance job: fewer files with the same rows, and no effect on concurrent jobs."""
 
 import os
 import time
@@ -39,17 +39,19 @@ BATCHES = 4
 HOUR = timedelta(hours=1)
 
 
-def at(hour: int) -> datetime:
+def hours_after_noon(hour: int) -> datetime:
     return NOON + hour * HOUR
 
 
 def fill(home: Path, commits: int = COMMITS) -> None:
-    """A row an hour, each in a commit and a file of its own."""
+    """Write a row per hour, each in a separate commit and file."""
     for hour in range(commits):
-        append_rows(home, CONVERSIONS.name, [{"conversion_id": f"{hour:03}", "converted_at": at(hour)}])
+        append_rows(
+            home, CONVERSIONS.name, [{"conversion_id": f"{hour:03}", "converted_at": hours_after_noon(hour)}]
+        )
 
 
-def tidy(spark: SparkSession, settings: Settings) -> None:
+def run_maintenance(spark: SparkSession, settings: Settings) -> None:
     maintain(JobContext("maintenance", spark.newSession(), settings, once=True))
 
 
@@ -62,7 +64,7 @@ def on_disk(home: Path, name: str) -> int:
 
 
 def leave_file(home: Path, name: str, age: timedelta) -> Path:
-    """A file so old that no commit tells of, as a writer leaves it that died."""
+    """Leave an uncommitted file of the given age, as a killed writer does."""
     file = home / "warehouse" / name.replace(".", "/") / "part-left.snappy.parquet"
     file.touch()
     made = time.time() - age.total_seconds()
@@ -74,25 +76,27 @@ def rows(settings: Settings) -> list[dict[str, Any]]:
     return sorted(read_rows(settings, CONVERSIONS.name, ("conversion_id", "converted_at")), key=str)
 
 
-def test_small_files_are_put_together_and_hold_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
-    """The replaced ones stay as long as is set."""
+def test_compaction_keeps_rows_and_replaced_files_until_retention_ends(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A second run without work makes no commit."""
     settings = empty_home(spark, tmp_path)
     fill(tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "test")
     lake.append(CONVERSIONS.name, lake.read(CONVERSIONS.name).limit(1), upto=NOON, sequence=7)
     before, changes = rows(settings), lake.rewrite_count(CONVERSIONS.name)
-    tidy(spark, settings)
+    run_maintenance(spark, settings)
     assert len(table(tmp_path, CONVERSIONS.name).file_uris()) == 1
     assert rows(settings) == before
     assert lake.rewrite_count(CONVERSIONS.name) == changes
     assert lake.last_commit(CONVERSIONS.name)["sequence"] == 7
     (last, *_) = table(tmp_path, CONVERSIONS.name).history(1)
     assert last["operation"] == "OPTIMIZE"
-    tidy(spark, settings)
+    run_maintenance(spark, settings)
     assert table(tmp_path, CONVERSIONS.name).history(1) == [last]  # nothing to do: no commit
     assert on_disk(tmp_path, CONVERSIONS.name) == COMMITS + 2
     none = {"vacuum_retention": timedelta(0), "feed_retention": timedelta(0)}
-    tidy(spark, settings.model_copy(update=none))
+    run_maintenance(spark, settings.model_copy(update=none))
     assert on_disk(tmp_path, CONVERSIONS.name) == 1
     assert rows(settings) == before
 
@@ -111,7 +115,7 @@ def test_small_files_are_put_together_and_hold_the_same_rows(spark: SparkSession
         ),
     ],
 )
-def test_a_table_with_more_than_its_contract_says_is_compacted_by_spark(
+def test_table_with_extra_column_or_deletion_vectors_is_compacted(
     spark: SparkSession, tmp_path: Path, altered: str, change: str
 ) -> None:
     settings = empty_home(spark, tmp_path)
@@ -122,26 +126,24 @@ def test_a_table_with_more_than_its_contract_says_is_compacted_by_spark(
     lake.spark.sql(f"ALTER TABLE {CONVERSIONS.name} {altered}")
     lake.spark.sql(change.format(CONVERSIONS.name))
     before = lake.read(CONVERSIONS.name).orderBy("conversion_id").collect()
-    tidy(spark, settings)
+    run_maintenance(spark, settings)
     assert len(table(tmp_path, CONVERSIONS.name).file_uris()) == 1
     assert lake.read(CONVERSIONS.name).orderBy("conversion_id").collect() == before
 
 
-def test_what_is_set_is_longer_or_shorter_than_the_week_that_delta_keeps(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    """And few files are left as they are."""
+def test_configured_retention_overrides_week_of_delta(spark: SparkSession, tmp_path: Path) -> None:
+    """Files below the minimum number are not compacted."""
     settings = empty_home(spark, tmp_path)
     fill(tmp_path, MIN_FILES)
     for kept, age, stays in ((30, 20, True), (1, 2, False)):
         maintenance_job._VACUUMED_AT.clear()
         wanted = {"vacuum_retention": timedelta(days=kept), "feed_retention": LEAST_RETENTION}
         left = leave_file(tmp_path, CONVERSIONS.name, timedelta(days=age))
-        tidy(spark, settings.model_copy(update=wanted))
+        run_maintenance(spark, settings.model_copy(update=wanted))
         assert left.exists() == stays
         assert retention_of(tmp_path, CONVERSIONS.name) == (kept * 24, LEAST_RETENTION // HOUR)
     commits = table(tmp_path, CONVERSIONS.name).version()
-    tidy(spark, settings.model_copy(update=wanted))
+    run_maintenance(spark, settings.model_copy(update=wanted))
     assert table(tmp_path, CONVERSIONS.name).version() == commits  # the property is set once
     assert len(table(tmp_path, CONVERSIONS.name).file_uris()) == MIN_FILES
 
@@ -195,18 +197,18 @@ def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulated:
     return run
 
 
-@pytest.mark.parametrize(("kept", "looks"), [(timedelta(days=7), 4), (timedelta(0), 10)])
-def test_a_process_looks_for_what_is_to_be_removed_28_times_in_the_time_that_it_is_kept(
-    simulated: Simulated, kept: timedelta, looks: int
+@pytest.mark.parametrize(("kept", "vacuums"), [(timedelta(days=7), 4), (timedelta(0), 10)])
+def test_vacuum_runs_28_times_per_retention_period(
+    simulated: Simulated, kept: timedelta, vacuums: int
 ) -> None:
     simulated.kept = kept
-    for _ in range(10):  # every two hours; a part is six
+    for _ in range(10):  # every two hours; a vacuum is due every six
         simulated.maintain()
         simulated.hours += 2
-    assert simulated.done == [f"-{CONVERSIONS.name}", CONVERSIONS.name] * looks
+    assert simulated.done == [f"-{CONVERSIONS.name}", CONVERSIONS.name] * vacuums
 
 
-def test_a_table_that_another_application_rewrites_is_left_for_the_next_time(simulated: Simulated) -> None:
+def test_concurrently_rewritten_table_is_skipped_until_next_run(simulated: Simulated) -> None:
     simulated.compactions = [Compacted(20, 1), ConcurrentDeleteReadException("DELTA_CONCURRENT_DELETE_READ")]
     simulated.kept = timedelta(days=70)
     for _ in range(2):
@@ -218,14 +220,12 @@ def test_a_table_that_another_application_rewrites_is_left_for_the_next_time(sim
 
 
 @pytest.mark.long
-def test_the_log_of_before_yesterday_goes_when_a_checkpoint_is_written(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_checkpoint_deletes_log_entries_older_than_retention(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "test")
     left = {}
     for name, key in ((CONVERSIONS.name, "conversion_id"), (SESSIONS.name, "session_id")):
-        lake.read(name)  # made by Spark, with what it says of new tables
+        lake.read(name)  # created by Spark, with its properties of new tables
         append_rows(tmp_path, name, [{key: "1"}])
         row = checkpoint(lake.read(name))
         lake.spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.checkpointInterval' = '4')")
@@ -243,14 +243,12 @@ def test_the_log_of_before_yesterday_goes_when_a_checkpoint_is_written(
     assert left == {CONVERSIONS.name: 0, SESSIONS.name: 4}
 
 
-def test_a_stream_goes_on_meanwhile(
+def test_streaming_append_continues_during_maintenance(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Files that are not committed yet belong to no version: the time that is kept guards them."""
+    """Uncommitted files belong to no version; only the retention protects them from vacuum."""
     settings = empty_home(spark, tmp_path, vacuum_retention=LEAST_RETENTION)
-    monkeypatch.setattr(
-        maintenance_job, "_VACUUM_INTERVAL_SHARE", 0
-    )  # each time it looks for what is to be removed
+    monkeypatch.setattr(maintenance_job, "_VACUUM_INTERVAL_SHARE", 0)  # vacuum in every run
     name = KAFKA_RECORDS.name
     for offset in range(COMMITS):
         append_rows(tmp_path, name, [{"topic": "events", "partition": 0, "offset": offset}])
@@ -265,16 +263,16 @@ def test_a_stream_goes_on_meanwhile(
         streaming = pool.submit(stream)
         while not streaming.done():
             left = leave_file(tmp_path, name, 2 * LEAST_RETENTION)
-            tidy(spark, settings)
+            run_maintenance(spark, settings)
             assert not left.exists()
     streaming.result()
-    tidy(spark, settings)
+    run_maintenance(spark, settings)
     found = [(row["topic"], row["offset"]) for row in read_rows(settings, name, ("topic", "offset"))]
     wanted = [("events", offset) for offset in range(COMMITS)] + [("more", batch) for batch in range(BATCHES)]
     assert sorted(found) == wanted
 
 
-def test_statistics_are_of_what_files_are_left_out_by(spark: SparkSession, tmp_path: Path) -> None:
+def test_data_files_have_statistics_of_stats_columns_only(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "test")
     lake.append(EVENTS.name, frame_of(lake.spark, EVENTS.name, [{"event_id": "1"}]))
@@ -312,7 +310,7 @@ def retention_of(home: Path, name: str) -> tuple[int, ...]:
     return tuple(int(text.split()[1]) for text in texts)
 
 
-def test_reads_expire_after_90_days_and_other_rows_stay(spark: SparkSession, tmp_path: Path) -> None:
+def test_logged_reads_expire_after_90_days_and_other_rows_stay(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path)
     fill(tmp_path, 1)
     now = datetime.now(timezone.utc)

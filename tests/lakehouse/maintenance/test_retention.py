@@ -1,4 +1,4 @@
-"""How long replaced files stay: as long as wanted, and longer than the slowest reader takes."""
+"""Retention of replaced files: as configured, and longer than the lag of the slowest job."""
 
 from datetime import timedelta
 
@@ -21,12 +21,12 @@ DAY = timedelta(days=1)
         ({"ingest": 0 * DAY, "refine": 1 * DAY, "publish": 5.1 * DAY}, 11 * DAY),
     ],
 )
-def test_files_stay_twice_as_long_as_the_slowest_job_is_behind(
+def test_retention_is_at_least_twice_the_lag_of_the_slowest_job(
     behind: dict[str, timedelta], kept: timedelta
 ) -> None:
     assert retention(7 * DAY, {job: NOON - late for job, late in behind.items()}) == kept
 
 
-def test_tables_are_told_in_hours() -> None:
+def test_retention_is_rounded_up_to_hours() -> None:
     assert in_hours(7 * DAY) == "interval 168 hours"
     assert in_hours(timedelta(hours=30, seconds=1)) == "interval 31 hours"

@@ -1,4 +1,4 @@
-"""What the running job decides is what Great Expectations decides, on the same rows."""
+"""A job's evaluator and Great Expectations give the same results for the same rows."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ EXPECTED = (
 )  # fmt: skip
 
 
-def test_both_decide_alike(spark: SparkSession, tmp_path: Path) -> None:
+def test_evaluator_agrees_with_great_expectations(spark: SparkSession, tmp_path: Path) -> None:
     texts = ["a", "it's", "EUR", None, "a", "EUR", "EUR", "it's", None, None]
     rows = [(number, text, number % 2 == 0) for number, text in enumerate(texts)]
     frame = spark.createDataFrame(rows, "number int, text string, flag boolean").coalesce(1)

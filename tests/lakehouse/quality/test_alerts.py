@@ -1,4 +1,4 @@
-"""Alerts against a receiver on this machine: signed, tried again, given up in the end."""
+"""Alert webhooks against a local receiver: signed, retried, and logged if delivery fails."""
 
 import hashlib
 import hmac
@@ -22,7 +22,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 def send(receiver: Receiver, tmp_path: Path, **settings: str) -> list[str]:
-    """Send one alert; the lines that the log was told."""
+    """Send one alert, and return the lines that were logged."""
     lines: list[str] = []
     reported = {"alert_webhook": receiver.url, "alert_secret": SECRET, **settings}
     alerts = Alerts(load_settings(home=tmp_path, **reported), lines.append, pauses=(0.01, 0.02))
@@ -31,7 +31,7 @@ def send(receiver: Receiver, tmp_path: Path, **settings: str) -> list[str]:
     return lines
 
 
-def test_an_alert_is_signed(receiver: Receiver, tmp_path: Path) -> None:
+def test_alert_is_signed_with_hmac(receiver: Receiver, tmp_path: Path) -> None:
     assert send(receiver, tmp_path) == ["the gate is closed"]
     (body,), (headers,) = receiver.bodies, receiver.headers
     assert headers[SIGNATURE] == "sha256=" + hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
@@ -39,31 +39,31 @@ def test_an_alert_is_signed(receiver: Receiver, tmp_path: Path) -> None:
     assert receiver.messages == [{"id": "one", "event": "gate_closed", "text": "the gate is closed"}]
 
 
-def test_it_is_sent_again_until_it_is_taken(receiver: Receiver, tmp_path: Path) -> None:
+def test_alert_is_retried_until_receiver_accepts_it(receiver: Receiver, tmp_path: Path) -> None:
     receiver.refusing = 2
     assert send(receiver, tmp_path) == ["the gate is closed"]
     assert len(set(receiver.bodies)) == 1
     assert len(receiver.bodies) == 3
 
 
-def test_in_the_end_the_log_says_that_nobody_took_it(receiver: Receiver, tmp_path: Path) -> None:
+def test_undelivered_alert_is_logged_after_last_retry(receiver: Receiver, tmp_path: Path) -> None:
     receiver.refusing = 9
     assert send(receiver, tmp_path)[1:] == ["the alert one was not taken: HTTP 503"]
     assert len(receiver.bodies) == 3
 
 
-def test_what_will_never_be_taken_is_sent_once(receiver: Receiver, tmp_path: Path) -> None:
+def test_alert_is_not_retried_after_client_error(receiver: Receiver, tmp_path: Path) -> None:
     receiver.refusing, receiver.code = 9, 404
     assert send(receiver, tmp_path)[1:] == ["the alert one was not taken: HTTP 404"]
     assert len(receiver.bodies) == 1
 
 
-def test_nobody_listening_is_told_in_the_log(receiver: Receiver, tmp_path: Path) -> None:
+def test_refused_connection_is_logged(receiver: Receiver, tmp_path: Path) -> None:
     (_, problem) = send(receiver, tmp_path, alert_webhook="http://127.0.0.1:1/")
     assert "refused" in problem
 
 
-def test_a_secret_is_never_read_from_a_bundle_or_a_parameter(
+def test_alert_secret_is_not_read_from_bundle_or_parameter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, receiver: Receiver
 ) -> None:
     (tmp_path / BUNDLE_FILE).write_text("variables: {alert_secret: {default: x}, broker_port: {default: 7}}")

@@ -1,4 +1,4 @@
-"""Files of expectations: those that there are, and those that are wrong."""
+"""Loading of expectation suites: the shipped files, contracts and invalid files."""
 
 from pathlib import Path
 
@@ -19,11 +19,11 @@ def load(tmp_path: Path, text: str, table: str = EVENTS) -> tuple[Expectation, .
     return load_suites(tmp_path)[table].expectations
 
 
-def one(kind: str, **reported: object) -> Expectation:
+def column_expectation(kind: str, **reported: object) -> Expectation:
     return Expectation(EVENTS, "a name", f"expect_column_values_{kind}", STOP, "url", reported)
 
 
-def test_those_that_there_are_can_be_decided() -> None:
+def test_shipped_silver_expectations_can_be_evaluated_in_a_micro_batch() -> None:
     suites = load_suites(load_settings().conf)
     assert suites.keys() <= TABLES.keys()
     every = [each for suite in suites.values() for each in suite.expectations]
@@ -33,7 +33,7 @@ def test_those_that_there_are_can_be_decided() -> None:
             require_decidable(each)
 
 
-def test_a_contract_expects_its_columns_and_a_key_that_is_filled_and_there_once(tmp_path: Path) -> None:
+def test_contract_expects_declared_columns_and_unique_non_null_key(tmp_path: Path) -> None:
     columns, filled, once = load(tmp_path, "contract: stop")
     assert columns.arguments["column_set"] == list(TABLES[EVENTS].column_names)
     assert (filled.column, filled.severity) == ("event_id", "stop")
@@ -53,30 +53,33 @@ def test_a_contract_expects_its_columns_and_a_key_that_is_filled_and_there_once(
         ("expectations: [", "is not valid YAML"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(tmp_path: Path, text: str, problem: str) -> None:
+def test_invalid_suite_fails_with_one_line_error(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(MillraceError, match=problem) as error:
         load(tmp_path, text)
     assert "\n" not in str(error.value)
 
 
-def test_a_file_named_after_no_table_is_an_error(tmp_path: Path) -> None:
+def test_suite_of_unknown_table_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(MillraceError, match="named after no table"):
         load(tmp_path, "contract: stop", table="silver.nothing")
 
 
-def test_without_files_nothing_is_expected(tmp_path: Path) -> None:
+def test_folder_without_suites_has_no_expectations(tmp_path: Path) -> None:
     assert load_suites(tmp_path) == {}
 
 
-def test_a_quote_in_a_set_stays_a_value() -> None:
-    assert violation_sql(one("to_be_in_set", value_set=["it's", 7])) == "NOT (`url` IN ('it''s', 7))"
+def test_quote_in_value_set_is_escaped() -> None:
+    assert (
+        violation_sql(column_expectation("to_be_in_set", value_set=["it's", 7]))
+        == "NOT (`url` IN ('it''s', 7))"
+    )
 
 
-def test_null_counts_only_where_null_is_the_question() -> None:
-    assert scope_sql(one("to_be_in_set", value_set=[1])) == "`url` IS NOT NULL"
-    assert scope_sql(one("to_not_be_null")) == "TRUE"
+def test_null_is_in_scope_of_null_expectations_only() -> None:
+    assert scope_sql(column_expectation("to_be_in_set", value_set=[1])) == "`url` IS NOT NULL"
+    assert scope_sql(column_expectation("to_not_be_null")) == "TRUE"
 
 
-def test_a_kind_that_counting_cannot_decide_is_refused() -> None:
+def test_uniqueness_expectation_is_rejected_in_a_micro_batch() -> None:
     with pytest.raises(MillraceError, match="a micro-batch cannot evaluate"):
-        require_decidable(one("to_be_unique"))
+        require_decidable(column_expectation("to_be_unique"))

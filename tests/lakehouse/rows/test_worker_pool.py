@@ -1,4 +1,4 @@
-"""Folds in several processes: rows of a key together, and no process left behind."""
+"""The worker pool: rows of a key stay in one part, and no process or memory is leaked."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ ROWS = st.lists(st.tuples(st.sampled_from("abcdefg"), st.integers(0, 9)), max_si
 
 
 @given(ROWS, ROWS, st.integers(1, 4))
-def test_rows_of_a_key_are_in_one_part_and_none_is_lost(left, right, parts):
+def test_split_keeps_rows_of_a_key_together_and_loses_none(left, right, parts):
     tables = {
         name: pa.table({"key": pa.array([key for key, _ in rows], pa.string()), "n": [n for _, n in rows]})
         for name, rows in (("left", left), ("right", right))
@@ -38,18 +38,18 @@ def test_rows_of_a_key_are_in_one_part_and_none_is_lost(left, right, parts):
         assert sorted(found) == sorted(rows)
 
 
-def test_few_rows_stay_in_this_process(monkeypatch):
+def test_few_rows_are_computed_in_calling_process(monkeypatch):
     monkeypatch.setattr(worker_pool, "_cores", lambda: 4)
     assert [count_parts(rows) for rows in (0, 19_999, 20_000, 35_000, 10**6)] == [1, 1, 2, 3, 4]
     assert map_parts(eval, [PROCESS_ID]) == [os.getpid()]
 
 
-def test_parts_are_computed_in_order_in_other_processes():
+def test_parts_are_computed_in_worker_processes_in_order():
     assert map_parts(len, ["a", "bb", "ccc"]) == [1, 2, 3]
     assert os.getpid() not in map_parts(eval, [PROCESS_ID, PROCESS_ID])
 
 
-def test_a_slice_is_sent_without_the_rest_of_the_table(monkeypatch):
+def test_slice_is_pickled_without_rest_of_table(monkeypatch):
     files, make = [], worker_pool._shared_memory
     monkeypatch.setattr(worker_pool, "_shared_memory", lambda: files.append(make()) or os.dup(files[0]))
     table = pa.table(
@@ -62,35 +62,35 @@ def test_a_slice_is_sent_without_the_rest_of_the_table(monkeypatch):
 
 
 @pytest.mark.parametrize("rows", [0, 3])
-def test_tables_go_there_and_back_and_their_memory_is_freed(rows):
+def test_shared_memory_is_freed_after_tables_are_returned(rows):
     tables = [pa.table({"text": ["a"] * rows}), pa.table({"text": ["b"] * rows})]
     returned = map_parts(partial(eval, "rows"), [{"rows": table} for table in tables])
     assert returned == tables
     del returned
-    eventually(lambda: not shared_files(), 10, "the memory to be freed")
+    eventually(lambda: not shared_memory_files(), 10, "the memory to be freed")
 
 
-def test_memory_that_no_worker_has_taken_is_freed():
+def test_shared_memory_is_freed_after_workers_are_killed():
     kill = "__import__('os').kill(__import__('os').getpid(), 9)"
     with pytest.raises(BrokenProcessPool):
         map_parts(partial(eval, kill), [{"rows": pa.table({"text": ["a"]})}] * 12)
-    eventually(lambda: not shared_files(), 10, "the memory to be freed")
+    eventually(lambda: not shared_memory_files(), 10, "the memory to be freed")
 
 
-def shared_files() -> list[str]:
+def shared_memory_files() -> list[str]:
     """Tables in shared memory that this process or a worker holds."""
     me = psutil.Process()
     opened = [file for process in (me, *me.children()) for file in Path(f"/proc/{process.pid}/fd").iterdir()]
     return [str(file) for file in opened if os.path.lexists(file) and "memfd:rows" in str(file.readlink())]
 
 
-def test_a_worker_that_was_killed_is_replaced_the_next_time():
+def test_killed_worker_is_replaced_at_next_call():
     with pytest.raises(BrokenProcessPool):
         map_parts(eval, ["__import__('os').kill(__import__('os').getpid(), 9)"] * 2)
     assert map_parts(len, ["a", "bb"]) == [1, 2]
 
 
-def test_a_program_without_a_guard_is_not_run_once_more(tmp_path: Path) -> None:
+def test_script_without_main_guard_runs_once(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "from lakehouse.rows.worker_pool import map_parts\nprint(map_parts(len, ['a', 'bb']), flush=True)\n"
@@ -100,7 +100,7 @@ def test_a_program_without_a_guard_is_not_run_once_more(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
-def test_workers_end_with_their_parent(ending: signal.Signals) -> None:
+def test_workers_exit_with_parent_process(ending: signal.Signals) -> None:
     started = "from lakehouse.rows.worker_pool import map_parts; map_parts(len, ['a', 'b'])"
     program = f"{started}; print(flush=True); input()"
     command = [sys.executable, "-c", program]
@@ -113,7 +113,7 @@ def test_workers_end_with_their_parent(ending: signal.Signals) -> None:
     eventually(lambda: not any(_is_alive(worker) for worker in workers), 10)
 
 
-def test_a_process_that_exits_at_once_leaves_nothing_in_the_temporary_folder(tmp_path: Path) -> None:
+def test_exit_at_once_leaves_no_temporary_files(tmp_path: Path) -> None:
     program = """
 import pyarrow as pa
 from lakehouse.rows.worker_pool import exit_at_once, map_parts

@@ -16,7 +16,7 @@ from lakehouse.run.job import JobContext
 from lakehouse.run.microbatch import Batch, Outcome, run_microbatches
 from lakehouse.settings import Settings
 
-MOST_JOBS = 2  # of a few rows in a warehouse on disk
+MAX_SPARK_JOBS = 2  # for a batch of a few rows in a warehouse on disk
 COUNTERS = ("spark_jobs", "shuffles", "commits", "table_reads")
 
 
@@ -31,11 +31,13 @@ def commits_of(settings: Settings, job: str) -> int:
     found = [
         json.loads(line) for log in logs for line in log.read_text().splitlines() if "commitInfo" in line
     ]
-    said = [json.loads(each["commitInfo"].get("userMetadata") or "{}") for each in found]
-    return sum(each.get("job") == job for each in said)
+    metadata = [json.loads(each["commitInfo"].get("userMetadata") or "{}") for each in found]
+    return sum(each.get("job") == job for each in metadata)
 
 
-def test_refine_and_publish_count_what_a_batch_takes(spark: SparkSession, tmp_path: Path) -> None:
+def test_ledger_counts_jobs_commits_and_reads_of_refine_and_publish(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
     order = {"order_id": "1", "total": 5}
@@ -49,14 +51,14 @@ def test_refine_and_publish_count_what_a_batch_takes(spark: SparkSession, tmp_pa
         _, row = ledger(settings, job)
         assert row["commits"] > 0
         assert row["table_reads"] > 0
-        assert row["spark_jobs"] <= MOST_JOBS, (job, row)
+        assert row["spark_jobs"] <= MAX_SPARK_JOBS, (job, row)
     for ingested in ledger(settings, "ingest"):
         assert [ingested[name] for name in COUNTERS] == [None] * 4
     refined = sum(row["commits"] for row in ledger(settings, "refine"))
     assert refined == commits_of(settings, "refine") - 3  # the rows of ops.rules and of the ledger
 
 
-def test_a_batch_counts_what_its_own_session_does_in_any_thread(spark: SparkSession, tmp_path: Path) -> None:
+def test_batch_counters_cover_all_threads_of_its_session_only(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path)
     Bronze(spark, settings).commit([record(message("a", "v"))])
     run = JobContext("refine", spark.newSession(), settings, once=True)
@@ -67,7 +69,7 @@ def test_a_batch_counts_what_its_own_session_does_in_any_thread(spark: SparkSess
         run.spark.range(10, numPartitions=2).repartition(3).write.format("noop").mode("overwrite").save()
 
     def process(_: Batch) -> Outcome:
-        spark.range(10).repartition(3).collect()  # of another session
+        spark.range(10).repartition(3).collect()  # in another session
         one_shuffle()
         run_concurrently([one_shuffle, one_shuffle])
         run.lake.append(IDENTITIES.name, run.lake.read(IDENTITIES.name).limit(0))

@@ -1,4 +1,4 @@
-"""Things done beside each other: two at a time, all of them ended, what they say kept apart."""
+"""Functions run concurrently: two at a time, all of them finished, with separate commit metadata."""
 
 import threading
 
@@ -11,20 +11,20 @@ SECONDS = 10.0
 
 
 class _Session:
-    """Stands for a Spark session: what is set in it."""
+    """A simulated Spark session that keeps its settings."""
 
     def __init__(self) -> None:
         self.conf = self
-        self.held: dict[str, str] = {}
+        self.settings: dict[str, str] = {}
 
     def set(self, name: str, value: str) -> None:
-        self.held[name] = value
+        self.settings[name] = value
 
     def unset(self, name: str) -> None:
-        del self.held[name]
+        del self.settings[name]
 
 
-def test_two_are_done_at_once_and_told_in_order() -> None:
+def test_two_functions_run_at_once_with_results_in_order() -> None:
     meeting = threading.Barrier(2, timeout=SECONDS)
 
     def meet(name: str) -> str:
@@ -34,7 +34,7 @@ def test_two_are_done_at_once_and_told_in_order() -> None:
     assert run_concurrently([lambda: meet("one"), lambda: meet("two")]) == ["one", "two"]
 
 
-def test_all_end_before_the_first_error_is_raised() -> None:
+def test_all_functions_finish_before_first_error_is_raised() -> None:
     ended = []
 
     def fail(name: str) -> None:
@@ -46,45 +46,45 @@ def test_all_end_before_the_first_error_is_raised() -> None:
     assert sorted(ended) == ["one", "three", "two"]
 
 
-def test_those_who_say_the_same_go_together() -> None:
+def test_commits_with_equal_metadata_run_concurrently() -> None:
     session, meeting = _Session(), threading.Barrier(2, timeout=SECONDS)
     metadata = CommitMetadata(session)  # type: ignore[arg-type]
 
     def commit() -> list[str]:
         with metadata.on_session("upto 5"):
             meeting.wait()
-            said = list(session.held.values())
+            values = list(session.settings.values())
             meeting.wait()
-        return said
+        return values
 
     assert run_concurrently([commit, commit]) == [["upto 5"], ["upto 5"]]
-    assert session.held == {}
+    assert session.settings == {}
 
 
-def test_who_says_something_else_waits_and_is_heard() -> None:
+def test_commit_with_other_metadata_waits() -> None:
     session, started, entered = _Session(), threading.Event(), threading.Event()
     metadata = CommitMetadata(session)  # type: ignore[arg-type]
-    heard = []
+    seen = []
 
     def first() -> None:
         with metadata.on_session("upto 5"):
             started.set()
             assert not entered.wait(0.2)
-            heard.append(list(session.held.values()))
+            seen.append(list(session.settings.values()))
 
     def second() -> None:
         started.wait(SECONDS)
         with metadata.on_session("upto 6"):
             entered.set()
-            heard.append(list(session.held.values()))
+            seen.append(list(session.settings.values()))
 
     run_concurrently([first, second])
-    assert heard == [["upto 5"], ["upto 6"]]
-    assert session.held == {}
+    assert seen == [["upto 5"], ["upto 6"]]
+    assert session.settings == {}
 
 
-def test_a_commit_that_fails_says_nothing_any_more() -> None:
+def test_failed_commit_removes_its_metadata_from_session() -> None:
     session = _Session()
     with pytest.raises(RuntimeError), CommitMetadata(session).on_session("upto 5"):  # type: ignore[arg-type]
         raise RuntimeError("no commit")
-    assert session.held == {}
+    assert session.settings == {}

@@ -1,4 +1,4 @@
-"""What an application knows of its own ledger, without reading it."""
+"""The ledger cache: ledger rows that an application keeps in memory."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ def _entry(number: int, job: str = "refine") -> Entry:
 
 
 class _Table:
-    """The ledger as others see it; counts how often it is read."""
+    """A ledger table that counts its reads."""
 
     def __init__(self, *rows: Entry) -> None:
         self.rows = list(rows)
@@ -35,84 +35,84 @@ class _Table:
         return next((row for row in reversed(self.rows) if row.job == job), None)
 
 
-def test_what_was_there_before_is_read_once_and_the_rest_is_known() -> None:
-    table, known = _Table(_entry(0), _entry(1)), LedgerCache[Entry]()
-    assert known.last("refine", table.last) == _entry(1)
-    known.add(_entry(2))
-    known.add(_entry(3))
-    assert known.last("refine", table.last) == _entry(3)
-    assert known.after("refine", _at(1), table.last) == [_entry(2), _entry(3)]
-    assert known.after("refine", _at(2), table.last) == [_entry(3)]
+def test_ledger_table_is_read_once_and_later_rows_are_cached() -> None:
+    table, cache = _Table(_entry(0), _entry(1)), LedgerCache[Entry]()
+    assert cache.last("refine", table.last) == _entry(1)
+    cache.add(_entry(2))
+    cache.add(_entry(3))
+    assert cache.last("refine", table.last) == _entry(3)
+    assert cache.after("refine", _at(1), table.last) == [_entry(2), _entry(3)]
+    assert cache.after("refine", _at(2), table.last) == [_entry(3)]
     assert table.reads == 1
 
 
-def test_further_back_than_is_known_the_table_must_tell() -> None:
-    table, known = _Table(_entry(0), _entry(1)), LedgerCache[Entry]()
-    assert known.after("refine", _at(0), table.last) is None
-    assert known.after("refine", _at(1), table.last) == []
+def test_cache_returns_none_for_rows_before_its_first() -> None:
+    table, cache = _Table(_entry(0), _entry(1)), LedgerCache[Entry]()
+    assert cache.after("refine", _at(0), table.last) is None
+    assert cache.after("refine", _at(1), table.last) == []
 
 
-def test_a_job_without_rows_is_known_from_its_beginning() -> None:
-    table, known = _Table(), LedgerCache[Entry]()
-    assert known.last("refine", table.last) is None
-    known.add(_entry(0))
-    assert known.after("refine", datetime(1970, 1, 1, tzinfo=timezone.utc), table.last) == [_entry(0)]
+def test_cache_of_job_without_rows_is_complete() -> None:
+    table, cache = _Table(), LedgerCache[Entry]()
+    assert cache.last("refine", table.last) is None
+    cache.add(_entry(0))
+    assert cache.after("refine", datetime(1970, 1, 1, tzinfo=timezone.utc), table.last) == [_entry(0)]
 
 
-def test_a_row_that_was_read_already_is_not_known_twice() -> None:
-    table, known = _Table(_entry(0)), LedgerCache[Entry]()
-    known.last("refine", table.last)  # between the commit and its being told
-    known.add(_entry(0))
-    known.add(_entry(1))
-    assert known.after("refine", _at(0), table.last) == [_entry(1)]
-    assert known.last("refine", table.last) == _entry(1)
+def test_row_already_read_is_not_cached_twice() -> None:
+    table, cache = _Table(_entry(0)), LedgerCache[Entry]()
+    cache.last("refine", table.last)  # between its commit and its `add`
+    cache.add(_entry(0))
+    cache.add(_entry(1))
+    assert cache.after("refine", _at(0), table.last) == [_entry(1)]
+    assert cache.last("refine", table.last) == _entry(1)
 
 
-def test_jobs_are_kept_apart() -> None:
-    table, known = _Table(), LedgerCache[Entry]()
+def test_rows_of_jobs_are_cached_separately() -> None:
+    table, cache = _Table(), LedgerCache[Entry]()
     for job in ("refine", "repair"):
-        known.last(job, table.last)
-        known.add(_entry(0, job))
-    known.add(_entry(1, "repair"))
-    assert known.last("refine", table.last) == _entry(0, "refine")
-    assert known.last("repair", table.last) == _entry(1, "repair")
+        cache.last(job, table.last)
+        cache.add(_entry(0, job))
+    cache.add(_entry(1, "repair"))
+    assert cache.last("refine", table.last) == _entry(0, "refine")
+    assert cache.last("repair", table.last) == _entry(1, "repair")
 
 
-def test_rows_beyond_the_most_that_are_kept_are_the_tables_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_oldest_rows_are_evicted_from_full_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger_cache, "_MAX_ROWS", 3)
-    table, known = _Table(), LedgerCache[Entry]()
-    known.last("refine", table.last)
+    table, cache = _Table(), LedgerCache[Entry]()
+    cache.last("refine", table.last)
     for number in range(5):
-        known.add(_entry(number))
-    assert known.after("refine", _at(0), table.last) is None
-    assert known.after("refine", _at(1), table.last) == [_entry(number) for number in (2, 3, 4)]
+        cache.add(_entry(number))
+    assert cache.after("refine", _at(0), table.last) is None
+    assert cache.after("refine", _at(1), table.last) == [_entry(number) for number in (2, 3, 4)]
 
 
-def test_who_waits_hears_of_a_row_at_once() -> None:
-    known = LedgerCache[Entry]()
-    waiting = threading.Thread(target=known.wait, args=(known.sequence, 60.0, threading.Event()), daemon=True)
+def test_added_row_wakes_waiting_thread() -> None:
+    cache = LedgerCache[Entry]()
+    waiting = threading.Thread(target=cache.wait, args=(cache.sequence, 60.0, threading.Event()), daemon=True)
     waiting.start()
-    known.add(_entry(0))
+    cache.add(_entry(0))
     waiting.join(10)
     assert not waiting.is_alive()
 
 
-def test_a_row_that_came_before_the_wait_began_is_not_waited_for() -> None:
-    known, began = LedgerCache[Entry](), time.monotonic()
-    reported = known.sequence
-    known.add(_entry(0))
-    known.wait(reported, 60.0, threading.Event())
+def test_wait_returns_at_once_if_row_was_added_before() -> None:
+    cache, began = LedgerCache[Entry](), time.monotonic()
+    reported = cache.sequence
+    cache.add(_entry(0))
+    cache.wait(reported, 60.0, threading.Event())
     assert time.monotonic() - began < 10
 
 
-def test_who_is_to_stop_does_not_wait_on() -> None:
+def test_wait_returns_at_once_after_stop() -> None:
     stop, began = threading.Event(), time.monotonic()
     stop.set()
     LedgerCache[Entry]().wait(0, 60.0, stop)
     assert time.monotonic() - began < 10
 
 
-def test_only_the_sole_writer_of_a_home_recalls(tmp_path: Path) -> None:
+def test_only_exclusive_writer_of_home_has_ledger_cache(tmp_path: Path) -> None:
     here, elsewhere = (load_settings(home=tmp_path / name) for name in ("here", "elsewhere"))
     with exclusive_ledger(here):
         assert ledger_cache_of(here) is ledger_cache_of(load_settings(home=tmp_path / "here"))

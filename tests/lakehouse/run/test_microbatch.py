@@ -1,4 +1,4 @@
-"""Micro-batches, turns, and being asked to stop, without tables."""
+"""Planning of micro-batches, waiting for a slot, throttling and stop, without tables."""
 
 import threading
 from collections.abc import Callable
@@ -20,8 +20,8 @@ from lakehouse.run.microbatch import Batch, FollowingBatch, Outcome, run_microba
 MINUTE = timedelta(minutes=1)
 
 
-class ShortLedger:
-    """One micro-batch of the job before, and what is recorded of this one."""
+class OneBatchLedger:
+    """A ledger with one batch of the upstream job, and the rows recorded for this job."""
 
     recorded: list[Entry]
     sequence = 0
@@ -42,20 +42,20 @@ class ShortLedger:
         self.recorded.append(entry)
 
 
-class Turn:
-    """Something happens while a job waits for it."""
+class Slot:
+    """A slot that calls a function while the job waits for it."""
 
-    def __init__(self, meanwhile: Callable[[], None]) -> None:
-        self._meanwhile = meanwhile
+    def __init__(self, on_wait: Callable[[], None]) -> None:
+        self._on_wait = on_wait
 
     def __enter__(self) -> None:
-        self._meanwhile()
+        self._on_wait()
 
     def __exit__(self, *_: object) -> None:
         pass
 
 
-def a_run(stop: threading.Event, waiting: Turn) -> Any:
+def job_context(stop: threading.Event, slot: Slot) -> Any:
     prepared = list[tuple[int, int]]()
     return SimpleNamespace(
         prepared=prepared,
@@ -64,7 +64,7 @@ def a_run(stop: threading.Event, waiting: Turn) -> Any:
         lake=SimpleNamespace(counter=TableCounter()),
         stop=stop,
         once=True,
-        slot=waiting,
+        slot=slot,
         settings=SimpleNamespace(max_batch_rows=10),
         report_backlog=lambda _rows: None,
         tune_for_batch=lambda rows, history_rows: prepared.append((rows, history_rows)),
@@ -74,31 +74,31 @@ def a_run(stop: threading.Event, waiting: Turn) -> Any:
 
 
 @pytest.mark.parametrize("stopped", [False, True])
-def test_who_is_asked_to_stop_while_waiting_for_a_turn_begins_no_batch(
+def test_job_stopped_while_waiting_for_slot_starts_no_batch(
     monkeypatch: pytest.MonkeyPatch, stopped: bool
 ) -> None:
-    monkeypatch.setattr(microbatch, "Ledger", ShortLedger)
+    monkeypatch.setattr(microbatch, "Ledger", OneBatchLedger)
     stop, done = threading.Event(), list[Batch]()
-    waiting = Turn(stop.set if stopped else lambda: None)
-    run = a_run(stop, waiting)
+    slot = Slot(stop.set if stopped else lambda: None)
+    run = job_context(stop, slot)
 
     def process(batch: Batch) -> Outcome:
         done.append(batch)
         return Outcome(input_rows=batch.rows)
 
     run_microbatches(run, "ingest", process)
-    assert len(done) == len(ShortLedger.recorded) == (0 if stopped else 1)
+    assert len(done) == len(OneBatchLedger.recorded) == (0 if stopped else 1)
 
 
-class GrowingLedger(ShortLedger):
-    """Another micro-batch of the job before comes while this job waits for its turn."""
+class GrowingLedger(OneBatchLedger):
+    """The upstream job commits another batch while this job waits for its slot."""
 
-    at_first = 1
+    initial_batches = 1
 
     def after(self, job: str, position: Any) -> list[Entry]:
         entries = [
             Entry(job, number, NOON + number * MINUTE, NOON, 0.0, 1)
-            for number in range(self.at_first + self.sequence)
+            for number in range(self.initial_batches + self.sequence)
         ]
         return [entry for entry in entries if not self.recorded or entry.position > position]
 
@@ -106,7 +106,7 @@ class GrowingLedger(ShortLedger):
         return self.recorded[-1] if self.recorded else None
 
 
-def test_what_comes_while_waiting_for_a_turn_is_in_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_committed_while_waiting_for_slot_are_in_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(microbatch, "Ledger", GrowingLedger)
     monkeypatch.setattr(GrowingLedger, "sequence", 0)
     done = list[Batch]()
@@ -115,28 +115,28 @@ def test_what_comes_while_waiting_for_a_turn_is_in_the_batch(monkeypatch: pytest
         done.append(batch)
         return Outcome(input_rows=batch.rows)
 
-    run = a_run(threading.Event(), Turn(lambda: monkeypatch.setattr(GrowingLedger, "sequence", 1)))
+    run = job_context(threading.Event(), Slot(lambda: monkeypatch.setattr(GrowingLedger, "sequence", 1)))
     run_microbatches(run, "ingest", process)
     assert [(batch.upto, batch.rows) for batch in done] == [(NOON + MINUTE, 2)]
     assert run.prepared == [(2, 0)]
 
 
-class LongLedger(ShortLedger):
-    """One micro-batch has been done before."""
+class ResumedLedger(OneBatchLedger):
+    """The job has processed one batch in an earlier run."""
 
     def last(self, job: str) -> Entry | None:
         return self.recorded[-1] if self.recorded else Entry(job, 7, NOON - MINUTE, NOON, 0.0, 5)
 
 
-def test_what_was_read_in_earlier_runs_is_behind_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(microbatch, "Ledger", LongLedger)
-    run = a_run(threading.Event(), Turn(lambda: None))
+def test_rows_of_earlier_runs_count_as_history_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(microbatch, "Ledger", ResumedLedger)
+    run = job_context(threading.Event(), Slot(lambda: None))
     run_microbatches(run, "ingest", lambda batch: Outcome(input_rows=batch.rows))
     assert run.prepared == [(1, 5)]
 
 
-class Waiting(threading.Event):
-    """Is set by the first wait, and says how long that was to be."""
+class RecordingStop(threading.Event):
+    """A stop event that the first wait sets; it keeps the timeout of that wait."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -148,15 +148,17 @@ class Waiting(threading.Event):
         return True
 
 
-@pytest.mark.parametrize(("took", "rest"), [(2.0, 28.0), (3.0, 27.0), (4.0, 36.0), (8.0, 52.0), (90.0, 0.0)])
-def test_a_job_with_a_pause_leaves_others_nine_parts_of_the_time_in_ten(
-    monkeypatch: pytest.MonkeyPatch, took: float, rest: float
+@pytest.mark.parametrize(
+    ("took", "waited"), [(2.0, 28.0), (3.0, 27.0), (4.0, 36.0), (8.0, 52.0), (90.0, 0.0)]
+)
+def test_pause_is_ten_times_batch_duration_within_its_bounds(
+    monkeypatch: pytest.MonkeyPatch, took: float, waited: float
 ) -> None:
-    monkeypatch.setattr(microbatch, "Ledger", ShortLedger)
+    monkeypatch.setattr(microbatch, "Ledger", OneBatchLedger)
     clock = [100.0]
     monkeypatch.setattr(microbatch, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    stop = Waiting()
-    run = a_run(stop, Turn(lambda: None))
+    stop = RecordingStop()
+    run = job_context(stop, Slot(lambda: None))
     run.once = False
 
     def process(batch: Batch) -> Outcome:
@@ -164,16 +166,16 @@ def test_a_job_with_a_pause_leaves_others_nine_parts_of_the_time_in_ten(
         return Outcome(input_rows=batch.rows)
 
     run_microbatches(run, "refine", process, pause=timedelta(seconds=30))
-    assert stop.seconds == rest
+    assert stop.seconds == waited
 
 
 class LateLedger(GrowingLedger):
-    """The first micro-batch of the job before comes while this job waits for its turn to rest."""
+    """The upstream job commits its first batch while this job waits for its slot to be idle."""
 
-    at_first = 0
+    initial_batches = 0
 
 
-def test_who_would_rest_takes_up_what_came_while_waiting_for_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_job_processes_batch_committed_while_waiting_for_slot(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(microbatch, "Ledger", LateLedger)
     monkeypatch.setattr(LateLedger, "sequence", 0)
     done = list[str]()
@@ -182,16 +184,16 @@ def test_who_would_rest_takes_up_what_came_while_waiting_for_a_turn(monkeypatch:
         done.append("batch")
         return Outcome(input_rows=batch.rows)
 
-    def rest() -> None:
+    def idle() -> None:
         done.append("rest")
 
-    waiting = Turn(lambda: monkeypatch.setattr(LateLedger, "sequence", 1))
-    run_microbatches(a_run(threading.Event(), waiting), "ingest", process, idle=rest)
+    slot = Slot(lambda: monkeypatch.setattr(LateLedger, "sequence", 1))
+    run_microbatches(job_context(threading.Event(), slot), "ingest", process, idle=idle)
     assert done == ["batch", "rest"]
 
 
-class WholeLedger(ShortLedger):
-    """All micro-batches of the upstream job, and those of this one."""
+class FullLedger(OneBatchLedger):
+    """A ledger with all batches of the upstream job, and those of this job."""
 
     upstream: list[Entry]
 
@@ -203,7 +205,7 @@ class WholeLedger(ShortLedger):
 
 
 def batches_of(rows: list[int], once: bool, most: int = 10, interrupted: int = 0) -> list[Batch]:
-    """Micro-batches over upstream batches of so many rows; tables have the first `interrupted` of these."""
+    """Batches over upstream batches of these row counts; tables contain the first `interrupted` of these."""
     done, stop = list[Batch](), threading.Event()
 
     def process(batch: Batch) -> Outcome:
@@ -212,18 +214,18 @@ def batches_of(rows: list[int], once: bool, most: int = 10, interrupted: int = 0
             stop.set()
         return Outcome(input_rows=batch.rows)
 
-    run = a_run(stop, Turn(lambda: None))
+    run = job_context(stop, Slot(lambda: None))
     run.once, run.settings = once, SimpleNamespace(max_batch_rows=most)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(microbatch, "Ledger", WholeLedger)
+        patch.setattr(microbatch, "Ledger", FullLedger)
         upstream = [Entry("ingest", n, NOON + n * MINUTE, NOON, 0.0, each) for n, each in enumerate(rows, 1)]
-        patch.setattr(WholeLedger, "upstream", upstream, raising=False)
+        patch.setattr(FullLedger, "upstream", upstream, raising=False)
         run_microbatches(run, "ingest", process, processed_through=NOON + interrupted * MINUTE)
     return done
 
 
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=12), st.integers(0, 5), st.booleans())
-def test_the_following_batch_is_the_one_that_follows(rows: list[int], interrupted: int, once: bool) -> None:
+def test_announced_following_batch_is_the_next_batch(rows: list[int], interrupted: int, once: bool) -> None:
     done = batches_of(rows, once, interrupted=interrupted)
     assert sum(batch.rows for batch in done) == sum(rows)
     for batch, following in pairwise(done):
@@ -236,6 +238,6 @@ def test_the_following_batch_is_the_one_that_follows(rows: list[int], interrupte
     ("rows", "once", "known"),
     [([10, 5], True, True), ([10, 5], False, False), ([10, 5, 6], False, True), ([10, 5, 5], False, False)],
 )
-def test_a_following_batch_that_may_grow_is_not_known(rows: list[int], once: bool, known: bool) -> None:
+def test_following_batch_is_unknown_while_it_may_grow(rows: list[int], once: bool, known: bool) -> None:
     first, *_ = batches_of(rows, once)
     assert (first.following is not None) == known

@@ -1,4 +1,4 @@
-"""What a session is told of a micro-batch to come, without Spark."""
+"""Session settings for the next micro-batch, with a simulated session."""
 
 from typing import Any, cast
 
@@ -10,28 +10,28 @@ from lakehouse.run.job import JobContext
 from lakehouse.run.query_tuning import LARGE_HISTORY_ROWS, SMALL_BATCH_ROWS, Tuning
 from lakehouse.settings import load_settings
 
-MODE, SHUFFLED, READ = (
+CODEGEN_MODE, SHUFFLE_PARTITIONS, FILE_PARTITIONS = (
     "spark.sql.codegen.factoryMode",
     "spark.sql.shuffle.partitions",
     "spark.sql.files.minPartitionNum",
 )
-FOR_FEW = {MODE: "NO_CODEGEN", SHUFFLED: "1", READ: "1"}
+SMALL_BATCH_SETTINGS = {CODEGEN_MODE: "NO_CODEGEN", SHUFFLE_PARTITIONS: "1", FILE_PARTITIONS: "1"}
 
 
 class Conf:
-    """The settings of a session."""
+    """The settings of a session, which it may reject."""
 
-    def __init__(self, refuses: bool = False, **values: str) -> None:
+    def __init__(self, is_rejecting: bool = False, **values: str) -> None:
         self.values = dict(values)
-        self._refuses = refuses
+        self._is_rejecting = is_rejecting
 
     def get(self, name: str, default: str | None) -> str | None:
-        if self._refuses:
+        if self._is_rejecting:
             raise AnalysisException(f"{name} is not available")
         return self.values.get(name, default)
 
     def set(self, name: str, value: str) -> None:
-        if self._refuses:
+        if self._is_rejecting:
             raise AnalysisException(f"{name} is not available")
         self.values[name] = value
 
@@ -49,7 +49,7 @@ def session(conf: Conf) -> SparkSession:
 
 
 @pytest.mark.parametrize(
-    ("rows", "behind", "few"),
+    ("rows", "history_rows", "is_small"),
     [
         (0, 0, True),
         (SMALL_BATCH_ROWS - 1, LARGE_HISTORY_ROWS - 1, True),
@@ -57,15 +57,15 @@ def session(conf: Conf) -> SparkSession:
         (1, LARGE_HISTORY_ROWS, False),
     ],
 )
-def test_few_rows_with_few_behind_them_are_interpreted_in_one_task(rows, behind, few):
-    usual = {SHUFFLED: "8"}
+def test_small_batch_with_small_history_runs_uncompiled_in_one_task(rows, history_rows, is_small):
+    usual = {SHUFFLE_PARTITIONS: "8"}
     conf = Conf(**usual)
-    Tuning(session(conf)).tune_for_batch(rows, behind)
-    assert conf.values == (FOR_FEW if few else usual)
+    Tuning(session(conf)).tune_for_batch(rows, history_rows)
+    assert conf.values == (SMALL_BATCH_SETTINGS if is_small else usual)
 
 
-def test_many_rows_after_few_find_the_session_as_it_was():
-    usual = {MODE: "FALLBACK", SHUFFLED: "8"}
+def test_large_batch_after_small_one_restores_session_settings():
+    usual = {CODEGEN_MODE: "FALLBACK", SHUFFLE_PARTITIONS: "8"}
     conf = Conf(**usual)
     tuning = Tuning(session(conf))
     tuning.tune_for_batch(1, 0)
@@ -74,26 +74,29 @@ def test_many_rows_after_few_find_the_session_as_it_was():
 
 
 @pytest.mark.parametrize(
-    ("rows", "behind", "one"),
+    ("rows", "history_rows", "is_coalesced"),
     [(SMALL_BATCH_ROWS - 1, 0, True), (1, LARGE_HISTORY_ROWS, True), (SMALL_BATCH_ROWS, 0, False)],
 )
-def test_what_few_rows_add_is_one_file_however_long_the_history(tmp_path, rows, behind, one):
+def test_small_batch_coalesces_writes_whatever_the_history(tmp_path, rows, history_rows, is_coalesced):
     run = JobContext("refine", session(Conf()), load_settings(home=tmp_path), once=True)
-    run.tune_for_batch(rows, behind)
-    assert run.lake.coalesce_writes == one
+    run.tune_for_batch(rows, history_rows)
+    assert run.lake.coalesce_writes == is_coalesced
 
 
-def test_who_sums_up_reads_much_and_writes_little(tmp_path):
-    usual = {MODE: "FALLBACK", SHUFFLED: "8"}
+def test_scan_restores_session_settings_and_coalesces_writes(tmp_path):
+    usual = {CODEGEN_MODE: "FALLBACK", SHUFFLE_PARTITIONS: "8"}
     conf = Conf(**usual)
     run = JobContext("publish", session(conf), load_settings(home=tmp_path), once=False)
     run.tune_for_batch(1)
     run.tune_for_scan()
-    assert {name: conf.values.get(name) for name in FOR_FEW} == {**dict.fromkeys(FOR_FEW), **usual}
+    assert {name: conf.values.get(name) for name in SMALL_BATCH_SETTINGS} == {
+        **dict.fromkeys(SMALL_BATCH_SETTINGS),
+        **usual,
+    }
     assert run.lake.coalesce_writes
 
 
-def test_a_runtime_that_refuses_goes_on_as_it_is():
-    conf = Conf(refuses=True)
+def test_tuning_ignores_settings_that_the_runtime_rejects():
+    conf = Conf(is_rejecting=True)
     Tuning(session(conf)).tune_for_batch(1, 0)
     assert conf.values == {}

@@ -1,4 +1,4 @@
-"""ops.rules: the text of every version of the rules, once."""
+"""ops.rules: the text of every version of the rules, stored once."""
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +25,7 @@ FILES = {"bots.yml", "channels.yml", "referrers.yml", "roles.yml", "rules.yml", 
 
 @pytest.fixture
 def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The rules of a bundle of the test's own, to be changed."""
+    """The rules of a copied bundle, which a test may change."""
     root = bundle_root()
     assert root is not None
     shutil.copytree(root / "conf", tmp_path / "bundle" / "conf")
@@ -35,14 +35,14 @@ def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def set_half_life(conf: Path, days: int) -> str:
-    """Change a number; the version that this makes."""
+    """Change the half-life, and return the new rules version."""
     file = conf / "rules.yml"
     file.write_text(file.read_text().replace("half_life: P7D", f"half_life: P{days}D"))
     return rules_version(conf)
 
 
 def texts(settings: Settings) -> dict[tuple[str, str], str]:
-    """By version and file; fails for one that is there twice."""
+    """Texts by version and file; fails if one is stored twice."""
     rows = read_rows(settings, RULES.name, RULES.column_names)
     assert len({(row["rules_version"], row["file"]) for row in rows}) == len(rows)
     assert all(row["first_seen_at"] for row in rows)
@@ -58,10 +58,10 @@ def visit(bronze: Bronze, uid: str) -> None:
 
 
 class DiedError(Exception):
-    """The process has died."""
+    """A simulated crash of the process."""
 
 
-def test_both_texts_are_there_once_when_a_file_changes_between_batches(
+def test_rules_changed_between_batches_are_stored_once_per_version(
     spark: SparkSession, tmp_path: Path, conf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings, first = empty_home(spark, tmp_path / "home"), rules_version(conf)
@@ -73,7 +73,7 @@ def test_both_texts_are_there_once_when_a_file_changes_between_batches(
     second = set_half_life(conf, 3)
     visit(bronze, "b")
     with monkeypatch.context() as patched:
-        patched.setattr(Ledger, "record", dying)
+        patched.setattr(Ledger, "record", crash)
         with pytest.raises(DiedError):
             run_jobs(spark, settings, "refine")
     run_jobs(spark, settings)
@@ -90,11 +90,11 @@ def test_both_texts_are_there_once_when_a_file_changes_between_batches(
     assert dict(asked.rows()) == {file: found[first, file] for file in FILES}
 
 
-def dying(*_: Any) -> None:
+def crash(*_: Any) -> None:
     raise DiedError
 
 
-def test_a_file_written_again_as_it_was_is_no_new_version(
+def test_comment_only_change_of_rules_is_no_new_version(
     spark: SparkSession, tmp_path: Path, conf: Path
 ) -> None:
     settings = empty_home(spark, tmp_path / "home")
@@ -106,7 +106,7 @@ def test_a_file_written_again_as_it_was_is_no_new_version(
     assert commits(settings) == 2
 
 
-def test_jobs_that_begin_at_once_write_a_version_once(
+def test_jobs_started_concurrently_store_a_version_once(
     spark: SparkSession, tmp_path: Path, conf: Path
 ) -> None:
     settings = empty_home(spark, tmp_path / "home")
