@@ -1,4 +1,4 @@
-"""What a signal does to a run, step by step."""
+"""Graceful shutdown: first signal, second signal and grace period."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from millrace import shutdown_signal
 from millrace.shutdown_signal import GracefulShutdown
 
 
-def test_before_there_is_anything_to_cut_off_the_start_ends() -> None:
+def test_signal_before_spark_is_ready_aborts_start() -> None:
     with (
         GracefulShutdown().on_signals(),
         pytest.raises(MillraceError, match="stopped before Spark was ready"),
@@ -21,27 +21,27 @@ def test_before_there_is_anything_to_cut_off_the_start_ends() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_first_signal_asks_and_the_second_cuts_off(number: signal.Signals) -> None:
-    cuts: list[float] = []
-    with GracefulShutdown().on_signals() as ending:
-        ending.interrupt_by(lambda: cuts.append(1))
+def test_first_signal_requests_shutdown_and_second_interrupts(number: signal.Signals) -> None:
+    interrupts: list[float] = []
+    with GracefulShutdown().on_signals() as shutdown:
+        shutdown.interrupt_by(lambda: interrupts.append(1))
         os.kill(os.getpid(), number)
-        assert ending.requested.is_set()
-        assert cuts == []
+        assert shutdown.requested.is_set()
+        assert interrupts == []
         os.kill(os.getpid(), number)
-        assert cuts == [1]
+        assert interrupts == [1]
 
 
-def test_the_grace_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_is_interrupted_after_grace_period(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutdown_signal, "GRACE_SECONDS", 0.1)
-    cut = threading.Event()
-    with GracefulShutdown().on_signals() as ending:
-        ending.interrupt_by(cut.set)
+    interrupted = threading.Event()
+    with GracefulShutdown().on_signals() as shutdown:
+        shutdown.interrupt_by(interrupted.set)
         os.kill(os.getpid(), signal.SIGTERM)
-        eventually(cut.is_set, 10)
+        eventually(interrupted.is_set, 10)
 
 
-def test_signals_mean_what_they_meant_before() -> None:
+def test_signal_handlers_are_restored() -> None:
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     with GracefulShutdown().on_signals():
         pass

@@ -14,7 +14,7 @@ NOW = datetime(2026, 11, 2, tzinfo=timezone.utc)
 
 
 def settings_with_bronze(home: Path, records: int) -> Settings:
-    """Bronze with records of source `shop` by node `main`."""
+    """Settings of a home whose bronze has records of source `shop` by node `main`."""
     headers = [{"key": "source", "value": b"shop"}, {"key": "node", "value": b"main"}]
     rows = [
         {
@@ -31,7 +31,7 @@ def settings_with_bronze(home: Path, records: int) -> Settings:
     return load_settings(home=home)
 
 
-def verdicts(home: Path, account: Account, records: int) -> list[tuple[str, bool]]:
+def audit_results(home: Path, account: Account, records: int) -> list[tuple[str, bool]]:
     settings = settings_with_bronze(home, records)
     history = [TopicChange("events", "id", 0, 0, STARTED, 0)]
     broker = {"events": BrokerTopic("id", {0: (0, records)})}
@@ -47,18 +47,18 @@ def account(**numbers: int) -> Account:
     return Account("shop", **{**zero, **numbers})
 
 
-def test_what_adds_up_is_right(tmp_path: Path) -> None:
-    found = verdicts(tmp_path, account(received=5, forwarded=3, waiting=1, shed=1, refused=9), 4)
+def test_balanced_collector_account_passes_audit(tmp_path: Path) -> None:
+    found = audit_results(tmp_path, account(received=5, forwarded=3, waiting=1, shed=1, refused=9), 4)
     assert [is_right for _, is_right in found] == [True, True]
     assert "5 received = 3 forwarded + 1 waiting + 1 shed" in found[0][0]
     assert "4 records in bronze, 3 forwarded, 1 copies" in found[1][0]
 
 
-def test_an_acknowledged_event_that_is_nowhere_is_found(tmp_path: Path) -> None:
-    (balance, is_right), _ = verdicts(tmp_path, account(received=5, forwarded=3, waiting=1), 3)
+def test_audit_finds_lost_acknowledged_event(tmp_path: Path) -> None:
+    (balance, is_right), _ = audit_results(tmp_path, account(received=5, forwarded=3, waiting=1), 3)
     assert (is_right, "1 lost" in balance) == (False, True)
 
 
-def test_a_forwarded_event_that_bronze_lacks_is_found(tmp_path: Path) -> None:
-    _, (in_bronze, is_right) = verdicts(tmp_path, account(received=5, forwarded=5), 4)
+def test_audit_finds_forwarded_event_missing_in_bronze(tmp_path: Path) -> None:
+    _, (in_bronze, is_right) = audit_results(tmp_path, account(received=5, forwarded=5), 4)
     assert (is_right, "4 records in bronze, 5 forwarded" in in_bronze) == (False, True)

@@ -1,4 +1,4 @@
-"""What is done to tables in maintenance and rebuilds raises no alarm, and its files get digests too."""
+"""Maintenance and rebuilds of tables pass the audit of bytes, and their files get digests."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -23,7 +23,7 @@ TABLES = CONVERSIONS, DIGESTS = "gold.conversions", "ops.digests"
 
 
 def findings(settings: Settings) -> tuple[list[str], list[str]]:
-    """What is wrong, and what has no digest."""
+    """Failed findings, and files without a digest."""
     found = list(audit_bytes(settings))
     wrong = [f"{each.what} {each.detail}" for each in found if not each.is_right]
     return wrong, [each.detail for each in found if each.what == "without a digest yet"]
@@ -33,13 +33,13 @@ def files_of(settings: Settings, name: str) -> list[Path]:
     return [Path(uri.removeprefix("file://")) for uri in table_of(settings.home, name).file_uris()]
 
 
-def altered(file: Path) -> None:
+def alter_byte(file: Path) -> None:
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
 
 
-def test_maintenance_and_rebuild_raise_no_alarm_and_altered_bytes_do(
+def test_maintenance_and_rebuild_pass_audit_and_altered_bytes_fail(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compaction_plan, "MIN_FILES", 1)
@@ -58,9 +58,9 @@ def test_maintenance_and_rebuild_raise_no_alarm_and_altered_bytes_do(
     recorder.record()
     assert findings(settings) == ([], [])
     for name, (version, (file,)) in compacted.items():
-        altered(file)
+        alter_byte(file)
         assert findings(settings)[0] == [f"{name}, commit {version} altered: {file.name}"]
-        altered(file)
+        alter_byte(file)
     lake = Lakehouse(spark.newSession(), settings, "rebuild")
     lake.overwrite(CONVERSIONS, checkpoint(lake.read(CONVERSIONS)))
     assert findings(settings)[0] == []

@@ -1,4 +1,4 @@
-"""The audit of a manifest when its topic lost records, or was made again."""
+"""The audit of a manifest when its topic lost records, or was recreated."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ from millrace.tables.topic_state import TopicState
 
 FIRST_READ = [TopicChange("events", "A", 0, 0, STARTED, 0)]
 GAP = [*FIRST_READ, TopicChange("events", "A", 0, 0, LOST, 4, 6, "Ada")]
-AGAIN = [
+RECREATED = [
     *FIRST_READ,
     TopicChange("events", "A", 0, 0, LOST, 4, None, "Ada"),
     TopicChange("events", "B", 1, 0, STARTED, 0),
@@ -25,7 +25,7 @@ AGAIN = [
 SENT = b"abcdefgh"
 
 
-def audited(
+def audit_manifest(
     home: Path,
     changes: list[TopicChange],
     held: dict[int, int],
@@ -33,7 +33,7 @@ def audited(
     end: int = 8,
     **manifest: Any,
 ) -> Finding:
-    """What the audit finds of eight records, of which bronze holds some."""
+    """Audit a manifest of eight records, of which bronze has the given values."""
     checksum = as_hex(sum(value_digest(bytes([value])) for value in SENT) % MODULUS)
     written = {
         "id": "M",
@@ -58,19 +58,19 @@ def audited(
     return finding
 
 
-def test_whole_manifest_is_right(tmp_path: Path) -> None:
-    finding = audited(tmp_path, FIRST_READ, {0: 8}, SENT)
+def test_fully_ingested_manifest_passes(tmp_path: Path) -> None:
+    finding = audit_manifest(tmp_path, FIRST_READ, {0: 8}, SENT)
     assert finding.is_right
     assert finding.detail.startswith("8 of 8 records in bronze, checksum ")
 
 
-def test_manifest_that_is_read_in_part_is_right_while_kafka_has_the_rest(tmp_path: Path) -> None:
-    finding = audited(tmp_path, FIRST_READ, {0: 4}, SENT[:4])
+def test_partly_ingested_manifest_passes_while_kafka_has_the_rest(tmp_path: Path) -> None:
+    finding = audit_manifest(tmp_path, FIRST_READ, {0: 4}, SENT[:4])
     assert (finding.is_right, finding.detail) == (True, "4 of 8 records ingested so far")
 
 
-def test_manifest_whose_rest_is_nowhere_is_wrong(tmp_path: Path) -> None:
-    finding = audited(tmp_path, FIRST_READ, {0: 4}, SENT[:4], end=4)
+def test_manifest_fails_if_kafka_lacks_the_rest(tmp_path: Path) -> None:
+    finding = audit_manifest(tmp_path, FIRST_READ, {0: 4}, SENT[:4], end=4)
     assert not finding.is_right
     assert "Kafka does not have the rest, in events/0" in finding.detail
 
@@ -78,39 +78,39 @@ def test_manifest_whose_rest_is_nowhere_is_wrong(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("values", "is_right"), [(b"abcdgh", True), (b"abcdg", False), (b"abcdghxyz", False)]
 )
-def test_accepted_gap_excuses_as_many_records_as_it_has_offsets(
+def test_accepted_gap_excuses_at_most_its_number_of_offsets(
     tmp_path: Path, values: bytes, is_right: bool
 ) -> None:
-    finding = audited(tmp_path, GAP, {0: 8}, values)
+    finding = audit_manifest(tmp_path, GAP, {0: 8}, values)
     assert finding.is_right is is_right
     assert finding.detail.endswith("up to 2 lost in Kafka, which is accepted")
 
 
-def test_gap_that_nobody_accepted_excuses_nothing(tmp_path: Path) -> None:
-    assert not audited(tmp_path, FIRST_READ, {0: 8}, b"abcdgh").is_right
+def test_gap_that_is_not_accepted_fails(tmp_path: Path) -> None:
+    assert not audit_manifest(tmp_path, FIRST_READ, {0: 8}, b"abcdgh").is_right
 
 
-def test_gap_in_another_manifest_excuses_nothing(tmp_path: Path) -> None:
+def test_gap_outside_offsets_of_manifest_excuses_nothing(tmp_path: Path) -> None:
     after = {"offsets": {"0": {"first": 6, "last": 13}}}
-    assert not audited(tmp_path, GAP, {0: 14}, b"abcdgh", **after).is_right
+    assert not audit_manifest(tmp_path, GAP, {0: 14}, b"abcdgh", **after).is_right
 
 
-def test_manifest_of_the_topic_before_has_lost_its_rest_with_it(tmp_path: Path) -> None:
-    finding = audited(tmp_path, AGAIN, {0: 4, 100_000: 20}, SENT[:4])
+def test_rest_of_manifest_of_deleted_topic_is_accepted_as_lost(tmp_path: Path) -> None:
+    finding = audit_manifest(tmp_path, RECREATED, {0: 4, 100_000: 20}, SENT[:4])
     assert finding.is_right
     assert finding.detail == "4 of 8 records ingested; the rest was lost with the topic, which is accepted"
 
 
-def test_manifest_of_the_new_topic_is_compared_with_what_bronze_has_of_that(tmp_path: Path) -> None:
-    finding = audited(tmp_path, AGAIN, {0: 20, 100_000: 4}, SENT[:4], topic_id="B")
+def test_manifest_of_recreated_topic_is_compared_with_its_offsets_only(tmp_path: Path) -> None:
+    finding = audit_manifest(tmp_path, RECREATED, {0: 20, 100_000: 4}, SENT[:4], topic_id="B")
     assert finding.detail == "4 of 8 records ingested so far"
 
 
-def test_manifest_of_a_topic_that_bronze_has_not_seen_yet_waits(tmp_path: Path) -> None:
-    finding = audited(tmp_path, AGAIN, {0: 20, 100_000: 20}, b"", topic_id="C")
+def test_manifest_of_topic_unknown_to_bronze_is_pending(tmp_path: Path) -> None:
+    finding = audit_manifest(tmp_path, RECREATED, {0: 20, 100_000: 20}, b"", topic_id="C")
     assert (finding.is_right, finding.detail) == (True, "0 of 8 records ingested so far")
 
 
-def test_manifest_without_a_topic_id_is_of_the_first_topic(tmp_path: Path) -> None:
-    finding = audited(tmp_path, AGAIN, {0: 8, 100_000: 2}, SENT, topic_id=None)
+def test_manifest_without_topic_id_belongs_to_first_topic(tmp_path: Path) -> None:
+    finding = audit_manifest(tmp_path, RECREATED, {0: 8, 100_000: 2}, SENT, topic_id=None)
     assert finding.detail.startswith("8 of 8 records in bronze")

@@ -14,14 +14,14 @@ from kit.user_database import UserDatabase, postgres_database, sqlite_database
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
-    """A server for all tests."""
+    """A Postgres server for all tests."""
     with running_postgres() as dsn:
         yield dsn
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> UserDatabase:
-    """A database of its own for one test."""
+    """A separate database for one test, in SQLite or Postgres."""
     if request.param == "sqlite":
         return sqlite_database(tmp_path / "user.db")
     return _new_postgres_database(request.getfixturevalue("postgres"))
@@ -29,12 +29,12 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> UserDatabase:
 
 @pytest.fixture
 def in_postgres(postgres: str) -> UserDatabase:
-    """A database of Postgres for one test."""
+    """A separate Postgres database for one test."""
     return _new_postgres_database(postgres)
 
 
 def _new_postgres_database(dsn: str) -> UserDatabase:
-    """A schema of its own: a database would take 8 MB."""
+    """Create a schema, since a database would take 8 MB."""
     name = f"test_{uuid4().hex}"
     with closing(psycopg.connect(dsn, autocommit=True)) as connection:
         connection.execute(f"CREATE SCHEMA {name}")
@@ -43,5 +43,5 @@ def _new_postgres_database(dsn: str) -> UserDatabase:
 
 @pytest.fixture
 def without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lost connections are opened again at once."""
+    """Reconnect without backing off."""
     monkeypatch.setattr("millrace.client.event_stream._LONGEST_PAUSE", 0.0)

@@ -18,7 +18,7 @@ def test_rows_are_inserts_in_order() -> None:
 
 
 @pytest.mark.parametrize("most_bytes", [1, 1 << 20], ids=["in a file", "in memory"])
-def test_changes_can_be_read_within_each_other(monkeypatch: pytest.MonkeyPatch, most_bytes: int) -> None:
+def test_changes_can_be_iterated_in_nested_loops(monkeypatch: pytest.MonkeyPatch, most_bytes: int) -> None:
     monkeypatch.setattr(module, "_MEMORY_BYTES", most_bytes)
     changes = Changes()
     for number in range(20):
@@ -27,7 +27,7 @@ def test_changes_can_be_read_within_each_other(monkeypatch: pytest.MonkeyPatch, 
     assert pairs == [(a, b) for a in range(20) for b in range(20)]
 
 
-def test_a_large_group_is_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_group_is_spilled_to_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MEMORY_BYTES", 1_000)
     changes = Changes()
     changes.add(_rows(1))
@@ -37,7 +37,7 @@ def test_a_large_group_is_in_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(list(changes)) == 1_001
 
 
-def test_no_changes_are_false() -> None:
+def test_empty_changes_are_falsy() -> None:
     changes = Changes()
     assert not changes
     changes.add(_rows())

@@ -31,8 +31,8 @@ def url() -> Iterator[str]:
         yield url
 
 
-class Applied:
-    """Inserts the numbers, up to a last one, after which it stops."""
+class NumberSink:
+    """A handler that inserts numbers, and stops the consumer after the last one."""
 
     def __init__(self, database: UserDatabase, consumer: Consumer, last: int = GROUPS) -> None:
         self.groups: list[tuple[bool, tuple[str, ...] | None]] = []
@@ -59,21 +59,21 @@ def _consumer(database: UserDatabase, url: str, lease: float = 10.0, name: str =
 
 
 @pytest.mark.parametrize("first_stop", [0, 1, GROUPS])
-def test_a_consumer_goes_on_after_its_last_group(database: UserDatabase, url: str, first_stop: int) -> None:
+def test_consumer_resumes_after_its_last_group(database: UserDatabase, url: str, first_stop: int) -> None:
     consumer = _consumer(database, url)
-    consumer.run(Applied(database, consumer, first_stop))
+    consumer.run(NumberSink(database, consumer, first_stop))
     assert _numbers(database) == [*range(first_stop + 1)]
     if first_stop < GROUPS:
         again = _consumer(database, url)
-        applied = Applied(database, again)
+        applied = NumberSink(database, again)
         again.run(applied)
-        assert applied.groups == [(False, ("number",))] * (GROUPS - first_stop)  # it remembers the key
+        assert applied.groups == [(False, ("number",))] * (GROUPS - first_stop)  # the key is stored
     assert _numbers(database) == [*range(GROUPS + 1)]
 
 
-def test_an_exception_ends_the_run_and_leaves_nothing_of_the_group(database: UserDatabase, url: str) -> None:
+def test_exception_rolls_back_the_group_and_releases_the_lease(database: UserDatabase, url: str) -> None:
     consumer = _consumer(database, url)
-    applied = Applied(database, consumer)
+    applied = NumberSink(database, consumer)
 
     def failing(cursor: Cursor, group: Group) -> None:
         applied(cursor, group)
@@ -83,11 +83,11 @@ def test_an_exception_ends_the_run_and_leaves_nothing_of_the_group(database: Use
     with pytest.raises(ZeroDivisionError):
         consumer.run(failing)
     assert _numbers(database) == [0, 1, 2]
-    consumer.run(applied)  # its lease was given up
+    consumer.run(applied)  # its lease was released
     assert _numbers(database) == [*range(GROUPS + 1)]
 
 
-def test_a_group_without_changes_moves_the_position(database: UserDatabase) -> None:
+def test_group_without_changes_advances_the_position(database: UserDatabase) -> None:
     def answer(last: str | None, path: str) -> tuple[int, bytes]:
         return 200, heartbeat("8") if last else reset(["number"]) + rows([], "7")
 
@@ -109,9 +109,9 @@ def test_a_group_without_changes_moves_the_position(database: UserDatabase) -> N
     assert [group.position for group in applied] == ["7"]
 
 
-def test_restart_begins_with_a_reset(database: UserDatabase, url: str) -> None:
+def test_restart_starts_with_a_reset(database: UserDatabase, url: str) -> None:
     consumer = _consumer(database, url)
-    applied = Applied(database, consumer)
+    applied = NumberSink(database, consumer)
     consumer.run(applied)
     consumer.restart()
     consumer.run(applied)
@@ -119,32 +119,32 @@ def test_restart_begins_with_a_reset(database: UserDatabase, url: str) -> None:
     assert _numbers(database) == [*range(GROUPS + 1)]
 
 
-def test_a_name_belongs_to_one_stream(database: UserDatabase, url: str) -> None:
+def test_consumer_name_cannot_be_reused_for_another_stream(database: UserDatabase, url: str) -> None:
     consumer = _consumer(database, url)
-    consumer.run(Applied(database, consumer))
+    consumer.run(NumberSink(database, consumer))
     other = Consumer(database.store, "numbers", Stream(url, table="gold.traffic"))
     with pytest.raises(MillraceError, match=r"gold\.funnel.*gold\.traffic.*restart"):
-        other.run(Applied(database, other))
+        other.run(NumberSink(database, other))
 
 
-def test_two_names_have_two_positions(database: UserDatabase, url: str) -> None:
+def test_consumers_have_a_position_per_name(database: UserDatabase, url: str) -> None:
     for name in ("one", "two"):
         consumer = _consumer(database, url, name=name)
-        consumer.run(Applied(database, consumer))
+        consumer.run(NumberSink(database, consumer))
     found = database.run("SELECT name, position, applied FROM millrace_positions ORDER BY name")
     assert found == [("one", "5", 6), ("two", "5", 6)]
 
 
-def test_a_consumer_that_was_overtaken_applies_nothing(
+def test_fenced_consumer_applies_nothing(
     database: UserDatabase, url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Between two groups of the leader another one takes its lease, and applies all."""
+    """Between two groups of the leader, another consumer takes the lease and applies all groups."""
     caplog.set_level(logging.WARNING, "millrace.client")
     slow, quick = _consumer(database, url, lease=60), _consumer(database, url, lease=60)
-    applied = Applied(database, slow)
+    applied = NumberSink(database, slow)
     database.run("CREATE TABLE IF NOT EXISTS seen (position TEXT)")
 
-    def overtaken(cursor: Cursor, group: Group) -> None:
+    def apply_and_signal(cursor: Cursor, group: Group) -> None:
         applied(cursor, group)
         if group.position == "2":
             after_commit.set()
@@ -152,15 +152,15 @@ def test_a_consumer_that_was_overtaken_applies_nothing(
     after_commit = threading.Event()
     original = slow._apply
 
-    def late(*arguments: object) -> object:
+    def apply_after_takeover(*arguments: object) -> object:
         if after_commit.is_set():
             after_commit.clear()
             database.run("UPDATE millrace_positions SET leader = NULL")
-            quick.run(Applied(database, quick))
+            quick.run(NumberSink(database, quick))
         return original(*arguments)  # type: ignore[arg-type]
 
-    slow._apply = late  # type: ignore[assignment, method-assign]
-    thread = threading.Thread(daemon=True, target=slow.run, args=(overtaken,))
+    slow._apply = apply_after_takeover  # type: ignore[assignment, method-assign]
+    thread = threading.Thread(daemon=True, target=slow.run, args=(apply_and_signal,))
     thread.start()
     eventually(lambda: "has taken over" in caplog.text, what="the leader is fenced")
     slow.stop()
@@ -168,19 +168,19 @@ def test_a_consumer_that_was_overtaken_applies_nothing(
     assert _numbers(database) == [*range(GROUPS + 1)]
 
 
-def test_a_stand_by_takes_over_from_a_leader_that_ended(database: UserDatabase, url: str) -> None:
+def test_standby_takes_over_after_lease_of_dead_leader(database: UserDatabase, url: str) -> None:
     with closing(database.store.connect(10)) as connection:
         database.store.prepare(connection, "numbers", Stream(url, table="gold.funnel").content)
         assert database.store.lead(connection, "numbers", "dead", 1.0)
     consumer = _consumer(database, url, lease=1.0)
-    consumer.run(Applied(database, consumer))
+    consumer.run(NumberSink(database, consumer))
     assert _numbers(database) == [*range(GROUPS + 1)]
 
 
-def test_a_lease_is_kept_while_a_group_is_applied(database: UserDatabase, url: str) -> None:
-    """Longer than the lease, a statement at a time; a stand-by waits all the while."""
+def test_lease_is_renewed_while_a_group_is_applied(database: UserDatabase, url: str) -> None:
+    """Applying the group takes longer than the lease, in short statements, while a standby waits."""
     consumer, stand_by = _consumer(database, url, lease=1.5), _consumer(database, url, lease=1.5)
-    applied, other = Applied(database, consumer), Applied(database, stand_by)
+    applied, other = NumberSink(database, consumer), NumberSink(database, stand_by)
     ended = threading.Event()
 
     def slowly(cursor: Cursor, group: Group) -> None:
@@ -202,14 +202,14 @@ def test_a_lease_is_kept_while_a_group_is_applied(database: UserDatabase, url: s
     assert other.groups == []
 
 
-def test_a_lease_is_kept_while_the_stream_is_quiet(database: UserDatabase, url: str) -> None:
+def test_lease_is_renewed_while_the_stream_is_idle(database: UserDatabase, url: str) -> None:
     consumer = _consumer(database, url, lease=1.0)
     thread = threading.Thread(daemon=True, target=consumer.run, args=(lambda cursor, group: None,))
     thread.start()
     with closing(database.store.connect(60)) as other:
         database.store.prepare(other, "numbers", Stream(url, table="gold.funnel").content)
         eventually(lambda: database.run("SELECT position FROM millrace_positions") == [(str(GROUPS),)])
-        thread.join(2.5)  # it has nothing to apply all the while
+        thread.join(2.5)  # nothing to apply in this time
         assert database.store.lead(other, "numbers", "stand-by", 60) is None
     consumer.stop()
     thread.join(20)

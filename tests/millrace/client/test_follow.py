@@ -24,7 +24,7 @@ def _seen(urls: str | list[str], count: int, after: str | None = None, **more: A
     return [(group.position, group.reset, list(group.row_changes)) for group in islice(groups, count)]
 
 
-def test_a_snapshot_in_several_messages_is_one_group() -> None:
+def test_snapshot_in_several_messages_is_one_group() -> None:
     body = reset(["day"]) + rows([ROW]) + rows([OTHER], "1") + changes([(ROW, None)], "2")
     with scripted_server(lambda last, path: (200, body)) as url:
         first, second = _seen(url, 2)
@@ -32,7 +32,7 @@ def test_a_snapshot_in_several_messages_is_one_group() -> None:
     assert second == ("2", False, [Change("delete", ROW, None)])
 
 
-def test_fields_of_a_group() -> None:
+def test_group_has_key_versions_and_commit_time() -> None:
     body = reset(["day"]) + rows([ROW], "1") + changes([(ROW, OTHER)], "2")
     with scripted_server(lambda last, path: (200, body)) as url:
         found: list[Group] = list(islice(follow(url, table="gold.funnel"), 2))
@@ -42,32 +42,32 @@ def test_fields_of_a_group() -> None:
     ]
 
 
-def test_a_heartbeat_is_a_group_without_changes() -> None:
+def test_heartbeat_is_a_group_without_changes() -> None:
     with scripted_server(lambda last, path: (200, heartbeat("7"))) as url:
         assert _seen(url, 1, "7") == [("7", False, [])]
 
 
-def test_a_reset_amid_changes_drops_them() -> None:
+def test_reset_discards_changes_of_unfinished_group() -> None:
     body = changes([(ROW, OTHER)]) + reset(["day"]) + rows([ROW], "5")
     with scripted_server(lambda last, path: (200, body)) as url:
         assert _seen(url, 1, "4") == [("5", True, [Change("insert", None, ROW)])]
 
 
-def test_a_group_cut_off_is_dropped_and_asked_for_again() -> None:
-    asked: list[str | None] = []
+def test_truncated_group_is_dropped_and_requested_again() -> None:
+    requested: list[str | None] = []
 
     def answer(last: str | None, path: str) -> tuple[int, bytes]:
-        asked.append(last)
+        requested.append(last)
         cut = changes([(None, ROW)], "1") + changes([(ROW, OTHER)])
-        return 200, cut if len(asked) == 1 else changes([(ROW, None)], "2")
+        return 200, cut if len(requested) == 1 else changes([(ROW, None)], "2")
 
     with scripted_server(answer) as url:
         found = _seen(url, 2, "0")
-    assert asked == ["0", "1"]
+    assert requested == ["0", "1"]
     assert found[1] == ("2", False, [Change("delete", ROW, None)])
 
 
-def test_another_server_goes_on_where_one_is_away() -> None:
+def test_stream_fails_over_to_another_server() -> None:
     with (
         scripted_server(lambda last, path: (200, changes([(None, ROW)], "1") if last != "1" else b"")) as one,
         scripted_server(lambda last, path: (200, changes([(ROW, None)], "2") if last == "1" else b"")) as two,
@@ -77,20 +77,20 @@ def test_another_server_goes_on_where_one_is_away() -> None:
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_server_that_cannot_answer_now_is_asked_again(status: int) -> None:
+def test_unavailable_server_is_retried(status: int) -> None:
     answers = iter([(status, b""), (200, heartbeat("3"))])
     with scripted_server(lambda last, path: next(answers)) as url:
         assert _seen(url, 1) == [("3", False, [])]
 
 
-def test_a_closed_stream_is_opened_again() -> None:
+def test_closed_stream_is_reopened() -> None:
     answers = iter([event("closed", {"reason": "too slow"}), heartbeat("3")])
     with scripted_server(lambda last, path: (200, next(answers))) as url:
         assert _seen(url, 1) == [("3", False, [])]
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
-def test_a_refusal_is_an_error_with_its_reason(status: int) -> None:
+def test_client_error_raises_with_reason_of_the_server(status: int) -> None:
     body = json.dumps({"error": "there is no table gold.x. See `millrace sql`."}).encode()
     with (
         scripted_server(lambda last, path: (status, body)) as url,
@@ -99,7 +99,7 @@ def test_a_refusal_is_an_error_with_its_reason(status: int) -> None:
         _seen(url, 1)
 
 
-def test_what_is_asked_for_is_in_the_url() -> None:
+def test_stream_options_are_in_the_request_url() -> None:
     paths: list[str] = []
 
     def answer(last: str | None, path: str) -> tuple[int, bytes]:
@@ -121,16 +121,16 @@ def test_what_is_asked_for_is_in_the_url() -> None:
 
 
 @pytest.mark.parametrize("wanted", [{}, {"table": "gold.funnel", "sql": "SELECT 1"}])
-def test_one_thing_is_followed(wanted: dict[str, str]) -> None:
+def test_stream_needs_either_a_table_or_a_query(wanted: dict[str, str]) -> None:
     with pytest.raises(MillraceError, match="either a table or a query"):
         Stream("http://127.0.0.1:9", **wanted)  # type: ignore[arg-type]
 
 
-def test_a_stream_does_not_show_its_token() -> None:
+def test_repr_of_stream_hides_access_token() -> None:
     assert "secret" not in repr(Stream("http://127.0.0.1:9", table="gold.funnel", token="secret"))
 
 
-def test_importing_the_client_imports_nothing_heavy() -> None:
+def test_client_import_loads_no_heavy_packages() -> None:
     heavy = "{'pyspark', 'deltalake', 'duckdb', 'polars', 'pyarrow', 'pandas', 'typer', 'psycopg'}"
     script = f"import sys, millrace.client; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -142,8 +142,10 @@ def test_importing_the_client_imports_nothing_heavy() -> None:
     sizes=st.lists(st.integers(0, 3), min_size=1, max_size=6),
     cuts=st.lists(st.integers(0, 2_000), max_size=8),
 )
-def test_each_group_comes_once_wherever_the_connection_is_cut(sizes: list[int], cuts: list[int]) -> None:
-    """The server has one group of so many messages after each position, and cuts after so many bytes."""
+def test_each_group_is_delivered_once_wherever_the_connection_breaks(
+    sizes: list[int], cuts: list[int]
+) -> None:
+    """The server sends groups of the given sizes, and cuts each response after the given bytes."""
     groups = [
         b"".join(changes([(None, {"group": at, "message": message})]) for message in range(size))
         + changes([(None, {"group": at, "message": "last"})], str(at + 1))

@@ -52,7 +52,7 @@ def _mirrored(
     thread.start()
     yield
     consumer.stop()
-    if stream.table == "gold.funnel":  # the next message, so that nobody waits for a heartbeat
+    if stream.table == "gold.funnel":  # another message, so that the consumer does not wait for a heartbeat
         append_rows(home, "gold.funnel", [{"day": START.date(), "step": "last", "visitors": 1}])
     else:
         append_rows(home, "gold.traffic", [_row(23, "Email", 1, None)])
@@ -60,7 +60,7 @@ def _mirrored(
     assert not thread.is_alive()
 
 
-def _becomes(database: UserDatabase, names: str, expected: list[tuple[Any, ...]]) -> None:
+def _eventually_equals(database: UserDatabase, names: str, expected: list[tuple[Any, ...]]) -> None:
     eventually(
         lambda: Counter(database.run(f"SELECT {names} FROM mirrored")) == Counter(expected),
         30,
@@ -76,7 +76,7 @@ STATES = [
 ]
 
 
-def test_a_table_with_null_in_its_key_and_decimals(node: ApiProcess, database: UserDatabase) -> None:
+def test_mirror_follows_table_with_null_keys_and_decimals(node: ApiProcess, database: UserDatabase) -> None:
     names = ("window_kind", "window_start", *COLUMNS)
     replace_rows(node.home, "gold.traffic", STATES[0])
     database.run(f"CREATE TABLE mirrored ({', '.join(f'{name} TEXT' for name in names)})")
@@ -89,10 +89,10 @@ def test_a_table_with_null_in_its_key_and_decimals(node: ApiProcess, database: U
                 for row in state
                 for value in [row["reporting_value"]]
             ]
-            _becomes(database, ", ".join(COLUMNS), expected)
+            _eventually_equals(database, ", ".join(COLUMNS), expected)
 
 
-def test_rows_of_a_condition(node: ApiProcess, database: UserDatabase) -> None:
+def test_mirror_follows_filtered_table(node: ApiProcess, database: UserDatabase) -> None:
     database.run("CREATE TABLE mirrored (window_kind TEXT, window_start TEXT, channel TEXT, events BIGINT)")
     replace_rows(node.home, "gold.traffic", STATES[0])
     stream = Stream(node.url, table="gold.traffic", where={"channel": ["Email"]}, select=["events"])
@@ -100,12 +100,12 @@ def test_rows_of_a_condition(node: ApiProcess, database: UserDatabase) -> None:
         for events in (3, 5):
             state = [_row(0, "Email", events, None), _row(0, "Direct", 1, None)]
             replace_rows(node.home, "gold.traffic", state)
-            _becomes(database, "channel, events", [("Email", events)])
+            _eventually_equals(database, "channel, events", [("Email", events)])
         replace_rows(node.home, "gold.traffic", [])
-        _becomes(database, "channel, events", [])
+        _eventually_equals(database, "channel, events", [])
 
 
-def test_a_query(node: ApiProcess, database: UserDatabase) -> None:
+def test_mirror_follows_query(node: ApiProcess, database: UserDatabase) -> None:
     database.run("CREATE TABLE mirrored (channel TEXT, events BIGINT)")
     replace_rows(node.home, "gold.traffic", STATES[0])
     query = "SELECT channel, sum(events) AS events FROM gold.traffic GROUP BY channel"
@@ -115,10 +115,10 @@ def test_a_query(node: ApiProcess, database: UserDatabase) -> None:
             sums: Counter[str | None] = Counter()
             for row in state:
                 sums[row["channel"]] += row["events"]
-            _becomes(database, "channel, events", [*sums.items()])
+            _eventually_equals(database, "channel, events", [*sums.items()])
 
 
-def test_a_table_that_is_made_again(database: UserDatabase, tmp_path: Path) -> None:
+def test_mirror_follows_recreated_table(database: UserDatabase, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     database.run("CREATE TABLE mirrored (day TEXT, step TEXT, visitors BIGINT)")
@@ -129,9 +129,9 @@ def test_a_table_that_is_made_again(database: UserDatabase, tmp_path: Path) -> N
     append_rows(home, "gold.funnel", [row("old")])
     append_rows(home, "gold.funnel", [row("older")])
     with api_process(home) as node, _mirrored(database, home, Stream(node.url, table="gold.funnel")):
-        _becomes(database, "step", [("old",), ("older",)])
+        _eventually_equals(database, "step", [("old",), ("older",)])
         shutil.rmtree(home / "warehouse" / "gold" / "funnel")
         append_rows(home, "gold.funnel", [row("new")])
-        _becomes(database, "step", [("new",)])
+        _eventually_equals(database, "step", [("new",)])
         append_rows(home, "gold.funnel", [row("newer")])
-        _becomes(database, "step", [("new",), ("newer",)])
+        _eventually_equals(database, "step", [("new",), ("newer",)])

@@ -14,7 +14,7 @@ from millrace.client import Change, Cursor, Group, TableMirror
 Rows = list[dict[str, Any]]
 
 _TYPES = {"day": "TEXT", "step": "TEXT", "visitors": "BIGINT", "price": "NUMERIC(18, 4)", "tags": "TEXT"}
-_SIMILAR = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+_PROPERTY_TEST = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def _group(changes: list[Change], key: tuple[str, ...], *, reset: bool = False) -> Group:
@@ -38,7 +38,7 @@ def _apply(database: UserDatabase, mirror: TableMirror, group: Group) -> None:
         connection.close()
 
 
-def _bag(rows: Rows, columns: tuple[str, ...]) -> Counter[tuple[Any, ...]]:
+def _multiset(rows: Rows, columns: tuple[str, ...]) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(row[name] for name in columns) for row in rows)
 
 
@@ -55,9 +55,9 @@ _row = st.fixed_dictionaries(
 _columns = ("day", "step", "visitors")
 
 
-@_SIMILAR
+@_PROPERTY_TEST
 @given(states=st.lists(st.lists(_row, max_size=6), min_size=1, max_size=4))
-def test_rows_without_a_key_are_a_bag(database: UserDatabase, states: list[Rows]) -> None:
+def test_mirror_without_key_keeps_number_of_equal_rows(database: UserDatabase, states: list[Rows]) -> None:
     name = _table(database, _columns)
     mirror = TableMirror(name)
     _apply(database, mirror, _group([Change("insert", None, row) for row in states[0]], (), reset=True))
@@ -65,10 +65,10 @@ def test_rows_without_a_key_are_a_bag(database: UserDatabase, states: list[Rows]
         changes = [Change("delete", row, None) for row in old] + [Change("insert", None, row) for row in new]
         _apply(database, mirror, _group(changes[::-1], ()))
     found = [dict(zip(_columns, row, strict=True)) for row in database.run(f"SELECT * FROM {name}")]
-    assert _bag(found, _columns) == _bag(states[-1], _columns)
+    assert _multiset(found, _columns) == _multiset(states[-1], _columns)
 
 
-@_SIMILAR
+@_PROPERTY_TEST
 @given(
     states=st.lists(
         st.dictionaries(st.tuples(st.sampled_from([None, "a", "b"]), _text), st.integers(0, 9), max_size=6),
@@ -76,7 +76,7 @@ def test_rows_without_a_key_are_a_bag(database: UserDatabase, states: list[Rows]
         max_size=4,
     )
 )
-def test_rows_with_a_key_follow_it(database: UserDatabase, states: list[dict[Any, int]]) -> None:
+def test_mirror_with_key_follows_changes(database: UserDatabase, states: list[dict[Any, int]]) -> None:
     name = _table(database, _columns)
     mirror = TableMirror(name)
 
@@ -93,7 +93,7 @@ def test_rows_with_a_key_follow_it(database: UserDatabase, states: list[dict[Any
     assert found == states[-1]
 
 
-def test_a_reset_replaces_all_rows(database: UserDatabase) -> None:
+def test_reset_replaces_all_rows(database: UserDatabase) -> None:
     name = _table(database, ("step", "visitors"))
     database.run(f"INSERT INTO {name} VALUES ('old', 1)")
     group = _group([Change("insert", None, {"step": "new", "visitors": 2})], ("step",), reset=True)
@@ -112,7 +112,7 @@ def test_unique_values_may_move_between_rows(database: UserDatabase) -> None:
     assert sorted(database.run(f"SELECT * FROM {name}")) == [("a", 2), ("b", 1)]
 
 
-def test_only_named_columns_are_kept_and_nested_ones_as_json(database: UserDatabase) -> None:
+def test_mirror_keeps_named_columns_and_nested_ones_as_json(database: UserDatabase) -> None:
     name = _table(database, ("step", "tags"))
     row = {"step": "a", "tags": ["x", {"y": 1}], "visitors": 7}
     mirror = TableMirror(name, columns=["step", "tags"])
@@ -120,7 +120,7 @@ def test_only_named_columns_are_kept_and_nested_ones_as_json(database: UserDatab
     assert database.run(f"SELECT * FROM {name}") == [("a", '["x", {"y": 1}]')]
 
 
-def test_names_of_a_query_may_be_any_text(database: UserDatabase) -> None:
+def test_table_and_column_names_are_quoted(database: UserDatabase) -> None:
     name, column = f't"{uuid4().hex}', 'sum(a) % "2"'
     quoted = '"' + name.replace('"', '""') + '"', '"sum(a) % ""2"""'
     connection = database.connect()
@@ -133,8 +133,8 @@ def test_names_of_a_query_may_be_any_text(database: UserDatabase) -> None:
 
 
 @pytest.mark.parametrize("key", [("step",), ()], ids=["by key", "as a whole"])
-def test_a_row_that_is_not_there_is_an_error(database: UserDatabase, key: tuple[str, ...]) -> None:
-    """Somebody else has changed the table: it would stay different without a word."""
+def test_change_of_missing_row_is_rejected(database: UserDatabase, key: tuple[str, ...]) -> None:
+    """Another program changed the table, and it would silently stay different."""
     name = _table(database, ("step", "visitors"))
     database.run(f"INSERT INTO {name} VALUES ('a', 1)")
     gone = [Change("delete", {"step": step, "visitors": 1}, None) for step in "ab"]
@@ -143,7 +143,7 @@ def test_a_row_that_is_not_there_is_an_error(database: UserDatabase, key: tuple[
     assert database.run(f"SELECT * FROM {name}") == [("a", 1)]
 
 
-def test_many_rows_are_written_in_batches(database: UserDatabase) -> None:
+def test_large_groups_are_applied_completely(database: UserDatabase) -> None:
     name = _table(database, ("step", "visitors"))
     rows = [{"step": f"s{number}", "visitors": number if number % 3 else None} for number in range(2_500)]
     inserts = [Change("insert", None, row) for row in rows]
@@ -154,7 +154,7 @@ def test_many_rows_are_written_in_batches(database: UserDatabase) -> None:
     assert sorted(found) == sorted((row["step"], row["visitors"]) for row in rows[1::2])
 
 
-def test_a_cursor_of_neither_kind_gets_placeholders_of_postgres() -> None:
+def test_unknown_cursor_gets_placeholders_of_postgres() -> None:
     class Recording:
         rowcount = 1
         statements: list[str] = []  # noqa: RUF012

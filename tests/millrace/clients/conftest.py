@@ -1,4 +1,4 @@
-"""A topic of one's own on the shared broker."""
+"""A separate topic for each test on the shared broker."""
 
 import pytest
 

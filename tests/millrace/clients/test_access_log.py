@@ -1,4 +1,4 @@
-"""A line of an access log becomes a page event, or is refused with a reason; nothing else happens."""
+"""Lines of an access log become page events, or are rejected with a reason."""
 
 import json
 import re
@@ -20,7 +20,7 @@ LINE = (
 )
 
 
-def read(line: bytes, number: int = 1, site: str | None = "shop.example") -> dict:
+def parse(line: bytes, number: int = 1, site: str | None = "shop.example") -> dict:
     return json.loads(page_event(line, number, site))
 
 
@@ -30,8 +30,8 @@ def sample_lines() -> list[bytes]:
     return SAMPLE.read_bytes().splitlines()
 
 
-def test_every_field_is_where_segment_has_it():
-    event = read(LINE)
+def test_log_fields_map_to_segment_page_event():
+    event = parse(LINE)
     page = {
         "url": "http://shop.example/a/b.html?q=1&r=2",
         "path": "/a/b.html",
@@ -45,27 +45,27 @@ def test_every_field_is_where_segment_has_it():
     assert "userId" not in event
 
 
-def test_all_times_are_the_logs_in_utc():
-    event = read(LINE)
+def test_all_event_times_are_log_time_in_utc():
+    event = parse(LINE)
     assert {event[name] for name in ("originalTimestamp", "sentAt", "receivedAt")} == {"2015-05-17T10:05:03Z"}
 
 
-def test_a_visitor_is_an_address_and_a_user_agent():
+def test_anonymous_id_depends_on_address_and_user_agent():
     other_agent, other_address = LINE.replace(b"X11", b"X12"), LINE.replace(b"113.9", b"113.8")
-    visitors = {read(line)["anonymousId"] for line in (LINE, other_agent, other_address)}
+    visitors = {parse(line)["anonymousId"] for line in (LINE, other_agent, other_address)}
     assert len(visitors) == 3
-    assert read(LINE.replace(b"/a/b", b"/c/d"))["anonymousId"] in visitors
+    assert parse(LINE.replace(b"/a/b", b"/c/d"))["anonymousId"] in visitors
 
 
-def test_the_uid_is_of_line_number_and_line():
-    uids = {read(LINE, 1)["messageId"], read(LINE, 2)["messageId"], read(LINE + b" ", 1)["messageId"]}
+def test_message_id_depends_on_line_number_and_content():
+    uids = {parse(LINE, 1)["messageId"], parse(LINE, 2)["messageId"], parse(LINE + b" ", 1)["messageId"]}
     assert len(uids) == 3
-    assert read(LINE + b"\r\n", 1)["messageId"] in uids
+    assert parse(LINE + b"\r\n", 1)["messageId"] in uids
 
 
-def test_a_dash_is_no_referrer_and_no_user_agent():
+def test_dash_means_missing_referrer_and_user_agent():
     line = re.sub(rb'"[^"]*" "[^"]*"$', b'"-" "-"', LINE)
-    event = read(line)
+    event = parse(line)
     assert "referrer" not in event["context"]["page"]
     assert "userAgent" not in event["context"]
 
@@ -74,35 +74,35 @@ def test_a_dash_is_no_referrer_and_no_user_agent():
     ("cut", "agent"),
     [(b"Mozilla/5.0 (X1", "Mozilla/5.0 (X1"), (b"", None), (b"half an escape\\", "half an escape")],
 )
-def test_a_line_cut_off_in_the_user_agent_is_accepted(cut, agent):
+def test_line_truncated_in_user_agent_is_accepted(cut, agent):
     line = LINE[: LINE.index(b"Mozilla")] + cut
-    assert read(line)["context"].get("userAgent") == agent
+    assert parse(line)["context"].get("userAgent") == agent
 
 
-def test_what_follows_the_user_agent_is_not_looked_at():
-    assert read(LINE + b' 0.004 "shop"')["context"]["userAgent"] == "Mozilla/5.0 (X11)"
+def test_fields_after_user_agent_are_ignored():
+    assert parse(LINE + b' 0.004 "shop"')["context"]["userAgent"] == "Mozilla/5.0 (X11)"
 
 
-def test_escaped_quotes_belong_to_their_field():
-    assert read(LINE.replace(b"X11", b'say \\"hi\\"'))["context"]["userAgent"] == 'Mozilla/5.0 (say "hi")'
+def test_escaped_quotes_are_part_of_their_field():
+    assert parse(LINE.replace(b"X11", b'say \\"hi\\"'))["context"]["userAgent"] == 'Mozilla/5.0 (say "hi")'
 
 
-def test_without_a_site_the_address_is_the_target():
-    assert read(LINE, site=None)["context"]["page"]["url"] == "/a/b.html?q=1&r=2"
+def test_url_without_site_is_the_request_target():
+    assert parse(LINE, site=None)["context"]["page"]["url"] == "/a/b.html?q=1&r=2"
 
 
-def test_a_proxys_request_names_its_own_host():
-    page = read(LINE.replace(b"/a/b.html?", b"http://[other/x?"))["context"]["page"]
+def test_absolute_request_target_keeps_its_host():
+    page = parse(LINE.replace(b"/a/b.html?", b"http://[other/x?"))["context"]["page"]
     assert (page["url"], page["path"]) == ("http://[other/x?q=1&r=2", "/x")
 
 
-def test_a_user_who_logged_in_to_the_server_is_a_user():
-    assert read(LINE.replace(b"- - [", b"- ann [", 1))["userId"] == "ann"
+def test_authenticated_user_becomes_user_id():
+    assert parse(LINE.replace(b"- - [", b"- ann [", 1))["userId"] == "ann"
 
 
-def test_bytes_that_are_no_utf8_are_read_as_latin_1():
-    assert read(LINE.replace(b"X11", b"caf\xe9"))["context"]["userAgent"] == "Mozilla/5.0 (café)"
-    assert read(LINE.replace(b"X11", "café".encode()))["context"]["userAgent"] == "Mozilla/5.0 (café)"
+def test_invalid_utf8_is_decoded_as_latin_1():
+    assert parse(LINE.replace(b"X11", b"caf\xe9"))["context"]["userAgent"] == "Mozilla/5.0 (café)"
+    assert parse(LINE.replace(b"X11", "café".encode()))["context"]["userAgent"] == "Mozilla/5.0 (café)"
 
 
 @pytest.mark.parametrize(
@@ -119,20 +119,20 @@ def test_bytes_that_are_no_utf8_are_read_as_latin_1():
         (LINE.replace(b"2015", b"1969"), "1970"),
     ],
 )
-def test_what_is_no_entry_is_refused_with_a_reason(line, reason):
+def test_invalid_entry_is_rejected_with_reason(line, reason):
     with pytest.raises(UnreadableLineError, match=reason):
         page_event(line, 1, None)
 
 
 @given(st.binary(max_size=300))
-def test_no_bytes_do_anything_but_that(junk):
+def test_arbitrary_bytes_give_an_event_or_a_rejection(junk):
     for line in (junk, LINE[:70] + junk, LINE.replace(b"X11", junk)):
         with suppress(UnreadableLineError):
             json.loads(page_event(line, 1, "shop.example"))
 
 
-def test_a_long_line_is_not_slow():
-    is_entry(b"1.2.3.4 - " + b" [" * 500_000)  # would take hours if the parser went back and forth
+def test_long_line_is_parsed_without_backtracking():
+    is_entry(b"1.2.3.4 - " + b" [" * 500_000)  # would take hours if the parser backtracked
 
 
 TEXT = st.text(st.characters(min_codepoint=32, exclude_categories=["Cs", "Cc"]), max_size=60)
@@ -143,13 +143,13 @@ MOMENTS = st.integers(86_400, 253_402_000_000).map(lambda second: EPOCH + timede
 @given(
     agent=TEXT, referrer=TEXT, at=MOMENTS, ahead=st.integers(-14 * 60, 14 * 60), status=st.integers(100, 599)
 )
-def test_what_a_server_writes_is_what_is_read(agent, referrer, at, ahead, status):
+def test_log_entry_round_trips(agent, referrer, at, ahead, status):
     zone = timezone(timedelta(minutes=ahead))
     time = at.astimezone(zone)
     written = f"{time:%d/%b}/{time.year:04d}:{time:%H:%M:%S %z}"
     fields = [text.replace("\\", "\\\\").replace('"', '\\"') for text in (referrer, agent)]
     line = f'::1 - - [{written}] "POST /x HTTP/2.0" {status} - "{fields[0]}" "{fields[1]}"'
-    event = read(line.encode())
+    event = parse(line.encode())
     assert event["context"].get("userAgent", agent) == agent
     assert event["context"]["page"].get("referrer", referrer) == referrer
     assert event["properties"]["status"] == status
@@ -157,15 +157,15 @@ def test_what_a_server_writes_is_what_is_read(agent, referrer, at, ahead, status
     assert datetime.fromisoformat(event["receivedAt"].replace("Z", "+00:00")) == time
 
 
-def test_the_real_log_is_read_to_the_last_line():
-    events = [read(line, number) for number, line in enumerate(sample_lines(), start=1)]
+def test_real_log_is_parsed_completely():
+    events = [parse(line, number) for number, line in enumerate(sample_lines(), start=1)]
     assert len({event["messageId"] for event in events}) == 10_000
     assert events[8898]["context"]["userAgent"].endswith("+http://www.google.com/bot.html")
 
 
-def test_the_real_log_tells_its_site():
+def test_site_is_inferred_from_real_log():
     assert infer_site(sample_lines()[:1000]) == "semicomplete.com"
 
 
-def test_without_moves_inside_the_site_nothing_is_inferred():
+def test_site_is_not_inferred_without_internal_referrers():
     assert infer_site([LINE, b"hello", LINE.replace(b"www.google.com/search?q=x", b"[")]) is None

@@ -1,4 +1,4 @@
-"""What `millrace load --check` says of a file, against a naive count."""
+"""`millrace load --check`: counts of a file, against a naive count."""
 
 import json
 from decimal import Decimal
@@ -45,7 +45,7 @@ def file(tmp_path):
     return path
 
 
-def test_it_counts_what_the_lines_would_become(settings, file):
+def test_check_counts_events_duplicates_goals_and_rejections(settings, file):
     found = check_file(settings, str(file), "segment", None)
     assert (found.events, found.copies, found.visitors) == (5, 1, 2)
     assert found.roles == {"page_view": 2, "goal": 2, "other": 1}
@@ -56,7 +56,7 @@ def test_it_counts_what_the_lines_would_become(settings, file):
     assert (found.first.hour, found.last.hour) == (10, 14)
 
 
-def test_it_leaves_nothing_behind(settings, file, tmp_path):
+def test_check_writes_no_files(settings, file, tmp_path):
     log = tmp_path / "access.log"
     log.write_text("no entry\n")
     assert check_file(settings, str(log), "access-log", "shop.example").unreadable.reasons.total() == 1
@@ -65,7 +65,7 @@ def test_it_leaves_nothing_behind(settings, file, tmp_path):
     assert not Rejected(settings.home, "x").path.parent.exists()
 
 
-def test_a_file_without_goals_says_how_to_name_one(tmp_path, monkeypatch):
+def test_check_of_file_without_goals_suggests_candidates(tmp_path, monkeypatch):
     monkeypatch.setenv("MILLRACE_HOME", str(tmp_path / "home"))
     path = tmp_path / "events.jsonl"
     event = {"messageId": "1", "type": "track", "event": "Demo Requested", "anonymousId": "a"}

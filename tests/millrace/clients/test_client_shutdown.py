@@ -1,4 +1,4 @@
-"""Against a real broker: the user, the source or the broker ends it, and the manifest knows what went."""
+"""Sending that is ended by the user, the source or the broker; the manifest counts confirmed records."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ from millrace.shutdown_signal import ShutdownSignal
 
 
 @pytest.mark.parametrize(("endless", "status"), [(False, "incomplete"), (True, "complete")])
-def test_a_stop_ends_after_the_record_in_hand(settings, endless, status):
+def test_shutdown_request_ends_sending_after_current_record(settings, endless, status):
     stop = ShutdownSignal()
 
     def source():
@@ -42,7 +42,7 @@ def test_a_stop_ends_after_the_record_in_hand(settings, endless, status):
     assert (reported["records"], reported["unconfirmed"], reported["status"]) == (100, 0, status)
 
 
-def test_a_source_that_fails_leaves_a_manifest_of_what_went(settings):
+def test_failing_source_leaves_incomplete_manifest(settings):
     def source():
         yield from numbered(10)
         raise OSError("the disk is gone")
@@ -55,7 +55,7 @@ def test_a_source_that_fails_leaves_a_manifest_of_what_went(settings):
     assert reported["records"] + reported["unconfirmed"] == 10
 
 
-def test_no_broker_is_one_clear_error(tmp_path, monkeypatch):
+def test_missing_broker_fails_with_next_step(tmp_path, monkeypatch):
     monkeypatch.setattr(topic_module, "CONNECT_SECONDS", 1)
     settings = settings_for(f"127.0.0.1:{free_port()}", tmp_path)
     with pytest.raises(MillraceError, match="no Kafka broker answers at 127") as reported:
@@ -66,8 +66,8 @@ def test_no_broker_is_one_clear_error(tmp_path, monkeypatch):
     assert told_by(manifest)["status"] == "incomplete"
 
 
-class Ack(Future):
-    """A record on its way."""
+class Acknowledgement(Future):
+    """The pending acknowledgement of a record."""
 
     def get(self, timeout):
         if not self.is_done:
@@ -75,8 +75,8 @@ class Ack(Future):
         return super().value
 
 
-class DyingProducer:
-    """A broker that acknowledges 15 records, and then refuses one or is silent."""
+class FailingProducer:
+    """A producer whose broker acknowledges 15 records, and then fails or stays silent."""
 
     def __init__(self, last):
         self.sent, self._last = 0, last
@@ -85,7 +85,7 @@ class DyingProducer:
         return {0}
 
     def send(self, _topic, _value, **_more):
-        ack = Ack()
+        ack = Acknowledgement()
         if self.sent < 15:
             ack.success(SimpleNamespace(partition=0, offset=self.sent))
         elif self._last:
@@ -102,8 +102,8 @@ class DyingProducer:
     [(KafkaConnectionError(), "KafkaConnectionError"), (None, "no answer in time")],
     ids=["error", "silence"],
 )
-def test_a_broker_that_goes_away_ends_the_load(tmp_path, monkeypatch, last, reason):
-    producer = DyingProducer(last)
+def test_lost_broker_ends_load_with_incomplete_manifest(tmp_path, monkeypatch, last, reason):
+    producer = FailingProducer(last)
     monkeypatch.setattr(sender_module, "_PENDING_RECORDS", 20)
     monkeypatch.setattr(sender_module, "ensure_topic", lambda *_: (1_000_000, "id"))
     monkeypatch.setattr(sender_module, "_producer", lambda *_: producer)
@@ -117,7 +117,7 @@ def test_a_broker_that_goes_away_ends_the_load(tmp_path, monkeypatch, last, reas
 
 
 @pytest.mark.long
-def test_a_broker_that_goes_away_ends_the_load_with_exact_figures(tmp_path, monkeypatch):
+def test_killed_broker_ends_load_with_exact_counts(tmp_path, monkeypatch):
     monkeypatch.setattr(sender_module, "_PENDING_RECORDS", 2000)
     home, port = tmp_path / "broker", free_port()
     home.mkdir()
@@ -145,7 +145,7 @@ def test_a_broker_that_goes_away_ends_the_load_with_exact_figures(tmp_path, monk
     assert len({r.value for r in arrived}) == len(arrived)
 
 
-def started(settings: Settings, *arguments: str, **more) -> subprocess.Popen:
+def start_millrace(settings: Settings, *arguments: str, **more) -> subprocess.Popen:
     environment = os.environ | {
         "MILLRACE_HOME": str(settings.home),
         "MILLRACE_KAFKA_BOOTSTRAP": settings.bootstrap,
@@ -159,15 +159,15 @@ def started(settings: Settings, *arguments: str, **more) -> subprocess.Popen:
     )
 
 
-def confirmed(settings: Settings) -> int:
+def count_confirmed(settings: Settings) -> int:
     return sum(told_by(path)["records"] for path in (settings.home / "manifests").glob("*-produce-*.json"))
 
 
 @pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM])
-def test_live_traffic_ends_by_a_signal_and_all_of_it_is_confirmed(settings, number):
-    with started(settings, "produce", "--rate", "200") as process:
+def test_signal_ends_live_traffic_with_all_records_confirmed(settings, number):
+    with start_millrace(settings, "produce", "--rate", "200") as process:
         try:
-            eventually(lambda: confirmed(settings) > 0, seconds=40)
+            eventually(lambda: count_confirmed(settings) > 0, seconds=40)
             process.send_signal(number)
             out, err = process.communicate(timeout=20)
         finally:
@@ -179,8 +179,8 @@ def test_live_traffic_ends_by_a_signal_and_all_of_it_is_confirmed(settings, numb
     assert f"{reported['records']:,} records sent, 0 unconfirmed" in out
 
 
-def test_a_silent_pipe_is_left_by_a_signal(settings):
-    with started(settings, "load", "-", "--format", "segment", stdin=subprocess.PIPE) as process:
+def test_signal_ends_load_from_silent_pipe(settings):
+    with start_millrace(settings, "load", "-", "--format", "segment", stdin=subprocess.PIPE) as process:
         try:
             process.stdin.write('{"anonymousId":"a"}\n')
             process.stdin.flush()

@@ -1,4 +1,4 @@
-"""What can't be meant is refused before anything is sent; all else is read line by line."""
+"""Unsuitable files are rejected before anything is sent; other files are read line by line."""
 
 import gzip
 
@@ -28,13 +28,13 @@ def source_of(path, content: bytes) -> Source:
         (b"a\rb\x0b\x85c", [b"a\rb\x0b\x85c"]),
     ],
 )
-def test_a_line_ends_with_a_newline_only(tmp_path, content, expected):
+def test_lines_are_split_at_newlines_only(tmp_path, content, expected):
     read = list(source_of(tmp_path, content))
     assert [line.content for line in read] == expected
     assert [line.number for line in read] == list(range(1, len(expected) + 1))
 
 
-def test_a_line_too_long_is_cut_and_the_next_one_is_whole(tmp_path, monkeypatch):
+def test_overlong_line_is_truncated_and_next_line_is_complete(tmp_path, monkeypatch):
     monkeypatch.setattr(line_reader, "LONGEST_LINE", 10)
     read = list(source_of(tmp_path, b"x" * 35 + b"\nshort\n" + b"y" * 10 + b"\nlast"))
     assert [(line.content, line.cut) for line in read] == [
@@ -53,14 +53,14 @@ def test_a_line_too_long_is_cut_and_the_next_one_is_whole(tmp_path, monkeypatch)
         (b"PK\x03\x04...", "is compressed", "unzip -p"),
     ],
 )
-def test_what_is_no_text_file_is_refused(tmp_path, content, problem, next_step):
+def test_empty_or_compressed_file_is_rejected(tmp_path, content, problem, next_step):
     with pytest.raises(MillraceError) as reported:
         source_of(tmp_path, content)
     assert problem in reported.value.problem
     assert next_step in reported.value.next_step
 
 
-def test_a_file_that_is_not_there_or_a_folder_is_refused(tmp_path):
+def test_missing_file_or_folder_is_rejected(tmp_path):
     with pytest.raises(MillraceError, match="no such file"):
         Source(str(tmp_path / "none"), ShutdownSignal())
     with pytest.raises(MillraceError, match="is a folder"):
@@ -68,24 +68,24 @@ def test_a_file_that_is_not_there_or_a_folder_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_binary_file_is_refused(tmp_path, name):
+def test_binary_file_is_rejected(tmp_path, name):
     content = b"\x7fELF\x00\x01\n{\x00\x02\n\x00\x00"
     with pytest.raises(MillraceError, match="is binary"):
         source_of(tmp_path, content).refuse_binary(FORMATS[name].is_one, name)
 
 
-def test_a_file_of_events_with_a_torn_line_is_not_binary(tmp_path):
+def test_event_file_with_corrupt_line_is_not_binary(tmp_path):
     source_of(tmp_path, b'{"a":1}\n\x00\x00\x00\n{"b":2}\n').refuse_binary(
         FORMATS["segment"].is_one, "segment"
     )
 
 
-def test_an_unknown_format_lists_the_known_ones():
+def test_unknown_format_error_lists_known_formats():
     with pytest.raises(MillraceError, match="segment or access-log"):
         find_format("csv")
 
 
-def test_segment_lines_go_as_they_stand_unless_empty(tmp_path):
+def test_segment_lines_are_sent_unchanged_unless_empty_or_truncated(tmp_path):
     rejected = Rejected(tmp_path, "m")
     given = [
         Line(1, b'{"anonymousId":"a"}'),
@@ -104,7 +104,7 @@ def test_segment_lines_go_as_they_stand_unless_empty(tmp_path):
     assert rejected.summary() == "line 5"
 
 
-def test_what_is_set_aside_is_told_by_number_and_kept(tmp_path):
+def test_rejected_lines_are_summarized_by_number_and_kept(tmp_path):
     rejected = Rejected(tmp_path, "m")
     for number in (3, 7, 8, 9, 10, 11, 400):
         rejected.add(number, "not in combined format", b"\xffjunk")
@@ -116,7 +116,7 @@ def test_what_is_set_aside_is_told_by_number_and_kept(tmp_path):
     assert "\\\\xffjunk" in kept[-1]
 
 
-def test_nothing_set_aside_leaves_no_file(tmp_path):
+def test_no_file_is_written_without_rejected_lines(tmp_path):
     rejected = Rejected(tmp_path, "m")
     rejected.close()
     assert not rejected.path.exists()

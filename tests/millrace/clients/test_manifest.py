@@ -1,4 +1,4 @@
-"""A manifest says exactly what was acknowledged."""
+"""A manifest describes exactly the records that were acknowledged."""
 
 import json
 from hashlib import md5
@@ -10,12 +10,12 @@ from millrace.clients.checksum import as_hex, value_digest
 from millrace.clients.manifest import new_manifest
 
 
-def test_the_checksum_is_as_written_down():
+def test_checksum_is_order_independent_sum_of_md5_prefixes():
     digests = [int(md5(value).hexdigest()[:16], 16) for value in (b"a", b"b", b"b")]
     assert as_hex(sum(map(value_digest, (b"b", b"a", b"b")))) == f"{sum(digests) % 2**64:016x}"
 
 
-def test_a_manifest_is_there_from_the_start_and_incomplete(tmp_path):
+def test_new_manifest_is_written_as_incomplete(tmp_path):
     manifest = new_manifest(tmp_path, "load", "some.log", "events")
     reported = json.loads(manifest.path.read_text())
     assert manifest.path == tmp_path / "manifests" / f"{manifest.id}.json"
@@ -23,7 +23,7 @@ def test_a_manifest_is_there_from_the_start_and_incomplete(tmp_path):
     assert (reported["command"], reported["source"], reported["topic"]) == ("load", "some.log", "events")
 
 
-def test_a_closed_manifest_has_the_figures_of_what_was_confirmed(tmp_path):
+def test_closed_manifest_has_count_checksum_and_offsets(tmp_path):
     manifest = new_manifest(tmp_path, "load", "some.log", "events")
     for value, partition, offset in ((b"a", 0, 7), (b"b", 1, 3), (b"c", 0, 5), (b"d", 0, -1)):
         manifest.confirm(value_digest(value), partition, offset)
@@ -35,14 +35,14 @@ def test_a_closed_manifest_has_the_figures_of_what_was_confirmed(tmp_path):
     assert [file.name for file in manifest.path.parent.iterdir()] == [manifest.path.name]
 
 
-def test_what_is_unconfirmed_makes_it_incomplete(tmp_path):
+def test_unconfirmed_record_makes_manifest_incomplete(tmp_path):
     manifest = new_manifest(tmp_path, "load", "some.log", "events")
     manifest.unconfirmed = 1
     manifest.close(whole=True)
     assert json.loads(manifest.path.read_text())["status"] == "incomplete"
 
 
-def test_a_home_that_is_a_file_is_said_so(tmp_path):
+def test_home_that_is_a_file_is_rejected(tmp_path):
     (tmp_path / "home").write_text("")
     with pytest.raises(MillraceError, match=r"manifest .* can't be written"):
         new_manifest(tmp_path / "home", "load", "some.log", "events")

@@ -21,5 +21,5 @@ from millrace.clients.record import key_of
         (b"", None),
     ],
 )
-def test_the_key_is_anonymous_id_else_user_id_else_none(value, key):
+def test_key_is_anonymous_id_else_user_id_else_none(value, key):
     assert key_of(value) == key

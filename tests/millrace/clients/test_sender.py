@@ -1,4 +1,4 @@
-"""Against a real broker: everything arrives once, and the manifest knows exactly what."""
+"""Sending to a real broker: every record arrives once, as the manifest states."""
 
 import os
 from pathlib import Path
@@ -21,7 +21,7 @@ from millrace.shutdown_signal import ShutdownSignal
 SAMPLE = Path(__file__).resolve().parents[4] / "shared" / "data" / "apache_logs.log"
 
 
-def test_everything_arrives_once_under_its_key_with_the_manifest_in_a_header(settings):
+def test_records_arrive_once_with_key_and_manifest_header(settings):
     given = [*numbered(5000), Record(None, b"no key"), Record(b"empty", b""), Record(b"twice", b"x")]
     manifest = new_manifest(settings.home, "load", "here", settings.events_topic)
     deliver(given, manifest, settings.bootstrap, ShutdownSignal())
@@ -33,19 +33,21 @@ def test_everything_arrives_once_under_its_key_with_the_manifest_in_a_header(set
     reported = told_by(manifest.path)
     assert (reported["status"], reported["records"], reported["unconfirmed"]) == ("complete", len(given), 0)
     assert reported["checksum"] == as_hex(sum(value_digest(r.value) for r in arrived))
-    spans = {str(p): {"first": 0, "last": n - 1} for p, n in counted(r.partition for r in arrived).items()}
+    spans = {
+        str(p): {"first": 0, "last": n - 1} for p, n in count_by_value(r.partition for r in arrived).items()
+    }
     assert reported["offsets"] == spans
     assert len({(r.key, r.partition) for r in arrived if r.key}) == len({r.key for r in arrived if r.key})
 
 
-def counted(items) -> dict:
+def count_by_value(items) -> dict:
     found: dict = {}
     for item in items:
         found[item] = found.get(item, 0) + 1
     return found
 
 
-def test_the_topic_is_made_to_keep_everything_and_an_existing_one_is_left_alone(settings):
+def test_ensured_topic_has_its_partitions_and_log_append_time(settings):
     for _ in range(2):
         ensure_topic(settings.bootstrap, settings.events_topic)
     admin = KafkaAdminClient(bootstrap_servers=settings.bootstrap)
@@ -58,7 +60,7 @@ def test_the_topic_is_made_to_keep_everything_and_an_existing_one_is_left_alone(
     assert "retention.ms" in configs
 
 
-def test_the_real_log_goes_whole_and_a_second_time_the_same(settings):
+def test_real_log_is_loaded_completely_and_repeatably(settings):
     if not SAMPLE.is_file():
         pytest.skip(f"the real log is not there: {SAMPLE}")
     first, second = (load_file(settings, str(SAMPLE), "access-log", None) for _ in range(2))
@@ -68,7 +70,7 @@ def test_the_real_log_goes_whole_and_a_second_time_the_same(settings):
     assert len(in_topic(settings)) == 20_000
 
 
-def test_lines_that_cannot_be_sent_are_set_aside_and_the_others_go(settings, tmp_path):
+def test_oversized_lines_are_rejected_and_others_are_sent(settings, tmp_path):
     file = tmp_path / "events.jsonl"
     noise = os.urandom(7_000_000).hex().encode()
     file.write_bytes(b'{"anonymousId":"a"}\n{"noise":"' + noise + b'"}\n\nnot json\n' + noise[:6_000_000])
@@ -79,7 +81,7 @@ def test_lines_that_cannot_be_sent_are_set_aside_and_the_others_go(settings, tmp
     assert (reported["records"], reported["set_aside"], reported["status"]) == (3, 1, "complete")
 
 
-def test_a_topic_of_small_records_takes_the_small_ones(settings):
+def test_records_above_limit_of_topic_are_rejected(settings):
     admin = KafkaAdminClient(bootstrap_servers=settings.bootstrap)
     limit = {"num_partitions": 1, "replication_factor": 1, "configs": {"max.message.bytes": "20000"}}
     admin.create_topics({settings.events_topic: limit}, wait_for_metadata=True)
@@ -92,7 +94,7 @@ def test_a_topic_of_small_records_takes_the_small_ones(settings):
     assert manifest.records == len(in_topic(settings)) == len(given) - 1
 
 
-def test_produced_traffic_is_what_the_generator_makes(settings):
+def test_produced_traffic_has_equal_checksum_for_equal_seed(settings):
     manifest, _ = produce(settings, Wanted(events=3000, seed=11))
     again, _ = produce(settings, Wanted(events=3000, seed=11))
     assert manifest.records == 3000

@@ -1,4 +1,4 @@
-"""What three roles get by `millrace sql` and `millrace watch`: tables, columns and rows."""
+"""Tables, columns and rows that three roles read with `millrace sql` and `millrace watch`."""
 
 import json
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _here(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _work_in_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(home)
     monkeypatch.setenv("MILLRACE_HOME", str(home))
 
@@ -46,7 +46,7 @@ def by_sql(role: str, table: str) -> Rows:
 
 
 def watched(role: str, what: str, *, caused_by: bool = False) -> Cursor:
-    """What `millrace watch` follows."""
+    """The cursor of `millrace watch`."""
     settings = load_settings(role=role)
     return Cursor(_source(settings, what, "start", caused_by, role_of(settings)))
 
@@ -70,15 +70,15 @@ def sql(query: str, role: str) -> Rows:
     return [json.loads(line) for line in answer.stdout.splitlines()]
 
 
-WAYS = (by_sql, by_feed, by_standing_query)
+READERS = (by_sql, by_feed, by_standing_query)
 
 
-@pytest.mark.parametrize("get", WAYS)
+@pytest.mark.parametrize("get", READERS)
 @pytest.mark.parametrize("role", ROLE_NAMES)
 @pytest.mark.parametrize(
     "table", ["silver.sessions", "gold.conversions", "gold.attribution", "bronze.kafka_records"]
 )
-def test_a_table_is_there_for_its_roles(get: Get, role: str, table: str) -> None:
+def test_role_reads_only_its_tables(get: Get, role: str, table: str) -> None:
     if table in TABLE_OF_ROLE[role]:
         assert get(role, table)
     else:
@@ -86,17 +86,17 @@ def test_a_table_is_there_for_its_roles(get: Get, role: str, table: str) -> None
             get(role, table)
 
 
-@pytest.mark.parametrize("get", WAYS)
+@pytest.mark.parametrize("get", READERS)
 @pytest.mark.parametrize("role", ROLE_NAMES)
-def test_rows_are_those_that_the_policy_lets_pass(get: Get, role: str) -> None:
+def test_role_reads_only_rows_of_its_filter(get: Get, role: str) -> None:
     expected = [credit["model"] for credit in CREDITS if visible(credit, CONDITIONS[role])]
     assert sorted(row["model"] for row in get(role, "gold.attribution")) == sorted(expected)
     assert len(expected) == {"admin": 5, "analyst": 3, "marketing": 2}[role]
 
 
-@pytest.mark.parametrize("get", WAYS)
+@pytest.mark.parametrize("get", READERS)
 @pytest.mark.parametrize("role", ROLE_NAMES)
-def test_columns_are_masked_or_not_there(get: Get, role: str, home: Path) -> None:
+def test_columns_are_masked_or_hidden_by_role(get: Get, role: str, home: Path) -> None:
     (row,) = get(role, "gold.conversions")
     (session,) = get(role, "silver.sessions")
     columns = [name for name in TABLES["gold.conversions"].column_names if name not in HIDDEN[role]]
@@ -108,13 +108,13 @@ def test_columns_are_masked_or_not_there(get: Get, role: str, home: Path) -> Non
 
 
 @pytest.mark.parametrize("role", ROLE_NAMES)
-def test_show_tables_and_describe_have_what_there_is(role: str) -> None:
+def test_show_tables_and_describe_list_visible_tables_and_columns(role: str) -> None:
     assert {row["table"] for row in sql("SHOW TABLES", role)} == TABLE_OF_ROLE[role]
     described = {row["column_name"] for row in sql("DESCRIBE gold.conversions", role)}
     assert described == set(TABLES["gold.conversions"].column_names) - HIDDEN[role]
 
 
-def test_the_setting_is_the_role_without_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_role_defaults_to_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MILLRACE_ROLE", "marketing")
     answer = CliRunner().invoke(app, ("sql", "SELECT count(*) AS n FROM gold.attribution", "--json"))
     assert json.loads(answer.stdout) == {"n": 2}
@@ -123,7 +123,7 @@ def test_the_setting_is_the_role_without_the_option(monkeypatch: pytest.MonkeyPa
     assert "there is no role nobody" in str(answer.exception)
 
 
-def test_a_row_that_leaves_the_filter_is_deleted_for_the_role(home: Path, tmp_path: Path) -> None:
+def test_row_that_leaves_the_filter_is_a_delete_for_the_role(home: Path, tmp_path: Path) -> None:
     feed = watched("marketing", "gold.attribution")
     changes_of(feed)
     replace_rows(home, "gold.attribution", [*CREDITS[:3], {**CREDITS[3], "credit": 0.1}, CREDITS[4]])
@@ -134,7 +134,7 @@ def test_a_row_that_leaves_the_filter_is_deleted_for_the_role(home: Path, tmp_pa
     assert [(change["change"], change["before"]) for change in changes] == [("insert", None)]
 
 
-def test_a_position_of_another_role_is_refused(home: Path, tmp_path: Path) -> None:
+def test_position_of_another_role_is_rejected(home: Path, tmp_path: Path) -> None:
     from millrace.commands.watch import _print_changes
     from millrace.shutdown_signal import ShutdownSignal
 
@@ -148,7 +148,7 @@ def test_a_position_of_another_role_is_refused(home: Path, tmp_path: Path) -> No
         )
 
 
-def test_a_token_is_printed_once_and_only_its_hash_is_to_be_stored(home: Path, tmp_path: Path) -> None:
+def test_access_token_is_printed_once_and_declared_by_its_hash(home: Path, tmp_path: Path) -> None:
     answer = CliRunner().invoke(app, ("token", "shop-bi", "--role", "analyst", "--days", "2"))
     token = answer.stdout.strip()
     (entry,) = [line for line in answer.stderr.splitlines() if line.startswith("  - ")]
@@ -172,12 +172,14 @@ def test_a_token_is_printed_once_and_only_its_hash_is_to_be_stored(home: Path, t
         (("a b", "--role", "analyst"), "is no name of a token"),
     ],
 )
-def test_a_token_that_could_not_be_declared_is_not_made(arguments: tuple[str, ...], message: str) -> None:
+def test_access_token_with_invalid_name_or_role_is_not_created(
+    arguments: tuple[str, ...], message: str
+) -> None:
     answer = CliRunner().invoke(app, ("token", *arguments))
     assert message in str(answer.exception)
     assert not answer.stdout
 
 
-def test_causes_name_events_that_a_role_may_not_see(home: Path) -> None:
+def test_caused_by_is_rejected_for_restricted_role(home: Path) -> None:
     with pytest.raises(MillraceError, match="which role marketing may not see"):
         watched("marketing", "gold.attribution", caused_by=True)

@@ -1,4 +1,4 @@
-"""`millrace attribute`: files of paths, good and bad."""
+"""`millrace attribute`: valid and invalid path files."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ def run(*arguments: str) -> str:
     return answer.stdout
 
 
-def test_json_has_the_form_of_the_contract(file: Path) -> None:
+def test_json_output_has_credit_by_channel(file: Path) -> None:
     file.write_text(GOOD)
     reported = json.loads(run("--paths", str(file), "--model", "linear", "--json").splitlines()[-1])
     assert reported["model"] == "linear"
@@ -38,7 +38,7 @@ def test_json_has_the_form_of_the_contract(file: Path) -> None:
     assert [each["value"] for each in reported["channels"]] == pytest.approx([52 / 3, 16 / 3, 40 / 3])
 
 
-def test_without_a_model_all_are_side_by_side(file: Path) -> None:
+def test_all_models_are_shown_without_model_option(file: Path) -> None:
     file.write_text(GOOD)
     lines = run("--paths", str(file), "--json").splitlines()
     assert [json.loads(line)["model"] for line in lines if line.startswith("{")] == list(PATH_MODELS)
@@ -47,7 +47,7 @@ def test_without_a_model_all_are_side_by_side(file: Path) -> None:
     assert "Of 4 conversions on 4 paths." in shown
 
 
-def test_columns_in_any_order_and_those_that_may_be_missing(file: Path) -> None:
+def test_path_columns_may_be_reordered_and_optional_ones_missing(file: Path) -> None:
     file.write_text("\ufeffnote,conversions,path\nx,3,\n,1,Email > Direct\n", encoding="utf-8")
     first, second = read_paths(file)
     assert (first.channels, first.conversions, first.value, first.nulls) == (("Direct",), 3, 0, 0)
@@ -65,14 +65,14 @@ def test_columns_in_any_order_and_those_that_may_be_missing(file: Path) -> None:
         ("path,conversions,value\na,1,inf\n", "line 2: value is 'inf', not a number"),
     ],
 )
-def test_a_bad_file_is_one_clear_line(file: Path, text: str, problem: str) -> None:
+def test_invalid_path_file_is_rejected_with_its_line(file: Path, text: str, problem: str) -> None:
     file.write_text(text)
     with pytest.raises(MillraceError) as reported:
         read_paths(file)
     assert problem in reported.value.problem
 
 
-def test_a_file_that_is_binary_or_not_there(file: Path) -> None:
+def test_missing_or_binary_path_file_is_rejected(file: Path) -> None:
     with pytest.raises(MillraceError, match="can't be read: no such file"):
         read_paths(file)
     file.write_bytes(b"path,conversions\n\xff\xfe,1\n")
@@ -80,6 +80,6 @@ def test_a_file_that_is_binary_or_not_there(file: Path) -> None:
         read_paths(file)
 
 
-def test_a_model_that_is_not_there(file: Path) -> None:
+def test_unknown_model_is_rejected(file: Path) -> None:
     with pytest.raises(MillraceError, match=r"no model 'best'.*markov, shapley"):
         run("--paths", str(file), "--model", "best")

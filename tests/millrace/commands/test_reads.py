@@ -1,4 +1,4 @@
-"""Reads are recorded by `millrace sql` and `millrace serve` if asked for, and listed by `millrace reads`."""
+"""Reads are recorded by `millrace sql` and `millrace serve` if enabled, and listed by `millrace reads`."""
 
 import getpass
 import json
@@ -47,7 +47,7 @@ def write(home: Path, *visitors: int) -> None:
     replace_rows(home, FUNNEL, rows)
 
 
-def test_a_query_records_the_tables_that_it_reads(tmp_path: Path) -> None:
+def test_query_records_the_tables_it_reads(tmp_path: Path) -> None:
     write(tmp_path, 1)
     write(tmp_path, 2, 3)
     append_rows(tmp_path, "silver.sessions", [{"session_id": "funnel", "is_open": True}])
@@ -66,7 +66,7 @@ def test_a_query_records_the_tables_that_it_reads(tmp_path: Path) -> None:
     }
 
 
-def test_a_query_of_a_role_is_recorded_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_query_is_recorded_with_its_role(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_policy(tmp_path, ROLES)
     monkeypatch.chdir(tmp_path)
     write(tmp_path, 1)
@@ -75,7 +75,9 @@ def test_a_query_of_a_role_is_recorded_with_it(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("value", ["", "false"])
-def test_nothing_is_recorded_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_reads_are_not_recorded_by_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
     monkeypatch.delenv("MILLRACE_RECORD_READS")
     if value:
         monkeypatch.setenv("MILLRACE_RECORD_READS", value)
@@ -86,14 +88,14 @@ def test_nothing_is_recorded_by_default(tmp_path: Path, monkeypatch: pytest.Monk
         run("reads")
 
 
-def test_a_query_that_fails_is_no_read(tmp_path: Path) -> None:
+def test_failed_query_is_not_recorded(tmp_path: Path) -> None:
     write(tmp_path, 1)
     with pytest.raises(MillraceError):
         run("sql", f"SELECT nothing FROM {FUNNEL}")
     assert not (tmp_path / "warehouse" / "ops").exists()
 
 
-def test_reads_are_listed_by_table_reader_and_time(tmp_path: Path) -> None:
+def test_listed_reads_are_filtered_by_table_reader_and_time(tmp_path: Path) -> None:
     write(tmp_path, 1)
     append_rows(tmp_path, "gold.touches", [{"touch_id": "t1"}])
     run("sql", QUERY)
@@ -106,7 +108,7 @@ def test_reads_are_listed_by_table_reader_and_time(tmp_path: Path) -> None:
     assert "2 rows" in run("reads")
 
 
-def test_the_api_records_a_read(tmp_path: Path) -> None:
+def test_api_records_reads(tmp_path: Path) -> None:
     write(tmp_path, 1)
     with api_process(tmp_path, MILLRACE_RECORD_READS="true") as server:
         assert httpx.get(f"{server.url}/v1/rows", params={"table": FUNNEL}).status_code == 200
@@ -119,7 +121,7 @@ def test_the_api_records_a_read(tmp_path: Path) -> None:
     ]
 
 
-def test_readers_of_rows_that_were_corrected_are_found(tmp_path: Path) -> None:
+def test_reads_of_later_corrected_rows_are_listed(tmp_path: Path) -> None:
     for counts in ((8, 5), (9, 5), (9, 6, 1), (9, 6, 2)):
         write(tmp_path, *counts)
         run("sql", QUERY)
@@ -135,11 +137,11 @@ def test_readers_of_rows_that_were_corrected_are_found(tmp_path: Path) -> None:
     assert found("--since", "2999-12-31") == []
 
 
-def test_reads_from_before_the_change_feed_are_not_known(tmp_path: Path) -> None:
+def test_corrections_before_start_of_change_feed_are_unknown(tmp_path: Path) -> None:
     for count in (1, 2, 3):
         write(tmp_path, count)
         run("sql", QUERY)
-        if count == 2:  # what version 1 has replaced is gone
+        if count == 2:  # the files that version 1 replaced are removed
             funnel = DeltaTable(tmp_path / "warehouse" / "gold" / "funnel")
             funnel.vacuum(0, dry_run=False, enforce_retention_duration=False)
     assert [(row["version"], row["corrected_rows"]) for row in listed("--corrected", FUNNEL)] == [
@@ -150,7 +152,7 @@ def test_reads_from_before_the_change_feed_are_not_known(tmp_path: Path) -> None
     assert "Not known for 1 read: the change feed of gold.funnel reaches back to version 1" in result.stderr
 
 
-def test_reads_of_a_table_that_was_made_again_are_not_known(tmp_path: Path) -> None:
+def test_corrections_of_recreated_table_are_unknown(tmp_path: Path) -> None:
     import shutil
 
     write(tmp_path, 1)
@@ -170,14 +172,12 @@ def test_reads_of_a_table_that_was_made_again_are_not_known(tmp_path: Path) -> N
         (("--table", "gold.nothing"), "gold.nothing is not a table"),
     ],
 )
-def test_an_error_says_what_to_do(arguments: tuple[str, ...], message: str) -> None:
+def test_invalid_options_are_rejected_with_a_hint(arguments: tuple[str, ...], message: str) -> None:
     with pytest.raises(MillraceError, match=message):
         run("reads", *arguments)
 
 
-def test_a_role_that_does_not_see_everything_sees_no_reads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_restricted_role_cannot_list_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_policy(tmp_path, ROLES)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MILLRACE_ROLE", "analyst")

@@ -1,4 +1,4 @@
-"""`millrace run`: which jobs the bundle has, and which of them have an end."""
+"""`millrace run`: continuous and scheduled jobs of the bundle."""
 
 import pytest
 from typer.testing import CliRunner
@@ -11,7 +11,7 @@ from millrace.local.bundle.jobs import bundle_jobs
 CONTINUOUS = {"ingest", "refine", "repair", "publish"}
 
 
-def test_the_engine_runs_the_continuous_jobs_of_the_bundle() -> None:
+def test_bundle_declares_continuous_jobs_of_the_engine() -> None:
     jobs = bundle_jobs()
     assert {name for name, job in jobs.items() if job.is_continuous} == CONTINUOUS
     assert "attribution-model" in jobs
@@ -20,7 +20,7 @@ def test_the_engine_runs_the_continuous_jobs_of_the_bundle() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "way"),
+    ("arguments", "mode"),
     [
         (["ingest", "attribution-model"], "on"),
         (["attribution-model"], "once"),
@@ -28,22 +28,22 @@ def test_the_engine_runs_the_continuous_jobs_of_the_bundle() -> None:
         (["ingest", "--once"], "once"),
     ],
 )
-def test_jobs_on_a_schedule_alone_run_to_their_end(
-    monkeypatch: pytest.MonkeyPatch, arguments: list[str], way: str
+def test_scheduled_jobs_alone_run_once(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], mode: str
 ) -> None:
-    taken = []
+    calls = []
 
-    def take(name: str) -> object:
-        return lambda settings, names: taken.append((name, names))
+    def recorder_of(name: str) -> object:
+        return lambda settings, names: calls.append((name, names))
 
     def no_engine(settings: Settings, names: list[str]) -> bool:
         return False
 
-    monkeypatch.setattr(run, "_run_on", take("on"))
-    monkeypatch.setattr(run, "run_jobs", take("once"))
+    monkeypatch.setattr(run, "_run_on", recorder_of("on"))
+    monkeypatch.setattr(run, "run_jobs", recorder_of("once"))
     monkeypatch.setattr(run, "_wait_for_engine", no_engine)
     if not app.registered_commands:
         register_commands()
     answer = CliRunner().invoke(app, ["run", *arguments])
     assert answer.exception is None
-    assert taken == [(way, [name for name in arguments if not name.startswith("-")])]
+    assert calls == [(mode, [name for name in arguments if not name.startswith("-")])]

@@ -1,4 +1,4 @@
-"""`millrace serve` starts only where somebody could read, and not in the open by mistake."""
+"""`millrace serve` listens on external addresses only if an access token is declared."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from millrace.cli import app, register_commands
 
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """What would have been served."""
+    """Arguments of the servers that would have been started."""
     found: list[object] = []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MILLRACE_HOME", str(tmp_path))
@@ -30,7 +30,9 @@ def serve(*arguments: str) -> None:
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::", "10.0.0.7"])
 @pytest.mark.parametrize("text", ["", "local: admin\n"])
-def test_an_open_address_needs_a_token(tmp_path: Path, served: list[object], address: str, text: str) -> None:
+def test_external_address_needs_an_access_token(
+    tmp_path: Path, served: list[object], address: str, text: str
+) -> None:
     write_policy(tmp_path, text)
     with pytest.raises(MillraceError, match="no token is declared"):
         serve("--address", address)
@@ -41,7 +43,7 @@ def test_an_open_address_needs_a_token(tmp_path: Path, served: list[object], add
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
-def test_this_machine_needs_none(tmp_path: Path, served: list[object], address: str) -> None:
+def test_loopback_address_needs_no_access_token(tmp_path: Path, served: list[object], address: str) -> None:
     write_policy(tmp_path, "")
     serve("--address", address)
     assert len(served) == 1

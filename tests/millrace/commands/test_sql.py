@@ -1,4 +1,4 @@
-"""`millrace sql` and `millrace --version`: what they print, without Spark or Java."""
+"""Output of `millrace sql` and `millrace --version`, without Spark or Java."""
 
 import csv
 import io
@@ -42,17 +42,17 @@ def test_lists_and_structs_are_json_in_csv() -> None:
     assert row["none"] == ""
 
 
-def test_json_is_an_object_a_line() -> None:
+def test_json_output_is_one_object_per_line() -> None:
     lines = run("sql", "SELECT * FROM range(3) AS of(number)", "--json").splitlines()
     assert [json.loads(line) for line in lines] == [{"number": number} for number in range(3)]
 
 
-def test_a_pipe_gets_whole_values_however_long() -> None:
+def test_piped_output_does_not_truncate_values() -> None:
     assert "x" * 500 in run("sql", "SELECT repeat('x', 500) AS long, 1 AS short")
 
 
 @pytest.mark.parametrize("query", ["SHOW TABLES", "show  all tables;"])
-def test_declared_tables_are_listed_and_nothing_else(query: str) -> None:
+def test_show_tables_lists_declared_tables_only(query: str) -> None:
     rows: list[dict[str, Any]] = [json.loads(line) for line in run("sql", query, "--json").splitlines()]
     assert [row["table"] for row in rows] == list(TABLES)
     assert not any(row["is_there"] for row in rows)
@@ -67,7 +67,7 @@ def test_declared_tables_are_listed_and_nothing_else(query: str) -> None:
         ("SELECT 1 FROM nowhere", "SHOW TABLES"),
     ],
 )
-def test_an_error_says_what_to_do(query: str, message: str) -> None:
+def test_invalid_query_is_rejected_with_a_hint(query: str, message: str) -> None:
     with pytest.raises(MillraceError, match=message) as error:
         run("sql", query)
     assert str(error.value).count("silver.") == 0, "not all the tables"
@@ -82,7 +82,7 @@ def write(home: Path, name: str, rows: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.string_view()], ids=str)
-def test_rows_are_found_by_a_string(tmp_path: Path, kind: pa.DataType) -> None:
+def test_rows_are_filtered_by_string_column(tmp_path: Path, kind: pa.DataType) -> None:
     schema = arrow_schema(TABLES["silver.bots"])
     written = pa.schema([it.with_type(kind) if it.type == pa.string() else it for it in schema])
     rows = pa.Table.from_pylist([{"visitor_id": visitor} for visitor in ("a", "b", "c")], schema)
@@ -94,7 +94,7 @@ def test_rows_are_found_by_a_string(tmp_path: Path, kind: pa.DataType) -> None:
 @pytest.mark.parametrize(
     ("condition", "expected"), [("is_open", "ac"), ("NOT is_open", "b"), ("is_open IS NULL", "d")]
 )
-def test_rows_are_found_by_the_partition(tmp_path: Path, condition: str, expected: str) -> None:
+def test_rows_are_filtered_by_partition_column(tmp_path: Path, condition: str, expected: str) -> None:
     are_open = {"a": True, "b": False, "c": True, "d": None}
     write(tmp_path, "silver.sessions", [{"session_id": id_, "is_open": it} for id_, it in are_open.items()])
     query = f"SELECT session_id FROM silver.sessions WHERE {condition} ORDER BY ALL"
@@ -102,7 +102,7 @@ def test_rows_are_found_by_the_partition(tmp_path: Path, condition: str, expecte
     assert found == list(expected)
 
 
-def test_columns_that_files_lack_are_null(tmp_path: Path) -> None:
+def test_columns_missing_in_files_are_null(tmp_path: Path) -> None:
     folder = tmp_path / "warehouse" / "silver" / "bots"
     write_deltalake(
         folder, pa.table({"visitor_id": ["a"], "since": pa.array([0], pa.timestamp("us", "UTC"))})
@@ -112,5 +112,5 @@ def test_columns_that_files_lack_are_null(tmp_path: Path) -> None:
     assert json.loads(run("sql", query, "--json")) == {"visitor_id": "a"}
 
 
-def test_the_version_is_printed() -> None:
+def test_version_option_prints_package_version() -> None:
     assert run("--version") == f"millrace {metadata.version('millrace')}\n"

@@ -45,12 +45,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def filled(home: Path) -> None:
+def sketches_table(home: Path) -> None:
     data = pa.Table.from_pylist([row(*each) for each in ROWS], arrow_schema(SKETCHES))
     write_deltalake(home / "warehouse" / "gold" / "sketches", data)
 
 
-def ask(*arguments: str) -> list[dict[str, Any]]:
+def run_visitors(*arguments: str) -> list[dict[str, Any]]:
     if not app.registered_commands:
         register_commands()
     answer = CliRunner().invoke(app, ["visitors", "--json", *arguments])
@@ -59,35 +59,37 @@ def ask(*arguments: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in answer.stdout.splitlines()]
 
 
-def shown(rows: list[dict[str, Any]], *names: str) -> list[tuple[Any, ...]]:
+def columns_of(rows: list[dict[str, Any]], *names: str) -> list[tuple[Any, ...]]:
     return [tuple(each[name] for name in names) for each in rows]
 
 
-@pytest.mark.usefixtures("filled")
-def test_a_visitor_of_two_days_is_counted_once() -> None:
-    rows = ask("--by", "channel")
-    assert shown(rows, "channel", "sessions", "visitors", "orders", "median") == [
+@pytest.mark.usefixtures("sketches_table")
+def test_visitor_on_two_days_is_counted_once() -> None:
+    rows = run_visitors("--by", "channel")
+    assert columns_of(rows, "channel", "sessions", "visitors", "orders", "median") == [
         ("Direct", 4, 4, 0, None),
         ("Email", 4, 3, 3, 20.0),
     ]
     assert all(each["at_least"] <= each["visitors"] <= each["at_most"] for each in rows)
 
 
-@pytest.mark.usefixtures("filled")
-def test_dimensions_combine_and_days_bound_the_period() -> None:
-    assert shown(ask("--by", "month, source"), "month", "source", "visitors") == [
+@pytest.mark.usefixtures("sketches_table")
+def test_dimensions_combine_and_dates_limit_the_period() -> None:
+    assert columns_of(run_visitors("--by", "month, source"), "month", "source", "visitors") == [
         ("2026-10", "letter", 2),
         ("2026-11", None, 4),
         ("2026-11", "letter", 2),
     ]
-    assert shown(ask("--by", "", "--from", "2026-11-01"), "visitors", "sessions") == [(6, 6)]
-    assert shown(ask("--by", "channel", "--to", "2026-10-31"), "channel", "visitors") == [("Email", 2)]
-    assert ask("--from", "2027-01-01") == []
+    assert columns_of(run_visitors("--by", "", "--from", "2026-11-01"), "visitors", "sessions") == [(6, 6)]
+    assert columns_of(run_visitors("--by", "channel", "--to", "2026-10-31"), "channel", "visitors") == [
+        ("Email", 2)
+    ]
+    assert run_visitors("--from", "2027-01-01") == []
 
 
 @pytest.mark.usefixtures("home")
-def test_errors_say_what_to_do() -> None:
+def test_unknown_dimension_or_missing_table_is_rejected() -> None:
     with pytest.raises(MillraceError, match=r"there is no dimension chanel\. Choose of day, month, channel"):
-        ask("--by", "chanel")
+        run_visitors("--by", "chanel")
     with pytest.raises(MillraceError, match=r"gold\.sketches is not there yet"):
-        ask()
+        run_visitors()

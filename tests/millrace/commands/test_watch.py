@@ -59,7 +59,7 @@ def texts(rows: list[dict[str, Any]]) -> Counter[str]:
 
 
 def fold(lines: list[dict[str, Any]]) -> Counter[str]:
-    """Rows after all changes, read as docs/watch.md says: lines count once a newer position follows."""
+    """Fold the changes as docs/watch.md describes: lines count once a newer position follows."""
     done, state, held = -1, Counter[str](), []
     for line in lines:
         if "position" not in line:
@@ -82,7 +82,7 @@ def apply(state: Counter[str], change: dict[str, Any]) -> None:
             state[json.dumps(change[side])] += by
 
 
-def test_changes_appear_while_commits_are_made(tmp_path: Path) -> None:
+def test_watch_prints_changes_of_new_commits(tmp_path: Path) -> None:
     append_rows(tmp_path, NAME, [credit(1), credit(2)])
     output = tmp_path / "lines"
     with Watch(tmp_path, output, NAME, "--changes") as running:
@@ -102,7 +102,7 @@ def test_changes_appear_while_commits_are_made(tmp_path: Path) -> None:
     assert fold(lines) == table_at(tmp_path, 3)
 
 
-def test_killed_watch_goes_on_without_a_gap(tmp_path: Path) -> None:
+def test_killed_watch_resumes_without_a_gap(tmp_path: Path) -> None:
     output, position = tmp_path / "lines", tmp_path / "at" / "position"
     arguments = (NAME, "--changes", "--resume", str(position))
     append_rows(tmp_path, NAME, [credit(number) for number in range(2000)])
@@ -133,7 +133,7 @@ def test_position_is_saved_after_its_lines(monkeypatch: pytest.MonkeyPatch) -> N
     assert saved == [({NAME: 3}, {NAME: "id"}, "".join(f"{line}\n" for line in group.lines()).encode())]
 
 
-def test_group_that_was_cut_off_is_dropped(tmp_path: Path) -> None:
+def test_truncated_group_is_dropped_at_resume(tmp_path: Path) -> None:
     output, position = tmp_path / "lines", tmp_path / "position"
     arguments = (NAME, "--changes", "--resume", str(position))
     append_rows(tmp_path, NAME, [credit(1), credit(2)])
@@ -150,7 +150,7 @@ def test_group_that_was_cut_off_is_dropped(tmp_path: Path) -> None:
         position.unlink()
 
 
-def test_group_that_was_written_before_the_kill_is_repeated(tmp_path: Path) -> None:
+def test_group_without_saved_position_is_repeated_at_resume(tmp_path: Path) -> None:
     output, position = tmp_path / "lines", tmp_path / "position"
     arguments = (NAME, "--changes", "--resume", str(position))
     append_rows(tmp_path, NAME, [credit(1)])
@@ -168,7 +168,7 @@ def test_group_that_was_written_before_the_kill_is_repeated(tmp_path: Path) -> N
     assert fold(lines) == table_at(tmp_path, 2)
 
 
-def test_standing_query_equals_the_query_at_each_of_its_positions(tmp_path: Path) -> None:
+def test_watched_query_equals_its_result_at_each_position(tmp_path: Path) -> None:
     append_rows(tmp_path, NAME, [credit(1), credit(2, "Direct", 0.1)])
     output = tmp_path / "lines"
     with Watch(tmp_path, output, QUERY, "--changes", "--resume", str(tmp_path / "position")) as running:
@@ -193,7 +193,7 @@ def test_standing_query_equals_the_query_at_each_of_its_positions(tmp_path: Path
             assert +state == texts(result), line
 
 
-def test_from_now_and_from_a_version_leave_out_the_snapshot(tmp_path: Path) -> None:
+def test_watch_from_now_or_from_a_version_omits_the_snapshot(tmp_path: Path) -> None:
     append_rows(tmp_path, NAME, [credit(1)])
     append_rows(tmp_path, NAME, [credit(2)])
     with Watch(tmp_path, tmp_path / "now", NAME, "--changes", "--from", "now") as running:
@@ -204,7 +204,7 @@ def test_from_now_and_from_a_version_leave_out_the_snapshot(tmp_path: Path) -> N
         assert running.reaches({NAME: 1}) == [{"position": {NAME: 1}}]
 
 
-def test_cause_of_a_change_is_added_when_asked_for(tmp_path: Path) -> None:
+def test_caused_by_option_adds_cause_to_changes(tmp_path: Path) -> None:
     append_rows(tmp_path, NAME, [credit(1)])
     replace_rows(tmp_path, NAME, [credit(1, "Direct")])
     output = tmp_path / "lines"
@@ -213,7 +213,7 @@ def test_cause_of_a_change_is_added_when_asked_for(tmp_path: Path) -> None:
     assert causes == [{"job": None}]
 
 
-def test_table_without_a_key_is_watched(tmp_path: Path) -> None:
+def test_watch_supports_table_without_key(tmp_path: Path) -> None:
     name, minute = "gold.visitor_minutes", {"visitor_id": "v", "events": 1}
     append_rows(tmp_path, name, [minute, minute])
     with Watch(tmp_path, tmp_path / "lines", name, "--changes", "--from", "start") as running:
@@ -223,14 +223,14 @@ def test_table_without_a_key_is_watched(tmp_path: Path) -> None:
     assert [line["change"] for line in lines if "change" in line] == ["insert"] * 3
 
 
-def test_table_that_is_written_later_is_waited_for(tmp_path: Path) -> None:
+def test_watch_waits_for_missing_table(tmp_path: Path) -> None:
     with Watch(tmp_path, tmp_path / "lines", NAME, "--changes", "--from", "now") as running:
         running.reaches({NAME: -1})
         append_rows(tmp_path, NAME, [credit(1)])
         assert [line.get("change") for line in running.reaches({NAME: 0})] == [None, "insert", None]
 
 
-def test_reader_that_ends_ends_the_watch(tmp_path: Path) -> None:
+def test_watch_ends_when_its_reader_closes_the_pipe(tmp_path: Path) -> None:
     append_rows(tmp_path, NAME, [credit(number) for number in range(5000)])
     env = {**os.environ, "MILLRACE_HOME": str(tmp_path), "PYTHONPATH": str(ROOT / "src")}
     piped = subprocess.Popen(
@@ -258,12 +258,12 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-def test_position_of_a_table_made_again_is_refused(
+def test_position_of_recreated_table_or_other_watch_is_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MILLRACE_HOME", str(tmp_path))
 
-    def refused(watched: str) -> str:
+    def rejection_of(watched: str) -> str:
         with pytest.raises(MillraceError) as error:
             watch(**{**DEFAULTS, "watched": watched, "resume": position})
         assert capsys.readouterr().out == ""
@@ -277,14 +277,14 @@ def test_position_of_a_table_made_again_is_refused(
         running.interrupt()
     folder_of(tmp_path).rename(tmp_path / "old")
     append_rows(tmp_path, NAME, [credit(2)])
-    assert "was made again" in refused(NAME)
+    assert "was made again" in rejection_of(NAME)
     append_rows(tmp_path, NAME, [credit(3)])  # now it has more versions than the reader knows
     DeltaTable(folder_of(tmp_path)).create_checkpoint()
     (folder_of(tmp_path) / "_delta_log" / f"{0:020}.json").unlink()  # and log retention has removed that one
-    assert "was made again" in refused(NAME)
-    assert "position of another watch" in refused(QUERY)
+    assert "was made again" in rejection_of(NAME)
+    assert "position of another watch" in rejection_of(QUERY)
     position.write_text("{}")
-    assert "is not a position" in refused(NAME)
+    assert "is not a position" in rejection_of(NAME)
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_position_of_a_table_made_again_is_refused(
         ({"watched": QUERY, "caused_by": True}, "no causes of their own"),
     ],
 )
-def test_what_cannot_be_watched_is_refused(
+def test_invalid_watch_options_are_rejected(
     options: dict[str, Any], reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MILLRACE_HOME", str(tmp_path))

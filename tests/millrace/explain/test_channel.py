@@ -26,7 +26,7 @@ def run(*arguments: str) -> str:
     return answer.stdout
 
 
-def asked(*arguments: str) -> dict[str, object]:
+def explain_as_json(*arguments: str) -> dict[str, object]:
     reported: dict[str, object] = json.loads(run(*arguments, "--json"))
     return reported
 
@@ -76,7 +76,7 @@ def asked(*arguments: str) -> dict[str, object]:
         ),
     ],
 )
-def test_the_reason_is_what_of_the_visit_meets_the_rule(
+def test_reason_names_field_of_visit_that_matches_the_rule(
     visit: Visit, channel: str, because: list[str]
 ) -> None:
     reason = explain_channel(CONF, visit)
@@ -92,24 +92,22 @@ def test_the_reason_is_what_of_the_visit_meets_the_rule(
         ("https://www.paypal.com/", "Direct", "counts as none: conf/channels.yml excludes paypal.com"),
     ],
 )
-def test_the_reason_names_the_entry_where_the_host_does_not_say_it(
-    referrer: str, channel: str, because: str
-) -> None:
+def test_reason_names_referrer_entry_that_matches_the_host(referrer: str, channel: str, because: str) -> None:
     reason = explain_channel(CONF, Visit(url=SHOP, referrer=referrer))
     assert reason.channel == channel
     assert because in reason.because[0]
 
 
-def test_the_line_named_is_the_one_that_decides() -> None:
+def test_reported_line_is_that_of_the_deciding_rule() -> None:
     for visit in (Visit(source="google", medium="cpc"), Visit(referrer=SHOP), Visit()):
         reason = explain_channel(CONF, visit)
         assert RULES[reason.line - 1].strip().removeprefix("- ") == reason.rule
         assert reason.channel in reason.rule
 
 
-def test_fields_come_from_the_address_unless_given() -> None:
+def test_campaign_fields_are_read_from_url_unless_given() -> None:
     url = SHOP + "?utm_source=google&utm_medium=cpc&utm_campaign=spring"
-    found = asked(url, "https://www.bing.com/")
+    found = explain_as_json(url, "https://www.bing.com/")
     assert found["channel"] == "Paid Search"
     assert found["looked_at"] == {
         "source": "google",
@@ -118,18 +116,21 @@ def test_fields_come_from_the_address_unless_given() -> None:
         "page_host": "shop.example",
         "referrer_host": "bing.com",
     }
-    assert asked(url, "--medium", "email")["channel"] == "Email"
-    assert asked(url, "--source", "someone", "--medium", "banner", "--campaign", "x")["channel"] == "Display"
+    assert explain_as_json(url, "--medium", "email")["channel"] == "Email"
+    assert (
+        explain_as_json(url, "--source", "someone", "--medium", "banner", "--campaign", "x")["channel"]
+        == "Display"
+    )
 
 
-def test_a_person_reads_channel_reason_rule_and_what_was_looked_at() -> None:
+def test_text_output_has_channel_rule_and_examined_fields() -> None:
     shown = run(SHOP, "https://www.shop.example:8443/cart")
     assert shown.splitlines()[0] == "Direct"
     assert "by conf/channels.yml, line " in shown
     assert "referrer host: shop.example (the page's own)" in shown
 
 
-def test_rules_that_leave_something_open(tmp_path: Path) -> None:
+def test_unmatched_visit_gets_default_channel_with_reason(tmp_path: Path) -> None:
     (tmp_path / "channels.yml").write_text(
         "sites: {}\nrules:\n  - {channel: Email, medium: email}\notherwise: Direct\n"
     )
@@ -142,6 +143,6 @@ def test_rules_that_leave_something_open(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("addresses", [("notaurl",), ("/product/1",), (SHOP, "nowhere")])
-def test_what_is_no_address_has_no_channel(addresses: tuple[str, ...]) -> None:
+def test_invalid_url_is_rejected(addresses: tuple[str, ...]) -> None:
     with pytest.raises(MillraceError, match=f"no address of a page: {addresses[-1]}"):
         run(*addresses)

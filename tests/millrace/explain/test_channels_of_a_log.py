@@ -1,4 +1,4 @@
-"""docs/channels.md holds the figures that its commands give, and all channels that there are."""
+"""docs/channels.md has the figures that its commands print, and every channel."""
 
 import re
 import subprocess
@@ -19,24 +19,24 @@ def printed(module: str, *arguments: str) -> str:
     return reported.stdout.strip()
 
 
-def test_the_table_of_the_log_is_what_the_command_prints() -> None:
+def test_channel_table_of_document_equals_command_output() -> None:
     if not REAL_LOG.is_file():
         pytest.skip(f"the real log is not there: {REAL_LOG}")
     assert "python -m benchmarks.channels " in DOCUMENT
     assert printed("benchmarks.channels", str(REAL_LOG)) in DOCUMENT
 
 
-def test_the_table_of_hosts_is_what_the_command_prints() -> None:
+def test_referrer_table_of_document_equals_command_output() -> None:
     assert "python -m benchmarks.referrers" in DOCUMENT
     assert printed("benchmarks.referrers") in DOCUMENT
 
 
-def test_the_list_is_named_with_its_date_and_commit() -> None:
+def test_document_names_date_and_commit_of_referrer_list() -> None:
     reported = yaml.safe_load((ROOT / "conf" / "referrers.yml").read_text(encoding="utf-8"))
     assert f"{reported['date']}, commit {reported['commit']}" in DOCUMENT
 
 
-def test_the_document_has_each_channel() -> None:
+def test_document_lists_every_channel() -> None:
     channels = {rule["channel"] for rule in RULES["rules"]} | {RULES["otherwise"]}
     table = DOCUMENT.partition("| channel | click id |")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\| (\w[\w ]+) \|", table, re.MULTILINE)) == channels

@@ -1,4 +1,4 @@
-"""`millrace explain conversion`: the story and the arithmetic, read from tables made up for it."""
+"""`millrace explain conversion`: path, credit and arithmetic, read from hand-made tables."""
 
 import json
 from datetime import timedelta
@@ -74,7 +74,7 @@ def attribution(conversion_id: str, sign: int) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An order, and what was taken back of it later."""
+    """An order, its refund, and a refund above the value of another order."""
     order = conversion("c0ffee", "Order Completed", "A-1", 0, "10.0000")
     refund = conversion("c0ca", "Order Refunded", "A-1", 3, "-10.0000")
     again = conversion("beef", "Order Refunded", "A-2", 3, "-10.0000")
@@ -124,7 +124,7 @@ def run(*arguments: str) -> str:
 
 
 @pytest.mark.usefixtures("home")
-def test_the_story_says_what_led_to_it_and_how_each_model_shares() -> None:
+def test_explanation_has_path_and_credit_of_each_model() -> None:
     reported = run("c0ffee")
     for line in (
         "Order Completed, order A-1  2026-03-01 12:00:00",
@@ -141,7 +141,7 @@ def test_the_story_says_what_led_to_it_and_how_each_model_shares() -> None:
 
 
 @pytest.mark.usefixtures("home")
-def test_a_refund_is_explained_by_the_touches_of_its_order() -> None:
+def test_refund_is_explained_by_touches_of_its_order() -> None:
     reported = run("event-c0ca")
     assert "It takes back from the touches of its order, Order Completed of 2026-03-01 12:00:00," in reported
     assert "more has been refunded than the order was worth" not in reported
@@ -150,14 +150,14 @@ def test_a_refund_is_explained_by_the_touches_of_its_order() -> None:
 
 
 @pytest.mark.usefixtures("home")
-def test_a_refund_too_many_is_named() -> None:
+def test_refund_above_order_value_is_flagged() -> None:
     reported = run("beef")
     assert "Order Refunded, order A-2, refund R-2" in reported
     assert "more has been refunded than the order was worth" in reported
 
 
 @pytest.mark.usefixtures("home")
-def test_json_has_the_rows() -> None:
+def test_json_output_has_rows_of_conversion() -> None:
     reported = json.loads(run("c0ffee", "--json"))
     assert reported["conversion"]["order_id"] == "A-1"
     assert [step["kind"] for step in reported["trail"]] == ["visit", "goal"]
@@ -175,7 +175,7 @@ def test_json_has_the_rows() -> None:
         ("c0", "'c0' is 2 conv"),
     ],
 )
-def test_what_is_not_one_conversion_is_told(wanted: str, problem: str) -> None:
+def test_unknown_or_ambiguous_conversion_is_rejected(wanted: str, problem: str) -> None:
     with pytest.raises(MillraceError) as reported:
         run(wanted)
     assert str(reported.value).startswith(problem)

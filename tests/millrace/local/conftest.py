@@ -1,4 +1,4 @@
-"""A home of its own for each test, in which nothing is left running."""
+"""A separate home for each test; its processes are ended after the test."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from millrace.local.launch import end
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
-    folder = tmp_path / "home of one"  # a blank in a path is nothing special
+    folder = tmp_path / "home of one"  # paths may contain blanks
     folder.mkdir()
     yield folder
     end(load_settings(home=folder))

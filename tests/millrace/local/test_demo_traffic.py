@@ -1,4 +1,4 @@
-"""The demo's history is sent once; broken off, it is sent again as it was."""
+"""The demo's history is sent once; after an interruption, it is sent again unchanged."""
 
 from datetime import datetime, timedelta, timezone
 
@@ -17,7 +17,7 @@ def settings(home):
     return load_settings(home=home)
 
 
-def leave_manifest(settings, records, whole):
+def write_manifest(settings, records, whole):
     known = read_state(settings.home / "run" / "demo.json")
     start, until = (datetime.fromisoformat(known[name]) for name in ("start", "until"))
     source = Wanted(known["rate"], start=start, until=until).describe()
@@ -26,19 +26,19 @@ def leave_manifest(settings, records, whole):
     manifest.close(whole)
 
 
-def test_the_same_history_is_asked_for_until_it_is_sent(settings):
+def test_same_history_is_requested_until_it_is_sent(settings):
     first = history_service(settings, 24, 2.0, ()).prepare()
     assert not history_is_sent(settings.home)
     again = history_service(settings, 48, 9.0, ()).prepare()
     assert again.command == first.command
     assert "2.0" in first.command
-    leave_manifest(settings, 4000, whole=False)
+    write_manifest(settings, 4000, whole=False)
     assert not history_is_sent(settings.home)
-    leave_manifest(settings, 5000, whole=True)
+    write_manifest(settings, 5000, whole=True)
     assert history_is_sent(settings.home)
 
 
-def test_history_ends_now_and_spans_the_hours(settings):
+def test_history_spans_given_hours_until_now(settings):
     history_service(settings, 6, 2.0, ()).prepare()
     known = read_state(settings.home / "run" / "demo.json")
     start, until = (
@@ -48,18 +48,18 @@ def test_history_ends_now_and_spans_the_hours(settings):
     assert abs(datetime.now(timezone.utc) - until) < timedelta(minutes=1)
 
 
-def test_a_home_of_an_earlier_version_has_its_history(settings):
+def test_demo_state_of_earlier_version_counts_as_sent(settings):
     write_state(settings.home / "run" / "demo.json", {"events": 10, "seed": 7, "start": "2026-01-01"})
     assert history_is_sent(settings.home)
 
 
-def test_a_plan_without_history_or_rate_has_no_traffic(settings):
+def test_plan_without_history_or_rate_has_no_traffic_services(settings):
     assert [service.name for service in Plan().services(settings)] == ["dashboard", "broker", "engine"]
     names = [service.name for service in Plan(history=10, rate=5).services(settings)]
     assert names == ["dashboard", "broker", "engine", "history", "traffic"]
 
 
-def test_a_named_kafka_takes_the_place_of_the_broker(home):
+def test_external_kafka_replaces_local_broker(home):
     settings = load_settings(home=home, kafka_bootstrap="kafka.example:9092")
     services = Plan(rate=5).services(settings)
     assert [service.name for service in services] == ["dashboard", "engine", "traffic"]

@@ -1,4 +1,4 @@
-"""The parts of a workspace: how they are started, and when they count as ready."""
+"""Services of a workspace: start, port checks and readiness."""
 
 import http.client
 import socket
@@ -16,14 +16,14 @@ from millrace.local.process.state_files import write_state
 from millrace.local.services import dashboard_service, engine_service, environment
 
 
-def test_a_child_has_the_settings_of_its_parent_flags_included(home, monkeypatch):
+def test_child_process_inherits_settings_including_flags(home, monkeypatch):
     settings = load_settings(home=home, broker_port=19092, watermark_delay=timedelta(minutes=3))
     for name, value in environment(settings).items():
         monkeypatch.setenv(name, value)
     assert load_settings() == settings
 
 
-def test_the_dashboard_comes_up_and_answers(home):
+def test_dashboard_service_becomes_ready(home):
     service = dashboard_service(load_settings(home=home, dashboard_port=free_port()))
     service.check()
     child = Child(service.prepare())
@@ -32,7 +32,7 @@ def test_the_dashboard_comes_up_and_answers(home):
     assert not service.is_ready(child)
 
 
-def test_the_collector_is_a_service_where_it_has_a_port_and_takes_events_without_kafka(home):
+def test_collector_with_port_is_a_service_and_accepts_events_without_kafka(home):
     port = free_port()
     assert "collector" not in {service.name for service in Plan().services(load_settings(home=home))}
     settings = load_settings(home=home, collector_port=port, broker_port=free_port())
@@ -50,7 +50,7 @@ def test_the_collector_is_a_service_where_it_has_a_port_and_takes_events_without
     assert not service.is_ready(child)
 
 
-def test_the_streaming_api_is_a_service_where_it_has_a_port_and_serves_the_live_page(home):
+def test_streaming_api_with_port_is_a_service_and_serves_live_page(home):
     port = free_port()
     assert "api" not in {service.name for service in Plan().services(load_settings(home=home))}
     settings = load_settings(home=home, api_port=port, broker_port=free_port())
@@ -69,14 +69,14 @@ def test_the_streaming_api_is_a_service_where_it_has_a_port_and_serves_the_live_
     assert not service.is_ready(child)
 
 
-def test_a_taken_port_of_the_dashboard_is_told(home):
+def test_taken_dashboard_port_is_reported(home):
     with socket.create_server(("127.0.0.1", 0)) as other:
         service = dashboard_service(load_settings(home=home, dashboard_port=other.getsockname()[1]))
         with pytest.raises(MillraceError, match=r"for the dashboard, is taken by .*MILLRACE_DASHBOARD_PORT="):
             service.check()
 
 
-def test_the_engine_is_ready_when_it_says_so_of_itself_and_not_of_an_earlier_one(home):
+def test_engine_is_ready_only_by_state_of_its_own_process(home):
     class Running:
         pid = 42
 

@@ -1,4 +1,4 @@
-"""The supervisor: what ends is started again, and what is stopped leaves nothing behind."""
+"""The supervisor: ended services are restarted, and stopped ones leave no process behind."""
 
 import os
 import re
@@ -20,13 +20,13 @@ from millrace.local.process.service_runner import BackOff
 from millrace.local.process.state_files import read_state
 
 
-def test_the_pause_doubles_from_a_second_to_a_minute():
+def test_back_off_doubles_from_one_second_to_its_limit():
     pauses = [BackOff().pause(failures) for failures in range(1, 9)]
     assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
     assert BackOff(limit=timedelta(seconds=5)).pause(10_000) == 5
 
 
-def test_a_killed_service_is_started_again(home):
+def test_killed_service_is_restarted(home):
     supervisor = start(home, "calm")
     first = running(home, "calm")
     os.kill(first, signal.SIGKILL)
@@ -38,7 +38,7 @@ def test_a_killed_service_is_started_again(home):
     assert read_state(home / "run" / "workspace.json")["state"] == "stopped"
 
 
-def test_a_service_that_keeps_failing_waits_longer_each_time_and_says_why(home):
+def test_failing_service_backs_off_and_reports_its_error(home):
     start(home, "broken")
     log = home / "logs" / "supervisor.log"
     eventually(lambda: state(home, "broken").get("restarts", 0) >= 4)
@@ -47,7 +47,7 @@ def test_a_service_that_keeps_failing_waits_longer_each_time_and_says_why(home):
     assert reported[:6] == ["starting", "backing off"] * 3
 
 
-def test_others_start_after_what_they_need_and_stop_before_it(home):
+def test_services_start_after_and_stop_before_their_dependencies(home):
     supervisor = start(home, "calm", "short")
     eventually(lambda: state(home, "short").get("state") == "done")
     assert running(home, "calm")
@@ -60,37 +60,37 @@ def test_others_start_after_what_they_need_and_stop_before_it(home):
 
 
 @pytest.mark.long
-def test_what_hangs_is_ended_within_ten_seconds_with_its_children(home):
+def test_hanging_service_and_its_children_end_within_ten_seconds(home):
     supervisor = start(home, "calm", "stubborn")
     pids = [running(home, "calm"), running(home, "stubborn"), grandchild(home)]
     started = time.monotonic()
     os.kill(supervisor.pid, signal.SIGINT)
     eventually(lambda: supervisor.exit_code is not None, seconds=10)
     assert time.monotonic() - started < 10
-    assert not [pid for pid in pids if lives(pid)]
+    assert not [pid for pid in pids if is_alive(pid)]
 
 
-def test_what_hangs_is_killed_after_its_grace_period_with_its_children(home):
+def test_hanging_process_and_its_children_are_killed_after_grace_period(home):
     command = (sys.executable, "-c", stub_workspace.PROGRAMS["stubborn"], str(home / "stubborn.ready"))
     child = Child(Program("stubborn", command, home, grace=0.3))
     below = grandchild(home)
     assert not child.stop()
-    eventually(lambda: not lives(child.pid) and not lives(below), seconds=5)
+    eventually(lambda: not is_alive(child.pid) and not is_alive(below), seconds=5)
 
 
-def test_a_killed_supervisor_takes_its_children_along_and_the_next_start_ends_what_hangs(home):
+def test_services_of_killed_supervisor_end_and_hanging_orphans_are_killed(home):
     supervisor = start(home, "calm", "stubborn")
     calm, hanging, below = running(home, "calm"), running(home, "stubborn"), grandchild(home)
     os.kill(supervisor.pid, signal.SIGKILL)
-    eventually(lambda: supervisor.exit_code is not None)  # half dead, it may count as a leftover or not
-    eventually(lambda: not lives(calm), what="the calm one ends with its parent")
-    assert lives(hanging)
-    assert lives(below)
+    eventually(lambda: supervisor.exit_code is not None)  # before that, it may or may not count as an orphan
+    eventually(lambda: not is_alive(calm), what="the calm one ends with its parent")
+    assert is_alive(hanging)
+    assert is_alive(below)
     assert process_registry.kill_orphans(home, seconds=0.2) == ["stubborn"]
-    eventually(lambda: not lives(hanging) and not lives(below), what="what hung has ended")
+    eventually(lambda: not is_alive(hanging) and not is_alive(below), what="what hung has ended")
 
 
-def test_a_second_supervisor_of_a_home_is_refused_and_breaks_nothing(home):
+def test_second_supervisor_of_home_is_rejected(home):
     supervisor = start(home, "calm")
     pid = running(home, "calm")
     second = subprocess.run(command(home, "calm"), capture_output=True, text=True, check=False, timeout=30)
@@ -100,7 +100,7 @@ def test_a_second_supervisor_of_a_home_is_refused_and_breaks_nothing(home):
 
 
 @pytest.mark.parametrize("wrong", ["created", "home", "name"])
-def test_a_process_that_is_not_exactly_the_recorded_one_is_never_touched(home, wrong):
+def test_process_that_differs_from_registered_one_is_not_killed(home, wrong):
     marks = process_registry.env_marks(home, "innocent")
     with subprocess.Popen(
         [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env={**os.environ, **marks}
@@ -114,7 +114,7 @@ def test_a_process_that_is_not_exactly_the_recorded_one_is_never_touched(home, w
         it.communicate(b"\n")
 
 
-def test_a_log_that_has_grown_is_put_aside_at_the_next_start(home):
+def test_large_log_is_rotated_at_next_start(home):
     program = Program("noisy", (sys.executable, "-c", "print('new')"), home)
     program.log.parent.mkdir()
     program.log.write_bytes(b"old\n" * 2_000_000)
@@ -149,7 +149,7 @@ def grandchild(home: Path) -> int:
     return int(eventually(lambda: file.exists() and file.read_text()))
 
 
-def lives(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

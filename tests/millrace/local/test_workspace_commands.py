@@ -46,7 +46,7 @@ def workspace(home: Path) -> Workspace:
     return Workspace(home, free_port())
 
 
-def test_a_workspace_is_one_a_home_and_survives_a_kill_of_its_supervisor(workspace):
+def test_home_has_one_workspace_that_restarts_after_kill_of_supervisor(workspace):
     started = workspace.run("up", "--broker")
     assert started.returncode == 0, started.stderr
     assert f"127.0.0.1:{workspace.port}" in started.stdout
@@ -83,13 +83,13 @@ def test_a_workspace_is_one_a_home_and_survives_a_kill_of_its_supervisor(workspa
     assert workspace.kafka is None
 
 
-def test_down_where_nothing_runs_says_so(workspace):
+def test_down_without_running_workspace_succeeds(workspace):
     done = workspace.run("down")
     assert done.returncode == 0
     assert done.stdout == f"Nothing runs in {workspace.home}.\n"
 
 
-def test_a_taken_port_is_told_in_one_line_and_nothing_is_started(workspace):
+def test_taken_broker_port_is_one_line_error_and_starts_nothing(workspace):
     listen = f"import socket; s = socket.create_server(('127.0.0.1', {workspace.port})); input()"
     with subprocess.Popen((sys.executable, "-c", listen), stdin=subprocess.PIPE) as other:
         eventually(lambda: process_registry.psutil.Process(other.pid).net_connections())
@@ -105,7 +105,7 @@ def test_a_taken_port_is_told_in_one_line_and_nothing_is_started(workspace):
     assert "it last failed: port" in " ".join(status(workspace)["notes"])
 
 
-def test_a_named_kafka_that_does_not_answer_is_told(workspace):
+def test_unreachable_external_kafka_is_reported(workspace):
     with pytest.raises(MillraceError, match=rf"no Kafka answers at 127.0.0.1:{workspace.port}"):
         require_kafka(load_settings(kafka_bootstrap=f"127.0.0.1:{workspace.port}"), seconds=0.1)
 

@@ -16,7 +16,7 @@ from silver.entry_points import silver
 
 
 @pytest.mark.long
-def test_the_audit_finds_a_record_that_is_gone(
+def test_audit_finds_record_deleted_from_silver(
     spark: SparkSession, new_home: Callable[..., Home], capsys: pytest.CaptureFixture[str]
 ) -> None:
     home = new_home()

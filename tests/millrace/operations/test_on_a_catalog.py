@@ -1,4 +1,4 @@
-"""What a person does about the gate, a table or a conversion whose tables are in a catalog."""
+"""Gate, rebuild and explain operations on tables in a catalog."""
 
 import json
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def world(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 class World:
-    """Jobs on the tables of a catalog, called as a task calls them."""
+    """Runs jobs on the tables of a catalog as a task does."""
 
     def __init__(self, spark: SparkSession, settings: Settings) -> None:
         self.spark, self.settings = spark, settings
@@ -58,7 +58,7 @@ class World:
         return sorted(map(tuple, self.spark.table(f"{CATALOG}.{table}").select(*columns).collect()))
 
 
-def test_a_closed_gate_is_explained_replayed_in_vain_and_released(
+def test_closed_gate_stays_closed_after_replay_and_opens_on_release(
     world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
     published = world.count("gold.conversions")
@@ -85,14 +85,14 @@ def test_a_closed_gate_is_explained_replayed_in_vain_and_released(
     assert states == ["closed", "replayed", "closed", "replayed", "released"]
 
 
-def test_a_rebuilt_table_is_equal(world: World) -> None:
+def test_rebuilt_attribution_is_unchanged(world: World) -> None:
     columns = ("conversion_id", "model", "touch_id", "credit")
     before = world.rows("gold.attribution", *columns)
     world.run(operations.rebuild, tables="silver.sessions, gold.attribution")
     assert world.rows("gold.attribution", *columns) == before
 
 
-def test_a_conversion_is_explained(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_conversion_in_a_catalog_is_explained(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     ((conversion, goal), *_) = world.rows("gold.conversions", "conversion_id", "goal")
     world.run(operations.explain, conversion=conversion)
     shown = capsys.readouterr().out
@@ -100,9 +100,7 @@ def test_a_conversion_is_explained(world: World, capsys: pytest.CaptureFixture[s
     assert "Touches that share in it" in shown
 
 
-def test_commands_read_the_catalog_through_the_session_at_hand(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_read_catalog_through_active_session(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MILLRACE_CATALOG", CATALOG)
     monkeypatch.setenv("MILLRACE_HOME", str(world.settings.home))
     if not cli.app.registered_groups:

@@ -1,4 +1,4 @@
-"""`millrace referrers`: a newer list of hosts comes into conf/."""
+"""`millrace referrers`: import of a newer list of hosts into conf/."""
 
 import shutil
 import subprocess
@@ -38,14 +38,14 @@ def run(*arguments: str) -> Result:
 
 @pytest.fixture
 def bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A bundle of the test's own, to be written to."""
+    """A copy of the bundle that a test may write to."""
     shutil.copytree(ROOT / "conf", tmp_path / "bundle" / "conf")
     shutil.copy(ROOT / BUNDLE_FILE, tmp_path / "bundle")
     monkeypatch.chdir(tmp_path / "bundle")
     return tmp_path / "bundle"
 
 
-def test_entries_are_hosts_each_of_one_kind(tmp_path: Path) -> None:
+def test_list_is_converted_to_hosts_of_one_kind_each(tmp_path: Path) -> None:
     assert convert(write(tmp_path, AI, SOCIAL, SEARCH)) == {
         "ai": ["both.example", "chat.example.com"],
         "social": ["net.example", "net.example/path"],
@@ -54,17 +54,17 @@ def test_entries_are_hosts_each_of_one_kind(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["no host", "'*.example'", "7", "''"])
-def test_what_is_no_host_is_refused(tmp_path: Path, wrong: str) -> None:
+def test_invalid_host_is_rejected(tmp_path: Path, wrong: str) -> None:
     with pytest.raises(MillraceError, match=r"Socials.yml: .* is no host"):
         convert(write(tmp_path, AI, f"Net: [{wrong}]", SEARCH))
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_missing_list_file_is_named_in_error(tmp_path: Path) -> None:
     with pytest.raises(MillraceError, match=r"AIAssistants.yml is not there"):
         convert(tmp_path)
 
 
-def test_the_file_in_conf_is_what_the_list_gives() -> None:
+def test_shipped_referrers_equal_the_converted_list() -> None:
     if not LIST.is_dir():
         pytest.skip(f"the list is not there: {LIST}")
     text = (ROOT / "conf" / FILE).read_text(encoding="utf-8")
@@ -74,7 +74,7 @@ def test_the_file_in_conf_is_what_the_list_gives() -> None:
     assert f"commit {reported['commit']} of {reported['date']}" in readme
 
 
-def test_a_newer_list_is_taken_and_its_changes_counted(tmp_path: Path, bundle: Path) -> None:
+def test_newer_list_is_imported_and_changes_are_counted(tmp_path: Path, bundle: Path) -> None:
     folder = tmp_path / "list"
     folder.mkdir()
     write(folder, AI, SOCIAL, SEARCH)
@@ -86,7 +86,7 @@ def test_a_newer_list_is_taken_and_its_changes_counted(tmp_path: Path, bundle: P
     assert "; 0 new, 0 gone" in run(str(folder), "--commit", "abcdef1", "--date", "2027-01-02").stdout
 
 
-def test_commit_and_date_are_those_of_the_checkout(tmp_path: Path, bundle: Path) -> None:
+def test_commit_and_date_default_to_those_of_git_checkout(tmp_path: Path, bundle: Path) -> None:
     folder = tmp_path / "list"
     folder.mkdir()
     write(folder, AI, SOCIAL, SEARCH)
@@ -102,7 +102,7 @@ def test_commit_and_date_are_those_of_the_checkout(tmp_path: Path, bundle: Path)
 
 
 @pytest.mark.parametrize("given", [("abcdef1", "soon"), ("HEAD", "2027-01-02")])
-def test_what_is_no_commit_or_date_is_refused(tmp_path: Path, bundle: Path, given: tuple[str, str]) -> None:
+def test_invalid_commit_or_date_is_rejected(tmp_path: Path, bundle: Path, given: tuple[str, str]) -> None:
     before = (bundle / "conf" / FILE).read_text()
     write(tmp_path, AI, SOCIAL, SEARCH)
     assert "is no commit and date" in str(

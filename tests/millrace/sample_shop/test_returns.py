@@ -1,4 +1,4 @@
-"""What the sample shop gives back of orders: by the rules of the wire, and never more than was paid."""
+"""Refunds and cancellations of the sample shop: valid events, and never above the order's total."""
 
 from collections import Counter
 from random import Random
@@ -21,7 +21,7 @@ def order(number: int) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def returned() -> list[list[Step]]:
-    """By order, what comes after it."""
+    """The refunds and cancellations of each order."""
     rng = Random(5)
     visitor = Crowd(rng).choose()
     return [returns_of(visitor, order(number), BOUGHT_AT, rng) for number in range(ORDERS)]
@@ -31,7 +31,7 @@ def names(steps: list[Step]) -> Counter[str]:
     return Counter(step.name for step in steps)
 
 
-def test_most_orders_are_kept_some_cancelled_some_refunded(returned: list[list[Step]]) -> None:
+def test_most_orders_are_kept_and_some_cancelled_or_refunded(returned: list[list[Step]]) -> None:
     kept, cancelled, refunded = (
         sum(test(names(steps)) for steps in returned) / ORDERS
         for test in (
@@ -45,14 +45,14 @@ def test_most_orders_are_kept_some_cancelled_some_refunded(returned: list[list[S
     assert 0.08 < refunded < 0.12
 
 
-def test_an_order_is_refunded_at_once_or_in_parts(returned: list[list[Step]]) -> None:
+def test_order_is_refunded_once_or_in_up_to_three_parts(returned: list[list[Step]]) -> None:
     several = Counter(names(steps)["Order Refunded"] for steps in returned)
     assert set(several) == {0, 1, 2, 3}
     assert all(several[count] > 20 for count in (1, 2, 3))
     assert any(names(steps) == {"Order Refunded": 2, "Order Cancelled": 1} for steps in returned)
 
 
-def test_every_refund_has_an_id_of_its_own_and_every_return_its_order(returned: list[list[Step]]) -> None:
+def test_refund_ids_are_unique_and_returns_reference_their_order(returned: list[list[Step]]) -> None:
     refunds = [step for steps in returned for step in steps if step.name == "Order Refunded"]
     assert len({step.properties["refund_id"] for step in refunds}) == len(refunds)
     for number, steps in enumerate(returned):
@@ -63,7 +63,7 @@ def test_every_refund_has_an_id_of_its_own_and_every_return_its_order(returned: 
         assert names(steps)["Order Cancelled"] <= 1
 
 
-def test_refunds_never_exceed_the_order(returned: list[list[Step]]) -> None:
+def test_refunds_never_exceed_order_total(returned: list[list[Step]]) -> None:
     without = 0
     for number, steps in enumerate(returned):
         refunds = [step.properties for step in steps if step.name == "Order Refunded"]
@@ -73,14 +73,14 @@ def test_refunds_never_exceed_the_order(returned: list[list[Step]]) -> None:
     assert without > 10, "some have no amount: what is left of the order"
 
 
-def test_returns_follow_the_order_one_after_the_other_within_days(returned: list[list[Step]]) -> None:
+def test_returns_follow_their_order_in_sequence_within_three_days(returned: list[list[Step]]) -> None:
     for steps in returned:
         times = [BOUGHT_AT, *(step.at for step in steps)]
         assert times == sorted(set(times))
         assert times[-1] < BOUGHT_AT + 3 * 86_400
 
 
-def test_the_same_seed_returns_the_same() -> None:
+def test_returns_are_deterministic_by_seed() -> None:
     visitor = Crowd(Random(1)).choose()
 
     def returns(seed: int) -> list[list[tuple[str, float, dict[str, Any]]]]:

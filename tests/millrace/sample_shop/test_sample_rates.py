@@ -1,4 +1,4 @@
-"""The sample traffic's rates: the same for the same seed, one a currency and month, one of them late."""
+"""Sample exchange rates: deterministic by seed, one per currency and month, one of them late."""
 
 import json
 from datetime import datetime, timezone
@@ -16,7 +16,7 @@ def reported(records: list[Record]) -> list[tuple[str, str]]:
     return [(rate["currency"], rate["valid_from"]) for rate in (json.loads(r.value) for r in records)]
 
 
-def test_a_rate_a_currency_and_month_from_the_month_before() -> None:
+def test_rates_are_one_per_currency_and_month_from_previous_month() -> None:
     records = list(WANTED.rates("EUR"))
     starts = [f"2026-{month:02}-01T00:00:00Z" for month in (2, 3, 4)]
     assert sorted(reported(records)) == sorted((code, start) for code in ("USD", "GBP") for start in starts)
@@ -25,12 +25,12 @@ def test_a_rate_a_currency_and_month_from_the_month_before() -> None:
     assert all(record.key.decode() == json.loads(record.value)["currency"] for record in records)
 
 
-def test_one_comes_late() -> None:
+def test_one_rate_is_sent_late() -> None:
     assert reported(list(WANTED.late_rates("EUR"))) == [("USD", "2026-04-01T00:00:00Z")]
     assert list(Wanted(rate=5.0).late_rates("EUR")) == []
 
 
 @pytest.mark.parametrize(("reporting", "codes"), [("USD", {"EUR", "GBP"}), ("CHF", set())])
-def test_in_another_reporting_currency(reporting: str, codes: set[str]) -> None:
+def test_rates_depend_on_reporting_currency(reporting: str, codes: set[str]) -> None:
     assert {code for code, _ in reported(list(WANTED.rates(reporting)))} == codes
     assert list(WANTED.late_rates(reporting)) == []

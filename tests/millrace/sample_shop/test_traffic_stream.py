@@ -1,4 +1,4 @@
-"""The sample traffic: the same again for the same seed, and like a shop's with all that goes wrong."""
+"""Sample traffic: deterministic by seed, and with the behaviour and faults of a shop's traffic."""
 
 import json
 from collections import Counter
@@ -40,7 +40,7 @@ def seconds(time: str) -> float:
     return datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp()
 
 
-def test_the_same_seed_number_and_start_give_the_same_bytes():
+def test_traffic_is_deterministic_by_seed_and_start():
     assert list(generate(3, 5000)) == list(generate(3, 5000))
     assert [record.value for record in generate(3, 5000)] == sample()[:5000]
     assert list(generate(4, 500)) != list(generate(3, 500))
@@ -49,11 +49,11 @@ def test_the_same_seed_number_and_start_give_the_same_bytes():
     assert list(generate(3, 500, later)) == list(generate(3, 500, later.replace(tzinfo=None)))
 
 
-def test_every_key_is_the_visitor():
+def test_record_key_is_the_visitor():
     assert all(record.key == key_of(record.value) for record in generate(3, 5000))
 
 
-def test_records_come_in_order_of_arrival():
+def test_records_are_ordered_by_arrival_time():
     arrivals = [seconds(message["receivedAt"]) for message in messages()]
     same_bytes_again = sum(later < earlier for earlier, later in pairwise(arrivals))
     assert same_bytes_again < 0.005 * EVENTS
@@ -61,7 +61,7 @@ def test_records_come_in_order_of_arrival():
     assert 0.6 < (max(arrivals) - arrivals[0]) / 86_400 < 1.4
 
 
-def test_copies_are_about_six_in_a_thousand_and_half_are_identical():
+def test_duplicates_are_about_six_per_thousand_and_half_are_identical():
     uids = Counter(message.get("messageId") for message in messages() if message.get("messageId"))
     copies = sum(number - 1 for number in uids.values())
     identical = EVENTS - len(set(sample())) - sum(not value for value in sample())
@@ -69,7 +69,7 @@ def test_copies_are_about_six_in_a_thousand_and_half_are_identical():
     assert 0.3 < identical / copies < 0.7
 
 
-def test_broken_records_are_about_three_in_a_thousand_and_of_every_kind():
+def test_broken_records_are_about_three_per_thousand_and_of_every_kind():
     kinds = Counter(kind for kind in map(flaw, sample()) if kind)
     assert 0.0015 < kinds.total() / EVENTS < 0.0045
     assert set(kinds) == {"empty", "bad utf-8", "not json", "uid", "type", "identity", "future"}
@@ -100,14 +100,14 @@ def event_time(message: dict) -> float:
     return device
 
 
-def test_about_two_in_a_hundred_are_late_and_some_by_more_than_a_day():
+def test_about_two_percent_of_events_are_late_and_some_by_six_hours():
     delays = [seconds(message["receivedAt"]) - event_time(message) for message in messages()]
     assert 0.01 < sum(delay > 60 for delay in delays) / EVENTS < 0.04
     assert any(delay > 600 for delay in delays)
     assert max(delays) > 6 * 3600
 
 
-def test_wrong_clocks_are_wrong_by_the_same_in_both_times():
+def test_wrong_device_clock_shifts_sent_and_original_time_equally():
     off = [
         m for m in messages() if "sentAt" in m and abs(seconds(m["sentAt"]) - seconds(m["receivedAt"])) > 200
     ]
@@ -116,7 +116,7 @@ def test_wrong_clocks_are_wrong_by_the_same_in_both_times():
     assert on_time > 0.8 * len(off)
 
 
-def test_a_shop_has_everything_a_shop_has():
+def test_traffic_contains_every_kind_of_event():
     kinds = Counter(message.get("event") or message.get("type") for message in messages())
     for kind in (
         "Promotion Viewed",
@@ -136,7 +136,7 @@ def test_a_shop_has_everything_a_shop_has():
     assert any(isinstance(order["total"], str) for order in orders)
 
 
-def test_searches_list_their_results_themselves_or_when_these_are_shown():
+def test_search_results_are_in_search_event_or_list_event():
     searches = [m["properties"] for m in messages() if m.get("event") == "Products Searched"]
     shown = [m["properties"] for m in messages() if m.get("event") == "Product List Viewed"]
     listed = [search for search in searches if "products" in search]
@@ -153,7 +153,7 @@ def test_searches_list_their_results_themselves_or_when_these_are_shown():
     assert any(not each["products"] for each in [*shown, *listed])
 
 
-def test_results_are_opened_where_they_were_shown_and_the_first_most():
+def test_product_clicks_match_shown_positions_and_prefer_the_first():
     clicked = [m["properties"] for m in messages() if m.get("event") == "Product Clicked"]
     shown = {
         (each["product_id"], each["position"])
@@ -166,7 +166,7 @@ def test_results_are_opened_where_they_were_shown_and_the_first_most():
     assert ranks[1] > ranks[2] > ranks[6] > 0
 
 
-def test_promotions_are_clicked_again_within_ten_seconds():
+def test_promotions_are_clicked_again_within_and_after_ten_seconds():
     clicks: dict[tuple, list[float]] = {}
     for m in messages():
         if m.get("event") == "Promotion Clicked" and m.get("anonymousId"):
@@ -179,8 +179,8 @@ def test_promotions_are_clicked_again_within_ten_seconds():
     assert sum(10 < gap < 100 for gap in gaps) > 10
 
 
-def test_people_come_back_and_some_have_two_devices():
-    """About three people of a hundred thousand events have two; those of this seed have more."""
+def test_visitors_return_and_some_persons_have_two_devices():
+    """About three persons per hundred thousand events have two devices; this seed has more."""
     days: dict[str, set[int]] = {}
     devices: dict[str, set[str]] = {}
     for m in (parsed(record.value) for record in generate(4, 75_000)):
@@ -192,7 +192,7 @@ def test_people_come_back_and_some_have_two_devices():
     assert sum(len(seen) > 1 for seen in devices.values()) > 2
 
 
-def test_campaigns_come_in_context_in_the_address_and_as_click_ids():
+def test_campaigns_are_in_context_url_and_click_ids():
     pages = [m["context"]["page"]["url"] for m in messages() if m["type"] == "page"]
     assert sum("gclid=" in url for url in pages) > 100
     assert sum("utm_campaign=" in url for url in pages) > 500
@@ -200,7 +200,7 @@ def test_campaigns_come_in_context_in_the_address_and_as_click_ids():
     assert 0.1 < sum("campaign" not in m["context"] for m in tagged) / len(tagged) < 0.5
 
 
-def test_there_are_bots_that_say_so_and_one_that_does_not():
+def test_traffic_has_declared_bots_and_few_undeclared_ones():
     agents = Counter(m["context"].get("userAgent", "") for m in messages() if m["type"] == "page")
     assert any("Googlebot" in agent for agent in agents)
     times: dict[str, list[float]] = {}
@@ -215,14 +215,14 @@ def test_there_are_bots_that_say_so_and_one_that_does_not():
     assert 1 <= len(quick) <= 5
 
 
-def test_nights_are_quiet_and_the_first_is_the_favourite():
+def test_traffic_is_low_at_night_and_popularity_is_skewed():
     assert weight_at(3 * 3600) < 0.2 < 1.5 < weight_at(20 * 3600)
     rng, popular = Random(1), Popular(list("abcd"))
     favourites = Counter(popular.choose(rng) for _ in range(5000))
     assert 1.7 < favourites["a"] / favourites["b"] < 2.3
 
 
-def test_live_traffic_arrives_now():
+def test_live_traffic_has_current_arrival_times():
     before = datetime.now(timezone.utc).timestamp()
     records = list(islice(live_records(1, 2000.0, None, ShutdownSignal()), 1000))
     after = datetime.now(timezone.utc).timestamp()
@@ -231,7 +231,7 @@ def test_live_traffic_arrives_now():
     assert before - 0.01 <= min(arrivals) <= max(arrivals) <= after + 0.01
 
 
-def test_a_second_live_run_makes_other_events():
+def test_live_runs_have_distinct_message_ids():
     first, second = (
         {
             m["messageId"]
@@ -243,7 +243,7 @@ def test_a_second_live_run_makes_other_events():
     assert not first & second
 
 
-def test_live_traffic_ends_when_asked():
+def test_live_traffic_ends_on_shutdown_request():
     stop = ShutdownSignal()
     records = live_records(1, 0.001, None, stop)
     next(records)
@@ -252,7 +252,7 @@ def test_live_traffic_ends_when_asked():
         next(records)
 
 
-def test_a_span_has_its_records_at_its_rate_and_none_outside():
+def test_span_has_records_at_its_rate_and_none_after_its_end():
     start = datetime(2026, 11, 2, tzinfo=timezone.utc)
     until = start + timedelta(days=1)
     records = list(generate_span(7, 0.5, start, until))

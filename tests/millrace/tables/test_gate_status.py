@@ -1,4 +1,4 @@
-"""`millrace quality`: how the gate is, why, and which rows; from tables alone, without Spark."""
+"""`millrace quality`: state of the gate, reasons and held rows, read from tables without Spark."""
 
 import json
 import shlex
@@ -22,7 +22,7 @@ REFUSED = "silver.rejected_events: few records are refused"
 ORPHANS = "silver.impressions: clicks are on something that was seen"
 
 
-def change(sequence: int, state: str, **more: Any) -> dict[str, Any]:
+def gate_event(sequence: int, state: str, **more: Any) -> dict[str, Any]:
     reported = {"run_id": "r", "after": AFTER, "upto": UPTO, "reasons": [WORTH, REFUSED, ORPHANS], "at": UPTO}
     return {"sequence": sequence, "state": state, **reported, **more}
 
@@ -61,14 +61,14 @@ def run(*arguments: str) -> Any:
     return CliRunner().invoke(cli.app, ["quality", *arguments])
 
 
-def test_a_gate_that_was_never_closed_is_open(home: Path) -> None:
+def test_gate_that_was_never_closed_is_open(home: Path) -> None:
     done = run()
     assert done.exit_code == 0
     assert "open" in done.output
 
 
-def test_a_closed_gate_is_an_exit_code_and_says_why(home: Path) -> None:
-    append_rows(home, "ops.gates", [change(0, "closed")])
+def test_closed_gate_exits_1_and_prints_failed_expectation(home: Path) -> None:
+    append_rows(home, "ops.gates", [gate_event(0, "closed")])
     done = run()
     assert done.exit_code == 1
     assert WORTH in done.output
@@ -76,20 +76,22 @@ def test_a_closed_gate_is_an_exit_code_and_says_why(home: Path) -> None:
     assert (reported["held"], reported["gate"]["state"]) == (True, "closed")
 
 
-def test_a_replay_under_way_holds_as_well(home: Path) -> None:
-    append_rows(home, "ops.gates", [change(0, "closed"), change(1, "replayed")])
+def test_gate_is_held_during_replay(home: Path) -> None:
+    append_rows(home, "ops.gates", [gate_event(0, "closed"), gate_event(1, "replayed")])
     assert is_held(load_settings(home=home))
 
 
-def test_who_released_it_is_told(home: Path) -> None:
-    append_rows(home, "ops.gates", [change(0, "closed"), change(1, "released", who="Ada", why="as it was")])
+def test_released_gate_prints_user_and_reason(home: Path) -> None:
+    append_rows(
+        home, "ops.gates", [gate_event(0, "closed"), gate_event(1, "released", who="Ada", why="as it was")]
+    )
     done = run()
     assert done.exit_code == 0
     assert "released by Ada: as it was" in done.output
 
 
-def test_explain_shows_the_rows_that_are_held_and_no_others(home: Path) -> None:
-    append_rows(home, "ops.gates", [change(0, "closed")])
+def test_explain_lists_held_rows_only(home: Path) -> None:
+    append_rows(home, "ops.gates", [gate_event(0, "closed")])
     worth, refused, orphans = explain(load_settings(home=home))
     assert (worth.expectation, refused.expectation, orphans.expectation) == (WORTH, REFUSED, ORPHANS)
     assert [row["event_id"] for row in worth.rows] == ["held"]
@@ -101,7 +103,7 @@ def test_explain_shows_the_rows_that_are_held_and_no_others(home: Path) -> None:
     assert shlex.split(reported.output.splitlines()[1]) == ["millrace", "sql", worth.query], "can be pasted"
 
 
-def test_explain_shows_rows_of_tables_without_an_ingest_stamp(home: Path) -> None:
+def test_explain_lists_rows_of_tables_without_ingest_stamp(home: Path) -> None:
     table, name = "gold.conversions", "money has a rate"
     append_rows(home, table, [{"conversion_id": "c", "value": Decimal(5), "converted_at": AFTER}])
     failed = {"run_id": "r", "run_at": UPTO, "after": AFTER, "upto": UPTO, "success": False}
@@ -113,5 +115,5 @@ def test_explain_shows_rows_of_tables_without_an_ingest_stamp(home: Path) -> Non
     ]
 
 
-def test_an_expectation_that_is_not_known_is_an_error(home: Path) -> None:
+def test_unknown_expectation_is_rejected(home: Path) -> None:
     assert "there is no expectation" in str(run("explain", "nonsense").exception)

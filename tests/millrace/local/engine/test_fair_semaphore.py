@@ -1,4 +1,4 @@
-"""Who works when jobs share few cores."""
+"""The fair semaphore through which jobs share few cores."""
 
 import threading
 from collections.abc import Callable
@@ -7,12 +7,12 @@ from kit.polling import eventually
 from millrace.local.engine.fair_semaphore import FairSemaphore
 
 
-def test_no_more_than_so_many_at_once():
-    turns, inside, most, lock = FairSemaphore(2), [], [], threading.Lock()
+def test_semaphore_limits_concurrent_holders():
+    semaphore, inside, most, lock = FairSemaphore(2), [], [], threading.Lock()
 
     def work(name: int) -> None:
         for _ in range(200):
-            with turns:
+            with semaphore:
                 with lock:
                     inside.append(name)
                     most.append(len(inside))
@@ -24,19 +24,19 @@ def test_no_more_than_so_many_at_once():
     assert max(most) <= 2
 
 
-def test_who_gives_a_turn_back_goes_behind_those_who_wait():
-    turns, order, entered, go_on = FairSemaphore(1), [], threading.Event(), threading.Event()
+def test_released_semaphore_goes_to_longest_waiting_thread():
+    semaphore, order, entered, release_first = FairSemaphore(1), [], threading.Event(), threading.Event()
 
     def greedy() -> None:
-        with turns:
+        with semaphore:
             entered.set()
-            go_on.wait(10)
+            release_first.wait(10)
             order.append("greedy")
-        with turns:
+        with semaphore:
             order.append("greedy again")
 
     def patient() -> None:
-        with turns:
+        with semaphore:
             order.append("patient")
 
     first = threading.Thread(target=greedy)
@@ -44,21 +44,21 @@ def test_who_gives_a_turn_back_goes_behind_those_who_wait():
     assert entered.wait(10)
     second = threading.Thread(target=patient)
     second.start()
-    eventually(lambda: len(turns._waiting) == 1, what="a second thread waits")
-    go_on.set()
+    eventually(lambda: len(semaphore._waiting) == 1, what="a second thread waits")
+    release_first.set()
     first.join(10)
     second.join(10)
     assert order == ["greedy", "patient", "greedy again"]
 
 
-def test_an_error_gives_the_turn_back():
-    turns = FairSemaphore(1)
+def test_semaphore_is_released_after_an_error():
+    semaphore = FairSemaphore(1)
     try:
-        with turns:
+        with semaphore:
             raise ValueError
     except ValueError:
         pass
-    _run_all(lambda _: turns.__enter__(), 1)
+    _run_all(lambda _: semaphore.__enter__(), 1)
 
 
 def _run_all(work: Callable[[int], None], threads: int) -> None:

@@ -5,7 +5,7 @@ import pytest
 from millrace.local.engine.job_progress import console_watcher
 
 
-def test_a_job_that_has_caught_up_says_what_it_did_though_offsets_have_gaps(
+def test_last_progress_line_counts_rows_despite_offset_gaps(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with console_watcher("ingest") as listener:
@@ -16,14 +16,14 @@ def test_a_job_that_has_caught_up_says_what_it_did_though_offsets_have_gaps(
     assert last.startswith("ingest: 4 rows")
 
 
-def fail() -> None:
+def run_failing_job() -> None:
     with console_watcher("ingest") as listener:
         listener.report_backlog("ingest", 7)
         listener.report_batch("ingest", 4, 1.5)
         raise RuntimeError
 
 
-def test_a_job_that_fails_claims_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_job_prints_no_last_progress_line(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(RuntimeError):
-        fail()
+        run_failing_job()
     assert len(capsys.readouterr().err.splitlines()) == 1

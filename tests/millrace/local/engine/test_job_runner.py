@@ -1,4 +1,4 @@
-"""Jobs kept running and begun on time, without Spark: bodies that count, fail and wait."""
+"""Continuous and scheduled jobs without Spark: job bodies that count, fail and wait."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ Body = Callable[[JobContext], None]
 
 
 class Counting:
-    """A body that notes its runs, and does what it is told to in each of the first ones."""
+    """A job body that keeps its runs, and calls one of the given functions in each of the first ones."""
 
     def __init__(self, *first: Body) -> None:
         self.seen: list[JobContext] = []
@@ -60,16 +60,16 @@ def worker(home: Path) -> Iterator[TaskRunner]:
     stop.set()
 
 
-def begin(worker: TaskRunner, *jobs: BundleJob, scheduled: tuple[BundleJob, ...] = ()) -> JobRunner:
+def start_jobs(worker: TaskRunner, *jobs: BundleJob, scheduled: tuple[BundleJob, ...] = ()) -> JobRunner:
     runner = JobRunner(jobs, scheduled)
     _, schedules = runner.begin(worker)
     runner.update_next_runs(schedules)
     return runner
 
 
-def test_a_job_begins_when_its_expression_says_so(worker: TaskRunner) -> None:
+def test_scheduled_job_starts_at_its_cron_times(worker: TaskRunner) -> None:
     body = Counting()
-    runner = begin(worker, scheduled=(job("tidy", body, schedule=EACH_SECOND),))
+    runner = start_jobs(worker, scheduled=(job("tidy", body, schedule=EACH_SECOND),))
     assert runner.states["tidy"].next_run is not None
     eventually(lambda: len(body.seen) >= 2, 10, "it has begun twice")
     assert all(run.once for run in body.seen)
@@ -77,9 +77,9 @@ def test_a_job_begins_when_its_expression_says_so(worker: TaskRunner) -> None:
     assert (reported["state"], reported["cause"], reported["error"]) == ("succeeded", "schedule", None)
 
 
-def test_what_is_paused_does_not_begin(worker: TaskRunner) -> None:
+def test_paused_jobs_do_not_start(worker: TaskRunner) -> None:
     resting, paused, other = Counting(), Counting(), Counting()
-    runner = begin(
+    runner = start_jobs(
         worker,
         job("resting", resting, continuous=True, is_paused=True),
         scheduled=(
@@ -93,9 +93,9 @@ def test_what_is_paused_does_not_begin(worker: TaskRunner) -> None:
     assert runner.states["paused"].next_run is None
 
 
-def test_a_failed_job_begins_again_and_that_is_told(worker: TaskRunner) -> None:
+def test_failed_continuous_job_is_restarted_and_recorded(worker: TaskRunner) -> None:
     body = Counting(fail, until_stopped)
-    runner = begin(worker, job("stream", body, continuous=True))
+    runner = start_jobs(worker, job("stream", body, continuous=True))
     state = runner.states["stream"]
     eventually(lambda: state.state == "restarting", 10, "it has failed")
     eventually(lambda: len(body.seen) == 2 and state.state == "running", 10, "it runs again")
@@ -106,25 +106,25 @@ def test_a_failed_job_begins_again_and_that_is_told(worker: TaskRunner) -> None:
     assert "failed: no" in log
 
 
-def test_a_job_on_time_that_fails_is_tried_again_before_its_next_time(worker: TaskRunner) -> None:
+def test_interrupted_or_failed_scheduled_job_is_retried_before_next_run(worker: TaskRunner) -> None:
     body = Counting(fail)
     yearly = Schedule("0 0 0 1 1 ?", "UTC")
-    broken_off = run_history.RunLog(worker.settings.home, "model", "schedule", _Quiet())
-    runner = begin(worker, scheduled=(job("model", body, schedule=yearly),))
+    interrupted_run = run_history.RunLog(worker.settings.home, "model", "schedule", _RunnerWithoutJobs())
+    runner = start_jobs(worker, scheduled=(job("model", body, schedule=yearly),))
     eventually(lambda: len(body.seen) == 2, 20, "what was broken off is done again, twice since it failed")
     eventually(lambda: runner.states["model"].state == "scheduled", 10, "it is done")
     states = [reported["state"] for reported in recorded_runs(worker.settings.home, "model")]
     assert states == ["broken off", "failed", "succeeded"]
     assert runner.states["model"].restarts == 2
-    broken_off.end("stopped")
+    interrupted_run.end("stopped")
 
 
-class _Quiet(JobRunner):
+class _RunnerWithoutJobs(JobRunner):
     def __init__(self) -> None:
         super().__init__([])
 
 
-def test_tasks_run_in_their_order_with_their_parameters(worker: TaskRunner) -> None:
+def test_tasks_run_in_order_with_their_parameters(worker: TaskRunner) -> None:
     seen: list[tuple[str, bool, str]] = []
 
     def note(run: JobContext) -> None:
@@ -136,14 +136,14 @@ def test_tasks_run_in_their_order_with_their_parameters(worker: TaskRunner) -> N
     given = BundleJob(
         "both", (task("one", "--reporting_currency=USD"), task("two", "--trigger=available-now"))
     )
-    worker.run(given, "command", _Quiet())
+    worker.run(given, "command", _RunnerWithoutJobs())
     assert seen == [("one", False, "USD"), ("two", True, "EUR")]
     with pytest.raises(MillraceError, match="does not take the parameters of task odd"):
-        worker.run(BundleJob("odd", (task("odd", "--currency=USD"),)), "command", _Quiet())
+        worker.run(BundleJob("odd", (task("odd", "--currency=USD"),)), "command", _RunnerWithoutJobs())
     assert recorded_runs(worker.settings.home, "odd")[0]["state"] == "failed"
 
 
-def test_a_task_comes_after_those_it_depends_on() -> None:
+def test_tasks_are_ordered_by_their_dependencies() -> None:
     def task(key: str, *needs: str) -> dict[str, Any]:
         wheel = {
             "package_name": "millrace",
@@ -166,7 +166,7 @@ def test_a_task_comes_after_those_it_depends_on() -> None:
         read_job("gap", {"tasks": [task("a", "d")]})
 
 
-def test_what_is_not_done_here_is_named() -> None:
+def test_unsupported_job_settings_are_listed() -> None:
     jobs = {
         "plain": {"name": "plain", "continuous": {}, "run_as": {}, "tasks": [{"task_key": "a"}]},
         "fancy": {
@@ -184,7 +184,7 @@ def test_what_is_not_done_here_is_named() -> None:
     ]
 
 
-def test_only_the_last_records_of_a_job_are_kept(home: Path) -> None:
+def test_run_history_keeps_latest_runs_only(home: Path) -> None:
     for _ in range(run_history.MAX_RUNS + 5):
-        run_history.RunLog(home, "busy", "command", _Quiet()).end("succeeded")
-    assert len(recorded_runs(home, "busy")) == run_history.MAX_RUNS + 1  # the one at hand comes on top
+        run_history.RunLog(home, "busy", "command", _RunnerWithoutJobs()).end("succeeded")
+    assert len(recorded_runs(home, "busy")) == run_history.MAX_RUNS + 1  # plus the current one

@@ -1,4 +1,4 @@
-"""The local Kafka: it keeps its records, whatever happens to its process."""
+"""The local Kafka broker: durable records, and errors at start."""
 
 import signal
 import socket
@@ -36,7 +36,7 @@ def test_records_survive_a_kill_of_the_broker(home):
     assert "Kafka Server started" in broker_setup.server_log(home).read_text()
 
 
-def test_a_topic_that_a_client_sends_to_is_not_made(broker):
+def test_unknown_topic_is_not_created_by_a_producer(broker):
     failed = []
     quick = {"message.timeout.ms": 3000, "topic.metadata.propagation.max.ms": 100, "log_level": 0}
     producer = Producer({"bootstrap.servers": broker.bootstrap, **quick})
@@ -46,7 +46,7 @@ def test_a_topic_that_a_client_sends_to_is_not_made(broker):
     assert "evnets" not in producer.list_topics(timeout=10).topics
 
 
-def test_a_taken_port_is_found_before_the_start_with_who_has_it(home):
+def test_taken_port_is_reported_with_its_process_before_start(home):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(
@@ -58,13 +58,13 @@ def test_a_taken_port_is_found_before_the_start_with_who_has_it(home):
     assert not (home / "kafka").exists()
 
 
-def test_a_folder_that_is_no_kafka_data_is_left_alone(home):
+def test_foreign_data_folder_is_rejected(home):
     (home / "kafka" / "data").mkdir(parents=True)
     with pytest.raises(MillraceError, match="is not the data of a Kafka"):
         broker_setup.prepare_broker(home, free_port())
 
 
-def test_a_broker_that_does_not_come_up_says_why(home):
+def test_failed_start_of_broker_reports_reason(home):
     data = home / "kafka" / "data"
     data.mkdir(parents=True)
     data.joinpath("meta.properties").write_text(

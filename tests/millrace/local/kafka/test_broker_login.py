@@ -1,4 +1,4 @@
-"""The local broker with a login: who has it sends by all three clients, who has not is refused."""
+"""The local broker with a login: clients with the login can send, others are rejected."""
 
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,11 @@ from millrace.local.kafka.login_files import make_login
 from millrace.local.process.ports import stable_port
 
 REFUSED = b'{"event": "refused"}'
-REFUSALS = {"_SSL", "_AUTHENTICATION", "_ALL_BROKERS_DOWN"}  # the last one: it closed the connection
+REJECTIONS = {"_SSL", "_AUTHENTICATION", "_ALL_BROKERS_DOWN"}  # the last one: it closed the connection
 
 
-def logins_refused(given: dict[str, Any], other: Path) -> list[dict[str, Any]]:
-    """Logins that each lack something, or have it of another home."""
+def invalid_logins(given: dict[str, Any], other: Path) -> list[dict[str, Any]]:
+    """Logins with a missing part, or with a part of another home."""
     of_another = {name: str(LoginFiles(other).client) for name in ("ssl_certfile", "ssl_keyfile")}
     return [
         {"security_protocol": "PLAINTEXT"},
@@ -36,7 +36,7 @@ def logins_refused(given: dict[str, Any], other: Path) -> list[dict[str, Any]]:
     ]
 
 
-def assert_refused(bootstrap: str, login: dict[str, Any]) -> None:
+def assert_rejected(bootstrap: str, login: dict[str, Any]) -> None:
     """Assert that librdkafka, which the collector uses, reports an error and delivers nothing."""
     errors: list[KafkaError] = []
     delivered: list[KafkaError | None] = []
@@ -47,7 +47,7 @@ def assert_refused(bootstrap: str, login: dict[str, Any]) -> None:
 
     def is_reported() -> bool:
         producer.poll(0.1)
-        return any(error.name() in REFUSALS for error in errors)
+        return any(error.name() in REJECTIONS for error in errors)
 
     eventually(is_reported, what=f"an error for {login}")
     assert not delivered
@@ -56,15 +56,15 @@ def assert_refused(bootstrap: str, login: dict[str, Any]) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("security", ["sasl_ssl", "mtls"])
-def test_who_logs_in_can_send_and_who_does_not_is_refused(home: Path, security: str) -> None:
+def test_clients_with_login_can_send_and_others_are_rejected(home: Path, security: str) -> None:
     workspace, other = secured_home(home, security), home.parent / "other"
     settings = settings_of(workspace)
     make_login(other, settings.broker_security)
     with running_broker(home, settings.broker_port, settings.broker_security) as bootstrap:
         login = dict(client_options(settings))
         ensure_topic(bootstrap, "events", login)
-        for refused in logins_refused(login, other):
-            assert_refused(bootstrap, refused)
+        for invalid in invalid_logins(login, other):
+            assert_rejected(bootstrap, invalid)
         assert cluster_id(bootstrap) is None
         workspace.must("produce", "--events", "20")
         with collector(workspace, port := stable_port()) as node:
@@ -79,7 +79,7 @@ def test_who_logs_in_can_send_and_who_does_not_is_refused(home: Path, security: 
         assert sorted(record.value for record in in_topic(settings)) == sorted(sent)
 
 
-def test_only_the_owner_may_read_the_login(home: Path) -> None:
+def test_login_files_are_readable_by_owner_only(home: Path) -> None:
     make_login(home, "sasl_ssl")
     files = LoginFiles(home)
     before = {file: file.read_bytes() for file in (*files.folder.iterdir(), files.password)}
@@ -91,7 +91,7 @@ def test_only_the_owner_may_read_the_login(home: Path) -> None:
     assert sorted(file.name for file in (home / "kafka").iterdir()) == ["password", "tls"]
 
 
-def test_the_login_is_that_of_the_local_broker_only(home: Path) -> None:
+def test_login_is_used_for_local_broker_only(home: Path) -> None:
     with pytest.raises(MillraceError, match="has no login yet"):
         client_options(load_settings(home=home, broker_security="mtls"))
     make_login(home, "plaintext")

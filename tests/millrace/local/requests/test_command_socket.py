@@ -34,7 +34,7 @@ from millrace.local.requests.command_socket import accept_requests, connect
 from millrace.local.requests.engine_commands import REBUILD, EngineCommand
 
 COMMAND = EngineCommand(REBUILD, ["silver.events"])
-DEAD = {"pid": 2**22 + 1, "created": 1.0}  # beyond what the kernel gives
+DEAD = {"pid": 2**22 + 1, "created": 1.0}  # above the largest process id
 
 
 class Engine:
@@ -75,12 +75,12 @@ def engine(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
 
 
 def report_running(home: Path) -> None:
-    """What an engine reports of itself, if it is this process."""
+    """Write the state of a running engine, with this process as the engine."""
     write_state(home / "run" / "engine.json", {**process_identity(), "state": "running"})
 
 
 def socket_of(home: Path) -> Path:
-    """Where the engine listens."""
+    """Path of the engine's socket."""
     state = eventually(lambda: read_state(home / "run" / "commands.json"), what="the socket")
     return Path(state["socket"])
 
@@ -106,7 +106,7 @@ def test_command_is_executed_and_its_progress_reported(engine: Engine) -> None:
     assert lines == ["rebuild: first", "rebuild: batch of 1,200 rows in 0.5 s"] * 2
 
 
-def test_failure_is_reported_in_one_line_and_the_engine_goes_on(engine: Engine) -> None:
+def test_failure_is_reported_in_one_line_and_engine_continues(engine: Engine) -> None:
     def refuse(run: JobContext) -> None:
         raise MillraceError("no such table", "Try another")
 
@@ -145,7 +145,7 @@ def test_interrupted_command_ends_at_the_next_log_line(engine: Engine) -> None:
     execute_in_engine(engine.settings, COMMAND, lambda _: None)
 
 
-def test_command_that_was_cancelled_while_it_waited_is_not_executed(engine: Engine) -> None:
+def test_command_cancelled_while_queued_is_not_executed(engine: Engine) -> None:
     started, cancelled, executed = threading.Event(), threading.Event(), []
 
     def body(run: JobContext) -> None:
@@ -162,7 +162,7 @@ def test_command_that_was_cancelled_while_it_waited_is_not_executed(engine: Engi
     assert len(executed) == 2
 
 
-def test_suspended_command_delays_no_job_and_misses_no_line(engine: Engine) -> None:
+def test_suspended_client_does_not_block_the_job_and_gets_every_line(engine: Engine) -> None:
     logged = threading.Event()
     lines = [f"rebuild: {number}" for number in range(5000)]
 
@@ -180,7 +180,7 @@ def test_suspended_command_delays_no_job_and_misses_no_line(engine: Engine) -> N
     assert [line for reply in replies for line in reply["lines"]] == lines
 
 
-def test_engine_that_ends_over_a_command_is_noticed(home: Path) -> None:
+def test_end_of_engine_during_command_is_reported(home: Path) -> None:
     """A command that has not started waits for the next engine; one that has is not repeated."""
     report_running(home)
     stop, is_started = threading.Event(), [False, True]
@@ -201,9 +201,7 @@ def test_engine_that_ends_over_a_command_is_noticed(home: Path) -> None:
     assert (lines, is_started) == (["half way"], [])
 
 
-def test_next_engine_replaces_the_socket_of_one_that_was_killed(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_next_engine_replaces_socket_of_killed_engine(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = f"""
 import pathlib, threading
 from millrace.local.requests.command_socket import accept_requests
@@ -225,7 +223,7 @@ next(accept_requests(pathlib.Path({str(home)!r}), threading.Event()))
     assert not ours.parent.exists()
 
 
-def test_only_the_user_of_the_engine_can_connect(engine: Engine) -> None:
+def test_only_user_of_engine_can_connect(engine: Engine) -> None:
     socket = socket_of(engine.settings.home)
     assert stat.S_IMODE((engine.settings.home / "run" / "commands.json").stat().st_mode) == 0o600
     assert stat.S_IMODE(socket.parent.stat().st_mode) == 0o700
@@ -234,7 +232,9 @@ def test_only_the_user_of_the_engine_can_connect(engine: Engine) -> None:
     execute_in_engine(engine.settings, COMMAND, lambda _: None)
 
 
-def test_paths_may_be_longer_than_those_of_sockets(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_work_in_homes_with_paths_too_long_for_sockets(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     deep = home.joinpath(*["a folder of many letters"] * 5)
     deep.mkdir(parents=True)
     monkeypatch.setattr(tempfile, "tempdir", str(deep))
@@ -252,7 +252,7 @@ def test_command_of_a_copied_home_is_not_executed_by_the_original_engine(
         connect(copy)
 
 
-def test_no_command_waits_without_an_engine(home: Path) -> None:
+def test_command_without_engine_fails(home: Path) -> None:
     settings = load_settings(home=home)
     assert not engine_runs(settings)
     write_state(home / "run" / "engine.json", {**DEAD, "state": "running"})

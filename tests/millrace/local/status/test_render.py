@@ -1,4 +1,4 @@
-"""What `millrace status` shows of a workspace."""
+"""The output of `millrace status`."""
 
 import io
 import json
@@ -39,14 +39,14 @@ SNAPSHOT = Snapshot(
 )
 
 
-def shown(snapshot, width=160):
+def rendered(snapshot, width=160):
     console = Console(width=width, file=io.StringIO())
     console.print(render(snapshot))
     return console.file.getvalue()
 
 
-def test_processes_jobs_lag_tables_watermark_and_errors_are_shown():
-    text = shown(SNAPSHOT)
+def test_status_shows_processes_jobs_lag_watermark_and_errors():
+    text = rendered(SNAPSHOT)
     for part in (
         "events: 42 records",
         "12,345",
@@ -74,11 +74,11 @@ def test_large_figures_fit_into_80_columns():
         ledger={"publish": {**counts, "batches": 123_456, "rejected": 99_999, "late": 234_567}},
         behind={"attribution-model": {"rows": 9_999_999, "seconds": 99_999.0}},
     )
-    text = shown(snapshot, 80)
+    text = rendered(snapshot, 80)
     assert "…" not in text
     for figure in ("987,654,321", "123,456", "99,999", "234,567", "9,999,999", "2026-03-02 03:30"):
         assert figure in text
 
 
-def test_nothing_at_all_can_be_shown():
-    assert "stopped" in shown(Snapshot(home="/x", state="stopped", kafka="127.0.0.1:9092"))
+def test_empty_snapshot_is_rendered():
+    assert "stopped" in rendered(Snapshot(home="/x", state="stopped", kafka="127.0.0.1:9092"))
