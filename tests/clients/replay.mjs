@@ -7,7 +7,7 @@ export async function replay(file, rate, send) {
   const begin = performance.now()
   for (const [number, message] of messages.entries()) {
     const due = begin + (number / rate) * 1000
-    await setTimeout(Math.max(due - performance.now(), 0)) // also when late: else nothing is sent meanwhile
+    await setTimeout(Math.max(due - performance.now(), 0)) // also when late, so that queued requests are sent
     send(message)
   }
 }
