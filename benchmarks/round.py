@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from benchmarks.bench import application, print_table, progress
 from benchmarks.bronze_traffic import trickle_in
@@ -17,14 +17,18 @@ EVENTS = 5_000
 HISTORY = 50_000
 _JOBS: dict[str, Callable[[JobContext], None]] = {"refine": refine, "repair": repair, "publish": publish}
 
+Figures = list[float | None]
 
-def run_rounds(events: int, history: int, rounds: int) -> list[list[Entry]]:
-    """Process the history, then the rounds one by one.
+
+def run_rounds(events: int, history: int, intervals: int) -> tuple[list[list[Entry]], int]:
+    """Process the history, then rounds for so many intervals of repair, which runs in the last round of each.
 
     Returns:
-        The ledger rows of the jobs, by round.
+        The ledger rows of the jobs, by round, and the number of rounds in an interval.
     """
     with application() as (spark, settings):
+        every = max(1, round(settings.repair_interval / settings.trigger_interval))
+        rounds = intervals * every
         lake = Lakehouse(spark.newSession(), settings, "ingest")
         arriving = trickle_in(lake, history + rounds * events, events)
         for _ in range(history // events):
@@ -32,13 +36,14 @@ def run_rounds(events: int, history: int, rounds: int) -> list[list[Entry]]:
         runs = {job: JobContext(job, spark.newSession(), settings, once=True) for job in _JOBS}
         found = [_run_jobs(runs)]
         progress(f"{history:,} events of history: {_seconds(found[0])} s")
-        for number, _ in enumerate(arriving):
-            found.append(_run_jobs(runs))
-            progress(f"round {number + 1}: {_seconds(found[-1])} s")
-    return found[1:]
+        for number, _ in enumerate(arriving, start=1):
+            due = {job: run for job, run in runs.items() if job != "repair" or number % every == 0}
+            found.append(_run_jobs(due))
+            progress(f"round {number}: {_seconds(found[-1])} s")
+    return found[1:], every
 
 
-def _run_jobs(runs: dict[str, JobContext]) -> list[Entry]:
+def _run_jobs(runs: Mapping[str, JobContext]) -> list[Entry]:
     done = []
     for job, run in runs.items():
         _JOBS[job](run)
@@ -51,32 +56,37 @@ def _seconds(entries: Sequence[Entry]) -> str:
     return ", ".join(f"{entry.job} {entry.seconds:.1f}" for entry in entries)
 
 
-def _report(entries: Sequence[Entry], events: int) -> None:
-    rows = [[entry.job, *map(_shown, _figures(entry))] for entry in entries]
-    totals = [sum(figure or 0 for figure in figures) for figures in zip(*map(_figures, entries), strict=True)]
-    title = f"A round of {events:,} events, by the ledger; a commit more for each of its rows"
+def _report(entries: Sequence[Entry], events: int, rounds: int) -> None:
+    by_job = {job: [_figures(entry) for entry in entries if entry.job == job] for job in _JOBS}
+    means = {job: _sums(figures, rounds) for job, figures in by_job.items()}
+    rows = [[job, *map(_shown, figures)] for job, figures in means.items()]
+    title = f"A round of {events:,} events, by the ledger: mean of {rounds}, repair in one of them; "
     columns = ["", "jobs", "shuffles", "commits", "look-ups", "s"]
-    print_table(title, columns, [*rows, ["all", *map(_shown, totals)]])
+    total = ["all", *map(_shown, _sums(list(means.values()), 1))]
+    print_table(title + "a commit more for each ledger row", columns, [*rows, total])
 
 
-def _figures(entry: Entry) -> list[float | None]:
+def _sums(rows: Sequence[Figures], divisor: int) -> Figures:
+    return [None if None in each else sum(each) / divisor for each in zip(*rows, strict=True)]
+
+
+def _figures(entry: Entry) -> Figures:
     return [entry.spark_jobs, entry.shuffles, entry.commits, entry.table_reads, entry.seconds]
 
 
 def _shown(figure: float | None) -> str:
-    if figure is None:
-        return "unknown"
-    return f"{figure:.2f}" if isinstance(figure, float) else str(figure)
+    return "unknown" if figure is None else f"{figure:.2f}"
 
 
 def main() -> int:
-    """Run, and print the last round."""
+    """Run, and print the mean of the last rounds."""
     parser = argparse.ArgumentParser(prog="make bench-round", description=__doc__)
     parser.add_argument("--events", type=int, default=EVENTS, help="of a round")
     parser.add_argument("--history", type=int, default=HISTORY, help="events before the first round")
-    parser.add_argument("--rounds", type=int, default=4, help="of which the last counts, the others warm up")
+    parser.add_argument("--intervals", type=int, default=2, help="of repair; the last one counts")
     options = parser.parse_args()
-    _report(run_rounds(options.events, options.history, options.rounds)[-1], options.events)
+    found, rounds = run_rounds(options.events, options.history, options.intervals)
+    _report([entry for entries in found[-rounds:] for entry in entries], options.events, rounds)
     return 0
 
 
