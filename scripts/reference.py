@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from enum import EnumMeta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src")]
 
 from lakehouse.contracts import TABLES, Table  # noqa: E402
+from lakehouse.contracts.ops import READS  # noqa: E402
 from lakehouse.settings import Settings  # noqa: E402
 from millrace.cli import register_commands  # noqa: E402
 
@@ -29,6 +31,7 @@ _LAYERS = {
     "gold": "Conversions, credit and metrics.",
     "ops": "The pipeline's own records.",
 }
+_WRITERS = {READS.name: "the streaming API, `millrace sql` and the pages"}
 
 
 def command_group() -> TyperGroup:
@@ -77,8 +80,12 @@ def _usage(name: str, command: TyperCommand) -> Iterator[str]:
 def _name(param: Any) -> str:
     if isinstance(param, TyperArgument):
         return str(param.metavar or param.name.upper())
-    option = str(param.opts[0])
-    return option if param.is_flag else f"{option} {option.strip('-').upper().replace('-', '_')}"
+    option = "/".join((param.opts[0], *param.secondary_opts))
+    if param.is_flag:
+        return option
+    kind = param.type_descriptor.annotation
+    choices = "|".join(each.value for each in kind) if isinstance(kind, EnumMeta) else ""
+    return f"{option} {param.metavar or choices or option.strip('-').upper().replace('-', '_')}"
 
 
 def _help(command: TyperCommand) -> list[str]:
@@ -91,7 +98,7 @@ def _option(param: Any) -> str:
     default = "" if value in (None, "", False) or param.required else f"`{value}`"
     if param.required:
         default = "required"
-    return f"| `{_name(param)}` | {_cell(param.help or '')} | {default} |"
+    return f"| `{_cell(_name(param))}` | {_cell(param.help or '')} | {default} |"
 
 
 def settings_page() -> str:
@@ -130,6 +137,7 @@ setting whose default is none.
 | --- | --- |
 | `warehouse/` | Delta tables |
 | `checkpoints/` | checkpoints of streaming queries |
+| `collect/` | logs of collectors: events that wait for Kafka, shed events, receipts |
 | `kafka/` | data of the local broker |
 | `manifests/` | what clients sent |
 | `rejected/` | lines that `millrace load` could not read |
@@ -137,6 +145,8 @@ setting whose default is none.
 | `quality/` | expectation reports |
 | `logs/`, `runs/` | logs; a record and a log of each run of a job |
 | `run/` | locks and process ids |
+| `serve/` | webhooks of the streaming API |
+| `serving/` | key of masked values and of cookies |
 | `spark/` | scratch space |
 
 A home has one workspace and one Spark application that writes, which locks ensure. Readers (`sql`, `status`,
@@ -184,11 +194,11 @@ def _table(table: Table) -> Iterator[str]:
     yield from ("", f"### {table.name}", "", f"One row is {table.summary}.", "")
     facts = {
         "Grain": table.grain,
-        "Key": ", ".join(f"`{name}`" for name in table.key) or "none, rows are changes",
+        "Key": ", ".join(f"`{name}`" for name in table.key) or "none",
         "Event time": f"`{table.event_time}`" if table.event_time else "none",
         "Partitioned by": ", ".join(f"`{name}`" for name in table.partitioned_by),
         "Inputs": ", ".join(f"`{name}`" for name in table.inputs),
-        "Writer": f"`{table.writer}`" if table.writer else "every job",
+        "Writer": f"`{table.writer}`" if table.writer else _WRITERS.get(table.name, "every job"),
     }
     yield " · ".join(f"**{name}** {value}" for name, value in facts.items() if value)
     yield from ("", "| column | type | meaning |", "| --- | --- | --- |")

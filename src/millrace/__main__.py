@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; where its packages are not installed, say in one line which extra has them."""
+    """Run the command line; where packages are missing, print which extra has them."""
     verbose = "--verbose" in sys.argv
     try:
         from millrace.cli import main as run_command
@@ -19,7 +19,7 @@ def main() -> None:
 def _missing(error: ModuleNotFoundError) -> str:
     return (
         f"millrace: the package {error.name} isn't installed; the command line comes with an extra. "
-        "Install it: pip install 'millrace[local]'"
+        "Install Millrace's wheel with the extra `local`"
     )
 
 

@@ -20,6 +20,7 @@ from kit.shown import MODELS, number
 from lakehouse.settings import load_settings
 from millrace.local.launch import end
 from millrace.local.process.ports import stable_port
+from millrace.local.reset import MADE
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
@@ -28,9 +29,13 @@ FIRST_PAGE, FIRST_CONVERSION = 300, 300  # seconds
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browsing]:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo")
+
+
+@pytest.fixture(scope="module")
+def demo(home: Path) -> Iterator[Browsing]:
     """A tab on the pages of a demo with a home and ports of its own."""
-    home = tmp_path_factory.mktemp("demo")
     port = stable_port()
     mine = {"HOME": home, "BROKER_PORT": stable_port(), "DASHBOARD_PORT": port, "SUMMARY_INTERVAL": "PT10S"}
     environment = {**os.environ, **{f"MILLRACE_{name}": str(value) for name, value in mine.items()}}
@@ -52,6 +57,10 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browsing]:
                 process.wait(60)
             finally:
                 end(load_settings(home=home))
+
+
+def test_reset_knows_every_folder_of_the_home(home: Path, demo: Browsing) -> None:
+    assert {each.name for each in home.iterdir() if each.is_dir()} <= {*MADE}
 
 
 def test_a_figure_changes_as_events_arrive(demo: Browsing) -> None:

@@ -31,7 +31,7 @@ class PostgresStore(PositionStore):
             import psycopg
         except ImportError as error:
             raise MillraceError(
-                "psycopg is not installed", "Install it: pip install 'millrace[postgres]'"
+                "psycopg is not installed", "Install Millrace's wheel with the extra `postgres`"
             ) from error
         self._dsn = dsn
         self._psycopg = psycopg

@@ -12,6 +12,7 @@ from millrace.local.process.home_lock import workspace_lock
 
 MADE = (
     "checkpoints",
+    "collect",
     "kafka",
     "logs",
     "manifests",
@@ -19,6 +20,8 @@ MADE = (
     "quality",
     "rejected",
     "runs",
+    "serve",
+    "serving",
     "spark",
     "warehouse",
     "run",  # last: it holds the locks
