@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from lakehouse.contracts.table import DELETED, Table
 from lakehouse.delta.merge import Scope
+from lakehouse.rows.arrow_chunks import one_chunk
 
 MAX_ROWS_PER_SMALL_FILE = 25_000
 """Smaller files that a merge replaces are joined to files of at most so many rows, in order of event time."""
@@ -70,7 +71,8 @@ def plan_merge(
         if is_small:
             joined[partition_of(table, file)].append(kept)
         elif kept.num_rows:
-            found.added.append((partition_of(table, file), kept))
+            columns = [one_chunk(column) for column in kept.columns]  # it gets a chunk with each merge
+            found.added.append((partition_of(table, file), pa.table(columns, kept.column_names)))
     for partition, rows in _by_partition(table, upserts.filter(pa.array(is_new[is_kept]))):
         joined[partition].append(rows)
     for partition, parts in joined.items():

@@ -38,7 +38,10 @@ class FileGroup:
 
 
 class FileGroups:
-    """The groups of a table's files. A group stays as it is until one of its files leaves the table."""
+    """The groups of a table's files. A group stays as it is until one of its files leaves the table.
+
+    The newest file is in no group: it has not been read yet, and the cache joins what it has of all files.
+    """
 
     def __init__(self) -> None:
         self._groups: list[FileGroup] = []
@@ -60,7 +63,7 @@ class FileGroups:
         new = [
             FileGroup.of(theirs[first : first + FILES_PER_GROUP])
             for theirs in small.values()
-            for first in range(0, len(theirs) - FILES_PER_GROUP + 1, FILES_PER_GROUP)
+            for first in range(0, len(theirs) - FILES_PER_GROUP, FILES_PER_GROUP)  # not the newest
         ]
         self._groups += new
         return new, dissolved

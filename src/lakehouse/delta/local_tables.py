@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -153,9 +153,7 @@ class LocalTables:
                     checkpoint_if_due(log.table)
                     for action, (_, rows) in zip(added, found.added, strict=True):
                         self._cache.put((f"{folder}/{action['add']['path']}",), rows)
-                    # Those of this merge only with the next: others may still read the version before.
-                    self._cache.drop(self._replaced.pop(table.name, []))
-                    self._replaced[table.name] = self._alone(table, found.removed)
+                    self._drop_replaced(table, found.removed)
                     return
 
     def compact(self, table: Table) -> tuple[int, int]:
@@ -163,16 +161,19 @@ class LocalTables:
         log = self._log(table)
         before = len(self._files(table, None))
         replaced = compact(log, table)
-        # As after a merge, others may still read the version before.
-        self._replaced[table.name] = [*self._replaced.get(table.name, []), *self._alone(table, replaced)]
+        with log.lock:
+            self._drop_replaced(table, replaced)
         return before, len(self._files(table, None))
 
     def vacuum(self, table: Table) -> int:
         """See `lakehouse.delta.local_vacuum.vacuum`."""
         return vacuum(self._folder(table))
 
-    def _alone(self, table: Table, files: Iterable[File]) -> list[Paths]:
-        return [(f"{self._folder(table)}/{file['path']}",) for file in files]
+    def _drop_replaced(self, table: Table, files: Sequence[File]) -> None:
+        """Drop files that were replaced before. Drop these only the next time: others may still read them."""
+        if files:
+            self._cache.drop(self._replaced.pop(table.name, []))
+            self._replaced[table.name] = [(f"{self._folder(table)}/{file['path']}",) for file in files]
 
     def _columns(self, table: Table, file: Mapping[str, Any], names: Sequence[str]) -> pa.Table:
         schema = arrow_schema(table)

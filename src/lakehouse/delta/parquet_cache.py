@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakehouse.rows.arrow_chunks import one_chunk
 from lakehouse.rows.arrow_times import in_micros
 
 _MIN_BYTES = 512 * 1024 * 1024
@@ -109,8 +110,7 @@ def _joined(parts: list[pa.ChunkedArray]) -> pa.ChunkedArray:
     """Rows of several files as one array, which is quicker to search than many."""
     if len(parts) == 1:
         return parts[0]
-    joined = pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
-    return pa.chunked_array([joined.combine_chunks()])
+    return one_chunk(pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type))
 
 
 def _size(columns: Columns) -> int:

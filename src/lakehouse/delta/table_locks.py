@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 _LOCKS: dict[tuple[Path, str], threading.RLock] = defaultdict(threading.RLock)
+_CREATION = threading.Lock()  # a defaultdict can give two threads different locks
 _REWRITES: Counter[tuple[Path, str]] = Counter()
 
 
@@ -20,7 +21,8 @@ class TableLocks:
 
     def lock(self, name: str) -> threading.RLock:
         """The lock of a table, or of the layer that it represents."""
-        return _LOCKS[self._warehouse, name]
+        with _CREATION:
+            return _LOCKS[self._warehouse, name]
 
     def note_rewrite(self, name: str) -> None:
         """Count a commit that rewrites rows."""

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from functools import lru_cache
 from mmap import ACCESS_READ, mmap
 from multiprocessing import parent_process, resource_sharer
 from multiprocessing.connection import wait
@@ -31,7 +30,11 @@ _ROWS_OF_A_PART = 10_000
 """Rows per process. A second process pays off from twice as many rows on: docs/decisions/0027."""
 
 _MOST_PARTS = 8
+_MAX_WAIT = 10.0  # seconds
 _MAIN = threading.Lock()
+_POOL = threading.Lock()
+_pools: list[ProcessPoolExecutor] = []
+"""The pool, if it has been started."""
 
 
 def count_parts(rows: int) -> int:
@@ -51,11 +54,11 @@ def map_parts(function: Callable[[T], R], parts: Sequence[T]) -> list[R]:
     """
     if len(parts) == 1:
         return [function(parts[0])]
+    pool = _pool()
     try:
-        return list(_pool().map(function, parts))
+        return list(pool.map(function, parts))
     except BrokenProcessPool:  # a worker was killed; the next call starts a new pool
-        _pool.cache_clear()
-        resource_sharer.stop()  # frees the rows that no worker has taken
+        _discard(pool)
         raise
 
 
@@ -81,15 +84,29 @@ def split_by_key(tables: Mapping[str, pa.Table], key: str, parts: int) -> list[d
 
 def exit_at_once(code: int) -> NoReturn:
     """End this process without its threads; the pool leaves nothing in the temporary folder."""
-    if _pool.cache_info().currsize or parent_process():
+    if _pools or parent_process():
         shutil.rmtree(get_temp_dir(), ignore_errors=True)  # sockets for shared memory
     os._exit(code)
 
 
-@lru_cache(maxsize=1)
 def _pool() -> ProcessPoolExecutor:
     """Spawned processes: a fork would inherit locks that other threads hold."""
-    return ProcessPoolExecutor(min(_cores(), _MOST_PARTS), _Context(), initializer=_start_worker)
+    with _POOL:
+        if not _pools:
+            most = min(_cores(), _MOST_PARTS)
+            _pools.append(ProcessPoolExecutor(most, _Context(), initializer=_start_worker))
+        return _pools[0]
+
+
+def _discard(broken: ProcessPoolExecutor) -> None:
+    """Free the rows that no worker has taken, unless another thread has done so and started a new pool."""
+    with _POOL:
+        if broken in _pools:
+            ending = threading.Thread(target=broken.shutdown, daemon=True)
+            ending.start()  # it waits for the thread that shares rows, in Python 3.10 possibly forever
+            ending.join(_MAX_WAIT)
+            _pools.clear()
+            resource_sharer.stop()
 
 
 def _as_stream(table: pa.Table) -> tuple[Callable[..., pa.Table], tuple[object]]:
