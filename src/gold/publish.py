@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from folds.persons.fold import PersonRules
@@ -32,6 +33,7 @@ from lakehouse.contracts.traffic import VISITOR_MINUTES
 from lakehouse.delta.write_changes import write_changes
 from lakehouse.rows.driver_or_spark import Source, is_empty, union, with_number
 from lakehouse.rows.grouped import Computed, Groups
+from lakehouse.run.concurrent import run_concurrently
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger
 from lakehouse.run.microbatch import Batch, Outcome
@@ -141,8 +143,12 @@ class _Round:
         )
         affected = find_affected(self._lake, changes)
         credit = self._credit(affected, touched)
-        rows = self._write(credit, ATTRIBUTION.name) + self._write(credit, TRAILS.name)
-        self._write_minutes(area, visits, affected, credit, summarized)
+        rows = self._write(credit, ATTRIBUTION.name)
+        both = (
+            partial(self._write, credit, TRAILS.name),
+            partial(self._write_minutes, area, visits, affected, credit, summarized),
+        )
+        rows += sum(run_concurrently(both))
         if affected.bot_refunds:  # before their rows in gold.conversions are deleted
             self._lake.append(BOT_REFUNDS.name, to_rows(affected.bot_refunds), self._batch.upto)
         return rows + self._write(credit, CONVERSIONS.name) + self._write(visits, TOUCHES.name)
@@ -175,8 +181,8 @@ class _Round:
         affected: AffectedConversions,
         credit: Computed | None,
         summarized: int,
-    ) -> None:
-        """Append the differences to gold.visitor_minutes."""
+    ) -> int:
+        """Append the differences to gold.visitor_minutes; they do not count as rows written."""
         changed = [] if credit is None else changed_conversions(credit.table(CONVERSIONS.short_name))
         minutes = visits.rows(MINUTE)
         given = minute_input(self._lake, area, affected.before, changed, minutes, self._dimensions)
@@ -188,6 +194,7 @@ class _Round:
             side_input = to_micros(self._batch.side_input_upto)
             numbers = {"sequence": sequence, "summarized": summarized, "heard": side_input}
             self._lake.append(VISITOR_MINUTES.name, stamped, self._batch.upto, **numbers)
+        return 0
 
 
 def _times_by_visitor(touched: Iterable[tuple[Touch, bool]]) -> dict[str, list[int]]:
