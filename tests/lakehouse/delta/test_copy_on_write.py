@@ -92,6 +92,16 @@ def test_new_rows_are_added_to_replaced_small_file(tmp_path: Path, monkeypatch: 
     assert len(files(tables)) == 11
 
 
+def test_rows_merged_into_large_file_are_one_chunk_in_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = write_ten_files(tmp_path, monkeypatch)
+    for number in range(1, 4):
+        tables.merge(FLAT, rows_of({("a", 0): (0, number, False, False)}), Scope(), {})
+    (merged,) = (rows for rows in tables._cache._files.values() if 3 in rows["value"].to_pylist())
+    assert {column.num_chunks for column in merged.values()} == {1}
+
+
 def test_merge_does_not_match_rows_outside_scope(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tables = write_ten_files(tmp_path, monkeypatch)
     of_two_minutes = {("b", number): (20 + number, 0, False, False) for number in range(2)}

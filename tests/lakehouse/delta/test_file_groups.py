@@ -1,6 +1,7 @@
 """Lookups in groups of small files find the same rows as file by file, at every version."""
 
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -10,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakehouse.contracts.table import Column, Table
-from lakehouse.delta import file_groups
-from lakehouse.delta.file_groups import FileGroup, FileGroups
+from lakehouse.delta import file_groups, parquet_cache
+from lakehouse.delta.file_groups import FILES_PER_GROUP, FileGroup, FileGroups
 from lakehouse.delta.local_tables import LocalTables
 from lakehouse.delta.lookup import Lookup
 from lakehouse.rows.time_pruner import TimePruner
@@ -104,13 +105,30 @@ def test_bound_of_group_is_unknown_if_that_of_a_file_is() -> None:
 
 
 def test_file_groups_are_stable_while_files_are_added() -> None:
-    groups, files = FileGroups(), [file(number) for number in range(16)]
+    groups, files = FileGroups(), [file(number) for number in range(17)]
     (one,), _ = groups.form(files)
-    for number in range(16, 40):
+    for number in range(17, 40):
         files = [*files, file(number)]
         new, dissolved = groups.form(files)
-        assert bool(new) == (number == 31)
+        assert bool(new) == (number == 32)
         assert dissolved == []
         assert groups.of_version(files)[0] == one
     (again,), (dissolved,) = groups.form(files[1:])
     assert (dissolved, again.paths[0]) == (one, "1"), "a file has left the table"
+
+
+def test_lookup_of_newest_rows_reads_only_newest_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables, read = LocalTables(tmp_path), list[str]()
+    original = parquet_cache.read_columns
+    monkeypatch.setattr(
+        parquet_cache, "read_columns", lambda path, schema: read.append(path) or original(path, schema)
+    )
+    tables.ensure(ROWS, {})
+    for number in range(3 * FILES_PER_GROUP):
+        tables.append(ROWS, pa.table([[number], ["a"], [number], [False]], ROWS.column_names), {})
+        read.clear()
+        newest = Lookup(ROWS.column_names, TimePruner.of_spans([(number, number)]), "at")
+        assert tables.find(ROWS, newest)["number"].to_pylist() == [number]
+        assert len({*read}) == 1

@@ -7,10 +7,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakehouse.contracts.arrow import arrow_schema
+from lakehouse.contracts.ops import READS
 from lakehouse.contracts.silver import BOTS
 from lakehouse.contracts.table import DELETED
 from lakehouse.delta import parquet_cache
+from lakehouse.delta.compaction_plan import MIN_FILES
 from lakehouse.delta.local_tables import LocalTables
+from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope
 from lakehouse.delta.parquet_cache import ParquetCache
 from lakehouse.rows.arrow_times import in_micros
@@ -60,6 +63,20 @@ def test_replaced_files_are_evicted_by_the_next_merge(tmp_path: Path) -> None:
         tables.merge(BOTS, row, Scope(), {})
         kept.append(len(tables._cache._files))
     assert kept == [1, 2, 2, 2, 2]
+
+
+def test_files_replaced_by_compaction_are_evicted_by_the_next_compaction(tmp_path: Path) -> None:
+    tables = LocalTables(tmp_path)
+    tables.ensure(READS, {})
+    schema, kept = arrow_schema(READS), []
+    for _ in range(3):
+        for _ in range(MIN_FILES + 1):
+            tables.append(READS, pa.Table.from_pylist([{"reader": "ann"}], schema), {})
+            tables.find(READS, Lookup(("reader",)))
+        before, after = tables.compact(READS)
+        assert after < before
+        kept.append((len(tables._cache._files), len(tables._replaced[READS.name])))
+    assert kept[2] <= kept[1]
 
 
 @pytest.mark.parametrize(("limit", "is_less"), [("1073741824", True), ("max", False)])

@@ -70,10 +70,14 @@ def test_shared_memory_is_freed_after_tables_are_returned(rows):
     eventually(lambda: not shared_memory_files(), 10, "the memory to be freed")
 
 
-def test_shared_memory_is_freed_after_workers_are_killed():
+@pytest.mark.parametrize(("others", "length"), [(11, 1), (2, 40_000_000)])
+def test_shared_memory_is_freed_after_workers_are_killed(others, length):
+    """Also that of a table which is still being copied to it when a worker dies."""
+    map_parts(len, ["a", "b"])  # the pool has started
+    sizes = [1] + [length] * others
     kill = "__import__('os').kill(__import__('os').getpid(), 9)"
     with pytest.raises(BrokenProcessPool):
-        map_parts(partial(eval, kill), [{"rows": pa.table({"text": ["a"]})}] * 12)
+        map_parts(partial(eval, kill), [{"rows": pa.table({"text": ["a" * size]})} for size in sizes])
     eventually(lambda: not shared_memory_files(), 10, "the memory to be freed")
 
 
