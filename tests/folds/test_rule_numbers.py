@@ -1,4 +1,4 @@
-"""conf/rules.yml: what it may say, and what is refused."""
+"""Defaults and validation of conf/rules.yml."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -11,24 +11,24 @@ from lakehouse.errors import MillraceError
 CONF = Path(__file__).resolve().parents[2] / "conf"
 
 
-def written(folder: Path, text: str) -> Path:
+def with_rules_yml(folder: Path, text: str) -> Path:
     (folder / "rules.yml").write_text(text)
     return folder
 
 
-def test_the_file_says_what_the_defaults_are() -> None:
+def test_shipped_rules_yml_equals_defaults() -> None:
     assert load_rule_numbers(CONF) == RuleNumbers()
 
 
-def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
+def test_missing_rules_use_defaults(tmp_path: Path) -> None:
     assert load_rule_numbers(tmp_path) == RuleNumbers()
-    assert load_rule_numbers(written(tmp_path, "")) == RuleNumbers()
-    found = load_rule_numbers(written(tmp_path, "half_life: P3D\n"))
+    assert load_rule_numbers(with_rules_yml(tmp_path, "")) == RuleNumbers()
+    found = load_rule_numbers(with_rules_yml(tmp_path, "half_life: P3D\n"))
     assert found == RuleNumbers(half_life=timedelta(days=3))
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("session_gap: PT10M", "rules.yml: impression_span is longer than session_gap"),
         ("search_span: PT31M", "rules.yml: search_span is longer than session_gap"),
@@ -44,14 +44,14 @@ def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
         ("- PT30M", ""),
     ],
 )
-def test_what_breaks_a_rule_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(MillraceError) as refused:
-        load_rule_numbers(written(tmp_path, text))
-    found = str(refused.value).splitlines()[0]
+def test_invalid_rules_yml_is_rejected(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(MillraceError) as rejected:
+        load_rule_numbers(with_rules_yml(tmp_path, text))
+    found = str(rejected.value).splitlines()[0]
     assert "rules.yml" in found
-    assert said in found
+    assert message in found
 
 
-def test_exposures_as_long_as_the_gap_are_allowed(tmp_path: Path) -> None:
-    found = load_rule_numbers(written(tmp_path, "session_gap: PT10M\nimpression_span: PT10M\n"))
+def test_impression_span_may_equal_session_gap(tmp_path: Path) -> None:
+    found = load_rule_numbers(with_rules_yml(tmp_path, "session_gap: PT10M\nimpression_span: PT10M\n"))
     assert found.impression_span == found.session_gap

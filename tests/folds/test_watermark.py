@@ -1,4 +1,4 @@
-"""The watermark of producers: by batches the same as record by record, and case by case."""
+"""The watermark of producers: any batches against a record-by-record oracle, and single cases."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,8 +14,8 @@ DELAY = 5
 SOURCES = ("shop@1", "shop@2", "app", "a@b@c")
 
 
-class Made(NamedTuple):
-    """A record of a made-up log. `after` is what passed in Kafka's time since the record before it."""
+class LogRecord(NamedTuple):
+    """A generated record; `after` is the Kafka time since the previous record."""
 
     after: int
     partition: int
@@ -24,22 +24,22 @@ class Made(NamedTuple):
 
 
 PROMISES = st.tuples(st.sampled_from(SOURCES), st.one_of(st.integers(0, 60), st.none()))
-MADE = st.one_of(
-    st.builds(Made, st.integers(0, 3), st.integers(0, 2), st.integers(0, 80), st.none()),
-    st.builds(Made, st.integers(0, 3), st.integers(0, 2), st.none(), PROMISES),
+RECORDS = st.one_of(
+    st.builds(LogRecord, st.integers(0, 3), st.integers(0, 2), st.integers(0, 80), st.none()),
+    st.builds(LogRecord, st.integers(0, 3), st.integers(0, 2), st.none(), PROMISES),
 )
-LOGS = st.lists(MADE, max_size=30)
+LOGS = st.lists(RECORDS, max_size=30)
 CUTS = st.sets(st.integers(1, 29))
 
 
 class State:
-    """The watermark and the producers, kept over batches as the ledger keeps them."""
+    """The watermark and the producers, carried from batch to batch as in the ledger."""
 
     def __init__(self) -> None:
         self.watermark: int | None = None
         self.producers: str | None = None
 
-    def take(self, batch: Sequence[Step]) -> None:
+    def apply(self, batch: Sequence[Step]) -> None:
         promises = [PromiseRecord(RecordKey(*each.key), *each.promise) for each in batch if each.promise]
         fold = fold_promises(Producers.from_json(self.producers), promises)
         times = [
@@ -51,56 +51,56 @@ class State:
         self.watermark, self.producers = max(reached, default=None), fold.producers.to_json()
 
 
-def pieces(steps: Sequence[Step], cuts: set[int]) -> list[Sequence[Step]]:
+def split_at(steps: Sequence[Step], cuts: set[int]) -> list[Sequence[Step]]:
     ends = [*sorted(cut for cut in cuts if cut < len(steps)), len(steps)]
     return [steps[low:high] for low, high in zip([0, *ends], ends, strict=False)]
 
 
-def log_of(made: Sequence[Made], partitions: int) -> list[Step]:
+def log_of(records: Sequence[LogRecord], partitions: int) -> list[Step]:
     """The records in the order of Kafka's timestamps, all in one commit of bronze."""
     stamp, steps = 0, []
-    for offset, each in enumerate(made):
+    for offset, each in enumerate(records):
         stamp += each.after
         steps.append(Step((0, stamp, "events", each.partition % partitions, offset), each.time, each.promise))
     return sorted(steps, key=lambda step: step.key)
 
 
-def committed(steps: Sequence[Step], cuts: set[int]) -> list[Step]:
+def in_several_commits(steps: Sequence[Step], cuts: set[int]) -> list[Step]:
     """The same records in several commits of bronze."""
-    parts = enumerate(pieces(steps, cuts))
+    parts = enumerate(split_at(steps, cuts))
     return [each._replace(key=(number, *each.key[1:])) for number, part in parts for each in part]
 
 
 @settings(max_examples=400)
 @given(LOGS, CUTS, st.sampled_from([1, 3]))
-def test_batches_in_the_order_of_kafka_give_what_one_record_after_the_other_gives(
-    made: list[Made], cuts: set[int], partitions: int
+def test_watermark_of_ordered_batches_matches_record_by_record_oracle(
+    records: list[LogRecord], cuts: set[int], partitions: int
 ) -> None:
-    whole = log_of(made, partitions)
+    whole = log_of(records, partitions)
     state, read = State(), 0
-    for batch in pieces(committed(whole, cuts), cuts):
-        state.take(batch)
+    for batch in split_at(in_several_commits(whole, cuts), cuts):
+        state.apply(batch)
         read += len(batch)
         assert state.watermark == watermark_after(whole[:read], DELAY)
 
 
 @settings(max_examples=400)
 @given(LOGS, CUTS, CUTS, st.randoms(use_true_random=False))
-def test_batches_of_the_same_commits_give_the_same_whatever_the_order_in_kafka(
-    made: list[Made], commits: set[int], batches: set[int], chance: object
+def test_watermark_of_shuffled_batches_matches_record_by_record_oracle(
+    records: list[LogRecord], commits: set[int], batches: set[int], chance: object
 ) -> None:
-    mixed = log_of(made, 3)
+    mixed = log_of(records, 3)
     chance.shuffle(mixed)
-    stored = committed(mixed, commits)
+    stored = in_several_commits(mixed, commits)
     state, read = State(), []
-    for batch in pieces(stored, commits & batches):
-        state.take(batch)
+    for batch in split_at(stored, commits & batches):
+        state.apply(batch)
         read += batch
         assert state.watermark == watermark_after(read, DELAY)
 
 
-def at(stamp: int, time: int | None = None, source: str = "", promised: int | None = None) -> Step:
-    """An event, or a promise of a source: `end` if it has no time."""
+def step(stamp: int, time: int | None = None, source: str = "", promised: int | None = None) -> Step:
+    """An event, or a promise of a source; a promise without a time is `end`."""
     return Step((0, stamp, "events", 0, stamp), time, (source, promised) if source else None)
 
 
@@ -108,87 +108,87 @@ def watermarks(*steps: Step) -> list[int | None]:
     """The watermark after each record, each of them a batch."""
     state, found = State(), []
     for each in steps:
-        state.take([each])
+        state.apply([each])
         found.append(state.watermark)
     whole = State()
-    whole.take(steps)
+    whole.apply(steps)
     assert whole.watermark == found[-1]
     return found
 
 
-def test_the_silent_one_of_three_holds_the_watermark_until_it_has_left() -> None:
+def test_silent_producer_holds_back_watermark_until_it_leaves() -> None:
     assert watermarks(
-        at(100, source="silent", promised=10),
-        at(101, source="leaves", promised=20),
-        at(102, source="fast", promised=3700),
-        at(103, source="leaves", promised=90),
-        at(104, source="leaves"),
-        at(105, source="fast", promised=3800),
-        at(106, source="silent"),
-    ) == [9, 9, 9, 9, 9, 9, 104]  # of a promise an hour ahead counts the time of its record
+        step(100, source="silent", promised=10),
+        step(101, source="leaves", promised=20),
+        step(102, source="fast", promised=3700),
+        step(103, source="leaves", promised=90),
+        step(104, source="leaves"),
+        step(105, source="fast", promised=3800),
+        step(106, source="silent"),
+    ) == [9, 9, 9, 9, 9, 9, 104]  # a promise an hour ahead is capped at its record's time
 
 
-def test_a_fast_clock_moves_the_watermark_of_nobody() -> None:
-    slow = [at(100, source="slow", promised=50), at(102, source="slow", promised=60)]
-    assert watermarks(slow[0], at(101, source="fast", promised=3700), slow[1]) == [49, 49, 59]
-    assert watermarks(at(101, source="fast", promised=3700)) == [100]
+def test_fast_producer_clock_does_not_advance_watermark_past_kafka_time() -> None:
+    slow = [step(100, source="slow", promised=50), step(102, source="slow", promised=60)]
+    assert watermarks(slow[0], step(101, source="fast", promised=3700), slow[1]) == [49, 49, 59]
+    assert watermarks(step(101, source="fast", promised=3700)) == [100]
 
 
-def test_an_event_at_the_promised_time_is_not_late() -> None:
-    assert watermarks(at(100, source="app", promised=50)) == [49]  # late is at or before the watermark
+def test_watermark_stays_just_below_promised_time() -> None:
+    assert watermarks(step(100, source="app", promised=50)) == [49]  # so an event at 50 is not late
 
 
-def test_while_a_producer_is_live_events_and_heartbeats_move_nothing_then_or_later() -> None:
+def test_events_do_not_advance_watermark_while_a_producer_is_live() -> None:
     assert watermarks(
-        at(1, time=30),
-        at(2, source="app", promised=0),
-        at(3, time=90),
-        at(4, source="app"),
-        at(5, time=40),
+        step(1, time=30),
+        step(2, source="app", promised=0),
+        step(3, time=90),
+        step(4, source="app"),
+        step(5, time=40),
     ) == [25, 25, 25, 25, 35]
 
 
-def test_the_watermark_never_goes_back() -> None:
+def test_watermark_never_moves_backwards() -> None:
     assert watermarks(
-        at(60, source="app", promised=50),
-        at(61, source="app", promised=40),  # the greater one stays
-        at(62, source="shop", promised=20),
-        at(63, source="shop"),
-        at(64, source="app", promised=55),
+        step(60, source="app", promised=50),
+        step(61, source="app", promised=40),  # lower than before, so ignored
+        step(62, source="shop", promised=20),
+        step(63, source="shop"),
+        step(64, source="app", promised=55),
     ) == [49, 49, 49, 49, 54]
 
 
-def test_who_joins_again_starts_with_its_new_promise() -> None:
-    again = [at(60, source="app", promised=50), at(61, source="app"), at(62, source="app", promised=10)]
-    assert watermarks(*again, at(63, source="shop", promised=63)) == [49, 49, 49, 49]
+def test_rejoining_producer_starts_from_its_new_promise() -> None:
+    again = [step(60, source="app", promised=50), step(61, source="app"), step(62, source="app", promised=10)]
+    assert watermarks(*again, step(63, source="shop", promised=63)) == [49, 49, 49, 49]
     state = State()
-    state.take(again)
+    state.apply(again)
     assert state.producers == '{"app": 10}'
 
 
-def test_a_producer_has_promised_what_the_latest_of_its_live_nodes_has() -> None:
+def test_producer_promise_is_maximum_of_its_live_nodes() -> None:
     assert watermarks(
-        at(50, source="shop@1", promised=20),
-        at(51, source="shop@2", promised=30),
-        at(52, source="app", promised=52),
-        at(53, source="shop@2"),
-        at(54, source="shop@1", promised=25),
-        at(55, source="shop@1", promised=40),
+        step(50, source="shop@1", promised=20),
+        step(51, source="shop@2", promised=30),
+        step(52, source="app", promised=52),
+        step(53, source="shop@2"),
+        step(54, source="shop@1", promised=25),
+        step(55, source="shop@1", promised=40),
     ) == [19, 29, 29, 29, 29, 39]
 
 
-def test_to_leave_without_having_been_live_changes_nothing() -> None:
-    assert watermarks(at(1, source="app"), at(2, time=30), at(3, source="app")) == [None, 25, 25]
+def test_end_of_unknown_producer_is_ignored() -> None:
+    assert watermarks(step(1, source="app"), step(2, time=30), step(3, source="app")) == [None, 25, 25]
 
 
 @pytest.mark.parametrize(
     ("source", "name"), [("app", "app"), ("app@1", "app"), ("a@b@c", "a@b"), ("@1", ""), ("app@", "app")]
 )
-def test_the_name_of_a_producer(source: str, name: str) -> None:
+def test_producer_name_is_source_without_node(source: str, name: str) -> None:
     assert producer_of(source) == name
 
 
-def test_the_state_as_json_is_stable() -> None:
+def test_producer_state_round_trips_through_sorted_json() -> None:
     state = Producers({"shop@2": 5, "caf\u00e9": 7, "app": 6})
     assert state.to_json() == '{"app": 6, "caf\u00e9": 7, "shop@2": 5}'
     assert Producers.from_json(state.to_json()) == state

@@ -1,4 +1,4 @@
-"""The boundaries of attribution, each named after its rule, worked by hand."""
+"""Hand-worked boundary cases of attribution."""
 
 from decimal import Decimal
 from typing import Any
@@ -55,18 +55,18 @@ def rows_of(rows: PersonRows, model: str, goal: str = ORDER) -> list[Attribution
 @pytest.mark.parametrize(
     ("before", "counts"), [(30 * DAY, True), (30 * DAY + 1, False), (0, True), (-1, False), (15 * DAY, True)]
 )
-def test_a_touch_counts_from_the_look_back_up_to_the_conversion(before: int, counts: bool) -> None:
+def test_touch_counts_within_look_back_up_to_conversion_time(before: int, counts: bool) -> None:
     rows = fold([goal()], touch("t", NOON - before))
     assert rows.conversions[0].touches == counts
     assert [row.touch_id for row in rows_of(rows, "last")] == (["t"] if counts else [None])
 
 
-def test_touches_of_one_time_are_in_order_of_their_ids() -> None:
+def test_simultaneous_touches_are_ordered_by_id() -> None:
     rows = fold([goal()], touch("b", NOON), touch("z", NOON - 1), touch("a", NOON))
     assert [(row.position, row.touch_id) for row in rows_of(rows, "first")] == [(1, "z"), (2, "a"), (3, "b")]
 
 
-def test_without_a_touch_all_credit_is_directs() -> None:
+def test_conversion_without_touches_is_credited_to_direct() -> None:
     rows = fold([goal(rules_version="7")])
     assert len(rows.attribution) == 6
     for row in rows.attribution:
@@ -75,16 +75,14 @@ def test_without_a_touch_all_credit_is_directs() -> None:
         assert row.credited_value == row.credited_reporting_value == money("10")
 
 
-def test_the_last_of_touches_that_are_all_direct_is_the_last_non_direct() -> None:
+def test_last_non_direct_credits_last_touch_when_all_are_direct() -> None:
     rows = fold([goal()], touch("a", NOON - 2, "Direct"), touch("b", NOON - 1, "Direct"))
     assert [row.credit for row in rows_of(rows, "last_non_direct")] == [0.0, 1.0]
 
 
 @pytest.mark.parametrize("refunded_at", [NOON - 3 * DAY, NOON, NOON + 40 * DAY])
 @pytest.mark.parametrize("person", ["anna", "bert"])
-def test_a_refund_takes_the_touches_of_its_order_whenever_and_whosever_it_is(
-    refunded_at: int, person: str
-) -> None:
+def test_refund_has_touches_and_credits_of_its_order(refunded_at: int, person: str) -> None:
     refund = goal("back", REFUND, refunded_at, person_id=person, visitor_id=person, value=money("-9.9999"))
     for goals in ([goal(), refund], [refund, goal()]):
         rows = fold(goals, touch("t", NOON - 20 * DAY, "Email"), touch("u", NOON - 1, "Direct"))
@@ -99,26 +97,26 @@ def test_a_refund_takes_the_touches_of_its_order_whenever_and_whosever_it_is(
 
 
 @pytest.mark.parametrize("order", [None, "2"])
-def test_a_refund_without_its_order_takes_its_own_touches(order: str | None) -> None:
+def test_refund_of_unknown_order_has_its_own_touches(order: str | None) -> None:
     rows = fold([goal(), goal("back", REFUND, NOON + 1, order)], touch("t", NOON + 1))
     assert [row.touch_id for row in rows_of(rows, "last", REFUND)] == ["t"]
     assert [row.touch_id for row in rows_of(rows, "last")] == [None]
 
 
-def test_a_refund_is_worth_the_rate_as_of_its_own_time() -> None:
+def test_refund_is_converted_at_rate_of_its_own_time() -> None:
     back = goal("back", REFUND, NOON + DAY, value=money("-1"), currency="USD")
     rows = fold([goal(value=money("1"), currency="USD"), back])
     assert [row.reporting_value for row in rows.conversions] == [money("0.5"), money("-1.2346")]
 
 
-def test_of_two_goals_of_an_order_the_earlier_counts_then_the_lesser_uid() -> None:
+def test_duplicate_order_keeps_earliest_goal_then_smallest_uid() -> None:
     late, high, low = goal("a", at=NOON + 1), goal("c", visitor_id="bert"), goal("b", value=money("7"))
     for goals in ([late, high, low], [low, high, late], [high, late, low]):
         (row,) = fold(goals).conversions
         assert (row.event_id, row.value, row.converted_at) == ("b", money("7"), NOON)
 
 
-def test_of_a_published_row_and_its_event_the_one_that_names_the_session_stays_then_the_event() -> None:
+def test_event_replaces_published_row_unless_only_the_row_has_a_session() -> None:
     published = goal(url="published", is_published=True)
     for goals, url in (
         ([published, goal(url="event")], "event"),
@@ -130,11 +128,11 @@ def test_of_a_published_row_and_its_event_the_one_that_names_the_session_stays_t
 
 
 @pytest.mark.parametrize(("watermark", "is_final"), [(NOON - 1, False), (NOON, True)])
-def test_a_conversion_is_final_from_the_watermark_that_reaches_it(watermark: int, is_final: bool) -> None:
+def test_conversion_is_final_once_watermark_reaches_it(watermark: int, is_final: bool) -> None:
     assert fold([goal()], watermark=watermark).conversions[0].is_final is is_final
 
 
-MOST = "99999999999999.9999"
+MAX_VALUE = "99999999999999.9999"
 
 
 @pytest.mark.parametrize(
@@ -147,13 +145,13 @@ MOST = "99999999999999.9999"
         ("USD", NOON, "-1.0001", "-0.5001"),
         ("GBP", NOON + DAY - 1, "1.0001", "2.0002"),
         ("GBP", NOON + DAY, "1.0001", None),
-        ("USD", NOON + DAY, MOST, None),
-        ("USD", NOON + DAY, f"-{MOST}", None),
-        ("USD", NOON, MOST, "50000000000000.0000"),
+        ("USD", NOON + DAY, MAX_VALUE, None),
+        ("USD", NOON + DAY, f"-{MAX_VALUE}", None),
+        ("USD", NOON, MAX_VALUE, "50000000000000.0000"),
         ("GBP", NOON, "49999999999999.9999", "99999999999999.9998"),
         ("GBP", NOON, "50000000000000", None),
         ("EUR", NOON, "1.0001", "1.0001"),
-        ("eUr", NOON - DAY, MOST, MOST),
+        ("eUr", NOON - DAY, MAX_VALUE, MAX_VALUE),
         ("JPY", NOON, "1", None),
         ("", NOON, "1", None),
         (None, NOON, "1", None),
@@ -161,7 +159,7 @@ MOST = "99999999999999.9999"
         ("EUR", NOON, None, None),
     ],
 )
-def test_a_value_is_worth_its_rate_as_of_the_conversion(
+def test_value_is_converted_at_rate_valid_at_conversion_time(
     currency: str | None, at: int, value: str | None, worth: str | None
 ) -> None:
     rows = fold([goal(at=at, value=money(value), currency=currency)], touch("a", at), touch("b", at))
@@ -178,17 +176,17 @@ def test_a_value_is_worth_its_rate_as_of_the_conversion(
         ("-10", [1 / 3] * 3, ["-3.3333", "-3.3333", "-3.3334"]),
         ("0.0001", [0.5, 0.5], ["0.0001", "0"]),
         ("-0.0001", [0.5, 0.5], ["-0.0001", "0"]),
-        ("0.0005", [0.7, 0.3], ["0.0003", "0.0002"]),  # 0.00035 is half up 0.0004; what is left is -0.0001
+        ("0.0005", [0.7, 0.3], ["0.0003", "0.0002"]),  # 0.00035 rounds up to 0.0004; the remainder is -0.0001
         ("0.0005", [0.4, 0.2, 0.4], ["0.0002", "0.0001", "0.0002"]),
         ("0.0002", [0.4, 0.4, 0.2], ["0.0001", "0.0001", "0"]),
         ("0.0004", [0.4, 0.4, 0.2], ["0.0002", "0.0001", "0.0001"]),
         ("0.0006", [0.25, 0.25, 0.25, 0.25], ["0.0002", "0.0002", "0.0002", "0"]),
-        (MOST, [1 / 3] * 3, ["33333333333333.3300", "33333333333333.3300", "33333333333333.3399"]),
+        (MAX_VALUE, [1 / 3] * 3, ["33333333333333.3300", "33333333333333.3300", "33333333333333.3399"]),
         ("0", [0.5, 0.5], ["0", "0"]),
         (None, [0.5, 0.5], [None, None]),
     ],
 )
-def test_what_rounding_leaves_goes_to_the_largest_credit_the_latest_of_equals(
+def test_rounding_remainder_goes_to_largest_then_latest_credit(
     value: str | None, credits_: list[float], parts: list[str | None]
 ) -> None:
     found = split_value(money(value), credits_)
@@ -198,7 +196,7 @@ def test_what_rounding_leaves_goes_to_the_largest_credit_the_latest_of_equals(
 
 
 @pytest.mark.parametrize(
-    ("click", "tie"),
+    ("click", "matched_on"),
     [
         ({"touched_at": NOON - 1000}, "session"),
         ({"touched_at": NOON - 1001, "url": f"{SHOP}#top"}, "url"),
@@ -210,24 +208,24 @@ def test_what_rounding_leaves_goes_to_the_largest_credit_the_latest_of_equals(
         ({"touched_at": NOON - 1000, "kind": "visit"}, None),
     ],
 )
-def test_a_click_is_in_the_visit_or_leads_to_where_it_began_or_came_from(
-    click: dict[str, Any], tie: str | None
+def test_click_joins_trail_by_session_landing_url_or_referrer(
+    click: dict[str, Any], matched_on: str | None
 ) -> None:
     seen = Impression("seen", NOON - 10_000, SHOP, None)
     clicked = touch("c", NOON, promotion_id="p", impression=seen)._replace(**{"kind": "click", **click})
     steps = fold([goal()], clicked).trails
     found = [(row.step, row.kind, row.promotion_id, row.matched_on) for row in steps]
-    before = [("impression", "p", "promotion"), ("click", "p", tie)] if tie else []
+    before = [("impression", "p", "promotion"), ("click", "p", matched_on)] if matched_on else []
     chain = [*before, ("visit", None, "session"), ("goal", None, None)]
     assert found == [(number, *step) for number, step in enumerate(chain, 1)]
 
 
-def test_a_conversion_outside_a_session_has_no_click_in_its_trail() -> None:
+def test_conversion_outside_session_has_no_click_in_its_trail() -> None:
     steps = fold([goal(visit=None)], touch("c", NOON, kind="click", url=SHOP)).trails
     assert [(row.step, row.kind) for row in steps] == [(1, "goal")]
 
 
-def test_the_last_click_that_is_tied_is_the_trails() -> None:
+def test_trail_uses_last_matching_click() -> None:
     clicks = [touch(uid, NOON - 5000 + number, kind="click", url=SHOP) for number, uid in enumerate("ab")]
     steps = fold(
         [goal()], *clicks, touch("c", NOON - 4000, kind="click", url="https://other.example/")

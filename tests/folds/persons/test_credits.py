@@ -1,4 +1,4 @@
-"""The cases of credits.yml, worked out by hand, through the fold over persons."""
+"""The hand-worked cases of credits.yml through the person fold."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -54,7 +54,7 @@ def goals_of(case: dict[str, Any]) -> list[Goal]:
 
 
 def shares_of(case: dict[str, Any]) -> Shares:
-    """By goal and model, what each touch has of the value."""
+    """The credited value of each touch, by goal and model."""
     found: Shares = {}
     rows = fold_person(goals_of(case), {"person": touches_of(case)}, (), 0, RULES).attribution
     for row in sorted(rows, key=lambda row: row.position):
@@ -66,7 +66,7 @@ def shares_of(case: dict[str, Any]) -> Shares:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
-def test_by_hand(case: dict[str, Any]) -> None:
+def test_credits_match_hand_worked_case(case: dict[str, Any]) -> None:
     shares, compared = shares_of(case), 0
     for goal, expected in case["expect"].items():
         for models, wanted in expected.items():
@@ -80,7 +80,7 @@ def test_by_hand(case: dict[str, Any]) -> None:
     assert compared
 
 
-def test_every_model_is_there_by_hand() -> None:
+def test_hand_worked_cases_cover_every_model() -> None:
     named = {
         name
         for case in CASES

@@ -1,4 +1,4 @@
-"""The fold over persons against the oracle, story by story."""
+"""The person fold against the oracle on generated stories."""
 
 import random
 from typing import Any
@@ -66,7 +66,7 @@ def without_version(rows: list[Any], table: Table) -> dict[tuple[Any, ...], dict
 
 @STORIES
 @given(story=person_stories(), chance=st.randoms(use_true_random=False))
-def test_the_fold_equals_the_oracle_in_any_order(story: PersonStory, chance: random.Random) -> None:
+def test_person_fold_matches_oracle_in_any_order(story: PersonStory, chance: random.Random) -> None:
     rows, gold = fold(story, chance), story.gold
     assert without_version(rows.conversions, CONVERSIONS) == by_key(gold.conversions, CONVERSIONS)
     columns = list(TrailRow._fields)
@@ -76,7 +76,7 @@ def test_the_fold_equals_the_oracle_in_any_order(story: PersonStory, chance: ran
 
 
 def assert_same_attribution(rows: PersonRows, story: PersonStory) -> None:
-    """Credits to 12 digits; values as the oracle allocates them by these credits."""
+    """Compare credits to 12 digits, and values as the oracle allocates them by these credits."""
     values = {row.conversion_id: (row.value, row.reporting_value) for row in rows.conversions}
     expected = by_key(story.gold.attribution, ATTRIBUTION)
     found = without_version(rows.attribution, ATTRIBUTION)
@@ -97,7 +97,7 @@ def assert_same_attribution(rows: PersonRows, story: PersonStory) -> None:
 
 @settings(STORIES, max_examples=300)
 @given(story=person_stories())
-def test_groups_that_share_no_order_may_be_folded_apart(story: PersonStory) -> None:
+def test_goals_of_different_orders_can_be_folded_separately(story: PersonStory) -> None:
     whole, parts = fold(story), PersonRows([], [], [])
     groups: dict[str, list[Goal]] = {}
     for goal in story.goals:
@@ -114,7 +114,7 @@ def test_groups_that_share_no_order_may_be_folded_apart(story: PersonStory) -> N
 
 @settings(STORIES, max_examples=500)
 @given(story=person_stories(), chance=st.randoms(use_true_random=False), batches=st.integers(2, 5))
-def test_published_rows_stand_for_the_events_of_earlier_batches(
+def test_fold_over_published_rows_equals_fold_over_all_events(
     story: PersonStory, chance: random.Random, batches: int
 ) -> None:
     goals = list(story.goals)
@@ -127,7 +127,7 @@ def test_published_rows_stand_for_the_events_of_earlier_batches(
     assert sorted(published, key=str) == sorted(fold(story).conversions, key=str)
 
 
-def test_rows_have_the_columns_of_the_tables() -> None:
+def test_row_fields_match_table_columns() -> None:
     for kind, table in (
         (Touch, TOUCHES),
         (ConversionRow, CONVERSIONS),

@@ -1,4 +1,4 @@
-"""How the models share one credit: worked by hand."""
+"""How the attribution models split one credit."""
 
 from datetime import timedelta
 
@@ -13,7 +13,7 @@ NUMBERS = ModelNumbers.of(RuleNumbers())
 D, E, S = "Direct", "Email", "Paid Search"
 
 
-def touched(*touches: tuple[str, int]) -> ModelInput:
+def model_input(*touches: tuple[str, int]) -> ModelInput:
     return ModelInput([channel for channel, _ in touches], [days * DAY for _, days in touches], NUMBERS)
 
 
@@ -29,29 +29,29 @@ def test_credits_sum_to_one(model: str, touches: int) -> None:
 
 
 CASES = [
-    ("first", touched((S, 3), (E, 2), (S, 1), (D, 0)), [1, 0, 0, 0]),
-    ("last", touched((S, 3), (E, 2), (S, 1), (D, 0)), [0, 0, 0, 1]),
-    ("last_non_direct", touched((S, 3), (E, 2), (D, 1), (D, 0)), [0, 1, 0, 0]),
-    ("last_non_direct", touched((D, 3), (S, 0)), [0, 1]),
-    ("last_non_direct", touched((D, 3), (D, 2), (D, 0)), [0, 0, 1]),
-    ("linear", touched((S, 3), (E, 2), (S, 1), (D, 0)), [0.25, 0.25, 0.25, 0.25]),
-    ("position_based", touched((S, 0)), [1]),
-    ("position_based", touched((S, 1), (E, 0)), [0.5, 0.5]),
-    ("position_based", touched((S, 2), (E, 1), (D, 0)), [0.4, 0.2, 0.4]),
-    ("position_based", touched((S, 3), (E, 2), (E, 1), (D, 0)), [0.4, 0.1, 0.1, 0.4]),
-    ("time_decay", touched((S, 30)), [1]),
-    ("time_decay", touched((S, 7), (E, 0)), [1 / 3, 2 / 3]),
-    ("time_decay", touched((S, 14), (E, 7), (D, 0)), [1 / 7, 2 / 7, 4 / 7]),
-    ("time_decay", touched((S, 5), (E, 5)), [0.5, 0.5]),
+    ("first", model_input((S, 3), (E, 2), (S, 1), (D, 0)), [1, 0, 0, 0]),
+    ("last", model_input((S, 3), (E, 2), (S, 1), (D, 0)), [0, 0, 0, 1]),
+    ("last_non_direct", model_input((S, 3), (E, 2), (D, 1), (D, 0)), [0, 1, 0, 0]),
+    ("last_non_direct", model_input((D, 3), (S, 0)), [0, 1]),
+    ("last_non_direct", model_input((D, 3), (D, 2), (D, 0)), [0, 0, 1]),
+    ("linear", model_input((S, 3), (E, 2), (S, 1), (D, 0)), [0.25, 0.25, 0.25, 0.25]),
+    ("position_based", model_input((S, 0)), [1]),
+    ("position_based", model_input((S, 1), (E, 0)), [0.5, 0.5]),
+    ("position_based", model_input((S, 2), (E, 1), (D, 0)), [0.4, 0.2, 0.4]),
+    ("position_based", model_input((S, 3), (E, 2), (E, 1), (D, 0)), [0.4, 0.1, 0.1, 0.4]),
+    ("time_decay", model_input((S, 30)), [1]),
+    ("time_decay", model_input((S, 7), (E, 0)), [1 / 3, 2 / 3]),
+    ("time_decay", model_input((S, 14), (E, 7), (D, 0)), [1 / 7, 2 / 7, 4 / 7]),
+    ("time_decay", model_input((S, 5), (E, 5)), [0.5, 0.5]),
 ]
 
 
 @pytest.mark.parametrize(("model", "given", "shares"), CASES)
-def test_by_hand(model: str, given: ModelInput, shares: list[float]) -> None:
+def test_model_credits_match_hand_worked_shares(model: str, given: ModelInput, shares: list[float]) -> None:
     assert models.credits(model, given) == pytest.approx(shares, abs=1e-12)
 
 
-def test_the_numbers_are_those_of_the_rules() -> None:
+def test_model_parameters_come_from_rule_numbers() -> None:
     assert ModelNumbers(7 * DAY, 0.4) == NUMBERS
     numbers = ModelNumbers.of(RuleNumbers(half_life=timedelta(days=1), position_ends=0.25))
     given = ModelInput([S, E, E, D], [2 * DAY, DAY, DAY, 0], numbers)
@@ -59,8 +59,8 @@ def test_the_numbers_are_those_of_the_rules() -> None:
     assert models.credits("position_based", given) == [0.25, 0.25, 0.25, 0.25]
 
 
-def test_time_decay_weighs_as_the_tables_have_it() -> None:
-    """A weight is 2 to the age in half-lives, and weights are summed from the earliest touch on."""
+def test_time_decay_weight_halves_per_half_life() -> None:
+    """A weight is 2 to the negative age in half-lives; weights are summed from the earliest touch on."""
     ages = [29 * DAY + 1, 10 * DAY + 12_345_678, 7 * DAY, 1, 0]
     weights = [pow(2.0, -age / (7 * DAY)) for age in ages]
     total = weights[0] + weights[1] + weights[2] + weights[3] + weights[4]
@@ -69,7 +69,7 @@ def test_time_decay_weighs_as_the_tables_have_it() -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_the_oldest_touch_that_rules_allow_has_a_weight(model: str) -> None:
+def test_touch_at_maximum_look_back_has_a_weight(model: str) -> None:
     numbers = RuleNumbers(look_back=timedelta(days=1000), half_life=timedelta(days=1))
     given = ModelInput([E], [1000 * DAY], ModelNumbers.of(numbers))
     assert models.credits(model, given) == [1.0]

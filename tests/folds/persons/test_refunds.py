@@ -1,4 +1,4 @@
-"""Refunds and cancellations: the cases of refunds.yml, worked out by hand, through the folds."""
+"""Refunds and cancellations: the hand-worked cases of refunds.yml through the folds."""
 
 from collections.abc import Iterable
 from decimal import Decimal
@@ -27,7 +27,7 @@ ORDERS = load_order_rules(load_settings().conf)
 GOALS = {"order": "Order Completed", "refund": "Order Refunded", "cancellation": "Order Cancelled"}
 
 
-def at(day: float) -> int:
+def micros_of_day(day: float) -> int:
     return micros(NOON) + round(day * DAY)
 
 
@@ -39,7 +39,7 @@ def event_of(row: dict[str, Any]) -> Event:
         type="track",
         role="goal",
         visitor_id=row.get("by", "ann"),
-        event_time=at(row.get("day", 0)),
+        event_time=micros_of_day(row.get("day", 0)),
         goal=GOALS[row["is"]],
         order_id=None if order == "none" else order,
         refund_id=row.get("refund"),
@@ -62,7 +62,9 @@ def rates_of(case: dict[str, Any]) -> ExchangeRates:
         days = [*by_day, None]
         for since, until in pairwise(days):
             rate = Decimal(str(by_day[since])).quantize(Decimal("1e-10"))
-            rates.append(Rate(currency, rate, at(since), None if until is None else at(until)))
+            rates.append(
+                Rate(currency, rate, micros_of_day(since), None if until is None else micros_of_day(until))
+            )
     return ExchangeRates(rates, "EUR")
 
 
@@ -83,7 +85,7 @@ def _plain(amount: Decimal) -> str:
 
 @pytest.mark.parametrize("order", ["forwards", "backwards"])
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
-def test_by_hand(case: dict[str, Any], order: str) -> None:
+def test_refund_values_match_hand_worked_case(case: dict[str, Any], order: str) -> None:
     goals = goals_of(map(event_of, case["events"]))[:: 1 if order == "forwards" else -1]
     rules = PersonRules.of(RuleNumbers(), rates_of(case), ORDERS)
     found = fold_person(goals, {}, (), 0, rules)

@@ -1,4 +1,4 @@
-"""A year of a shop, in three currencies and any order of arrival: its net value against plain arithmetic."""
+"""A generated shop year in three currencies and any order of arrival: net value by plain arithmetic."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Money:
 
 @dataclass(frozen=True)
 class Order:
-    """An order, what was given back of it, and the days on which it was cancelled."""
+    """An order, its refunds, and the days on which it was cancelled."""
 
     placed: Money
     refunds: list[Money]
@@ -46,7 +46,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Shop:
-    """Its orders; what a dollar and a pound are worth in EUR in each month of 30 days."""
+    """Orders, and the EUR rates of USD and GBP by month of 30 days."""
 
     orders: list[Order]
     rates: dict[str, list[Decimal]]
@@ -77,7 +77,7 @@ SHOPS = st.builds(
 
 
 def net_of(shop: Shop) -> Decimal:
-    """What is earned of all orders, in EUR."""
+    """The net value of all orders, in EUR."""
     return sum((_net_of_order(shop, order) for order in shop.orders), Decimal(0))
 
 
@@ -140,7 +140,7 @@ def _touch(uid: str, day: int) -> Touch:
 
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(SHOPS, st.randoms(use_true_random=False), st.integers(1, 6))
-def test_a_years_net_value_is_what_arithmetic_gives(shop: Shop, chance, batches: int) -> None:
+def test_net_value_of_a_year_equals_plain_arithmetic(shop: Shop, chance, batches: int) -> None:
     goals = [
         Goal(**goal._asdict(), person_id=goal.visitor_id)
         for goal in read_goals(events_of(shop), SessionIndex([]), ORDERS.refunds.keys())

@@ -1,4 +1,4 @@
-"""The cases of trails.yml, through both folds: events to touches and goals, these to trails."""
+"""The cases of trails.yml through both folds: events to touches and goals, and these to trails."""
 
 import random
 from pathlib import Path
@@ -36,7 +36,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 def events_of(case: dict[str, Any]) -> list[Event]:
-    """The events; the UID is the name that the case has for it, if it gives no other."""
+    """The events of a case; the UID of an event is its name unless `uids` gives another."""
     found = []
     for minute, name, *more in case["events"]:
         kind, _, page = name.partition(" ")
@@ -70,7 +70,7 @@ def fold(events: list[Event], numbers: RuleNumbers) -> PersonRows:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
-def test_a_trail(case: dict[str, Any]) -> None:
+def test_trail_and_credit_match_hand_written_case(case: dict[str, Any]) -> None:
     events = events_of(case)
     random.Random(1).shuffle(events)
     names = {uid: name for name, uid in case.get("uids", {}).items()}
@@ -92,5 +92,5 @@ def test_a_trail(case: dict[str, Any]) -> None:
 
 
 def _name_of(touch: str | None, events: list[Event]) -> str | None:
-    """The event of a touch: a session's id is that of its first event's time."""
+    """The event of a touch; the id of a session touch is derived from its first event's time."""
     return next((e.event_id for e in events if touch in (e.event_id, session_id("ann", e.event_time))), None)

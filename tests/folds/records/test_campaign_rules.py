@@ -1,4 +1,4 @@
-"""Campaign fields of an address: which count, and how they are read."""
+"""Campaign fields and click ids of a URL."""
 
 import pytest
 
@@ -32,7 +32,7 @@ SHOP = "https://shop.example/"
         ),
     ],
 )
-def test_campaign_of_an_address(address: str, fields: dict[str, str]) -> None:
+def test_campaign_fields_are_read_from_url(address: str, fields: dict[str, str]) -> None:
     read = read_address(address).campaign
     assert {
         field: value for field, value in zip(PARAMETERS, read, strict=True) if value is not None
@@ -57,12 +57,12 @@ def test_campaign_of_an_address(address: str, fields: dict[str, str]) -> None:
         (SHOP + "?gclid=&fbclid=1", ("1", "fbclid")),
     ],
 )
-def test_click_id_of_an_address(address: str | None, click_id: tuple[str | None, str | None]) -> None:
+def test_click_id_is_read_from_url(address: str | None, click_id: tuple[str | None, str | None]) -> None:
     found = read_address(address)
     assert (found.click_id, found.click_id_kind) == click_id
 
 
-def test_each_field_is_as_sent_else_of_the_address() -> None:
+def test_blank_campaign_field_falls_back_to_url() -> None:
     sent = {"source": "mail", "term": "", "content": " ", "id": 7}
     url = SHOP + "?utm_medium=email&utm_term=a&utm_content=b&utm_id=c&msclkid=d"
     (row,) = parse([record(message("e", "v", "page", context={"campaign": sent, "page": {"url": url}}))])

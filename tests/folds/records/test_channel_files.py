@@ -1,4 +1,4 @@
-"""What is refused in conf/channels.yml, and how the two files of hosts go together."""
+"""Validation of conf/channels.yml, and its precedence over conf/referrers.yml."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def channel(rules: ChannelRules, referrer: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("sites: {}" + RULES, "channels.yml: Organic Search: no site is called search"),
         (
@@ -48,25 +48,25 @@ def channel(rules: ChannelRules, referrer: str) -> str:
         ("otherwise: Y", "rules: Field required"),
     ],
 )
-def test_what_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(MillraceError) as refused:
+def test_invalid_channels_yml_is_rejected(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(MillraceError) as rejected:
         load(tmp_path, text)
-    assert said in str(refused.value)
+    assert message in str(rejected.value)
 
 
-def test_channels_yml_overrides_the_list(tmp_path: Path) -> None:
+def test_channels_yml_overrides_referrers_yml(tmp_path: Path) -> None:
     listed = "hosts: {social: [a.com, b.com], search: [c.com]}"
     rules = load(tmp_path, SITES + RULES, listed)
     found = [channel(rules, f"https://{host}.com/") for host in "abcd"]
     assert found == ["Organic Search", "Organic Social", "Organic Search", "Referral"]
 
 
-def test_without_the_list_its_own_hosts_count(tmp_path: Path) -> None:
+def test_channels_yml_hosts_apply_without_referrers_yml(tmp_path: Path) -> None:
     rules = load(tmp_path, SITES + RULES)
     assert [channel(rules, f"https://{host}.com/") for host in "ab"] == ["Organic Search", "Referral"]
 
 
-def test_excluded_and_own_hosts_are_no_referrers(tmp_path: Path) -> None:
+def test_excluded_and_own_hosts_count_as_direct(tmp_path: Path) -> None:
     excluded = "excluded_referrers: [a.com, b.com/login]\nown_hosts: [shop.test]\n"
     rules = load(tmp_path, excluded + SITES + RULES)
     referrers = ("a.com/x", "pay.a.com", "nota.com", "b.com/login/1", "b.com/logins", "m.shop.test")
@@ -74,14 +74,14 @@ def test_excluded_and_own_hosts_are_no_referrers(tmp_path: Path) -> None:
     assert found == ["Direct", "Direct", "Referral", "Direct", "Referral", "Direct"]
 
 
-def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+def test_changed_channels_yml_is_reloaded(tmp_path: Path) -> None:
     assert channel(load(tmp_path, SITES + RULES), "https://b.com") == "Referral"
     assert (
         channel(load(tmp_path, SITES.replace("a.com", "b.com") + RULES), "https://b.com") == "Organic Search"
     )
 
 
-def test_every_entry_is_text_in_lower_case() -> None:
+def test_site_entries_are_lower_case_text_without_www() -> None:
     reported = yaml.safe_load((CONF / "channels.yml").read_text(encoding="utf-8"))
     listed = yaml.safe_load((CONF / "referrers.yml").read_text(encoding="utf-8"))
     entries = [

@@ -1,4 +1,4 @@
-"""Channels: which rule holds first, by what a visit carries."""
+"""Channels: the first matching rule decides, by the fields of a visit."""
 
 import pytest
 
@@ -81,7 +81,9 @@ def rules() -> ChannelRules:
 
 
 @pytest.mark.parametrize(("channel", "visit"), CASES, ids=lambda value: str(value).replace("Visit", ""))
-def test_channel(rules: ChannelRules, channel: str, visit: Visit) -> None:
+def test_visit_is_classified_by_first_matching_channel_rule(
+    rules: ChannelRules, channel: str, visit: Visit
+) -> None:
     assert rules.classify(visit)[0] == channel
 
 
@@ -102,5 +104,5 @@ def test_channel(rules: ChannelRules, channel: str, visit: Visit) -> None:
         ("https:///a", None),
     ],
 )
-def test_host(address: str, host: str | None) -> None:
+def test_host_is_extracted_from_url(address: str, host: str | None) -> None:
     assert host_of(address) == host

@@ -1,4 +1,4 @@
-"""RFC 3339 as the clock rule reads it."""
+"""Parsing of RFC 3339 timestamps for the event time."""
 
 from datetime import datetime, timezone
 
@@ -65,5 +65,5 @@ TIMES = {
 
 
 @pytest.mark.parametrize("text", TIMES)
-def test_times(text: str) -> None:
+def test_rfc3339_time_is_parsed_or_rejected(text: str) -> None:
     assert parse_time(text) == TIMES[text] == oracle_wire.parse_time(text)

@@ -1,4 +1,4 @@
-"""Promises of producers: which records are some, and what others without a value are."""
+"""Classification of records without a value: producer promises, heartbeats and empty records."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from folds.records.parse import parse
 from kit.parser import RULES
 
 NOON = 1_772_366_400_000_000
-TIME, SOURCE, PROMISE, BEAT = (
+TIME, SOURCE, PROMISE, HEARTBEAT_HEADER = (
     b"2026-03-01T12:00:00Z",
     "source",
     "promise",
     ("heartbeat", b"2026-03-01T12:00:00Z"),
 )
-EMPTY, BEATEN = Rejection("empty", 5), Heartbeat(NOON)
+EMPTY, HEARTBEAT = Rejection("empty", 5), Heartbeat(NOON)
 
 PROMISES = {
     "a time": ([(SOURCE, b"shop"), (PROMISE, TIME)], Promise("shop", NOON)),
@@ -24,12 +24,15 @@ PROMISES = {
         [(SOURCE, b"shop"), (PROMISE, b"2026-03-01T13:00:00+01:00")],
         Promise("shop", NOON),
     ),
-    "the end": ([(SOURCE, b"shop"), (PROMISE, b"end")], Promise("shop", None)),
-    "a node": ([(SOURCE, b"shop@eu@1"), (PROMISE, TIME)], Promise("shop@eu@1", NOON)),
-    "not in English": ([(SOURCE, "caf\u00e9".encode()), (PROMISE, TIME)], Promise("caf\u00e9", NOON)),
-    "the longest name": ([(SOURCE, b"s" * 256), (PROMISE, TIME)], Promise("s" * 256, NOON)),
-    "a heartbeat too": ([BEAT, (SOURCE, b"shop"), (PROMISE, b"end")], Promise("shop", None)),
-    "the first of each": (
+    "end": ([(SOURCE, b"shop"), (PROMISE, b"end")], Promise("shop", None)),
+    "a node of a producer": ([(SOURCE, b"shop@eu@1"), (PROMISE, TIME)], Promise("shop@eu@1", NOON)),
+    "a non-ASCII source": ([(SOURCE, "caf\u00e9".encode()), (PROMISE, TIME)], Promise("caf\u00e9", NOON)),
+    "a source of maximum length": ([(SOURCE, b"s" * 256), (PROMISE, TIME)], Promise("s" * 256, NOON)),
+    "beside a heartbeat header": (
+        [HEARTBEAT_HEADER, (SOURCE, b"shop"), (PROMISE, b"end")],
+        Promise("shop", None),
+    ),
+    "the first of duplicate headers counts": (
         [(PROMISE, b"end"), (SOURCE, b"shop"), (SOURCE, b"app"), (PROMISE, TIME)],
         Promise("shop", None),
     ),
@@ -38,15 +41,15 @@ MALFORMED = {
     "no source": [(PROMISE, TIME)],
     "an empty source": [(SOURCE, b""), (PROMISE, TIME)],
     "a source of null": [(SOURCE, None), (PROMISE, TIME)],
-    "a node of nobody": [(SOURCE, b"@1"), (PROMISE, TIME)],
-    "a source that is no UTF-8": [(SOURCE, b"\xff"), (PROMISE, TIME)],
+    "a node without a producer": [(SOURCE, b"@1"), (PROMISE, TIME)],
+    "a source that is not UTF-8": [(SOURCE, b"\xff"), (PROMISE, TIME)],
     "a source that is too long": [(SOURCE, b"s" * 257), (PROMISE, TIME)],
     "no promise": [(SOURCE, b"shop")],
     "a promise of null": [(SOURCE, b"shop"), (PROMISE, None)],
     "an empty promise": [(SOURCE, b"shop"), (PROMISE, b"")],
-    "a promise that is no time": [(SOURCE, b"shop"), (PROMISE, b"soon")],
-    "a promise that is no UTF-8": [(SOURCE, b"shop"), (PROMISE, b"\xff")],
-    "the end in capitals": [(SOURCE, b"shop"), (PROMISE, b"END")],
+    "a promise that is not a time": [(SOURCE, b"shop"), (PROMISE, b"soon")],
+    "a promise that is not UTF-8": [(SOURCE, b"shop"), (PROMISE, b"\xff")],
+    "end in capitals": [(SOURCE, b"shop"), (PROMISE, b"END")],
 }
 
 
@@ -55,18 +58,18 @@ def outcome(headers: Any, value: bytes | None = None, is_rate: bool = False) -> 
 
 
 @pytest.mark.parametrize("case", PROMISES)
-def test_a_promise(case: str) -> None:
+def test_record_with_source_and_promise_headers_is_a_promise(case: str) -> None:
     headers, wanted = PROMISES[case]
     assert outcome(headers) == wanted
 
 
 @pytest.mark.parametrize("case", MALFORMED)
-def test_what_is_malformed_is_what_it_was_without(case: str) -> None:
+def test_malformed_promise_headers_are_ignored(case: str) -> None:
     assert outcome(MALFORMED[case]) == EMPTY
-    assert outcome([*MALFORMED[case], BEAT]) == BEATEN
+    assert outcome([*MALFORMED[case], HEARTBEAT_HEADER]) == HEARTBEAT
 
 
-def test_a_record_with_a_value_or_of_a_rate_is_no_promise() -> None:
+def test_promise_headers_are_ignored_with_a_value_or_on_a_rate() -> None:
     headers, _ = PROMISES["a time"]
     assert outcome(headers, b"") == EMPTY
     assert outcome(headers, b"{}") == Rejection("no_message_id", 5)

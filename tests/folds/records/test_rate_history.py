@@ -1,4 +1,4 @@
-"""Rates by currency and start."""
+"""History of exchange rates by currency and start of validity."""
 
 from decimal import Decimal
 
@@ -16,7 +16,7 @@ def row(
     return RateRow(currency, Decimal(rate), start, None, records, "t", partition, offset, stamp)
 
 
-def test_a_rate_holds_until_the_next_and_the_later_in_bronze_counts() -> None:
+def test_rate_is_valid_until_next_and_latest_bronze_record_wins() -> None:
     merged = merge_rates(
         [
             row("USD", "0.9", NOON, NOON, 1, 5, records=2),
@@ -46,7 +46,7 @@ ROWS = st.builds(
 
 
 @given(st.lists(ROWS, max_size=8, unique_by=lambda each: each[5:]), st.data())
-def test_merged_in_parts_and_in_any_order_rates_are_the_same(rows, data):
+def test_rate_history_is_independent_of_batches_and_order(rows, data):
     known: list[RateRow] = []
     rest = data.draw(st.permutations(rows))
     while rest:

@@ -1,4 +1,4 @@
-"""Channels of visits that come from a page without a campaign: a table to read, and any referrer at all."""
+"""Channels of visits without a campaign, by referrer: a table of cases, and an oracle for any referrer."""
 
 import random
 from itertools import product
@@ -21,13 +21,13 @@ CASES = [
     for referrers in kinds.values()
     for referrer in referrers
 ]
-NOTHING = dict.fromkeys(("source", "medium", "name", "id"))
-_TOLD = yaml.safe_load((CONF / "channels.yml").read_text(encoding="utf-8"))
-_LIST = yaml.safe_load((CONF / "referrers.yml").read_text(encoding="utf-8"))["hosts"]
+EMPTY_CAMPAIGN = dict.fromkeys(("source", "medium", "name", "id"))
+_CHANNELS_YML = yaml.safe_load((CONF / "channels.yml").read_text(encoding="utf-8"))
+_REFERRERS_YML = yaml.safe_load((CONF / "referrers.yml").read_text(encoding="utf-8"))["hosts"]
 _ENTRIES = sorted(
-    {host for site in _TOLD["sites"].values() for host in site["hosts"]}
-    | {host for hosts in _LIST.values() for host in hosts}
-    | set(_TOLD["excluded_referrers"])
+    {host for site in _CHANNELS_YML["sites"].values() for host in site["hosts"]}
+    | {host for hosts in _REFERRERS_YML.values() for host in hosts}
+    | set(_CHANNELS_YML["excluded_referrers"])
 )
 
 
@@ -36,20 +36,20 @@ def channel(referrer: str, url: str = SHOP) -> str:
 
 
 @pytest.mark.parametrize(("wanted", "referrer"), CASES)
-def test_channel_of_a_referrer(wanted: str, referrer: str) -> None:
+def test_referrer_maps_to_expected_channel(wanted: str, referrer: str) -> None:
     assert channel(referrer) == wanted
-    assert channel_of(NOTHING, SHOP, referrer) == wanted
+    assert channel_of(EMPTY_CAMPAIGN, SHOP, referrer) == wanted
 
 
-def test_the_table_holds_each_referrer_once() -> None:
+def test_referrer_table_has_no_duplicates() -> None:
     referrers = [referrer for _, referrer in CASES]
     assert len(referrers) == len(set(referrers)) > 250
 
 
-def test_every_host_of_conf_is_what_the_oracle_says() -> None:
+def test_every_configured_host_matches_oracle_channel() -> None:
     for entry, before, after in product(_ENTRIES, ("", "sub."), ("/a", "x")):
         referrer = f"https://{before}{entry.removeprefix('*.').replace('{}', 'co.uk')}{after}"
-        assert channel(referrer) == channel_of(NOTHING, SHOP, referrer), referrer
+        assert channel(referrer) == channel_of(EMPTY_CAMPAIGN, SHOP, referrer), referrer
 
 
 _LABELS = st.sampled_from(
@@ -75,11 +75,11 @@ _REFERRERS = st.builds(
 
 @settings(max_examples=300, deadline=None)
 @given(_REFERRERS, st.sampled_from([SHOP, "/cart", "https://mail.google.com/", "https://x.com/a"]))
-def test_any_referrer_is_what_the_oracle_says(referrer: str, url: str) -> None:
-    assert channel(referrer, url) == channel_of(NOTHING, url, referrer)
+def test_generated_referrer_matches_oracle_channel(referrer: str, url: str) -> None:
+    assert channel(referrer, url) == channel_of(EMPTY_CAMPAIGN, url, referrer)
 
 
-def test_what_was_seen_before_changes_nothing() -> None:
+def test_referrer_channel_is_independent_of_earlier_lookups() -> None:
     referrers = [referrer for _, referrer in CASES] * 2
     random.Random(7).shuffle(referrers)
     wanted = {referrer: reported for reported, referrer in CASES}

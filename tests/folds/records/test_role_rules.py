@@ -1,4 +1,4 @@
-"""Roles as conf/ has them."""
+"""Event roles as configured in conf/."""
 
 import json
 
@@ -12,11 +12,11 @@ PARSE_RULES = load_parse_rules(load_settings().conf)
 RULES = load_role_rules(load_settings().conf)
 
 
-def test_pages_and_screens_are_page_views() -> None:
+def test_page_and_screen_types_are_page_views() -> None:
     assert RULES.types == {"page": "page_view", "screen": "page_view", "identify": "identify"}
 
 
-def test_tracks_have_the_roles_of_the_commerce_spec() -> None:
+def test_track_events_have_roles_of_commerce_spec() -> None:
     assert {name: rule.role for name, rule in RULES.tracks.items()} == {
         "Promotion Viewed": "impression",
         "Promotion Clicked": "click",
@@ -30,17 +30,17 @@ def test_tracks_have_the_roles_of_the_commerce_spec() -> None:
     }
 
 
-def test_a_promotion_must_be_named() -> None:
+def test_promotion_click_requires_promotion_id() -> None:
     assert RULES.tracks["Promotion Clicked"].requires == ("promotion_id",)
 
 
-def test_a_list_of_results_must_say_what_was_searched() -> None:
+def test_result_list_requires_query_or_search_id() -> None:
     search, results = RULES.tracks["Products Searched"], RULES.tracks["Product List Viewed"]
     assert (search.requires_any, results.requires_any) == ((), ("query", "search_id"))
     assert (search.takes, search.shows) == (results.takes, results.shows)
 
 
-def test_a_refund_is_an_order_turned_round() -> None:
+def test_refund_rule_is_negated_order_rule_with_refund_id() -> None:
     order, refund = RULES.tracks["Order Completed"], RULES.tracks["Order Refunded"]
     takes = {"order_id": "order_id", "currency": "currency"}
     assert order == TrackRule("goal", takes=takes, money=("total", "revenue"))
@@ -48,11 +48,11 @@ def test_a_refund_is_an_order_turned_round() -> None:
     assert refund == TrackRule("goal", takes=takes, money=("total", "revenue"), negate=True)
 
 
-def test_a_cancellation_has_no_money_of_its_own() -> None:
+def test_cancellation_rule_reads_no_amount() -> None:
     assert RULES.tracks["Order Cancelled"] == TrackRule("goal", takes={"order_id": "order_id"})
 
 
-def test_requests_of_files_are_no_page_views() -> None:
+def test_logged_file_requests_are_not_page_views() -> None:
     def role(path: str, **properties: object) -> str:
         event = {"messageId": "1", "type": "page", "anonymousId": "a"}
         event["properties"] = {"path": path, **properties}

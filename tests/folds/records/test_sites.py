@@ -1,4 +1,4 @@
-"""Which kind of site a host is of: by the longest entry that matches."""
+"""Classification of hosts by the longest matching site entry."""
 
 import pickle
 import time
@@ -61,12 +61,12 @@ SITES = Sites(
         ("a..b", "", None),
     ],
 )
-def test_kind_of_a_host(host: str, path: str, kind: str | None) -> None:
+def test_host_has_kind_of_longest_matching_entry(host: str, path: str, kind: str | None) -> None:
     found = SITES.find(host, path)
     assert (found.kind if found else None) == kind
 
 
-def test_the_entry_is_named() -> None:
+def test_match_names_the_matching_entry() -> None:
     assert SITES.find("m.x.com", "/i/chat/1") == Match("ai", "x.com/i/chat")
     assert SITES.find("engine.co.uk") == Match("search", "engine.{}")
     assert SITES.find("mail7.shop.example") == Match("email", "mail7.*")
@@ -82,12 +82,12 @@ def test_the_entry_is_named() -> None:
         ("", None),
     ],
 )
-def test_kind_of_a_source(source: str, kind: str | None) -> None:
+def test_utm_source_has_kind_of_matching_site(source: str, kind: str | None) -> None:
     found = SITES.find_source(source)
     assert (found.kind if found else None) == kind
 
 
-def test_sites_are_the_same_on_a_worker() -> None:
+def test_sites_survive_pickling() -> None:
     SITES.find("x.com", "/")
     assert pickle.loads(pickle.dumps(SITES)) == SITES
 
@@ -101,7 +101,7 @@ def test_sites_are_the_same_on_a_worker() -> None:
         ("a" * 254, ""),
     ],
 )
-def test_long_hosts_and_paths_take_no_time(host: str, path: str) -> None:
+def test_long_hosts_and_paths_are_matched_within_a_second(host: str, path: str) -> None:
     began = time.process_time()
     SITES.find(host, path)
     SITES.find_source(host + path)

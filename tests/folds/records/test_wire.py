@@ -1,4 +1,4 @@
-"""One record, one trap: what the fields of an event are where JSON or an address can be misread."""
+"""Parsed fields of records whose JSON or URL is easy to misread."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def page(url: str, referrer: str | None = None) -> Record:
 
 
 def products(sent: str, kind: str = "Products Searched", more: str = "") -> Record:
-    """A search, or what it showed, with its products as JSON text."""
+    """A search or a list of results, with its products as JSON text."""
     return record(
         f'{{"messageId": "s", "type": "track", "event": "{kind}", "anonymousId": "v", '
         f'"properties": {{{more}"products": {sent}}}}}'
@@ -41,49 +41,49 @@ def products(sent: str, kind: str = "Products Searched", more: str = "") -> Reco
 
 LISTED = "Product List Viewed"
 PRODUCTS: dict[str, tuple[str, list[str | None] | None]] = {
-    "in order, each as often as it is there": (
+    "products keep their order and repetitions": (
         '[{"product_id": "b", "position": 7}, {"product_id": "a"}, {"product_id": "b"}]',
         ["b", "a", "b"],
     ),
     "a number is its JSON text": ('[{"product_id": 7.50}, {"product_id": 1e5}]', ["7.50", "1e5"]),
     "an object is its JSON text": ('[{"product_id": {"a": [1, 2]}}]', ['{"a":[1,2]}']),
-    "an entry without a product has its place": (
+    "an entry without a product id is null": (
         '[{}, {"product_id": null}, {"product_id": ""}, {"id": "x"}, {"product_id": "a"}]',
         [None, None, None, None, "a"],
     ),
-    "so has one that is no object": (
+    "an entry that is not an object is null": (
         '["a", 5, null, [], [{"product_id": "x"}], {"product_id": "a"}]',
         [None, None, None, None, None, "a"],
     ),
-    "the last of two products of an entry counts": ('[{"product_id": "a", "product_id": "b"}]', ["b"]),
-    "an empty list lists nothing": ("[]", None),
-    "an object is no list": ('{"0": {"product_id": "a"}}', None),
-    "text is no list": ('"[{}]"', None),
-    "null is no list": ("null", None),
-    "the last of two lists counts": ('[{"product_id": "a"}], "products": 5', None),
+    "the last of duplicate product_id keys counts": ('[{"product_id": "a", "product_id": "b"}]', ["b"]),
+    "an empty list is null": ("[]", None),
+    "an object is not a list": ('{"0": {"product_id": "a"}}', None),
+    "text is not a list": ('"[{}]"', None),
+    "null is not a list": ("null", None),
+    "the last of duplicate products keys counts": ('[{"product_id": "a"}], "products": 5', None),
     "10,000 products": (f"[{','.join(['{}'] * 10_000)}]", [None] * 10_000),
 }
 
 
 @pytest.mark.parametrize("case", PRODUCTS)
 @pytest.mark.parametrize("kind", ["Products Searched", LISTED])
-def test_products_shown(case: str, kind: str) -> None:
+def test_shown_products_are_parsed_in_order(case: str, kind: str) -> None:
     sent, wanted = PRODUCTS[case]
     assert parse([products(sent, kind, '"query": "boots", ')])[0]["shown_products"] == wanted
 
 
 RESULTS = {
-    "by words": ('"query": "boots", ', ("results", "boots", None)),
-    "by an id, a number": ('"search_id": 7, ', ("results", None, "7")),
-    "by both": ('"query": "boots", "search_id": "s", ', ("results", "boots", "s")),
-    "by an id beside empty words": ('"query": "", "search_id": "s", ', ("results", None, "s")),
-    "by neither: a category": ('"list_id": "hats", ', ("other", None, None)),
-    "by null and empty text": ('"query": null, "search_id": "", ', ("other", None, None)),
+    "by query": ('"query": "boots", ', ("results", "boots", None)),
+    "by a numeric search id": ('"search_id": 7, ', ("results", None, "7")),
+    "by query and search id": ('"query": "boots", "search_id": "s", ', ("results", "boots", "s")),
+    "by search id with an empty query": ('"query": "", "search_id": "s", ', ("results", None, "s")),
+    "a category list without query and search id": ('"list_id": "hats", ', ("other", None, None)),
+    "a null query and an empty search id": ('"query": null, "search_id": "", ', ("other", None, None)),
 }
 
 
 @pytest.mark.parametrize("case", RESULTS)
-def test_a_product_list_is_results_if_it_says_of_which_search(case: str) -> None:
+def test_product_list_is_results_only_with_query_or_search_id(case: str) -> None:
     sent, wanted = RESULTS[case]
     row = parse([products('[{"product_id": "a"}]', LISTED, sent)])[0]
     assert (row["role"], row["query"], row["search_id"]) == wanted
@@ -91,7 +91,7 @@ def test_a_product_list_is_results_if_it_says_of_which_search(case: str) -> None
 
 
 CASES: dict[str, tuple[Record, dict[str, Any]]] = {
-    "a number keeps its last nought": (
+    "a number keeps its trailing zero": (
         numbered("7.50"),
         {"event_id": "7.50"},
     ),
@@ -99,7 +99,7 @@ CASES: dict[str, tuple[Record, dict[str, Any]]] = {
         numbered("1e5"),
         {"event_id": "1e5"},
     ),
-    "minus nought is kept": (text("n", '"userId": -0'), {"user_id": "-0"}),
+    "negative zero is kept": (text("n", '"userId": -0'), {"user_id": "-0"}),
     "twenty digits are kept": (
         text("n", '"userId": 1.2345678901234567890'),
         {"user_id": "1.2345678901234567890"},
@@ -108,7 +108,7 @@ CASES: dict[str, tuple[Record, dict[str, Any]]] = {
         text("n", '"properties": {"a": 1.10, "b": [1e999, 12345678.5], "c": "1.10"}'),
         {"properties": '{"a":1.10,"b":[1e999,12345678.5],"c":"1.10"}'},
     ),
-    "a number of 2,000 digits is one": (
+    "a number of 2,000 digits is kept": (
         text("n", f'"properties": {{"a": {"7" * 2000}}}'),
         {"properties": f'{{"a":{"7" * 2000}}}', "reason": None},
     ),
@@ -116,23 +116,26 @@ CASES: dict[str, tuple[Record, dict[str, Any]]] = {
         order('{"total": 99999999999999.9999}'),
         {"value": "99999999999999.9999"},
     ),
-    "an order of a number keeps it": (order('{"order_id": 12345678.50}'), {"order_id": "12345678.50"}),
-    "words that look like numbers in text": (
+    "a numeric order id is kept": (order('{"order_id": 12345678.50}'), {"order_id": "12345678.50"}),
+    "numbers inside text are kept": (
         text("n", '"userId": 1.10, "properties": {"a": "x: 1.10, \\" 2.50 ]"}'),
         {"user_id": "1.10", "properties": '{"a":"x: 1.10, \\" 2.50 ]"}'},
     ),
-    "a number with two points is no JSON": (text("n", '"n": 1.2.3, "m": 1.0'), {"reason": "not_json"}),
-    "a number that starts with nought is no JSON": (text("n", '"n": 01.0, "m": 1.0'), {"reason": "not_json"}),
-    "a number for a key is no JSON": (text("n", '"m": 1.0, 1.0: 2'), {"reason": "not_json"}),
-    "the last context wins, though no object": (
+    "a number with two decimal points is not JSON": (
+        text("n", '"n": 1.2.3, "m": 1.0'),
+        {"reason": "not_json"},
+    ),
+    "a number with a leading zero is not JSON": (text("n", '"n": 01.0, "m": 1.0'), {"reason": "not_json"}),
+    "a numeric key is not JSON": (text("n", '"m": 1.0, 1.0: 2'), {"reason": "not_json"}),
+    "the last context wins though it is not an object": (
         text("c", '"context": {"userAgent": "x", "page": {"url": "u"}}, "context": 5'),
         {"user_agent": None, "url": None},
     ),
-    "the last page wins, though no object": (
+    "the last page wins though it is not an object": (
         text("c", '"context": {"page": {"url": "u"}, "userAgent": "x", "page" : []}'),
         {"url": None, "user_agent": "x"},
     ),
-    "the last campaign wins, though written with escapes": (
+    "the last campaign wins though its key is escaped": (
         text("c", '"context": {"campaign": {"source": "x"}, "\\u0063ampaign": "x"}'),
         {"campaign_source": None},
     ),
@@ -140,30 +143,39 @@ CASES: dict[str, tuple[Record, dict[str, Any]]] = {
         text("c", '"context": 5, "context": {"page": {"url": "u"}}, "x": "\\ud800"'),
         {"url": "u"},
     ),
-    "the last properties win, though text like an object": (
+    "the last properties win though they are text": (
         text("c", '"properties": {"url": "u"}, "properties": "{}"'),
         {"properties": "{}", "url": None},
     ),
-    "an unpaired surrogate is a question mark": (text("s", '"userId": "a\\udc00b"'), {"user_id": "a?b"}),
-    "a campaign behind # is none": (page(f"{SHOP}#?utm_source=x&utm_medium=y"), {"campaign_source": None}),
-    "a campaign before ? is none": (page(f"{SHOP}&utm_source=x?a=b"), {"campaign_source": None}),
-    "a campaign behind a second ? is none": (page(f"{SHOP}?a=b?utm_source=x"), {"campaign_source": None}),
-    "of two campaigns the first counts": (
+    "an unpaired surrogate becomes a question mark": (text("s", '"userId": "a\\udc00b"'), {"user_id": "a?b"}),
+    "utm parameters after # are ignored": (
+        page(f"{SHOP}#?utm_source=x&utm_medium=y"),
+        {"campaign_source": None},
+    ),
+    "utm parameters before ? are ignored": (page(f"{SHOP}&utm_source=x?a=b"), {"campaign_source": None}),
+    "utm parameters after a second ? are ignored": (
+        page(f"{SHOP}?a=b?utm_source=x"),
+        {"campaign_source": None},
+    ),
+    "the first of duplicate utm parameters counts": (
         page(f"{SHOP}?utm_source=x&utm_source=y"),
         {"campaign_source": "x"},
     ),
-    "an empty first campaign is none": (page(f"{SHOP}?utm_source=&utm_source=y"), {"campaign_source": None}),
-    "a campaign ends at #": (page(f"{SHOP}?a=b&utm_source=x#y"), {"campaign_source": "x"}),
-    "a click id behind # is none": (page(f"{SHOP}#?gclid=x"), {"channel": "Direct"}),
-    "blanks around a campaign do not count": (
+    "an empty utm parameter hides a later duplicate": (
+        page(f"{SHOP}?utm_source=&utm_source=y"),
+        {"campaign_source": None},
+    ),
+    "a utm parameter ends at #": (page(f"{SHOP}?a=b&utm_source=x#y"), {"campaign_source": "x"}),
+    "a click id after # is ignored": (page(f"{SHOP}#?gclid=x"), {"channel": "Direct"}),
+    "white space around a campaign is ignored for the channel": (
         record(message("b", "v", context={"campaign": {"source": "\tgoogle ", "medium": "\ncpc"}})),
         {"channel": "Paid Search"},
     ),
-    "a campaign of blanks is no campaign": (
+    "a campaign of white space is no campaign": (
         record(message("b", "v", context={"campaign": {"name": " \t"}})),
         {"channel": "Direct", "campaign_name": None},
     ),
-    "a field of blanks is that of the address": (
+    "a blank campaign field falls back to the URL": (
         record(
             message(
                 "b",
@@ -176,16 +188,22 @@ CASES: dict[str, tuple[Record, dict[str, Any]]] = {
         ),
         {"campaign_source": "x", "campaign_medium": None, "campaign_name": None},
     ),
-    "10,000 deep is no JSON": (text("d", f'"a": {"[" * 10_000}{"]" * 10_000}'), {"reason": "not_json"}),
-    "900 deep is": (text("d", f'"a": {"[" * 900}{"]" * 900}'), {"reason": None}),
-    "a megabyte": (text("m", f'"properties": {{"a": "{"x" * 2**20}"}}'), {"reason": None, "event_id": "m"}),
-    "a key of 50,001 characters is no JSON": (text("k", f'"{"k" * 50_001}": 1'), {"reason": "not_json"}),
-    "control characters by escapes": (text("e", '"userId": "\\u0000\\u001f"'), {"user_id": "\0\x1f"}),
+    "nesting 10,000 deep is not JSON": (
+        text("d", f'"a": {"[" * 10_000}{"]" * 10_000}'),
+        {"reason": "not_json"},
+    ),
+    "nesting 900 deep is parsed": (text("d", f'"a": {"[" * 900}{"]" * 900}'), {"reason": None}),
+    "a megabyte of text is parsed": (
+        text("m", f'"properties": {{"a": "{"x" * 2**20}"}}'),
+        {"reason": None, "event_id": "m"},
+    ),
+    "a key of 50,001 characters is not JSON": (text("k", f'"{"k" * 50_001}": 1'), {"reason": "not_json"}),
+    "escaped control characters are kept": (text("e", '"userId": "\\u0000\\u001f"'), {"user_id": "\0\x1f"}),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_wire(case: str) -> None:
+def test_hard_to_parse_record_has_expected_fields(case: str) -> None:
     sent, wanted = CASES[case]
     parsed = parse([sent])[0]
     found = {name: parsed[name] for name in wanted}
@@ -195,27 +213,30 @@ def test_wire(case: str) -> None:
 
 
 JSON_TEXTS = {
-    "white space is left out": ('{ "a" : [ 1.10 ,\t2 ] , "b c": " x " }', '{"a":[1.10,2],"b c":" x "}'),
+    "white space is removed": ('{ "a" : [ 1.10 ,\t2 ] , "b c": " x " }', '{"a":[1.10,2],"b c":" x "}'),
     "the last of two keys wins": ('{"a":1,"b":2,"a":3}', '{"a":3,"b":2}'),
-    "the last of two keys wins, deep down": ('{"a":[{"b":1,"b":[2]}]}', '{"a":[{"b":[2]}]}'),
-    "keys are the same however escaped": ('{"a":1,"\\u0061":2}', '{"a":2}'),
-    "escapes have one form": (r'{"a":"\u00e9\/\u000a\u0022"}', r'{"a":"é/\n\""}'),
-    "an unpaired surrogate": (r'{"a":"\ud800 \ud83d\ude00 \\ud800"}', '{"a":"? \U0001f600 \\\\ud800"}'),
+    "the last of two nested keys wins": ('{"a":[{"b":1,"b":[2]}]}', '{"a":[{"b":[2]}]}'),
+    "an escaped key equals the plain key": ('{"a":1,"\\u0061":2}', '{"a":2}'),
+    "escapes are normalised": (r'{"a":"\u00e9\/\u000a\u0022"}', r'{"a":"é/\n\""}'),
+    "an unpaired surrogate becomes a question mark": (
+        r'{"a":"\ud800 \ud83d\ude00 \\ud800"}',
+        '{"a":"? \U0001f600 \\\\ud800"}',
+    ),
     "a text that begins with a colon": ('{"a":":","b":{"c":":"}}', '{"a":":","b":{"c":":"}}'),
-    "a number beyond all floats, deep down": ('{"a":[{"b":1e999, "b":2e999}]}', '{"a":[{"b":2e999}]}'),
-    "empty ones": ('{"a":{}, "b":[], "":""}', '{"a":{},"b":[],"":""}'),
+    "a nested number beyond the range of floats": ('{"a":[{"b":1e999, "b":2e999}]}', '{"a":[{"b":2e999}]}'),
+    "empty object, list and key": ('{"a":{}, "b":[], "":""}', '{"a":{},"b":[],"":""}'),
 }
 
 
 @pytest.mark.parametrize("case", JSON_TEXTS)
-def test_json_text_of_properties(case: str) -> None:
+def test_nested_json_is_stored_as_compact_text(case: str) -> None:
     sent, wanted = JSON_TEXTS[case]
     assert parse([text("t", f'"properties": {sent}')])[0]["properties"] == wanted
     assert parse([text("t", f'"userId": {sent}')])[0]["user_id"] == wanted
 
 
 @pytest.mark.parametrize(("depth", "reason"), [(990, None), (1_000, None), (1_001, "not_json")])
-@pytest.mark.parametrize("twice", ["", '"a": 1, '])
-def test_depth_limit_is_exact(depth: int, reason: str | None, twice: str) -> None:
+@pytest.mark.parametrize("duplicate_key", ["", '"a": 1, '])
+def test_json_deeper_than_1000_levels_is_rejected(depth: int, reason: str | None, duplicate_key: str) -> None:
     nested = "[" * (depth - 2) + "]" * (depth - 2)
-    assert parse([text("d", f'"properties": {{{twice}"a": {nested}}}')])[0]["reason"] == reason
+    assert parse([text("d", f'"properties": {{{duplicate_key}"a": {nested}}}')])[0]["reason"] == reason

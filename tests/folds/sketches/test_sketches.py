@@ -1,4 +1,4 @@
-"""Sketches against exact sets: bounds hold as often as promised, and merging is as good as one sketch."""
+"""Visitor and value sketches against exact results: error bounds, merges and order of input."""
 
 import random
 from bisect import bisect_left, bisect_right
@@ -14,7 +14,7 @@ from folds.sketches.visitor_sketch import estimate_visitors, sketch_visitors
 SETS = 300
 
 
-def test_the_exact_number_is_within_the_bounds_in_95_of_100_sets() -> None:
+def test_exact_count_lies_within_sketch_bounds_in_95_percent_of_sets() -> None:
     chance = random.Random(5)
     within, errors = 0, []
     for number in range(SETS):
@@ -33,22 +33,22 @@ visitors = st.lists(st.integers(0, 400).map(lambda number: f"visitor {number}"),
 
 
 @given(visitors, st.data())
-def test_a_merge_over_any_split_is_the_sketch_of_all(made: list[str], data: st.DataObject) -> None:
+def test_merged_sketches_count_small_sets_exactly_for_any_split(made: list[str], data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(made)), max_size=4)))
     parts = [made[start:end] for start, end in zip([0, *cuts], [*cuts, len(made)], strict=True)]
     together = estimate_visitors(map(sketch_visitors, parts))
     assert together.lower <= len(set(made)) <= together.upper
-    assert round(together.visitors) == len(set(made))  # so few are kept one by one
+    assert round(together.visitors) == len(set(made))  # small sets are stored exactly
 
 
 @given(visitors, st.randoms())
-def test_order_and_repetition_make_no_difference(made: list[str], chance: random.Random) -> None:
+def test_visitor_sketch_ignores_order_and_repetition(made: list[str], chance: random.Random) -> None:
     again = [*made, *made]
     chance.shuffle(again)
     assert sketch_visitors(again) == sketch_visitors(made)
 
 
-def test_quantiles_are_within_the_rank_error_in_99_of_100() -> None:
+def test_merged_quantiles_stay_within_rank_error_in_99_percent() -> None:
     chance = random.Random(7)
     ranks, wrong, asked = (0.1, 0.5, 0.9, 0.99), 0, 0
     for _ in range(100):
@@ -65,14 +65,14 @@ def test_quantiles_are_within_the_rank_error_in_99_of_100() -> None:
 
 
 @given(st.lists(st.floats(0, 1e9), min_size=1, max_size=K))
-def test_few_values_are_exact(values: list[float]) -> None:
+def test_value_sketch_of_few_values_has_exact_minimum_and_maximum(values: list[float]) -> None:
     sketch = sketch_values(values)
     assert sketch is not None
     ((lowest, *_), (highest, *_)) = quantiles([sketch], (0.0, 1.0)) or ()
     assert (lowest, highest) == (min(values), max(values))
 
 
-def test_nothing_has_no_visitors_and_no_quantiles() -> None:
+def test_empty_input_has_zero_visitors_and_no_quantiles() -> None:
     assert estimate_visitors([]) == (0.0, 0.0, 0.0)
     assert sketch_values([]) is None
     assert quantiles([], (0.5,)) is None

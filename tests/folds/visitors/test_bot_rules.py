@@ -1,4 +1,4 @@
-"""Who is no person: by name, or by more than 100 events in any 60 s."""
+"""Bots: by user agent, or by more than 100 events in any 60 s."""
 
 from datetime import datetime, timedelta
 
@@ -11,7 +11,7 @@ from lakehouse.timestamps import to_micros
 
 RULES = load_bot_rules(load_settings().conf)
 SECOND, TICK = timedelta(seconds=1), timedelta(microseconds=1)
-EVEN = [NOON + 0.5 * SECOND * number for number in range(100)]
+HALF_SECOND_STEPS = [NOON + 0.5 * SECOND * number for number in range(100)]
 
 BOTS = [
     "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
@@ -28,7 +28,7 @@ BOTS = [
     "CURL/8.5.0",
     "Wget/1.14 (linux-gnu)",
 ]
-PEOPLE = [
+NOT_BOTS = [
     "",
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/144.0.0.0 Safari/537.36",
     "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 Version/18.3 Safari/605",
@@ -42,12 +42,12 @@ PEOPLE = [
 
 
 @pytest.mark.parametrize("agent", BOTS)
-def test_programs_that_say_so(agent: str) -> None:
+def test_declared_bot_user_agent_is_bot(agent: str) -> None:
     assert RULES.is_bot(agent)
 
 
-@pytest.mark.parametrize("agent", PEOPLE)
-def test_browsers_and_apps_of_people(agent: str) -> None:
+@pytest.mark.parametrize("agent", NOT_BOTS)
+def test_browser_or_app_user_agent_is_not_bot(agent: str) -> None:
     assert not RULES.is_bot(agent)
 
 
@@ -57,22 +57,24 @@ def test_browsers_and_apps_of_people(agent: str) -> None:
         ([], None),
         ([NOON] * 100, None),
         ([NOON] * 101, NOON),
-        ([*EVEN, NOON + 60 * SECOND], None),
-        ([*EVEN, NOON + 60 * SECOND - TICK], NOON + 60 * SECOND - TICK),
-        ([*EVEN[::-1], NOON + 55 * SECOND, NOON + 54 * SECOND], NOON + 54 * SECOND),
-        ([NOON - 20 * SECOND, *EVEN[1:], NOON + 60 * SECOND], None),
+        ([*HALF_SECOND_STEPS, NOON + 60 * SECOND], None),
+        ([*HALF_SECOND_STEPS, NOON + 60 * SECOND - TICK], NOON + 60 * SECOND - TICK),
+        ([*HALF_SECOND_STEPS[::-1], NOON + 55 * SECOND, NOON + 54 * SECOND], NOON + 54 * SECOND),
+        ([NOON - 20 * SECOND, *HALF_SECOND_STEPS[1:], NOON + 60 * SECOND], None),
     ],
     ids=[
-        "none",
-        "100 at once are no bot",
-        "101 at once are one",
-        "the 101st 60 s after the first is none",
-        "the 101st a tick before that is one",
-        "known from the 101st, in any order",
-        "in any span, not from the first event",
+        "no events",
+        "100 simultaneous events are not a bot",
+        "101 simultaneous events are a bot",
+        "the 101st 60 s after the first is not a bot",
+        "the 101st just under 60 s after the first is a bot",
+        "a bot from the 101st on, in any order",
+        "101 events over 80 s are not a bot",
     ],
 )
-def test_too_quick(times: list[datetime], since: datetime | None) -> None:
+def test_visitor_is_rate_bot_from_101st_event_within_60_seconds(
+    times: list[datetime], since: datetime | None
+) -> None:
     wanted = None if since is None else to_micros(since)
     assert too_quick_since(map(to_micros, times), RULES) == wanted
 
@@ -85,9 +87,9 @@ def test_too_quick(times: list[datetime], since: datetime | None) -> None:
         (Bot("v", "user_agent", 5), [("curl/8", 4)], "user_agent"),
         (None, [("Opera/9.80", 4), (None, 3)], None),
     ],
-    ids=["the list counts at the same time", "the rate was earlier", "the list is earlier", "a person"],
+    ids=["user agent wins at the same time", "earlier rate wins", "earlier user agent wins", "no evidence"],
 )
-def test_the_earliest_finding_counts(
+def test_earliest_bot_evidence_decides_reason(
     known: Bot | None, agents: list[tuple[str | None, int]], reason: str | None
 ) -> None:
     found = find_bot("v", agents, [], known, RULES)

@@ -1,4 +1,4 @@
-"""On-site promotions: the cases of on_site_promotions.yml, and what becomes of a visit that one starts."""
+"""On-site promotions: the cases of on_site_promotions.yml, and the touches of a visit that one starts."""
 
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,8 @@ CASES = yaml.safe_load(Path(__file__).with_name("on_site_promotions.yml").read_t
 OWN = type(CHANNELS.own)({"pay.example": "own"})
 
 
-def sent(name: str, at: int, url: str | None, campaign: Any = None) -> Event:
-    """An event as parsing gives it."""
+def parsed_event(name: str, at: int, url: str | None, campaign: Any = None) -> Event:
+    """An event after parsing."""
     kind = {"properties": {"promotion_id": "p"}} if name.startswith("Promotion") else {}
     body = message(f"{name}-{at}", "ann", name, from_micros(NOON + at), **kind)
     parsed = outcome_of(record({**body, "context": {"page": {"url": url}, "campaign": campaign}}))
@@ -39,9 +39,9 @@ def touches(*events: Event, credit: bool = False) -> list[Touch]:
 
 @pytest.mark.parametrize("credit", [False, True])
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
-def test_a_click_on_a_promotion(case: dict[str, Any], credit: bool) -> None:
-    landing = sent("page", 0, case["landing"], case.get("landing campaign"))
-    click = sent("Promotion Clicked", MINUTE, case["url"], case.get("campaign"))
+def test_promotion_click_has_expected_channel_and_credit(case: dict[str, Any], credit: bool) -> None:
+    landing = parsed_event("page", 0, case["landing"], case.get("landing campaign"))
+    click = parsed_event("Promotion Clicked", MINUTE, case["url"], case.get("campaign"))
     clicked, visit = touches(landing, click, credit=credit)
     assert (clicked.kind, clicked.channel) == ("click", case["channel"])
     assert clicked.earns_credit == (credit or case["channel"] != "On-site")
@@ -49,20 +49,20 @@ def test_a_click_on_a_promotion(case: dict[str, Any], credit: bool) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
-def test_a_row_of_before_tells_by_what_the_address_lacks(case: dict[str, Any]) -> None:
-    """Where context and address have the same campaign that can't be seen."""
-    click = sent("Promotion Clicked", MINUTE, case["url"], case.get("campaign"))
+def test_context_campaign_of_older_row_is_inferred_from_url(case: dict[str, Any]) -> None:
+    """This cannot be inferred where context and URL have the same campaign."""
+    click = parsed_event("Promotion Clicked", MINUTE, case["url"], case.get("campaign"))
     assert has_context_campaign(click._replace(has_context_campaign=None)) == bool(case.get("campaign"))
 
 
 @pytest.mark.parametrize("credit", [False, True])
-def test_a_visit_that_starts_with_an_on_site_click_is_touched_by_its_start(credit: bool) -> None:
-    click = sent("Promotion Clicked", 0, "https://shop.example/")
-    clicked, visit = touches(click, sent("page", 1, "https://shop.example/sale"), credit=credit)
+def test_visit_starting_with_on_site_click_has_its_own_touch(credit: bool) -> None:
+    click = parsed_event("Promotion Clicked", 0, "https://shop.example/")
+    clicked, visit = touches(click, parsed_event("page", 1, "https://shop.example/sale"), credit=credit)
     assert (clicked.channel, clicked.earns_credit, clicked.event_id) == ("On-site", False, visit.event_id)
     assert (visit.kind, visit.channel, visit.earns_credit) == ("visit", "Direct", True)
 
 
-def test_a_visit_that_starts_with_any_other_click_is_touched_by_the_click() -> None:
-    (clicked,) = touches(sent("Promotion Clicked", 0, "https://shop.example/", {"medium": "email"}))
+def test_visit_starting_with_campaign_click_has_only_the_click_touch() -> None:
+    (clicked,) = touches(parsed_event("Promotion Clicked", 0, "https://shop.example/", {"medium": "email"}))
     assert (clicked.kind, clicked.channel, clicked.earns_credit) == ("click", "Email", True)

@@ -1,4 +1,4 @@
-"""Stories of searches and results, as the oracle says: in one go, in any batches, late by years."""
+"""Generated searches and results against the oracle: all at once, in any batches, late by years."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -18,16 +18,16 @@ from kit.visitor_stories import DELAY, NOON, Story
 
 RULE = VisitorRules.of(RuleNumbers()).searches
 ALWAYS = [(-(2**62), 2**62)]
-thousands = settings(max_examples=1_200, deadline=None, suppress_health_check=list(HealthCheck))
+many_examples = settings(max_examples=1_200, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-def as_the_oracle(rows: Iterable[ShownResult], events: list[Fields], watermark: int) -> None:
+def assert_matches_oracle(rows: Iterable[ShownResult], events: list[Fields], watermark: int) -> None:
     found = sorted((row._asdict() for row in rows), key=repr)
     assert found == sorted(search_results(events, watermark), key=repr)
 
 
 def all_rows(events: Iterable[Fields], watermark: int) -> list[ShownResult]:
-    """By all events at once."""
+    """The rows computed from all events at once."""
     by_visitor = defaultdict(list)
     for each in events:
         by_visitor[each["visitor_id"]].append(each)
@@ -38,8 +38,8 @@ def all_rows(events: Iterable[Fields], watermark: int) -> list[ShownResult]:
     ]
 
 
-class Kept:
-    """What silver keeps of one visitor: the events, and the rows, of which a part is computed again."""
+class StoredVisitor:
+    """The events and rows of one visitor in silver; each batch recomputes the affected rows."""
 
     def __init__(self, visitor: str) -> None:
         self.visitor = visitor
@@ -47,7 +47,7 @@ class Kept:
         self.rows: list[ShownResult] = []
 
     def add(self, new: list[Fields], watermark: int) -> None:
-        """Compute the rows of searches that new events may change; the watermark turns the others."""
+        """Recompute the searches that new events may change, and apply the watermark to the others."""
         self.events += new
         spans = affected_spans([each["event_time"] for each in new], RULE.span)
         near = [
@@ -60,37 +60,35 @@ class Kept:
         self.rows = others + found
 
 
-@thousands
+@many_examples
 @given(RESULT_STORIES)
-def test_results_in_batches_are_as_the_oracle_says_after_each(story: Story) -> None:
-    kept: dict[str, Kept] = {}
+def test_results_match_oracle_after_each_batch(story: Story) -> None:
+    kept: dict[str, StoredVisitor] = {}
     so_far: list[Fields] = []
     watermark = -(10**18)
     for events, ahead in zip(story.batches, story.ahead, strict=True):
         watermark = max([watermark, *(each["event_time"] - DELAY + ahead for each in events)])
         so_far += events
         for visitor in "ab":
-            own = kept.setdefault(visitor, Kept(visitor))
+            own = kept.setdefault(visitor, StoredVisitor(visitor))
             own.add([each for each in events if each["visitor_id"] == visitor], watermark)
-        as_the_oracle([row for each in kept.values() for row in each.rows], so_far, watermark)
+        assert_matches_oracle([row for each in kept.values() for row in each.rows], so_far, watermark)
 
 
-@thousands
+@many_examples
 @given(RESULT_STORIES, st.sampled_from((0, 10, 20, 10**6)), st.randoms())
-def test_results_in_one_go_are_as_the_oracle_says_in_any_order(
-    story: Story, minutes: int, chance: Any
-) -> None:
+def test_results_of_all_events_match_oracle_in_any_order(story: Story, minutes: int, chance: Any) -> None:
     events = story.events
     watermark = NOON + minutes * 60_000_000
     wanted = all_rows(events, watermark)
-    as_the_oracle(wanted, events, watermark)
+    assert_matches_oracle(wanted, events, watermark)
     chance.shuffle(events)
     assert sorted(all_rows(events, watermark), key=repr) == sorted(wanted, key=repr)
 
 
 @settings(max_examples=1_000, deadline=None)
 @given(RESULT_STORIES)
-def test_a_row_changes_at_the_watermark_that_it_is_due_at_and_not_before(story: Story) -> None:
+def test_result_changes_exactly_when_watermark_reaches_due_time(story: Story) -> None:
     watermark = NOON - DAY
     while due := [row.due_at for row in all_rows(story.events, watermark) if row.due_at is not None]:
         rows = all_rows(story.events, watermark)
@@ -106,7 +104,7 @@ def test_a_row_changes_at_the_watermark_that_it_is_due_at_and_not_before(story: 
 
 @settings(max_examples=300, deadline=None)
 @given(RESULT_STORIES)
-def test_events_outside_of_its_span_do_not_change_a_search(story: Story) -> None:
+def test_events_outside_search_span_do_not_change_its_results(story: Story) -> None:
     for search in story.events:
         if search["role"] != "search":
             continue

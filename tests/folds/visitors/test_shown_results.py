@@ -1,4 +1,4 @@
-"""The cases of shown_results.yml, worked out by hand, through the fold over searches and by the oracle."""
+"""The hand-worked cases of shown_results.yml through the search fold and the oracle."""
 
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,7 @@ def expected(case: dict[str, Any]) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
-def test_by_hand(case: dict[str, Any]) -> None:
+def test_shown_results_match_hand_worked_case(case: dict[str, Any]) -> None:
     events, watermark = events_of(case), time_of(case.get("watermark", "60:00"))
     names = ("search_event_id", "rank", "product_id", "outcome", "first_click_at", "due_at")
     whole = [(NOON - MINUTE, NOON + 60 * MINUTE)]
@@ -72,7 +72,7 @@ def test_by_hand(case: dict[str, Any]) -> None:
     assert sorted(tuple(row[name] for name in names) for row in by_oracle) == expected(case)
 
 
-def test_spans_hold_the_searches_that_an_event_may_change_and_no_more() -> None:
+def test_affected_spans_cover_only_searches_an_event_may_change() -> None:
     assert affected_spans([], 10) == []
     assert affected_spans([100], 10) == [(91, 101)]
     assert affected_spans([100, 100, 111, 110], 10) == [(91, 112)]

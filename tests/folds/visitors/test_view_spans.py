@@ -1,4 +1,4 @@
-"""What late events change of view-throughs: recomputing where the spans say equals recomputing everything."""
+"""View-through after late events: recomputing the affected spans equals recomputing everything."""
 
 from hypothesis import HealthCheck, given, settings
 
@@ -27,8 +27,8 @@ def landings(sessions: list[Session]) -> list[Landing]:
     ]
 
 
-def advance(touches: set[Touch], new: list[Event], events: list[Event]) -> set[Touch]:
-    """Touches after new events, which are among all events, as publish comes to them."""
+def recompute_touches(touches: set[Touch], new: list[Event], events: list[Event]) -> set[Touch]:
+    """Touches after new events, which are among all events, recomputed by spans as publish does."""
     sessions = list(fold_history("a", events, RULES, NOON).sessions)
     bounds, known = {"a": [(each.started_at, each.ended_at) for each in sessions]}, {"a": landings(sessions)}
     moments = [each.event_time for each in new]
@@ -49,28 +49,28 @@ def advance(touches: set[Touch], new: list[Event], events: list[Event]) -> set[T
 
 @settings(max_examples=1_500, deadline=None, suppress_health_check=list(HealthCheck))
 @given(STORIES)
-def test_touches_in_batches_are_those_of_all_events(story: Story) -> None:
+def test_touches_recomputed_by_batch_equal_touches_of_all_events(story: Story) -> None:
     touches: set[Touch] = set()
     so_far: list[Event] = []
     for batch in story.batches:
         new = [each for each in to_events(batch) if each.visitor_id == "a"]
         so_far += new
         if new:
-            touches = advance(touches, new, so_far)
+            touches = recompute_touches(touches, new, so_far)
     sessions = fold_history("a", so_far, RULES, NOON).sessions
     assert touches == set(find_credit_inputs("a", so_far, sessions, RULES).touches)
 
 
-def test_a_late_impression_a_click_and_their_end_reach_a_visit_of_the_next_day() -> None:
+def test_late_impression_and_click_change_view_of_next_day_visit() -> None:
     seen = {"type": "track", "role": "impression", "promotion_id": "p"}
     landing = to_events([event(NOON, "a", "landing", url="/", campaign_name="p")])
     impression = to_events([event(NOON - 23 * 60 * MINUTE, "a", "seen", **seen)])
     click = to_events([event(NOON - 60 * MINUTE, "a", "click", **{**seen, "role": "click"})])
-    touches = advance(set(), landing, landing)
+    touches = recompute_touches(set(), landing, landing)
     views = []
     for new in (impression, click):
         landing += new
-        touches = advance(touches, new, landing)
+        touches = recompute_touches(touches, new, landing)
         (visit,) = (touch for touch in touches if touch.event_id == "landing")
         views.append(visit.view and visit.view.event_id)
     assert views == ["seen", None]

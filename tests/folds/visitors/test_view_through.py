@@ -1,4 +1,4 @@
-"""View-through: the cases of view_through.yml, and which of several impressions it is."""
+"""View-through: the cases of view_through.yml, and the choice among several impressions."""
 
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ def view_of(events: list[Event], landing: str = "z-landing") -> View | None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
-def test_a_visit(case: dict[str, Any]) -> None:
+def test_visit_has_expected_view_through_match(case: dict[str, Any]) -> None:
     landed = round(case["hours"] * HOUR)
     events = [
         event(NOON, "a", "seen", **SEEN, **campaign(case.get("seen", {}))),
@@ -47,7 +47,7 @@ def test_a_visit(case: dict[str, Any]) -> None:
     assert view is None or (view.event_id, view.at, view.promotion_id) == ("seen", NOON, "spring")
 
 
-def test_of_several_impressions_it_is_the_latest_and_of_one_time_the_larger_uid() -> None:
+def test_view_through_uses_latest_impression_then_larger_uid() -> None:
     times = {"c": 0, "a": 1, "b": 1}
     events = [event(NOON + at, "a", uid, **SEEN) for uid, at in times.items()]
     events.append(event(NOON + HOUR, "a", "z-landing", campaign_name="spring"))
@@ -56,7 +56,7 @@ def test_of_several_impressions_it_is_the_latest_and_of_one_time_the_larger_uid(
     assert view.event_id == "b"
 
 
-def test_an_impression_of_another_visitor_is_none() -> None:
+def test_impression_of_another_visitor_is_ignored() -> None:
     events = [
         event(NOON, "b", "seen", **SEEN),
         event(NOON + HOUR, "a", "z-landing", campaign_name="spring"),
@@ -72,7 +72,7 @@ def test_an_impression_of_another_visitor_is_none() -> None:
         ({"channel": "Referral"}, "Display"),
     ],
 )
-def test_a_view_has_its_own_campaigns_channel_else_display(
+def test_view_channel_is_impression_campaign_channel_else_display(
     of_impression: dict[str, str], channel: str
 ) -> None:
     events = [

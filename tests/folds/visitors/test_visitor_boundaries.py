@@ -1,4 +1,4 @@
-"""The visitor's rules on their boundaries: a microsecond before, and exactly at them."""
+"""The visitor rules at their boundaries: a microsecond before, and exactly at them."""
 
 import pytest
 
@@ -32,32 +32,32 @@ def exposures(*steps: tuple[str, int], watermark: int = LATER) -> list[tuple[str
     return sorted((row.event_id, row.outcome, row.clicks) for row in (*rows.impressions, *rows.searches))
 
 
-def counted(*steps: tuple[str, int]) -> list[str]:
+def counted_clicks(*steps: tuple[str, int]) -> list[str]:
     events = to_events(story(*steps))
     sessions = fold_history("a", events, RULES, LATER).sessions
     touches = find_credit_inputs("a", events, sessions, RULES).touches
     return sorted(touch.event_id for touch in touches if touch.kind == "click")
 
 
-def test_an_event_a_microsecond_short_of_the_gap_extends_the_session_and_at_it_starts_one() -> None:
+def test_event_extends_session_within_gap_and_starts_new_one_at_gap() -> None:
     for step, wanted in ((30 * MINUTE - 1, [2]), (30 * MINUTE, [1, 1])):
         rows = fold_history("a", to_events(story(("page", 0), ("page", step))), RULES, LATER)
         assert [session.events for session in rows.sessions] == wanted
 
 
-def test_identify_is_in_no_session_and_bridges_none() -> None:
+def test_identify_event_neither_joins_nor_bridges_sessions() -> None:
     steps = story(("page", 0), ("identify", 20 * MINUTE), ("page", 40 * MINUTE))
     assert [each.events for each in fold_history("a", to_events(steps), RULES, LATER).sessions] == [1, 1]
 
 
-def test_a_session_is_open_until_the_watermark_has_passed_its_end_by_the_gap() -> None:
+def test_session_is_open_until_watermark_reaches_its_end_plus_gap() -> None:
     events, due = to_events(story(("page", 0), ("page", MINUTE))), NOON + 31 * MINUTE
     for watermark, wanted in ((due - 1, (True, due)), (due, (False, None))):
         (session,) = fold_history("a", events, RULES, watermark).sessions
         assert (session.is_open, session.due_at) == wanted
 
 
-def test_of_two_events_at_once_the_smaller_uid_is_first_and_the_larger_last() -> None:
+def test_simultaneous_events_of_session_are_ordered_by_uid() -> None:
     events = [event(NOON, uid="b", url="/b"), event(NOON, uid="a", url="/a")]
     (session,) = fold_history("a", to_events(events), RULES, LATER).sessions
     assert (session.entry_url, session.exit_url) == ("/a", "/b")
@@ -75,30 +75,34 @@ def test_of_two_events_at_once_the_smaller_uid_is_first_and_the_larger_last() ->
         ([0, 0], [0]),
     ],
     ids=[
-        "one", "a_tick_too_soon", "exactly_the_pause", "measured_from_the_last_counted", "in_any_order",
-        "two_at_once_the_smaller_uid",
+        "single", "just_under_pause", "exactly_pause", "measured_from_the_last_counted", "in_any_order",
+        "smaller_uid_of_two_simultaneous",
     ],
 )  # fmt: skip
-def test_counted_clicks(seconds: list[float], kept: list[int]) -> None:
-    assert counted(*(("click", int(second * SECOND)) for second in seconds)) == [f"click{n}" for n in kept]
+def test_click_counts_only_after_pause_since_last_counted_click(
+    seconds: list[float], kept: list[int]
+) -> None:
+    assert counted_clicks(*(("click", int(second * SECOND)) for second in seconds)) == [
+        f"click{n}" for n in kept
+    ]
 
 
 @pytest.mark.parametrize(
     ("seen", "click", "span"), [("seen", "click", 30 * MINUTE), ("search", "open", 10 * MINUTE)]
 )
-def test_a_click_belongs_up_to_the_end_of_the_span_and_not_at_it(seen: str, click: str, span: int) -> None:
+def test_click_belongs_to_exposure_within_span_end_exclusive(seen: str, click: str, span: int) -> None:
     assert exposures((seen, 0), (click, span - 1)) == [(f"{seen}0", "clicked", 1)]
     alone = [(f"{click}1", "orphan", 1), (f"{seen}0", "unclicked", 0)]
     assert exposures((seen, 0), (click, span)) == sorted(alone)
     assert exposures((seen, 1), (click, 0)) == sorted(alone)
 
 
-def test_a_click_at_the_time_of_the_impression_belongs_to_it_whatever_the_uids() -> None:
+def test_click_at_impression_time_belongs_to_it_regardless_of_uid() -> None:
     assert exposures(("seen", 0), ("click", 0)) == [("seen0", "clicked", 1)]
     assert exposures(("click", 0), ("seen", 0)) == [("seen1", "clicked", 1)]
 
 
-def test_of_two_impressions_at_once_the_larger_uid_takes_the_click() -> None:
+def test_click_goes_to_larger_uid_of_simultaneous_impressions() -> None:
     found = exposures(("seen", 0), ("seen", 0), ("click", MINUTE))
     assert found == [("seen0", "unclicked", 0), ("seen1", "clicked", 1)]
 
@@ -107,7 +111,7 @@ def test_every_click_on_a_result_counts() -> None:
     assert exposures(("search", 0), ("open", 1), ("open", 1)) == [("search0", "clicked", 2)]
 
 
-def test_an_uncounted_click_goes_where_the_counted_one_before_it_goes() -> None:
+def test_uncounted_click_joins_exposure_of_preceding_counted_click() -> None:
     steps = (("seen", 0), ("click", 50 * SECOND), ("seen", 52 * SECOND), ("click", 58 * SECOND))
     rows = fold_history("a", to_events(story(*steps)), RULES, LATER).impressions
     assert [[piece.event_id for piece in row.made_of] for row in rows] == [
@@ -117,12 +121,12 @@ def test_an_uncounted_click_goes_where_the_counted_one_before_it_goes() -> None:
 
 
 @pytest.mark.parametrize(("seen", "span"), [("seen", 30 * MINUTE), ("search", 10 * MINUTE)])
-def test_an_exposure_is_open_until_the_watermark_has_passed_its_span(seen: str, span: int) -> None:
+def test_exposure_is_open_until_watermark_reaches_end_of_its_span(seen: str, span: int) -> None:
     assert exposures((seen, 0), watermark=NOON + span - 1) == [(f"{seen}0", "open", 0)]
     assert exposures((seen, 0), watermark=NOON + span) == [(f"{seen}0", "unclicked", 0)]
 
 
-def test_an_impression_may_change_until_its_span_and_a_pause_are_over() -> None:
+def test_impression_may_change_until_end_of_span_and_click_pause() -> None:
     events, span, reach = to_events(story(("seen", 0))), 30 * MINUTE, 30 * MINUTE + 10 * SECOND
     for after, wanted in (
         (span - 1, ("open", True, NOON + span)),
@@ -134,7 +138,7 @@ def test_an_impression_may_change_until_its_span_and_a_pause_are_over() -> None:
         assert (row.outcome, row.is_open, row.due_at) == wanted
 
 
-def test_a_session_that_starts_with_a_counted_click_is_one_touch() -> None:
+def test_session_starting_with_counted_click_is_one_touch() -> None:
     click, page = story(("click", 0), ("page", MINUTE))
     events = to_events([{**click, "has_context_campaign": True}, page])
     sessions = fold_history("a", events, RULES, LATER).sessions
@@ -146,6 +150,6 @@ def test_a_session_that_starts_with_a_counted_click_is_one_touch() -> None:
     ]
 
 
-def test_a_conversion_id_is_the_hash_of_compact_json_with_its_letters_as_they_are() -> None:
+def test_conversion_id_hashes_compact_json_without_ascii_escapes() -> None:
     assert conversion_id("Order Completed", "ø1", "e") == "a163308e66961c127da9aea1117986c2"
     assert conversion_id("Signed Up", None, "e") != conversion_id("Signed Up", "e", "f")

@@ -1,4 +1,4 @@
-"""Stories by the pure visitor fold, as the oracle says: in one go, in any batches, late by years."""
+"""Generated stories through the visitor fold against the oracle: at once, in any batches, late by years."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ from kit.oracle_wire import MINUTE, Fields
 from kit.visitor_stories import CHOICES, DELAY, STORIES, Story, rules_of, to_events
 
 RULES = VisitorRules.of(RuleNumbers(), ["Order Refunded"])
-thousands = settings(max_examples=1_800, deadline=None, suppress_health_check=list(HealthCheck))
+many_examples = settings(max_examples=1_800, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def plain(row: Any) -> Any:
@@ -46,7 +46,7 @@ def _paired(wanted: Sequence[Fields], found: Iterable[NamedTuple]) -> list[tuple
     return [(row, first) for row in wanted] if first is not None else []
 
 
-def assert_as_the_oracle(rows: Iterable[VisitorRows], events: list[Fields], watermark: int) -> None:
+def assert_matches_oracle(rows: Iterable[VisitorRows], events: list[Fields], watermark: int) -> None:
     oracle = Oracle(events=events, watermark=watermark)
     every = list(rows)
     assert_rows([row for each in every for row in each.sessions], oracle.sessions)
@@ -70,20 +70,20 @@ def all_rows(rows: VisitorRows) -> list[Any]:
     return [*rows.sessions, *rows.impressions, *rows.searches]
 
 
-class Kept:
-    """What silver keeps of one visitor: folds read a part of it, and put other rows in its place."""
+class StoredVisitor:
+    """The rows of one visitor in silver; a fold reads some of them and replaces these."""
 
     def __init__(self) -> None:
         self.rows = VisitorRows()
 
     def refine(self, events: list[Fields], watermark: int) -> None:
-        """On-time events go to open rows; without any, only a row that is due has the others folded."""
+        """Fold on-time events into open rows; without events, fold only if a row is due."""
         due = [row for row in all_rows(self.rows) if row.due_at is not None and row.due_at <= watermark]
         if events or due:
             self._fold(events, watermark, lambda row: row.is_open)
 
     def repair(self, events: list[Fields], watermark: int) -> None:
-        """Late events go to the sessions within the gap, and to all exposures but those beyond reach."""
+        """Fold late events into the sessions within the gap and the exposures within reach."""
         times = [each["event_time"] for each in events]
         if not times:
             return
@@ -108,10 +108,10 @@ class Kept:
         self.rows = VisitorRows(*([*old, *new] for old, new in zip(kept, folded, strict=True)))
 
 
-@thousands
+@many_examples
 @given(STORIES)
-def test_silver_in_batches_is_as_the_oracle_says_after_each(story: Story) -> None:
-    kept: dict[str, Kept] = defaultdict(Kept)
+def test_silver_rows_match_oracle_after_each_batch(story: Story) -> None:
+    kept: dict[str, StoredVisitor] = defaultdict(StoredVisitor)
     so_far: list[Fields] = []
     watermark = -(10**18)
     for batch, events in enumerate(story.batches):
@@ -122,12 +122,12 @@ def test_silver_in_batches_is_as_the_oracle_says_after_each(story: Story) -> Non
             kept[visitor].refine([e for e in of[visitor] if e["event_time"] > before], watermark)
             kept[visitor].repair([e for e in of[visitor] if e["event_time"] <= before], watermark)
         if so_far:
-            assert_as_the_oracle([each.rows for each in kept.values()], so_far, watermark)
+            assert_matches_oracle([each.rows for each in kept.values()], so_far, watermark)
 
 
-@thousands
+@many_examples
 @given(STORIES, st.sampled_from(CHOICES))
-def test_gold_inputs_and_silver_in_one_go_are_as_the_oracle_says(story: Story, choices: Choices) -> None:
+def test_silver_rows_and_gold_inputs_of_all_events_match_oracle(story: Story, choices: Choices) -> None:
     events = story.events
     watermark = max(each["event_time"] for each in events)
     oracle = Oracle(events=events, watermark=watermark)
@@ -140,14 +140,14 @@ def test_gold_inputs_and_silver_in_one_go_are_as_the_oracle_says(story: Story, c
         touches += found.touches
         goals += found.goals
         minutes += found.minutes
-    assert_as_the_oracle(silver, events, watermark)
+    assert_matches_oracle(silver, events, watermark)
     assert_rows(touches, gold.touches)
     assert_goals(goals, events, gold)
     assert_minutes(minutes, gold)
 
 
 def assert_goals(goals: list[Any], events: list[Fields], gold: Gold) -> None:
-    """Each goal has its id, and the first of each id is what the oracle has as conversion."""
+    """Each goal has its conversion id, and the first goal of an id is the oracle's conversion."""
     ids = {each["event_id"]: conversion_id(each) for each in events if each["goal"]}
     assert {goal.event_id: goal.conversion_id for goal in goals} == ids
     first: dict[str, Any] = {}
@@ -157,7 +157,7 @@ def assert_goals(goals: list[Any], events: list[Fields], gold: Gold) -> None:
 
 
 def assert_minutes(minutes: list[Any], gold: Gold) -> None:
-    """Summed over visitors they are the minutes of gold.traffic, by channel and overall."""
+    """Summed over visitors, minutes equal those of gold.traffic, by channel and overall."""
     measures = ("events", "page_views", "sessions", "impressions", "clicks", "searches")
     found: dict[tuple[int, str | None], Counter[str]] = defaultdict(Counter)
     for row in minutes:
@@ -173,7 +173,7 @@ def assert_minutes(minutes: list[Any], gold: Gold) -> None:
 
 @settings(max_examples=1_000, deadline=None)
 @given(STORIES)
-def test_a_row_changes_at_the_watermark_that_it_is_due_at_and_not_before(story: Story) -> None:
+def test_row_changes_exactly_when_watermark_reaches_due_time(story: Story) -> None:
     for visitor, theirs in by_visitor(story.events).items():
         events, watermark = to_events(theirs), min(map(itemgetter("event_time"), theirs))
         while due := [

@@ -1,4 +1,4 @@
-"""Windows by number of events: where they end, and which minutes lie in them."""
+"""Count windows: where they end, and which minutes they contain."""
 
 import pytest
 from hypothesis import given
@@ -33,11 +33,11 @@ def closed(events: dict[int, int], last_end: int | None, watermark: int) -> list
         ({}, 10, 60, []),
     ],
 )
-def test_a_window_ends_with_the_minute_of_its_last_event(events, last_end, watermark, bounds) -> None:
+def test_count_window_ends_after_minute_of_its_last_event(events, last_end, watermark, bounds) -> None:
     assert closed(events, last_end, watermark) == bounds
 
 
-def test_each_minute_before_the_last_end_lies_in_one_window() -> None:
+def test_each_minute_before_last_end_lies_in_one_window() -> None:
     windows = CountWindows("ten", minutes(3, 4, 10), has_earlier=True)
     spans = {
         minute: windows.spans_of(windows.bucket_of(minute * MINUTE)) for minute in (0, 2, 3, 4, 9, 10, 99)
@@ -48,8 +48,8 @@ def test_each_minute_before_the_last_end_lies_in_one_window() -> None:
 
 
 @given(st.dictionaries(st.integers(0, 200), st.integers(0, 15)), st.lists(st.integers(0, 220), max_size=5))
-def test_windows_do_not_depend_on_how_the_watermark_moves(events: dict[int, int], marks: list[int]) -> None:
-    """Of a log in order: what has come by a watermark is all that there is before it."""
+def test_count_windows_are_independent_of_watermark_steps(events: dict[int, int], marks: list[int]) -> None:
+    """In an ordered log every event before the watermark has arrived."""
     bounds: list[int] = []
     for mark in [*sorted(marks), 220]:
         last = bounds[-1] if bounds else None

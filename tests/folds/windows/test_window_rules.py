@@ -1,4 +1,4 @@
-"""conf/windows.yml: what it may say, and what is refused."""
+"""Defaults and validation of conf/windows.yml."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -12,22 +12,22 @@ CONF = Path(__file__).resolve().parents[3] / "conf"
 STANDARD_LINES = (CONF / "windows.yml").read_text()
 
 
-def written(folder: Path, line: str) -> Path:
+def with_windows_yml(folder: Path, line: str) -> Path:
     (folder / "windows.yml").write_text(f"{STANDARD_LINES}\n{line}\n")
     return folder
 
 
-def test_the_file_has_the_standard_windows() -> None:
+def test_shipped_windows_yml_has_standard_windows() -> None:
     assert load_window_rules(CONF) == STANDARD
 
 
-def test_without_a_file_windows_are_the_standard_ones(tmp_path: Path) -> None:
+def test_missing_windows_yml_means_standard_windows(tmp_path: Path) -> None:
     assert load_window_rules(tmp_path) == STANDARD
 
 
-def test_a_line_adds_a_window_and_survives_metadata(tmp_path: Path) -> None:
+def test_added_window_survives_json_round_trip(tmp_path: Path) -> None:
     line = "half hours: {size: PT30M, slide: PT10M, trigger: {every: PT20M}, lateness: count}"
-    found = load_window_rules(written(tmp_path, line))
+    found = load_window_rules(with_windows_yml(tmp_path, line))
     half_hour, ten, twenty = (timedelta(minutes=minutes) for minutes in (30, 10, 20))
     trigger = Trigger(every=twenty)
     assert found["half hours"] == WindowRule(size=half_hour, slide=ten, trigger=trigger, lateness="count")
@@ -35,7 +35,7 @@ def test_a_line_adds_a_window_and_survives_metadata(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("odd: {size: PT90S}", "odd: size and slide are whole minutes"),
         ("odd: {size: P2D}", "odd: size is at most a day"),
@@ -53,13 +53,13 @@ def test_a_line_adds_a_window_and_survives_metadata(tmp_path: Path) -> None:
         ("1 hour: {size: PT2H}", "1 hour is not as the pages read it"),
     ],
 )
-def test_what_breaks_a_rule_is_refused(tmp_path: Path, line: str, said: str) -> None:
-    with pytest.raises(MillraceError) as refused:
-        load_window_rules(written(tmp_path, line))
-    assert f"windows.yml: {said}" in str(refused.value)
+def test_invalid_window_rule_is_rejected(tmp_path: Path, line: str, message: str) -> None:
+    with pytest.raises(MillraceError) as rejected:
+        load_window_rules(with_windows_yml(tmp_path, line))
+    assert f"windows.yml: {message}" in str(rejected.value)
 
 
-def test_a_missing_standard_window_is_refused(tmp_path: Path) -> None:
+def test_missing_standard_window_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "windows.yml").write_text("1 minute: {size: PT1M}\n")
     with pytest.raises(MillraceError, match=r"1 hour is missing\. Restore the line 1 hour: "):
         load_window_rules(tmp_path)
