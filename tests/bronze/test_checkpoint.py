@@ -1,4 +1,4 @@
-"""A checkpoint fits the table it fills, or it is lost, or half of it is."""
+"""A streaming checkpoint matches the table it fills, or is lost or incomplete."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ from bronze.checkpoint import Checkpoint
 
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Checkpoint:
-    """One whose query has planned micro-batches 0 to 10."""
+    """A checkpoint whose query has planned micro-batches 0 to 10."""
     folder = tmp_path / "ingest"
     (folder / "offsets").mkdir(parents=True)
     (folder / "metadata").write_text(json.dumps({"id": "query"}) + "\n")
@@ -21,12 +21,12 @@ def checkpoint(tmp_path: Path) -> Checkpoint:
     return Checkpoint(folder)
 
 
-def test_what_it_says(checkpoint: Checkpoint) -> None:
+def test_checkpoint_gives_query_id_and_last_planned_batch(checkpoint: Checkpoint) -> None:
     assert checkpoint.query_id == "query"
     assert checkpoint.last_planned_batch == 10
 
 
-def test_how_far_it_has_read_is_what_the_last_finished_batch_had_planned(checkpoint: Checkpoint) -> None:
+def test_checkpoint_reached_offsets_of_last_committed_batch(checkpoint: Checkpoint) -> None:
     assert checkpoint.reached == {}
     (checkpoint.folder / "commits").mkdir()
     for number in (8, 9):
@@ -37,21 +37,23 @@ def test_how_far_it_has_read_is_what_the_last_finished_batch_had_planned(checkpo
 
 
 @pytest.mark.parametrize(
-    ("app", "version", "fits"),
+    ("app", "version", "matches"),
     [
-        (None, None, True),  # the table has no commit: any beginning is right
+        (None, None, True),  # the table has no commit: any checkpoint matches
         ("query", 10, True),
         ("query", 9, True),  # planned, not yet committed
-        ("query", 11, False),  # restored from an older copy: it would plan 11 anew
+        ("query", 11, False),  # restored from an older copy: it would plan batch 11 again
         ("another", 3, False),
     ],
 )
-def test_whether_it_fits(checkpoint: Checkpoint, app: object, version: object, fits: bool) -> None:
-    assert checkpoint.matches(app, version) is fits
+def test_checkpoint_matches_only_its_query_up_to_last_planned_batch(
+    checkpoint: Checkpoint, app: object, version: object, matches: bool
+) -> None:
+    assert checkpoint.matches(app, version) is matches
 
 
 @pytest.mark.parametrize("damage", ["gone", "empty", "no id", "not json"])
-def test_lost(checkpoint: Checkpoint, damage: str) -> None:
+def test_checkpoint_without_valid_metadata_matches_no_commit(checkpoint: Checkpoint, damage: str) -> None:
     metadata = checkpoint.folder / "metadata"
     if damage == "gone":
         metadata.unlink()
@@ -61,21 +63,21 @@ def test_lost(checkpoint: Checkpoint, damage: str) -> None:
     assert not checkpoint.matches("query", 10)
 
 
-def test_half_lost_without_its_offsets(checkpoint: Checkpoint) -> None:
+def test_checkpoint_without_offsets_matches_no_commit(checkpoint: Checkpoint) -> None:
     for file in (checkpoint.folder / "offsets").iterdir():
         file.unlink()
     assert checkpoint.last_planned_batch == -1
     assert not checkpoint.matches("query", 0)
 
 
-def test_no_folder_at_all(tmp_path: Path) -> None:
+def test_missing_checkpoint_matches_only_table_without_commit(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path / "none")
     assert checkpoint.quarantine() is None
     assert checkpoint.matches(None, None)
     assert not checkpoint.matches("query", 0)
 
 
-def test_set_aside_it_is_kept_each_time_anew(checkpoint: Checkpoint) -> None:
+def test_each_quarantined_checkpoint_is_kept_in_its_own_folder(checkpoint: Checkpoint) -> None:
     first = checkpoint.quarantine()
     checkpoint.folder.mkdir()
     second = checkpoint.quarantine()

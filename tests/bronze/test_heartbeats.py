@@ -1,4 +1,4 @@
-"""An idle topic's clock goes on by heartbeats, where that is configured, and by nothing else."""
+"""Heartbeats advance the watermark of an idle topic if they are configured."""
 
 import threading
 from datetime import datetime, timedelta, timezone
@@ -24,17 +24,17 @@ from millrace.clients.record import Record
 from millrace.clients.sender import Sender
 
 
-def test_a_pulse_beats_once_an_interval_without_records() -> None:
-    pulse = HeartbeatTimer(timedelta(seconds=10))
-    beats = [at for at in range(100, 160) if pulse.is_due(float(at), 125.0 if at >= 125 else 100.0)]
+def test_heartbeat_is_due_once_per_interval_without_records() -> None:
+    timer = HeartbeatTimer(timedelta(seconds=10))
+    beats = [at for at in range(100, 160) if timer.is_due(float(at), 125.0 if at >= 125 else 100.0)]
     assert beats == [110, 120, 135, 145, 155]
 
 
-def test_without_an_interval_there_is_no_beat() -> None:
+def test_heartbeat_is_never_due_without_interval() -> None:
     assert not HeartbeatTimer(None).is_due(1e9, 0.0)
 
 
-def test_an_interval_of_nothing_is_refused() -> None:
+def test_zero_heartbeat_interval_is_rejected() -> None:
     with pytest.raises(MillraceError, match="heartbeat_interval"):
         load_settings(heartbeat_interval="PT0S")
 
@@ -48,9 +48,7 @@ def sessions(settings: Settings) -> list[dict[str, Any]]:
 
 
 @pytest.mark.long
-def test_heartbeats_close_the_sessions_of_an_idle_topic(
-    spark: SparkSession, broker: Any, tmp_path: Path
-) -> None:
+def test_heartbeats_close_sessions_of_idle_topic(spark: SparkSession, broker: Any, tmp_path: Path) -> None:
     more = {"kafka_bootstrap": broker.bootstrap, "events_topic": f"events-{uuid4().hex}"}
     settings = empty_home(spark, tmp_path, trigger_interval="PT1S", heartbeat_interval="PT2S", **more)
     manifest = new_manifest(tmp_path, "test", "test", settings.events_topic)
@@ -60,11 +58,11 @@ def test_heartbeats_close_the_sessions_of_an_idle_topic(
         sender.send(Record(key=b"v", value=page.value or b""))
         sender.finish(hurried=False)
 
-    def once() -> None:
+    def run_once() -> None:
         ingest(JobContext("ingest", spark.newSession(), settings, once=True))
         run_jobs(spark, settings, "refine", "repair")
 
-    once()
+    run_once()
     assert end_of(settings) == 1
     assert sessions(settings) == [{"visitor_id": "v", "is_open": True}]
 
@@ -81,10 +79,10 @@ def test_heartbeats_close_the_sessions_of_an_idle_topic(
         stop.set()
         running.join(60)
     assert not running.is_alive()
-    once()
+    run_once()
     beats = end_of(settings) - 1
-    once()
-    assert end_of(settings) == beats + 1  # a run to the end writes none
+    run_once()
+    assert end_of(settings) == beats + 1  # a run with once=True sends no heartbeat
 
     rows = read_rows(settings, "bronze.kafka_records", ("value", "headers"))
     headers = [row["headers"] for row in rows if row["value"] is None]

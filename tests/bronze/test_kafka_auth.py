@@ -1,4 +1,4 @@
-"""The same login for Spark's source and for the plain client."""
+"""Kafka authentication options of Spark's source and of the plain client."""
 
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,12 @@ def login(home: Path, **more: Any) -> Settings:
     return settings(home, kafka_security_protocol="SASL_SSL", **known, **more)
 
 
-def test_without_a_login_only_the_protocol_is_said(tmp_path: Path) -> None:
+def test_options_without_login_contain_only_the_protocol(tmp_path: Path) -> None:
     assert client_options(settings(tmp_path)) == {"security_protocol": "PLAINTEXT"}
     assert source_options(settings(tmp_path)) == {"kafka.security.protocol": "PLAINTEXT"}
 
 
-def test_the_client_knows_what_it_is_given(tmp_path: Path) -> None:
+def test_client_options_are_known_to_kafka_client(tmp_path: Path) -> None:
     given = client_options(login(tmp_path, kafka_ca_file="ca.pem"))
     assert given.keys() <= KafkaConsumer.DEFAULT_CONFIG.keys()
     assert given["sasl_plain_password"] == 'a "b" \\c'
@@ -34,7 +34,7 @@ def test_the_client_knows_what_it_is_given(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mechanism", "module"), [("PLAIN", "PlainLoginModule"), ("SCRAM-SHA-512", "ScramLoginModule")]
 )
-def test_the_source_logs_in_by_the_module_of_the_mechanism(
+def test_source_uses_login_module_of_sasl_mechanism(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mechanism: str, module: str
 ) -> None:
     monkeypatch.delenv("DATABRICKS_RUNTIME_VERSION", raising=False)
@@ -47,12 +47,12 @@ def test_the_source_logs_in_by_the_module_of_the_mechanism(
 
 
 @pytest.mark.parametrize("lacking", ["kafka_username", "kafka_password"])
-def test_half_a_login_is_refused(tmp_path: Path, lacking: str) -> None:
+def test_login_without_user_or_password_is_rejected(tmp_path: Path, lacking: str) -> None:
     with pytest.raises(MillraceError, match="user or password is not set"):
         client_options(login(tmp_path).model_copy(update={lacking: None}))
 
 
-def test_a_secret_scope_is_of_a_workspace(tmp_path: Path) -> None:
+def test_secret_scope_outside_databricks_is_rejected(tmp_path: Path) -> None:
     reported = login(tmp_path, kafka_secret_scope="kafka").model_copy(update={"kafka_password": None})
     with pytest.raises(MillraceError, match="this is no workspace"):
         source_options(reported)

@@ -1,4 +1,4 @@
-"""Records of aborted transactions are nowhere, and the audit misses none of them."""
+"""Records of aborted transactions never reach bronze, and the audit does not report them as lost."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ from lakehouse.run.job import JobContext
 from lakehouse.settings import Settings
 from millrace.audit.comparisons import run_audit
 
-_WRITE = """
+_WRITER_SCRIPT = """
 import sys
 from kafka import KafkaProducer
 bootstrap, topic = sys.argv[1:]
@@ -34,7 +34,7 @@ sys.stdin.read()
 
 
 def write_transaction(producer: KafkaProducer, topic: str, value: bytes, commit: bool) -> None:
-    """Three records in one transaction."""
+    """Write three records in one transaction."""
     producer.begin_transaction()
     for _ in range(3):
         producer.send(topic, value, partition=0)
@@ -45,17 +45,17 @@ def write_transaction(producer: KafkaProducer, topic: str, value: bytes, commit:
         producer.abort_transaction()
 
 
-def write_and_be_killed(bootstrap: str, topic: str) -> None:
-    """Three records by a process that is killed before it commits them."""
-    command = [sys.executable, "-c", _WRITE, bootstrap, topic]
+def write_and_kill_producer(bootstrap: str, topic: str) -> None:
+    """Write three records by a process that is killed before it commits them."""
+    command = [sys.executable, "-c", _WRITER_SCRIPT, bootstrap, topic]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"written\n"
         process.kill()
 
 
-def abort_what_is_open(bootstrap: str, topic: str) -> None:
-    """What the broker does after a time-out, at once: the next producer of the same id aborts."""
+def abort_open_transaction(bootstrap: str, topic: str) -> None:
+    """Abort at once what the broker aborts after a time-out: a new producer of the same id does so."""
     producer = KafkaProducer(bootstrap_servers=bootstrap, transactional_id=f"{topic}-killed")
     producer.init_transactions()
     producer.close()
@@ -65,7 +65,7 @@ def end_of(settings: Settings) -> int:
     return sum(end for _, end in offset_spans(settings).values())
 
 
-def test_aborted_records_are_nowhere_and_committed_ones_once(
+def test_aborted_transactions_are_skipped_and_committed_ones_read_once(
     spark: SparkSession, broker: Any, tmp_path: Path
 ) -> None:
     topic = f"events-{uuid4().hex}"
@@ -84,11 +84,11 @@ def test_aborted_records_are_nowhere_and_committed_ones_once(
         producer.init_transactions()
         write_transaction(producer, topic, b"first", commit=True)
         write_transaction(producer, topic, b"aborted", commit=False)
-        write_and_be_killed(broker.bootstrap, topic)
+        write_and_kill_producer(broker.bootstrap, topic)
         write_transaction(producer, topic, b"behind", commit=True)
         open_at = end_of(settings)
-        assert bronze() == [b"first"] * 3  # what an open transaction has written may yet be committed
-        abort_what_is_open(broker.bootstrap, topic)
+        assert bronze() == [b"first"] * 3  # records behind an open transaction are not read yet
+        abort_open_transaction(broker.bootstrap, topic)
         eventually(lambda: end_of(settings) > open_at, 60, "the broker to abort it")
         assert bronze() == [b"first"] * 3 + [b"behind"] * 3
     finally:

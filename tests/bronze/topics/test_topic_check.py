@@ -1,4 +1,4 @@
-"""The cases of topic_life.yml, and that no record is passed over without a word in any life of a topic."""
+"""The cases of topic_life.yml, and generated topic histories in which no record is skipped silently."""
 
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ def kafka_of(case: dict[str, Any]) -> dict[str, BrokerTopic]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
-def test_life_of_a_topic(case: dict[str, Any]) -> None:
+def test_topic_state_stops_ingest_or_gives_next_offsets(case: dict[str, Any]) -> None:
     changes, kafka = history(case), kafka_of(case)
     held = {(TOPIC, place): end for place, end in case.get("held", {}).items()}
     reached = {TOPIC: {str(place): end for place, end in case.get("checkpoint", {}).items()}}
@@ -79,7 +79,7 @@ def test_life_of_a_topic(case: dict[str, Any]) -> None:
     assert {gap.partition: [gap.first, gap.end] for gap in trouble.gaps} == case.get("gap", {})
 
 
-def test_every_option_but_the_right_one_is_refused() -> None:
+def test_recover_rejects_every_option_but_the_required_one() -> None:
     trouble = Trouble(TOPIC, "gone", ACCEPT_LOSS)
     assert require_recoverable([TOPIC], [trouble], TOPIC, ACCEPT_LOSS) == trouble
     assert require_recoverable([TOPIC], [], TOPIC, FROM_BEGINNING) is None
@@ -90,7 +90,7 @@ def test_every_option_but_the_right_one_is_refused() -> None:
         require_recoverable([TOPIC], [trouble], "other", ACCEPT_LOSS)
 
 
-def test_rows_come_back_in_the_order_of_their_numbers() -> None:
+def test_topic_changes_are_ordered_by_sequence() -> None:
     changes = [TopicChange(TOPIC, "A", 0, place, STARTED, place) for place in range(3)]
     rows = [{"sequence": number, **change._asdict()} for number, change in enumerate(changes)]
     assert to_changes(reversed(rows)) == changes
@@ -123,7 +123,7 @@ class World:
             first, end = self.kafka[place]
             self.kafka[place][0] = min(first + count, end)
 
-    def make_again(self, *_: int) -> None:
+    def recreate(self, *_: int) -> None:
         self.number += 1
         self.kafka = {0: [0, 0]}
 
@@ -133,7 +133,7 @@ class World:
     def ingest(self, *_: int) -> None:
         if not self.changes:
             first = new_partitions(TOPIC, None, self.broker[TOPIC], {})
-            self.changes += first  # what was gone before bronze first looked is no loss of its
+            self.changes += first  # records deleted before the first ingest are not lost
             self.sent = {
                 key for key in self.sent if key[0] == self.number and key[2] >= self.kafka[key[1]][0]
             }
@@ -167,7 +167,7 @@ def bronze_number(changes: list[TopicChange]) -> int:
 
 
 STEPS = st.tuples(
-    st.sampled_from(["send", "send", "retain", "make_again", "add_partition", "ingest", "ingest"]),
+    st.sampled_from(["send", "send", "retain", "recreate", "add_partition", "ingest", "ingest"]),
     st.integers(0, 1),
     st.integers(1, 4),
 )
@@ -175,7 +175,7 @@ STEPS = st.tuples(
 
 @settings(max_examples=1500, deadline=None)
 @given(st.lists(STEPS, max_size=25))
-def test_every_record_is_read_once_or_named_as_lost(steps: list[tuple[str, int, int]]) -> None:
+def test_every_record_is_read_once_or_recorded_as_lost(steps: list[tuple[str, int, int]]) -> None:
     world = World()
     for name, place, count in steps:
         getattr(world, name)(place, count)
@@ -189,7 +189,7 @@ def test_every_record_is_read_once_or_named_as_lost(steps: list[tuple[str, int, 
     for number, place, offset in sorted(world.sent):
         generation = seen.get(f"id {number}")
         if (generation, place) not in partitions:
-            continue  # it came and went between two checks: nobody could have known of it
+            continue  # it existed only between two checks, so it is undetectable
         named = any(
             (change.generation, change.partition) == (generation, place)
             and change.first_offset <= offset < (change.end_offset or offset + 1)

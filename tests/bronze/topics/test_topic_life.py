@@ -1,4 +1,4 @@
-"""Retention, a topic that is made again, and partitions that are added: noticed, named, and gone on from."""
+"""Ingest detects deleted records, recreated topics and added partitions, and continues after recovery."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -24,8 +24,8 @@ from millrace.audit.comparisons import run_audit
 from millrace.tables.topic_state import read_topics
 
 
-class Lines(JobListener):
-    """Keeps what a job logs."""
+class LogCollector(JobListener):
+    """Collects the log lines of a job."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -35,13 +35,13 @@ class Lines(JobListener):
 
 
 @dataclass
-class Life:
-    """A topic, and a bronze that reads it."""
+class IngestedTopic:
+    """A Kafka topic, and the bronze table that ingests it."""
 
     spark: SparkSession
     settings: Settings
     admin: KafkaAdminClient
-    log: Lines = field(default_factory=Lines)
+    log: LogCollector = field(default_factory=LogCollector)
 
     @property
     def topic(self) -> str:
@@ -50,7 +50,7 @@ class Life:
     def create(self, partitions: int = 1) -> None:
         self.admin.create_topics([NewTopic(self.topic, partitions, 1)], wait_for_metadata=True)
 
-    def create_again(self, partitions: int = 1) -> None:
+    def recreate(self, partitions: int = 1) -> None:
         self.admin.delete_topics([self.topic])
         eventually(lambda: self.topic not in self.admin.list_topics(), 30, "the topic to go")
         self.create(partitions)
@@ -59,13 +59,13 @@ class Life:
         """One record for each letter."""
         producer = KafkaProducer(
             bootstrap_servers=self.settings.bootstrap, acks="all"
-        )  # knows partitions of now
+        )  # a new producer knows added partitions
         for value in values:
             producer.send(self.topic, value.encode(), partition=partition).get(30)
         producer.close()
 
     def delete_before(self, offset: int, partition: int = 0) -> None:
-        """What retention does, at once."""
+        """Delete records as retention does, but at once."""
         self.admin.delete_records({TopicPartition(self.topic, partition): offset})
 
     def run(self, once: bool = True) -> JobContext:
@@ -85,17 +85,17 @@ class Life:
         assert len({(row["partition"], row["offset"]) for row in rows}) == len(rows)
         return b"".join(row["value"] for row in rows).decode()
 
-    def wrong(self) -> list[str]:
-        """What the audit finds wrong."""
+    def audit_errors(self) -> list[str]:
+        """The errors that the audit reports."""
         return [finding.detail for finding in run_audit(self.settings) if not finding.is_right]
 
-    def found(self) -> str:
-        """All that the audit reports."""
+    def audit_report(self) -> str:
+        """All findings of the audit."""
         return "\n".join(f"{finding.what}: {finding.detail}" for finding in run_audit(self.settings))
 
 
 @pytest.fixture
-def life(spark: SparkSession, broker: Any, tmp_path: Path) -> Iterator[Life]:
+def ingested(spark: SparkSession, broker: Any, tmp_path: Path) -> Iterator[IngestedTopic]:
     topic = f"events-{uuid4().hex}"
     settings = empty_home(
         spark,
@@ -105,96 +105,100 @@ def life(spark: SparkSession, broker: Any, tmp_path: Path) -> Iterator[Life]:
         exchange_rates_topic=f"{topic}-rates",
     )
     admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
-    yield Life(spark, settings, admin)
+    yield IngestedTopic(spark, settings, admin)
     admin.close()
 
 
-def test_records_deleted_unread_stop_ingest_until_the_loss_is_accepted(life: Life) -> None:
-    life.create()
-    life.send("abcde")
-    assert life.ingest() == "abcde"
-    life.send("fghijkl")
-    life.delete_before(9)  # f to i were never read
+def test_unread_deleted_records_stop_ingest_until_loss_is_accepted(ingested: IngestedTopic) -> None:
+    ingested.create()
+    ingested.send("abcde")
+    assert ingested.ingest() == "abcde"
+    ingested.send("fghijkl")
+    ingested.delete_before(9)  # f to i were never read
 
     with pytest.raises(MillraceError, match=r"/0 5 to 8\. `millrace recover \S+ --accept-loss`"):
-        life.ingest()
-    assert life.bronze() == "abcde"
-    (trouble,) = read_topics(life.settings).troubles
-    assert life.wrong() == [f"{trouble.problem}: {trouble.next_step}"]
+        ingested.ingest()
+    assert ingested.bronze() == "abcde"
+    (trouble,) = read_topics(ingested.settings).troubles
+    assert ingested.audit_errors() == [f"{trouble.problem}: {trouble.next_step}"]
     with pytest.raises(MillraceError, match="--accept-loss"):
-        life.recover("--from-beginning")
+        ingested.recover("--from-beginning")
 
-    life.recover("--accept-loss")
-    assert life.ingest() == "abcdejkl"
-    assert life.wrong() == []
-    assert "8 in bronze, 0 not ingested yet, 0 lost; offsets 5 to 8 lost in Kafka" in life.found()
-    life.recover("--accept-loss")
-    assert life.log.lines[-1].startswith("nothing is to be recovered")
+    ingested.recover("--accept-loss")
+    assert ingested.ingest() == "abcdejkl"
+    assert ingested.audit_errors() == []
+    assert "8 in bronze, 0 not ingested yet, 0 lost; offsets 5 to 8 lost in Kafka" in ingested.audit_report()
+    ingested.recover("--accept-loss")
+    assert ingested.log.lines[-1].startswith("nothing is to be recovered")
 
 
 @pytest.mark.parametrize("again", [pytest.param("vw", marks=pytest.mark.long), "vwxyzuts"])
-def test_topic_made_again_is_read_beside_the_old_one(life: Life, again: str) -> None:
-    life.create()
-    life.send("abcd")
-    assert life.ingest() == "abcd"
-    life.create_again(partitions=2)
-    life.send(again)
-    life.send("q", partition=1)
+def test_recreated_topic_is_read_under_new_partition_numbers(ingested: IngestedTopic, again: str) -> None:
+    ingested.create()
+    ingested.send("abcd")
+    assert ingested.ingest() == "abcd"
+    ingested.recreate(partitions=2)
+    ingested.send(again)
+    ingested.send("q", partition=1)
 
     with pytest.raises(MillraceError, match=r"made again.*`millrace recover \S+ --from-beginning`"):
-        life.ingest()
-    assert life.bronze() == "abcd"
-    assert len(life.wrong()) == 1
+        ingested.ingest()
+    assert ingested.bronze() == "abcd"
+    assert len(ingested.audit_errors()) == 1
     with pytest.raises(MillraceError, match="--from-beginning"):
-        life.recover("--accept-loss")
+        ingested.recover("--accept-loss")
 
-    life.recover("--from-beginning")
-    assert life.ingest() == f"abcd{again}q"
-    places = {row["partition"] for row in read_rows(life.settings, "bronze.kafka_records", ("partition",))}
+    ingested.recover("--from-beginning")
+    assert ingested.ingest() == f"abcd{again}q"
+    places = {
+        row["partition"] for row in read_rows(ingested.settings, "bronze.kafka_records", ("partition",))
+    }
     assert places == {0, 100_000, 100_001}
-    assert life.wrong() == []
-    assert "generation 0: 4 in bronze; what it had from offset 4 on lost in Kafka" in life.found()
-    life.send("!")
-    assert life.ingest() == f"abcd{again}!q"
+    assert ingested.audit_errors() == []
+    assert "generation 0: 4 in bronze; what it had from offset 4 on lost in Kafka" in ingested.audit_report()
+    ingested.send("!")
+    assert ingested.ingest() == f"abcd{again}!q"
 
 
-def test_added_partition_is_read_from_its_beginning_with_one_line(life: Life) -> None:
-    life.create()
-    life.send("ab")
-    assert life.ingest() == "ab"
-    before = list(life.log.lines)
-    life.admin.create_partitions({life.topic: 2})
-    eventually(lambda: len(life.admin.describe_topics([life.topic])[0]["partitions"]) == 2, 30, "it")
-    life.send("xyz", partition=1)
-    assert life.ingest() == "abxyz"
-    (line,) = [line for line in life.log.lines if line not in before]
-    assert line == f"the topic {life.topic} has new partitions: 1; they are read from their beginning"
-    assert life.wrong() == []
+def test_added_partition_is_read_from_beginning_and_logged_once(ingested: IngestedTopic) -> None:
+    ingested.create()
+    ingested.send("ab")
+    assert ingested.ingest() == "ab"
+    before = list(ingested.log.lines)
+    ingested.admin.create_partitions({ingested.topic: 2})
+    eventually(lambda: len(ingested.admin.describe_topics([ingested.topic])[0]["partitions"]) == 2, 30, "it")
+    ingested.send("xyz", partition=1)
+    assert ingested.ingest() == "abxyz"
+    (line,) = [line for line in ingested.log.lines if line not in before]
+    assert line == f"the topic {ingested.topic} has new partitions: 1; they are read from their beginning"
+    assert ingested.audit_errors() == []
 
 
-def test_topic_made_again_stops_a_running_ingest(life: Life) -> None:
-    life.create()
-    life.send("abcd")
+def test_recreated_topic_stops_running_ingest(ingested: IngestedTopic) -> None:
+    ingested.create()
+    ingested.send("abcd")
     failed: list[BaseException] = []
-    run = life.run(once=False)
-    thread = threading.Thread(target=lambda: _keep(failed, lambda: ingest(run)))
+    run = ingested.run(once=False)
+    thread = threading.Thread(target=lambda: _collect_error(failed, lambda: ingest(run)))
     thread.start()
     try:
         eventually(
-            lambda: (life.settings.warehouse / "bronze").exists() and life.bronze() == "abcd", 60, "abcd"
+            lambda: (ingested.settings.warehouse / "bronze").exists() and ingested.bronze() == "abcd",
+            60,
+            "abcd",
         )
-        life.create_again()
-        life.send("vwxyzuts")
+        ingested.recreate()
+        ingested.send("vwxyzuts")
         eventually(lambda: not thread.is_alive(), 90, "ingest to stop")
     finally:
         run.stop.set()
         thread.join()
     assert "--from-beginning" in str(failed)
-    assert life.bronze() == "abcd"
+    assert ingested.bronze() == "abcd"
 
 
-def _keep(failed: list[BaseException], action: Callable[[], object]) -> None:
+def _collect_error(failed: list[BaseException], action: Callable[[], object]) -> None:
     try:
         action()
-    except Exception as error:  # noqa: BLE001 - looked at by the test
+    except Exception as error:  # noqa: BLE001 - asserted by the test
         failed.append(error)
