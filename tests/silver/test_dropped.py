@@ -1,8 +1,8 @@
-"""One event in twenty is late, hours behind the others, and Spark's own counters of dropped rows stay at 0.
+"""One event in twenty is hours late, and Spark's own counters of dropped rows stay at 0.
 
-Of the jobs, ingest alone is a streaming query of Spark's. Refine and repair follow the ledger and start none;
-the listener hears their sessions too, so that one that came to be would be counted. What the counters say
-where Spark does drop late rows is tried on the same records.
+Only ingest runs a streaming query of Spark. Refine and repair follow the ledger and start none; the listener
+is attached to their Spark sessions too, so that a query of theirs would be counted. A last test shows that
+the counters rise on the same records when Spark does drop late rows.
 """
 
 import random
@@ -37,9 +37,9 @@ from silver.refine_job import refine
 from silver.repair_job import repair
 
 JOBS: dict[str, Callable[[JobContext], None]] = {"ingest": ingest, "refine": refine, "repair": repair}
-EVENTS, CHUNKS, HELD_UP = 3_000, 5, 0.08
-VISITS = ("page", "screen", "track")
-OFFERS = {
+EVENTS, CHUNKS, DELAYED_SHARE = 3_000, 5, 0.08
+SESSION_TYPES = ("page", "screen", "track")
+EXPOSURE_ROLES = {
     "silver.impressions": ("impression", "click"),
     "silver.searches": ("search", "result_click"),
 }
@@ -49,8 +49,8 @@ STATE_STORE = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateSto
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What the jobs have left of a topic, and what Spark said meanwhile."""
+class JobResults:
+    """What the jobs stored of a topic, and the progress reports of Spark."""
 
     settings: Settings
     sent: int
@@ -64,12 +64,14 @@ def refined(settings: Settings) -> list[Fields]:
     return sorted((row for row in rows if row["job"] == "refine"), key=lambda row: row["batch_id"])
 
 
-def late_by_the_rule(seen: Seen) -> list[Fields]:
-    """The events at or behind the watermark that the micro-batches before theirs had reached."""
-    stamps = {(each.record.partition, each.offset): micros(each.ingested_at) for each in seen.stored}
-    events = [(stamps[each["partition"], each["offset"]], each) for each in Oracle.over(seen.stored).events]
+def expected_late_events(job_results: JobResults) -> list[Fields]:
+    """The events at or before the watermark of the preceding micro-batches."""
+    stamps = {(each.record.partition, each.offset): micros(each.ingested_at) for each in job_results.stored}
+    events = [
+        (stamps[each["partition"], each["offset"]], each) for each in Oracle.over(job_results.stored).events
+    ]
     late, watermark, done = [], -1, 0  # no event is of a time before 1970
-    for row in refined(seen.settings):
+    for row in refined(job_results.settings):
         batch = [event for stamp, event in events if done < stamp <= row["position"]]
         late += [event for event in batch if event["event_time"] <= watermark]
         watermark = max([watermark, *(event["event_time"] - DELAY for event in batch)])
@@ -78,26 +80,26 @@ def late_by_the_rule(seen: Seen) -> list[Fields]:
 
 
 def chunks() -> list[list[Record]]:
-    """The sample's events as they arrive, but for some that reach Kafka two chunks later."""
+    """The sample's events in order, some of them delayed by two chunks."""
     events = [each for each in sample(EVENTS) if each.topic == "events"]
     chance, size = random.Random(3), EVENTS // CHUNKS
     found: list[list[Record]] = [[] for _ in range(CHUNKS)]
     for number, each in enumerate(events):
         chunk = number // size
-        held_up = chunk + 2 < CHUNKS and chance.random() < HELD_UP
-        found[chunk + 2 if held_up else chunk].append(each)
+        is_delayed = chunk + 2 < CHUNKS and chance.random() < DELAYED_SHARE
+        found[chunk + 2 if is_delayed else chunk].append(each)
     return found
 
 
 @contextmanager
 def running(spark: SparkSession, settings: Settings, listener: Listener) -> Iterator[None]:
-    """The jobs side by side until they are asked to stop, each on a thread and in a session of its own."""
+    """Run the jobs concurrently during the block, each with a thread and a Spark session of its own."""
     stop, failed = threading.Event(), []
 
     def keep_running(job: str) -> None:
         try:
             JOBS[job](JobContext(job, listener.new_session(spark), settings, once=False, stop=stop))
-        except Exception as error:  # noqa: BLE001 - told by the test's own thread
+        except Exception as error:  # noqa: BLE001 - asserted by the test's own thread
             failed.append(error)
 
     threads = [threading.Thread(target=keep_running, args=(job,), name=job) for job in JOBS]
@@ -117,8 +119,8 @@ def rows_read(settings: Settings, job: str) -> int:
     return sum(row["input_rows"] for row in ledger if row["job"] == job)
 
 
-def send_in_turn(topic: Topic, settings: Settings, listener: Listener) -> int:
-    """Send each chunk when refine is through with the one before; how many records, when repair is, too."""
+def send_chunks(topic: Topic, settings: Settings, listener: Listener) -> int:
+    """Send each chunk once refine has processed the previous one; return the count once repair has, too."""
 
     def have_read(*jobs: str) -> bool:
         return listener.rows_taken() == sent and len({rows_read(settings, job) for job in jobs}) == 1
@@ -133,56 +135,62 @@ def send_in_turn(topic: Topic, settings: Settings, listener: Listener) -> int:
 
 
 @pytest.fixture(scope="module")
-def seen(spark: SparkSession, new_home: Callable[..., Home]) -> Seen:
+def job_results(spark: SparkSession, new_home: Callable[..., Home]) -> JobResults:
     home, listener = new_home(), Listener()
     empty_home(spark, home.path)
     settings = home.settings.model_copy(update={"trigger_interval": timedelta(seconds=2)})
     with open_topic(home) as topic, running(spark, settings, listener):
-        sent = send_in_turn(topic, settings, listener)
-    return Seen(settings, sent, stored_records(settings), listener.reports())
+        sent = send_chunks(topic, settings, listener)
+    return JobResults(settings, sent, stored_records(settings), listener.reports())
 
 
 @pytest.mark.long
-def test_spark_has_dropped_nothing(seen: Seen) -> None:
-    assert set(seen.reports) == {"ingest"}
-    assert len(seen.reports["ingest"]) >= CHUNKS
-    assert sum(each.numInputRows for each in seen.reports["ingest"]) == seen.sent == EVENTS
-    assert sum(rows_dropped(reports) for reports in seen.reports.values()) == 0
+def test_spark_drops_no_rows_in_ingest(job_results: JobResults) -> None:
+    assert set(job_results.reports) == {"ingest"}
+    assert len(job_results.reports["ingest"]) >= CHUNKS
+    assert sum(each.numInputRows for each in job_results.reports["ingest"]) == job_results.sent == EVENTS
+    assert sum(rows_dropped(reports) for reports in job_results.reports.values()) == 0
 
 
 @pytest.mark.long
-def test_each_late_event_is_where_it_belongs(seen: Seen) -> None:
-    late, oracle = late_by_the_rule(seen), Oracle.over(seen.stored)
+def test_late_events_are_flagged_and_merged_into_sessions_and_exposures(job_results: JobResults) -> None:
+    late, oracle = expected_late_events(job_results), Oracle.over(job_results.stored)
     assert 0.04 < len(late) / len(oracle.events) < 0.07
-    assert sum(row["late"] for row in refined(seen.settings)) == len(late)
-    events = read_rows(seen.settings, "silver.events", ("event_id", "is_late"))
+    assert sum(row["late"] for row in refined(job_results.settings)) == len(late)
+    events = read_rows(job_results.settings, "silver.events", ("event_id", "is_late"))
     assert {row["event_id"] for row in events if row["is_late"]} == {event["event_id"] for event in late}
-    visited = [event for event in late if event["type"] in VISITS]
-    sessions = read_rows(seen.settings, "silver.sessions", TABLES["silver.sessions"].deterministic_columns)
+    visited = [event for event in late if event["type"] in SESSION_TYPES]
+    sessions = read_rows(
+        job_results.settings, "silver.sessions", TABLES["silver.sessions"].deterministic_columns
+    )
     assert visited
-    assert [event for event in visited if not any(holds(session, event) for session in sessions)] == []
-    assert sum(row["events"] for row in sessions) == sum(each["type"] in VISITS for each in oracle.events)
-    for table, roles in OFFERS.items():
+    assert [event for event in visited if not any(contains(session, event) for session in sessions)] == []
+    assert sum(row["events"] for row in sessions) == sum(
+        each["type"] in SESSION_TYPES for each in oracle.events
+    )
+    for table, roles in EXPOSURE_ROLES.items():
         found = {event["event_id"] for event in late if event["role"] in roles}
         pieces = {
             piece["event_id"]
-            for row in read_rows(seen.settings, table, ("made_of",))
+            for row in read_rows(job_results.settings, table, ("made_of",))
             for piece in row["made_of"]
         }
         assert found
         assert found - pieces == set()
-    assert_as_the_oracle(seen.settings, oracle, "silver")
+    assert_as_the_oracle(job_results.settings, oracle, "silver")
 
 
-def holds(session: Fields, event: Fields) -> bool:
+def contains(session: Fields, event: Fields) -> bool:
     theirs = session["visitor_id"] == event["visitor_id"]
     return theirs and session["started_at"] <= event["event_time"] <= session["ended_at"]
 
 
 @pytest.mark.long
-def test_spark_counts_what_it_drops_if_it_may(spark: SparkSession, seen: Seen, tmp_path: Path) -> None:
+def test_spark_watermark_deduplication_counts_dropped_late_rows(
+    spark: SparkSession, job_results: JobResults, tmp_path: Path
+) -> None:
     listener = Listener()
-    settings = seen.settings.model_copy(update={"max_batch_rows": EVENTS // CHUNKS // 3})
+    settings = job_results.settings.model_copy(update={"max_batch_rows": EVENTS // CHUNKS // 3})
     session = listener.new_session(spark)
     session.conf.set("spark.sql.streaming.stateStore.providerClass", STATE_STORE)
     records = read_records(session, settings, "earliest")
@@ -191,5 +199,5 @@ def test_spark_counts_what_it_drops_if_it_may(spark: SparkSession, seen: Seen, t
     writer = rows.writeStream.queryName("forgetful").format("noop").trigger(availableNow=True)
     writer.option("checkpointLocation", str(tmp_path)).start().awaitTermination()
     (reports,) = listener.reports().values()
-    assert sum(each.numInputRows for each in reports) == seen.sent
-    assert rows_dropped(reports) > len(late_by_the_rule(seen)) / 2
+    assert sum(each.numInputRows for each in reports) == job_results.sent
+    assert rows_dropped(reports) > len(expected_late_events(job_results)) / 2

@@ -1,4 +1,4 @@
-"""Rows that time alone changes: each in the batch whose watermark passes its `due_at`, and no other row."""
+"""Rows change without events only in the batch whose watermark reaches their `due_at`."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -21,7 +21,7 @@ SEEN = "Promotion Viewed"
 
 @pytest.fixture
 def changed(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
-    """Of each batch of refine, how many rows of which table it changed."""
+    """For each batch of refine, the number of changed rows by table."""
     found: list[dict[str, int]] = []
 
     def fold(folded: Any) -> Any:
@@ -38,7 +38,7 @@ def seen(visitor: str, minute: int) -> Any:
     return record(message(f"{visitor}{minute}", visitor, SEEN, NOON + minute * MINUTE, properties=properties))
 
 
-def test_a_batch_changes_rows_with_news_and_rows_that_are_due_and_no_others(
+def test_batch_changes_only_rows_with_new_events_and_due_rows(
     spark: SparkSession, tmp_path: Path, changed: list[dict[str, int]]
 ) -> None:
     settings = empty_home(spark, tmp_path)
@@ -58,7 +58,7 @@ def test_a_batch_changes_rows_with_news_and_rows_that_are_due_and_no_others(
 
 
 @pytest.mark.long
-def test_rows_of_before_there_was_a_due_time_are_closed(
+def test_rows_without_due_at_column_are_closed(
     spark: SparkSession, tmp_path: Path, changed: list[dict[str, int]]
 ) -> None:
     settings = empty_home(spark, tmp_path)

@@ -1,4 +1,4 @@
-"""The cases of late.yml through the real jobs, those that are wrong on purpose included."""
+"""The cases of late.yml through the real jobs, including those that must fail."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ Tables = dict[str, list[dict[str, Any]]]
 
 @pytest.fixture(scope="module")
 def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tables]:
-    """By case, what the tables that it speaks of hold after its last batch."""
+    """By case, the rows of its expected tables after the last batch."""
     found = {}
     for watermarks, cases in by_clock(CASES).items():
         settings = empty_home(spark, tmp_path_factory.mktemp("late"))
@@ -34,10 +34,10 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_late(tables: dict[str, Tables], case: Case) -> None:
+def test_late_events_give_expected_silver_rows(tables: dict[str, Tables], case: Case) -> None:
     reported = [case.difference(table, tables[case.name][table]) for table in case.expect]
     differences = "\n".join(each for each in reported if each)
     if case.must_fail:
-        assert differences, "what is wrong on purpose has passed"
+        assert differences, "a wrong expectation was not detected"
     else:
         assert not differences, differences

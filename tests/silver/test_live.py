@@ -1,4 +1,4 @@
-"""Events that come as they happen, a little out of order: most on time, some late, batch after batch."""
+"""Events in near real time, slightly out of order: most on time, some late, in hourly batches."""
 
 import random
 from datetime import datetime, timedelta
@@ -20,7 +20,7 @@ SPAN = 60 * MINUTE
 
 
 def visits(chance: random.Random, visitors: int, steps: int) -> list[tuple[datetime, Record]]:
-    """Records of a few hours, each with the time it comes in."""
+    """Records of a few hours, each with its time of arrival."""
     sent = []
     for visitor in range(visitors):
         at = NOON + chance.randrange(3600) * SECOND
@@ -37,7 +37,7 @@ def visits(chance: random.Random, visitors: int, steps: int) -> list[tuple[datet
 
 
 def cut_by_arrival(sent: list[tuple[datetime, Record]]) -> list[list[Record]]:
-    """The records by the hour they come in."""
+    """The records by hour of arrival."""
     batches: dict[int, list[Record]] = {}
     for arrived, each in sent:
         batches.setdefault((arrived - NOON) // SPAN, []).append(each)
@@ -45,13 +45,13 @@ def cut_by_arrival(sent: list[tuple[datetime, Record]]) -> list[list[Record]]:
 
 
 @pytest.mark.long
-def test_hours_as_they_come(spark: SparkSession, tmp_path: Path) -> None:
+def test_hourly_batches_with_lagging_repair_match_oracle(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path, max_batch_rows=1)  # one bronze commit a micro-batch
     bronze = Bronze(spark, settings)
     batches = cut_by_arrival(visits(random.Random(11), 60, 12))
     for number, records in enumerate(batches, 1):
         bronze.commit(records)
-        if number in (1, 3) or number == len(batches):  # so repair comes behind
+        if number in (1, 3) or number == len(batches):  # so that repair lags
             run_jobs(spark, settings, "refine", "repair")
     oracle = Oracle.over(bronze.stored)
     assert {row["outcome"] for row in oracle.impressions} == {"clicked", "unclicked", "open", "orphan"}

@@ -1,4 +1,4 @@
-"""Promises of producers through refine: on the driver, in Spark, and in other micro-batches the same."""
+"""Producer promises through refine: the same on the driver, in Spark and in other micro-batches."""
 
 from collections import Counter
 from datetime import datetime, timedelta
@@ -96,11 +96,11 @@ IN_SPARK = pytest.param(0, id="in Spark", marks=pytest.mark.long)
 ON_DRIVER = pytest.param(SMALL_BATCH_ROWS, id="on the driver")
 
 
-@pytest.mark.parametrize("most", [IN_SPARK, ON_DRIVER])
-def test_the_watermark_after_each_commit(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+@pytest.mark.parametrize("small_batch_rows", [IN_SPARK, ON_DRIVER])
+def test_promises_set_watermark_after_each_commit(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_batch_rows: int
 ) -> None:
-    monkeypatch.setattr(refine, "SMALL_BATCH_ROWS", most)
+    monkeypatch.setattr(refine, "SMALL_BATCH_ROWS", small_batch_rows)
     settings = empty_home(spark, tmp_path, max_batch_rows=1)
     bronze = Bronze(spark, settings)
     for records, reached, _ in COMMITS:
@@ -120,7 +120,7 @@ ONE, THREE = (7,), (2, 4, 7)
 
 
 @pytest.mark.parametrize(
-    ("most", "ends"),
+    ("small_batch_rows", "ends"),
     [
         pytest.param(0, ONE, id="one batch in Spark", marks=pytest.mark.long),
         pytest.param(0, THREE, id="three batches in Spark", marks=pytest.mark.long),
@@ -128,14 +128,14 @@ ONE, THREE = (7,), (2, 4, 7)
         pytest.param(SMALL_BATCH_ROWS, THREE, id="three batches on the driver"),
     ],
 )
-def test_other_micro_batches_give_the_same(
+def test_promised_watermark_is_independent_of_micro_batches(
     spark: SparkSession,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    most: int,
+    small_batch_rows: int,
     ends: tuple[int, ...],
 ) -> None:
-    monkeypatch.setattr(refine, "SMALL_BATCH_ROWS", most)
+    monkeypatch.setattr(refine, "SMALL_BATCH_ROWS", small_batch_rows)
     settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
     for number, (records, _, _) in enumerate(COMMITS, 1):
@@ -149,7 +149,7 @@ def test_other_micro_batches_give_the_same(
     assert found == [(micros(reached), as_json(live)) for _, reached, live in after]
 
 
-def test_without_a_promise_in_the_batch_no_row_is_read() -> None:
+def test_batch_without_promise_advances_watermark_without_reading_rows() -> None:
     counts = Counts(Counter(), read=1, refused=0, late=0, latest=minute(30), promises=0)
     rows: Any = None
     assert advance(Progress(None, None), rows, counts, 10 * MINUTE) == Progress(minute(20), None)

@@ -1,4 +1,4 @@
-"""Rebuilt tables: as the oracle says, whatever the jobs were at, and never half of one."""
+"""Rebuilds of silver tables: they match the oracle in any state of the jobs, and are atomic."""
 
 import shutil
 import threading
@@ -40,8 +40,8 @@ def rebuild(spark: SparkSession, settings: Settings, *tables: str) -> None:
     job.body(JobContext(job.name, spark.newSession(), settings, once=True))
 
 
-def whole(settings: Settings, *tables: str) -> dict[str, list[str]]:
-    """Tables as they are, provenance and all."""
+def table_contents(settings: Settings, *tables: str) -> dict[str, list[str]]:
+    """All rows of tables, provenance included."""
     found = {}
     for name in tables or SILVER:
         rows = read_rows(settings, name, TABLES[name].column_names)
@@ -51,7 +51,7 @@ def whole(settings: Settings, *tables: str) -> dict[str, list[str]]:
 
 @pytest.fixture
 def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A bundle of the test's own: its channel rules, to be changed."""
+    """The channel rules of a bundle copy, which a test may change."""
     root = bundle_root()
     assert root is not None
     shutil.copytree(root / "conf", tmp_path / "bundle" / "conf")
@@ -60,7 +60,7 @@ def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     return tmp_path / "bundle" / "conf" / "channels.yml"
 
 
-def let_stripes_be(rules: Path, channel: str) -> None:
+def add_channel_rule(rules: Path, channel: str) -> None:
     document: dict[str, Any] = yaml.safe_load(rules.read_text())
     document["rules"].insert(0, {"channel": channel, "medium": "stripes"})
     rules.write_text(yaml.safe_dump(document))
@@ -71,29 +71,29 @@ def visit(uid: str, visitor: str, minute: float, url: str = PAID) -> Record:
 
 
 @pytest.mark.long
-def test_stories_rebuilt_between_the_jobs_change_nothing(spark: SparkSession, tmp_path: Path) -> None:
+def test_rebuild_between_job_runs_leaves_silver_unchanged(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path, max_batch_rows=1)
     bronze = Bronze(spark, settings)
     first, second, third, last = cut(story_events(40))
     bronze.commit(first)
     bronze.commit(second)
     run_jobs(spark, settings, "refine")  # late rows of it are not repaired yet
-    before = whole(settings)
+    before = table_contents(settings)
     rebuild(spark, settings)
-    assert whole(settings) == before
+    assert table_contents(settings) == before
     bronze.commit(third)
     run_jobs(spark, settings, "repair", "refine")
     rebuild(spark, settings, "silver.sessions")
     bronze.commit(last)
     run_jobs(spark, settings, "refine", "repair")
     assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
-    before = whole(settings)
+    before = table_contents(settings)
     rebuild(spark, settings)
-    assert whole(settings) == before
+    assert table_contents(settings) == before
 
 
 @pytest.mark.long
-def test_changed_rules_reach_what_was_there_and_what_comes(
+def test_rebuild_applies_changed_rules_to_old_and_new_events(
     spark: SparkSession, tmp_path: Path, rules: Path
 ) -> None:
     settings = empty_home(spark, tmp_path)
@@ -102,7 +102,7 @@ def test_changed_rules_reach_what_was_there_and_what_comes(
     run_jobs(spark, settings, "refine", "repair")
     bronze.commit([visit("late", "v", -10), visit("d", "x", 510)])
     run_jobs(spark, settings, "refine")
-    let_stripes_be(rules, "Savanna")
+    add_channel_rule(rules, "Savanna")
     rebuild(spark, settings, "silver.sessions", "silver.events")
     bronze.commit([visit("e", "y", 520), visit("later", "x", 490)])
     run_jobs(spark, settings, "refine", "repair")
@@ -119,32 +119,30 @@ def test_changed_rules_reach_what_was_there_and_what_comes(
     ]
 
 
-def test_a_new_name_of_bots_is_known_to_the_repair_that_goes_on(
-    spark: SparkSession, tmp_path: Path, rules: Path
-) -> None:
+def test_running_repair_uses_added_bot_user_agent(spark: SparkSession, tmp_path: Path, rules: Path) -> None:
     settings = empty_home(spark, tmp_path)
     bronze, run = Bronze(spark, settings), JobContext("repair", spark.newSession(), settings, once=True)
-    going_on = Repair(run)
+    running_repair = Repair(run)
 
-    def come(uid: str, visitor: str, agent: str) -> None:
+    def ingest_visit(uid: str, visitor: str, agent: str) -> None:
         body = message(uid, visitor, "page", NOON, context={"userAgent": agent})
         bronze.commit([record(body)])
         run_jobs(spark, settings, "refine")
-        run_microbatches(run, "refine", going_on, lock=LOCK)
+        run_microbatches(run, "refine", running_repair, lock=LOCK)
 
     def bots() -> dict[str, str]:
         rows = read_rows(settings, "silver.bots", ("visitor_id", "rules_version"))
         return {row["visitor_id"]: row["rules_version"] for row in rows}
 
     before = rules_version(settings.conf)
-    come("a", "old", "Googlebot/2.1")
-    come("b", "missed", "Zebra/1")
+    ingest_visit("a", "old", "Googlebot/2.1")
+    ingest_visit("b", "missed", "Zebra/1")
     assert bots() == {"old": before}
     names = rules.with_name("bots.yml")
     document = yaml.safe_load(names.read_text())
     names.write_text(yaml.safe_dump({**document, "user_agents": [*document["user_agents"], "zebra"]}))
     after = rules_version(settings.conf)
-    come("c", "new", "Zebra/2")
+    ingest_visit("c", "new", "Zebra/2")
     assert bots() == {"old": before, "new": after}
     rebuild(spark, settings, "silver.bots")
     assert bots() == dict.fromkeys(("old", "missed", "new"), after)
@@ -163,7 +161,7 @@ class DiedError(Exception):
         pytest.param("repair", "ops.ledger", marks=pytest.mark.long),
     ],
 )
-def test_a_rebuild_over_a_batch_that_was_broken_off(
+def test_rebuild_after_interrupted_batch_matches_oracle(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: str, dies_at: str
 ) -> None:
     settings = empty_home(spark, tmp_path)
@@ -193,33 +191,33 @@ def dying(write: Any, table: str) -> Any:
     return commit
 
 
-def test_a_rebuild_that_dies_leaves_the_table_as_it_was(
+def test_failed_rebuild_leaves_table_unchanged(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
     bronze.commit([visit(str(number), f"v{number}", number) for number in range(50)])
     run_jobs(spark, settings, "refine", "repair")
-    before, version = whole(settings), DeltaTable(settings.warehouse / "silver" / "events").version()
+    before, version = table_contents(settings), DeltaTable(settings.warehouse / "silver" / "events").version()
     broken = spark.newSession()
     broken.conf.set("spark.sql.ansi.enabled", "true")
     definition = DEFINITIONS["silver.events"]
 
-    def fails_on_the_way(run: JobContext) -> Any:
+    def failing_compute(run: JobContext) -> Any:
         return definition.compute(run).selectExpr(
             "* EXCEPT (event_hash)",
             "event_hash DIV (CASE WHEN event_id = '49' THEN 0 ELSE 1 END) AS event_hash",
         )
 
-    one = {"silver.events": type(definition)(fails_on_the_way, definition.lock)}
+    one = {"silver.events": type(definition)(failing_compute, definition.lock)}
     with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
         rebuild_job(one, ["silver.events"]).body(JobContext("rebuild", broken, settings, once=True))
-    assert whole(settings) == before
+    assert table_contents(settings) == before
     assert DeltaTable(settings.warehouse / "silver" / "events").version() == version
 
 
 @pytest.mark.long
-def test_a_rebuild_while_batches_go_on(spark: SparkSession, tmp_path: Path) -> None:
+def test_rebuild_concurrent_with_streaming_jobs_matches_oracle(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path, max_batch_rows=1, trigger_interval=timedelta(milliseconds=100))
     bronze = Bronze(spark, settings)
     commits = [
@@ -235,7 +233,7 @@ def test_a_rebuild_while_batches_go_on(spark: SparkSession, tmp_path: Path) -> N
 
             body = {"refine": refine, "repair": repair}[job]
             body(JobContext(job, spark.newSession(), settings, once=False, stop=stop))
-        except Exception as error:  # noqa: BLE001 - told by the test's own thread
+        except Exception as error:  # noqa: BLE001 - asserted by the test's own thread
             failed.append(error)
 
     threads = [threading.Thread(target=keep_running, args=(job,)) for job in ("refine", "repair")]

@@ -1,7 +1,6 @@
-"""Stories made up by a generator, by any clock, late by seconds or months, in any batches.
+"""Generated stories against the oracle: any clock, late by seconds or months, in any batches.
 
-All as the oracle says. An example is one story: the events of one or two visitors, with their copies. Many
-share a run of Spark.
+An example is one story: the events of one or two visitors, with their duplicates. Many share a run of Spark.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,7 +42,7 @@ from silver.visits.visitor_fold import fold_rows
 
 @contextmanager
 def described_failure(deliveries: list[Delivery]) -> Any:
-    """On failure, tell the shortest story that came out otherwise."""
+    """On failure, report the shortest story that differs."""
     try:
         yield
     except AssertionError as failed:
@@ -51,7 +50,7 @@ def described_failure(deliveries: list[Delivery]) -> Any:
 
 
 def compute_silver(records: DataFrame, settings: Settings) -> dict[str, DataFrame]:
-    """Silver by its own functions, in one go."""
+    """Silver computed from all records at once, by its own functions."""
     candidates = RecordParser(load_parse_rules(settings.conf), settings.exchange_rates_topic).read(records)
     copies = checkpoint(mark_duplicates(dedup_candidates(candidates)))
     classified = checkpoint(classify_frame(candidates, copies, F.lit(None).cast("timestamp")))
@@ -70,7 +69,7 @@ def compute_silver(records: DataFrame, settings: Settings) -> dict[str, DataFram
     }
 
 
-def check_in_one_go(spark: SparkSession, settings: Settings, stored: Sequence[Stored]) -> None:
+def check_full_computation(spark: SparkSession, settings: Settings, stored: Sequence[Stored]) -> None:
     tables = compute_silver(in_bronze(spark, stored), settings)
 
     def read(table: str, columns: Sequence[str]) -> list[dict[str, Any]]:
@@ -80,7 +79,7 @@ def check_in_one_go(spark: SparkSession, settings: Settings, stored: Sequence[St
 
 
 def check_in_batches(spark: SparkSession, home: Path, stories: int, batches: int, number: int) -> None:
-    """By the functions in one go, and by the jobs batch by batch, gold included; compared after each."""
+    """Compare the jobs, gold included, after each batch, then silver computed from all records at once."""
     settings = empty_home(spark, home)
     bronze = Bronze(spark, settings)
     deliveries = deliver(stories, number)
@@ -89,21 +88,23 @@ def check_in_batches(spark: SparkSession, home: Path, stories: int, batches: int
             bronze.commit(records)
             run_jobs(spark, settings)
             assert_as_the_oracle(settings, Oracle.over(bronze.stored))
-        check_in_one_go(spark, settings, bronze.stored)
+        check_full_computation(spark, settings, bronze.stored)
 
 
-def test_stories_in_one_go_and_in_batches(spark: SparkSession, tmp_path: Path) -> None:
+def test_batched_and_full_silver_match_oracle(spark: SparkSession, tmp_path: Path) -> None:
     check_in_batches(spark, tmp_path, stories=100, batches=2, number=1)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("batches", range(2, 7))
-def test_many_stories_in_one_go_and_in_batches(spark: SparkSession, tmp_path: Path, batches: int) -> None:
+def test_batched_and_full_silver_match_oracle_for_many_stories(
+    spark: SparkSession, tmp_path: Path, batches: int
+) -> None:
     check_in_batches(spark, tmp_path, stories=200, batches=batches, number=batches)
 
 
-def check_streamed(spark: SparkSession, home: Home, stories: int, batches: int, number: int) -> None:
-    """Through a Kafka topic and all jobs, batch by batch."""
+def check_through_kafka(spark: SparkSession, home: Home, stories: int, batches: int, number: int) -> None:
+    """Send batches through Kafka and all jobs, and compare after each."""
     empty_home(spark, home.path)
     settings = home.settings
     deliveries = deliver(stories, number)
@@ -116,13 +117,13 @@ def check_streamed(spark: SparkSession, home: Home, stories: int, batches: int, 
     assert len(stored_records(settings)) == len(deliveries)
 
 
-def test_stories_through_real_streams(spark: SparkSession, new_home: Callable[..., Home]) -> None:
-    check_streamed(spark, new_home(), stories=10, batches=2, number=50)
+def test_stories_through_kafka_match_oracle(spark: SparkSession, new_home: Callable[..., Home]) -> None:
+    check_through_kafka(spark, new_home(), stories=10, batches=2, number=50)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("batches", range(2, 7))
-def test_many_stories_through_real_streams(
+def test_many_stories_through_kafka_match_oracle(
     spark: SparkSession, new_home: Callable[..., Home], batches: int
 ) -> None:
-    check_streamed(spark, new_home(), stories=20, batches=batches, number=50 + batches)
+    check_through_kafka(spark, new_home(), stories=20, batches=batches, number=50 + batches)

@@ -1,10 +1,9 @@
-"""The same sample traffic three ways: in order at once, shuffled so that nearly all is late, and in pieces.
+"""The same traffic in three orders of arrival: in order at once, shuffled (nearly all late), and in batches.
 
-Each way gives what the oracle gives, and all give the same, provenance aside. The order must not show:
-whether a record is accepted follows from the record alone, Kafka's time included, and the last watermark
-from the latest time of all that is accepted, clocks up to five minutes fast included. Two things do follow
-from the order, by the rules, so the traffic has none of them: which of copies that differ stays (the
-first), and which of two rates valid from the same time counts (the last).
+Each order gives the tables of the oracle, and all give the same rows apart from provenance. Whether a record
+is accepted depends on the record and its Kafka timestamp alone, and the final watermark on the latest
+accepted event time. By the rules two results depend on the order, so the traffic avoids them: which of
+differing duplicates is kept (the first), and which of two rates valid from the same time counts (the last).
 """
 
 import hashlib
@@ -31,45 +30,45 @@ SEED = 20
 
 
 @dataclass(frozen=True)
-class Way:
-    """Records by bronze commit, each of which refine takes by itself, and after which of them repair runs."""
+class Arrival:
+    """Records by bronze commit, one micro-batch of refine each, and the commits after which repair runs."""
 
     commits: Sequence[Sequence[Record]]
     repaired: frozenset[int] = frozenset()
 
 
-def in_order(records: Sequence[Record]) -> Way:
-    return Way([records])
+def in_order(records: Sequence[Record]) -> Arrival:
+    return Arrival([records])
 
 
-def shuffled(records: Sequence[Record]) -> Way:
-    """A small first part, which brings the watermark near its end; then the rest, all of it by chance."""
+def shuffled(records: Sequence[Record]) -> Arrival:
+    """A small random part that moves the watermark near its end, then the rest in random order."""
     mixed = random.Random(SEED).sample(records, len(records))
     few = len(mixed) // 50
     cuts = [0, few, few * 10, few * 25, len(mixed)]
-    return Way([mixed[low:high] for low, high in pairwise(cuts)], frozenset({1, 2}))
+    return Arrival([mixed[low:high] for low, high in pairwise(cuts)], frozenset({1, 2}))
 
 
-def in_pieces(records: Sequence[Record], batches: int) -> Way:
-    """In order, in batches of unequal size; repair runs behind some of them only."""
+def in_pieces(records: Sequence[Record], batches: int) -> Arrival:
+    """In order, in batches of unequal size; repair runs after some of them only."""
     chance = random.Random(SEED)
     cuts = [0, *sorted(chance.sample(range(1, len(records)), batches - 1)), len(records)]
     pieces = [records[low:high] for low, high in pairwise(cuts)]
-    return Way(pieces, frozenset(chance.sample(range(batches), batches // 4)))
+    return Arrival(pieces, frozenset(chance.sample(range(batches), batches // 4)))
 
 
-def go(spark: SparkSession, settings: Settings, way: Way) -> Bronze:
-    """Run the jobs, each time new ones with sessions of their own; what bronze holds in the end."""
+def run_arrival(spark: SparkSession, settings: Settings, arrival: Arrival) -> Bronze:
+    """Run the jobs after each commit, in new Spark sessions, and return the final bronze."""
     bronze = Bronze(spark, settings)
-    for number, records in enumerate(way.commits):
+    for number, records in enumerate(arrival.commits):
         bronze.commit(records)
-        run_jobs(spark, settings, "refine", *(["repair"] if number in way.repaired else []))
+        run_jobs(spark, settings, "refine", *(["repair"] if number in arrival.repaired else []))
     run_jobs(spark, settings, "repair")
     return bronze
 
 
 def late_share(settings: Settings, batches: int) -> float:
-    """Late events of all, by the ledger, which has so many micro-batches of refine."""
+    """The share of late events by the ledger, which must have this many micro-batches of refine."""
     ledger = read_rows(settings, "ops.ledger", ("job", "output_rows", "late"))
     refined = [row for row in ledger if row["job"] == "refine"]
     assert len(refined) == batches
@@ -77,7 +76,7 @@ def late_share(settings: Settings, batches: int) -> float:
 
 
 def digests(settings: Settings) -> dict[str, str]:
-    """By table, how many rows it has, and a SHA-256 over them in order, provenance aside."""
+    """By table, its row count and a SHA-256 over its sorted rows, provenance excluded."""
     found = {}
     for name in SILVER:
         facts = TABLES[name].deterministic_columns
@@ -86,22 +85,22 @@ def digests(settings: Settings) -> dict[str, str]:
     return found
 
 
-def describe_difference(way: str, found: dict[str, str]) -> Iterator[str]:
-    return (f"{way:9} {name:24} {digest}" for name, digest in found.items())
+def describe_difference(arrival: str, found: dict[str, str]) -> Iterator[str]:
+    return (f"{arrival:9} {name:24} {digest}" for name, digest in found.items())
 
 
-def check_three_ways(spark: SparkSession, home: Path, events: int, batches: int) -> None:
+def check_arrival_orders(spark: SparkSession, home: Path, events: int, batches: int) -> None:
     records = sample(events)
-    ways = {
+    arrivals = {
         "in order": in_order(records),
         "shuffled": shuffled(records),
         "in pieces": in_pieces(records, batches),
     }
     found, late, report, wrong = {}, {}, [], []
-    for name, way in ways.items():
+    for name, arrival in arrivals.items():
         settings = empty_home(spark, home / name.replace(" ", "-"))
-        bronze = go(spark, settings, way)
-        late[name] = late_share(settings, len(way.commits))
+        bronze = run_arrival(spark, settings, arrival)
+        late[name] = late_share(settings, len(arrival.commits))
         found[name] = digests(settings)
         report += describe_difference(name, found[name])
         try:
@@ -116,5 +115,7 @@ def check_three_ways(spark: SparkSession, home: Path, events: int, batches: int)
 
 
 @pytest.mark.long
-def test_three_ways_to_the_same_tables(spark: SparkSession, tmp_path: Path) -> None:
-    check_three_ways(spark, tmp_path, events=300_000, batches=50)
+def test_silver_is_the_same_for_ordered_shuffled_and_batched_arrival(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    check_arrival_orders(spark, tmp_path, events=300_000, batches=50)

@@ -1,4 +1,4 @@
-"""Copies across micro-batches, ages, collisions and restarts, against a plain loop over all records."""
+"""Duplicates across micro-batches, ages, hash collisions and restarts, against a plain loop."""
 
 import random
 from collections import Counter
@@ -49,25 +49,25 @@ class Entry(NamedTuple):
 
 
 def entry(uid: str, stamp: int, offset: int, key: int | None = None, **more: str) -> Entry:
-    """A record; its hash is that of a few others, unless told, as no real hash would be."""
+    """A record; unless `key` is given, its hash collides with that of other UIDs of the same length."""
     at = START + timedelta(days=stamp)
     return Entry(uid, len(uid) if key is None else key, at, "events", offset % 2, offset, **more)
 
 
 def entries(of: Sequence[Entry]) -> pa.Table:
-    """Their places and UIDs, as silver has them on the driver."""
+    """Record keys and UIDs, as silver holds them on the driver."""
     rows = [(each.event_id, each.event_hash, to_micros(each.ingested_at), *each[3:6]) for each in of]
     return local_rows([pa.field(name, type_) for name, type_ in zip(ENTRY, _TYPES, strict=True)], rows)
 
 
 class Story:
-    """All of bronze, batch by batch, and what a plain loop makes of it."""
+    """The events accepted so far, deduplicated by a plain loop."""
 
     def __init__(self) -> None:
         self.events: list[Entry] = []
 
-    def seen(self) -> UidIndex:
-        """An index of the events that there are by now."""
+    def uid_index(self) -> UidIndex:
+        """A new index of the events accepted so far."""
         return UidIndex(self.look_up, sorted(Counter(to_micros(e.ingested_at) for e in self.events).items()))
 
     def look_up(self, wanted: Lookup) -> pa.Table:
@@ -75,7 +75,7 @@ class Story:
         return rows.filter(wanted.mask(rows)).select(list(wanted.columns))
 
     def expect(self, batch: list[Entry]) -> dict[tuple, tuple]:
-        """Which are copies, and whose; the others become events."""
+        """The duplicates of a batch, with their originals; the other records become events."""
         firsts = {event.event_id: event for event in self.events}
         copies = {}
         for each in sorted(batch, key=lambda each: each.place):
@@ -88,19 +88,19 @@ class Story:
                 copies[each.place] = first.place[1:]
         return copies
 
-    def find(self, seen: UidIndex, batch: list[Entry], after: int) -> dict[tuple, tuple]:
+    def find(self, uid_index: UidIndex, batch: list[Entry], after: int) -> dict[tuple, tuple]:
         done = START + timedelta(days=after)
         records = entries([each for each in batch if not each.reason and not each.heartbeat_at])
-        found = rows_of(find_duplicates(*seen.lookup(records, done)), (*PLACE, *FIRST))
+        found = rows_of(find_duplicates(*uid_index.lookup(records, done)), (*PLACE, *FIRST))
         assert len(found) == len({row[:4] for row in found})
         return {row[:4]: row[4:] for row in found}
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_each_batch_finds_what_a_plain_loop_finds(seed: int) -> None:
-    """Ids of few lengths, so of few hashes; some batches are done again, by the same job or a new one."""
+def test_each_batch_finds_the_duplicates_of_a_plain_loop(seed: int) -> None:
+    """UIDs with many hash collisions; each batch is retried, by the same job or a new one."""
     chance = random.Random(seed)
-    story, seen = Story(), None
+    story, uid_index = Story(), None
     for number in range(5):
         after, stamps = 2 * number, (2 * number + 1, 2 * number + 2)
         batch = [
@@ -109,54 +109,54 @@ def test_each_batch_finds_what_a_plain_loop_finds(seed: int) -> None:
         ]
         batch[0] = batch[0]._replace(reason="no_type")
         batch[1] = batch[1]._replace(heartbeat_at=START)
-        seen = seen or story.seen()
+        uid_index = uid_index or story.uid_index()
         before = list(story.events)
-        first_time = story.find(seen, batch, after)
+        first_time = story.find(uid_index, batch, after)
         assert first_time == story.expect(batch)
         written = story.events
         if chance.random() < 0.5:
-            seen = story.seen()
-        assert story.find(seen, batch, after) == first_time  # its own events are in the table by now
+            uid_index = story.uid_index()
+        assert story.find(uid_index, batch, after) == first_time  # its own events are in the table by now
         story.events = before + chance.sample(written[len(before) :], len(written) - len(before))
 
 
-def test_copies_are_found_at_every_age() -> None:
+def test_duplicates_are_found_at_every_age() -> None:
     story = Story()
     story.events = [entry(f"u{stamp}", stamp, stamp, key=stamp) for stamp in range(200)]
     copies = [entry(f"u{stamp}", 200, 1000 + stamp, key=stamp) for stamp in range(200)]
     fresh = [entry(f"v{stamp}", 200, 2000 + stamp, key=-1 - stamp) for stamp in range(200)]
-    found = story.find(story.seen(), copies + fresh, after=199)
+    found = story.find(story.uid_index(), copies + fresh, after=199)
     assert found == story.expect(copies + fresh)
     assert len(found) == 200
 
 
-def test_the_same_hash_is_not_the_same_uid() -> None:
+def test_hash_collision_is_not_a_duplicate() -> None:
     story = Story()
     story.events = [entry("a", 1, 1, key=7), entry("b", 2, 2, key=7)]
     batch = [entry("c", 3, 3, key=7), entry("b", 3, 4, key=7), entry("c", 3, 5, key=7)]
-    found = story.find(story.seen(), batch, after=2)
+    found = story.find(story.uid_index(), batch, after=2)
     assert {place[3]: first[2] for place, first in found.items()} == {4: 2, 5: 3}
 
 
-def test_events_of_a_batch_that_was_broken_off_are_no_originals() -> None:
+def test_events_of_interrupted_batch_are_not_originals() -> None:
     story = Story()
     story.events = [entry("a", 1, 1), entry("b", 2, 2)]  # stamp 2 was written; the ledger says 1
     batch = [entry("b", 2, 2), entry("a", 2, 3)]
-    found = story.find(story.seen(), batch, after=1)
+    found = story.find(story.uid_index(), batch, after=1)
     assert {place[3]: first[2] for place, first in found.items()} == {3: 1}
     following = [entry("b", 3, 4)]
-    assert [first[2] for first in story.find(story.seen(), following, after=2).values()] == [2]
+    assert [first[2] for first in story.find(story.uid_index(), following, after=2).values()] == [2]
 
 
-def test_the_history_is_read_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_duplicates_are_found_when_history_is_read_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("silver.dedup.uid_index._SLICE", 3)
     story = Story()
     story.events = [entry(f"u{n}", n // 2, n, key=n) for n in range(14)]
     batch = [entry(f"u{n}", 20, 100 + n, key=n) for n in range(14)]
-    assert story.find(story.seen(), batch, after=6) == story.expect(batch)
+    assert story.find(story.uid_index(), batch, after=6) == story.expect(batch)
 
 
-def test_a_job_that_goes_on_knows_of_events_rewritten_meanwhile(spark: SparkSession, tmp_path: Path) -> None:
+def test_running_refine_sees_events_rewritten_by_another_writer(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path / "home")
     refine = Refine(
         JobContext("refine", spark.newSession(), settings, once=True), lambda: load_parse_rules(settings.conf)

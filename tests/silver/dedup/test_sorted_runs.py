@@ -1,4 +1,4 @@
-"""The index of hashes against a plain list."""
+"""The sorted-run index of hashes against a plain list."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ HASHES = st.one_of(st.integers(-4, 4), st.sampled_from([LOWEST, HIGHEST]))
     wanted=st.sets(HASHES),
     upto=st.integers(0, 130),
 )
-def test_finds_every_entry_with_a_hash_and_no_other(
+def test_find_returns_exactly_the_entries_with_wanted_hashes(
     batches: list[list[tuple[int, int]]], wanted: set[int], upto: int
 ) -> None:
     runs = SortedRuns()
@@ -32,7 +32,7 @@ def test_finds_every_entry_with_a_hash_and_no_other(
     assert sorted(zip(found.hashes.tolist(), found.stamps.tolist(), strict=True)) == sorted(expected)
 
 
-def test_searches_no_more_runs_than_doublings() -> None:
+def test_number_of_runs_grows_logarithmically() -> None:
     runs = SortedRuns()
     for stamp in range(1000):
         runs.add(np.array([stamp * 7919 % 1009, stamp], np.int64), np.array([stamp, stamp], np.int64))
@@ -49,10 +49,10 @@ def test_searches_no_more_runs_than_doublings() -> None:
         (1, [(1, 40)]),
     ],
 )
-def test_spans_part_at_the_widest_gaps(most: int, spans: list[tuple[int, int]]) -> None:
+def test_spans_split_at_widest_gaps(most: int, spans: list[tuple[int, int]]) -> None:
     stamps = np.array([11, 1, 40, 2, 10, 10], np.int64)
     assert Matches(stamps, stamps).spans(most) == spans
 
 
-def test_nothing_found_has_no_spans() -> None:
+def test_empty_result_has_no_spans() -> None:
     assert SortedRuns().find(np.array([5], np.int64)).spans(64) == []

@@ -1,4 +1,4 @@
-"""Records written by hand: hostile ones, those on a boundary, and what silver makes of each."""
+"""Hand-written records, hostile and on boundaries, and the silver rows expected of each."""
 
 import json
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ DAY = timedelta(days=1)
 FUTURE = timedelta(minutes=5)
 
 
-def wire(uid: str, **more: Any) -> str:
-    """A message as text, to be spoilt."""
+def message_text(uid: str, **more: Any) -> str:
+    """A message as JSON text, for corruption."""
     return json.dumps(message(uid, "v-wire", **more))
 
 
@@ -33,50 +33,50 @@ def untimed(uid: str, **times: str) -> dict[str, Any]:
 REJECTED: dict[str, tuple[str, Record]] = {
     "null value": ("empty", Record(None)),
     "zero bytes": ("empty", Record(b"")),
-    "a heartbeat that says no time": ("empty", heartbeat("soon")),
+    "a heartbeat without a valid time": ("empty", heartbeat("soon")),
     "a heartbeat with zero bytes": ("empty", heartbeat(instant(NOON), b"")),
     "white space alone": ("not_json", record("  \n")),
-    "text": ("not_json", record('"hello"')),
-    "an array around it": ("not_json", record(f"[{wire('x')}]")),
-    "two objects": ("not_json", record(wire("x") + wire("y"))),
-    "two objects with a comma": ("not_json", record(f"{wire('x')},{wire('y')}")),
-    "words after it": ("not_json", record(wire("x") + " and more")),
-    "a bracket after it": ("not_json", record(wire("x") + "]")),
-    "a comma after it": ("not_json", record(wire("x") + ",")),
-    "cut off": ("not_json", record(wire("x")[:-1])),
-    "single quotes": ("not_json", record(wire("x").replace('"', "'"))),
+    "a JSON string": ("not_json", record('"hello"')),
+    "an array around the object": ("not_json", record(f"[{message_text('x')}]")),
+    "two objects": ("not_json", record(message_text("x") + message_text("y"))),
+    "two objects with a comma": ("not_json", record(f"{message_text('x')},{message_text('y')}")),
+    "words after the object": ("not_json", record(message_text("x") + " and more")),
+    "a bracket after the object": ("not_json", record(message_text("x") + "]")),
+    "a comma after the object": ("not_json", record(message_text("x") + ",")),
+    "truncated": ("not_json", record(message_text("x")[:-1])),
+    "single quotes": ("not_json", record(message_text("x").replace('"', "'"))),
     "NaN": ("not_json", record('{"messageId": "x", "n": NaN}')),
     "Infinity": ("not_json", record('{"messageId": "x", "n": -Infinity}')),
-    "a comment": ("not_json", record("/* hi */" + wire("x"))),
+    "a comment": ("not_json", record("/* hi */" + message_text("x"))),
     "leading zero": ("not_json", record('{"messageId": 007}')),
     "a raw control character": ("not_json", record('{"messageId": "a\tb"}')),
-    "a byte order mark": ("not_json", record("\ufeff" + wire("x"))),
+    "a byte order mark": ("not_json", record("\ufeff" + message_text("x"))),
     "not UTF-8": ("not_json", record(b'{"messageId": "\xff"}')),
-    "the array's end played": ("not_json", record(wire("x") + ',{"\\u0000end":"0"}')),
-    "no id": ("no_message_id", record({"type": "page"})),
-    "id null": ("no_message_id", record({"messageId": None, "type": "page"})),
-    "last id null": ("no_message_id", record('{"messageId": "x", "messageId": null}')),
-    "empty id": ("bad_message_id", record(message("", "v"))),
-    "257 code points": ("bad_message_id", record(message("\U0001f600" * 257, "v"))),
+    "a forged end of the array": ("not_json", record(message_text("x") + ',{"\\u0000end":"0"}')),
+    "no message id": ("no_message_id", record({"type": "page"})),
+    "null message id": ("no_message_id", record({"messageId": None, "type": "page"})),
+    "null message id after another": ("no_message_id", record('{"messageId": "x", "messageId": null}')),
+    "empty message id": ("bad_message_id", record(message("", "v"))),
+    "message id of 257 code points": ("bad_message_id", record(message("\U0001f600" * 257, "v"))),
     "no type": ("no_type", record({"messageId": "no type", "anonymousId": "v"})),
     "type of another case": ("unknown_type", record({**message("Page", "v"), "type": "Page"})),
-    "type a number": ("unknown_type", record({**message("number", "v"), "type": 5})),
+    "numeric type": ("unknown_type", record({**message("number", "v"), "type": 5})),
     "no identity": ("no_identity", record({**message("nobody", "v"), "anonymousId": None})),
     "empty identities": ("no_identity", record({**message("empty", ""), "userId": ""})),
-    "5 min and a tick ahead": ("future", record(message("ahead", "v", at=SENT + FUTURE + TICK))),
+    "more than 5 min ahead": ("future", record(message("ahead", "v", at=SENT + FUTURE + TICK))),
 }
 
 TIMES: dict[str, tuple[datetime, dict[str, Any]]] = {
-    "corrected by what passed before sending": (
+    "corrected by the delay before sending": (
         SENT - timedelta(seconds=9),
         untimed("c1", sentAt=instant(NOON + timedelta(seconds=9)), originalTimestamp=instant(NOON)),
     ),
     "sent at once": (SENT, untimed("c2", sentAt=instant(NOON), originalTimestamp=instant(NOON))),
-    "sent before it happened: timestamp": (
+    "sent before it happened: timestamp counts": (
         NOON,
         untimed("c3", sentAt=instant(NOON), originalTimestamp=instant(NOON + TICK), timestamp=instant(NOON)),
     ),
-    "sent before it happened, no timestamp: original": (
+    "sent before it happened, no timestamp: original counts": (
         NOON + TICK,
         untimed("c4", sentAt=instant(NOON), originalTimestamp=instant(NOON + TICK)),
     ),
@@ -84,16 +84,19 @@ TIMES: dict[str, tuple[datetime, dict[str, Any]]] = {
         NOON,
         untimed("c5", timestamp=instant(NOON), originalTimestamp=instant(NOON - DAY)),
     ),
-    "timestamp that doesn't parse: original": (
+    "invalid timestamp: original counts": (
         NOON,
         untimed("c6", timestamp="yesterday", originalTimestamp=instant(NOON)),
     ),
-    "no time at all: arrival, by Kafka": (SENT, untimed("c7")),
-    "no time at all: arrival, by the server": (NOON, untimed("c8", receivedAt=instant(NOON))),
+    "no time: Kafka timestamp counts": (SENT, untimed("c7")),
+    "no time: server's arrival time counts": (NOON, untimed("c8", receivedAt=instant(NOON))),
     "received a day ahead of Kafka": (SENT + DAY, untimed("c9", receivedAt=instant(SENT + DAY))),
-    "received a tick more ahead: Kafka": (SENT, untimed("c10", receivedAt=instant(SENT + DAY + TICK))),
-    "5 min ahead is no future": (SENT + FUTURE, message("c11", "v-c11", at=SENT + FUTURE)),
-    "a correction to before 1600: timestamp": (
+    "received more than a day ahead of Kafka: Kafka timestamp counts": (
+        SENT,
+        untimed("c10", receivedAt=instant(SENT + DAY + TICK)),
+    ),
+    "5 min ahead is accepted": (SENT + FUTURE, message("c11", "v-c11", at=SENT + FUTURE)),
+    "a correction to before 1600: timestamp counts": (
         NOON,
         untimed(
             "c12",
@@ -122,19 +125,19 @@ MONEY: dict[str, tuple[str | None, Record]] = {
     "half up below zero": ("-0.0001", order("m4", "-0.00005")),
     "just below half": ("0.0000", order("m5", "0.0000499999999999999999999999999999999999999")),
     "exponent": ("1200.0000", order("m6", "1.2e3")),
-    "no number: revenue": ("7.0000", order("m7", "1,000", revenue=7)),
-    "NaN is none": (None, order("m8", "NaN")),
-    "truth is none": (None, order("m9", True)),
+    "an invalid total falls back to revenue": ("7.0000", order("m7", "1,000", revenue=7)),
+    "NaN is null": (None, order("m8", "NaN")),
+    "a boolean is null": (None, order("m9", True)),
     "largest": ("99999999999999.9999", order("m10", "99999999999999.9999")),
     "too large": (None, order("m11", "99999999999999.99995")),
     "far too large": (None, order("m12", "1e999999999")),
     "far too small": ("0.0000", order("m13", "1e-999999999")),
-    "small beyond patience": ("0.0000", order("m14", "1e-50000000")),
+    "extremely small exponent": ("0.0000", order("m14", "1e-50000000")),
 }
 
 OTHERS = [
     heartbeat("2026-03-01T00:00:00+00:30"),
-    record("\r\n\t " + wire("space around") + "\n"),
+    record("\r\n\t " + message_text("space around") + "\n"),
     record(message("\U0001f600" * 256, "v-long")),
     record('{"messageId": "first", "messageId": "last", "type": "page", "anonymousId": "v-last"}'),
     record({**message("7", ""), "userId": 42}),
@@ -168,7 +171,7 @@ OTHERS = [
         )
     ),
 ]
-COPIES = [record(message("c1", "v-another", "group")), record(message("c1", "v-third", "page"))]
+DUPLICATES = [record(message("c1", "v-another", "group")), record(message("c1", "v-third", "page"))]
 
 
 @dataclass
@@ -194,37 +197,37 @@ def refined(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Refined:
         spark, tmp_path_factory.mktemp("corpus"), max_batch_rows=1
     )  # a commit a micro-batch
     bronze = Bronze(spark, settings)
-    bronze.commit([record(message("before", "v-before", at=NOON)), *TIMED.values(), *COPIES[:1]])
-    bronze.commit([*(each for _, each in (*REJECTED.values(), *MONEY.values())), *OTHERS, *COPIES[1:]])
+    bronze.commit([record(message("before", "v-before", at=NOON)), *TIMED.values(), *DUPLICATES[:1]])
+    bronze.commit([*(each for _, each in (*REJECTED.values(), *MONEY.values())), *OTHERS, *DUPLICATES[1:]])
     run_jobs(spark, settings, "refine")
     run_jobs(spark, settings.model_copy(update={"max_batch_rows": 1000}), "repair", "publish")
     return Refined(settings, bronze)
 
 
 @pytest.mark.parametrize("case", REJECTED)
-def test_a_record_is_rejected_for_the_first_reason(refined: Refined, case: str) -> None:
+def test_invalid_record_is_rejected_with_first_reason(refined: Refined, case: str) -> None:
     reason, wanted = REJECTED[case]
     assert refined.row("silver.rejected_events", wanted, "reason", "value") == (reason, wanted.value)
 
 
 @pytest.mark.parametrize("case", TIMES)
-def test_the_clock_rule(refined: Refined, case: str) -> None:
+def test_event_time_follows_clock_rule(refined: Refined, case: str) -> None:
     at, _ = TIMES[case]
     assert refined.row("silver.events", TIMED[case], "event_time") == (micros(at),)
 
 
 @pytest.mark.parametrize("case", MONEY)
-def test_money(refined: Refined, case: str) -> None:
+def test_order_value_is_parsed_as_decimal(refined: Refined, case: str) -> None:
     amount, wanted = MONEY[case]
     (value,) = refined.row("silver.events", wanted, "value")
     assert (value if value is None else f"{value:f}") == amount
 
 
-def test_every_table_is_as_the_oracle_says(refined: Refined) -> None:
+def test_all_tables_match_oracle(refined: Refined) -> None:
     assert_as_the_oracle(refined.settings, Oracle.over(refined.bronze.stored))
 
 
-def test_heartbeats_are_counted_and_nothing_else(refined: Refined) -> None:
+def test_ledger_counts_heartbeats_apart_from_events(refined: Refined) -> None:
     columns = ("job", "input_rows", "output_rows", "duplicates", "rejected", "heartbeats")
     rows = [row for row in read_rows(refined.settings, "ops.ledger", columns) if row["job"] == "refine"]
     total = {name: sum(row[name] for row in rows) for name in columns[1:]}

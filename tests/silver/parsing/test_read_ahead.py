@@ -1,4 +1,4 @@
-"""What is read ahead is what would be read in its turn."""
+"""Batches read ahead equal batches read on demand."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -37,7 +37,7 @@ class Lake:
 
 
 class Parser:
-    """Adds its name."""
+    """Adds its name as a column."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -79,18 +79,18 @@ def _has_read(lake: Lake, batches: int) -> bool:
     return lake.reads == batches
 
 
-def test_after_a_change_of_rules_a_batch_is_parsed_by_the_new_ones(ahead: Any) -> None:
+def test_changed_rules_apply_to_batch_already_read_ahead(ahead: Any) -> None:
     ahead.candidates(batch(1), Parser("a"), on_driver=True)
     assert ahead.candidates(batch(2), Parser("b"), on_driver=True).to_pylist() == rows(2, "b")
 
 
-def test_a_batch_that_is_not_the_known_one_is_read_in_its_turn(ahead: Any) -> None:
+def test_batch_other_than_the_announced_one_is_read_on_demand(ahead: Any) -> None:
     parser = Parser("a")
     ahead.candidates(batch(1), parser, on_driver=True)
     assert ahead.candidates(batch(3), parser, on_driver=True).to_pylist() == rows(3)
 
 
-def test_an_error_is_raised_once_in_the_batch_that_it_belongs_to(lake: Lake, ahead: Any) -> None:
+def test_read_ahead_error_is_raised_once_in_its_own_batch(lake: Lake, ahead: Any) -> None:
     parser = Parser("a")
     lake.broken = STAMPS[1]
     ahead.candidates(batch(1), parser, on_driver=True)
@@ -100,7 +100,9 @@ def test_an_error_is_raised_once_in_the_batch_that_it_belongs_to(lake: Lake, ahe
     assert ahead.candidates(batch(2), parser, on_driver=True).to_pylist() == rows(2)
 
 
-def test_a_batch_for_spark_is_not_read_ahead(lake: Lake, ahead: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_batch_for_spark_is_not_read_ahead(
+    lake: Lake, ahead: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     requests: list[object] = []
     monkeypatch.setattr(ahead, "_begin", requests.append)
     ahead.candidates(batch(1), Parser("a"), on_driver=True)

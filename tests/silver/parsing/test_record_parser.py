@@ -1,4 +1,4 @@
-"""Spark's part of parsing: the same rows as the pure function gives, whatever the batches."""
+"""Parsing in Spark: the same rows as the pure function gives, for any batch size."""
 
 from datetime import timedelta
 from typing import Any
@@ -33,7 +33,7 @@ def candidates(spark: SparkSession, records: list[Record], partitions: int) -> l
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
-def test_rows_are_those_of_the_pure_function_whatever_the_batches(spark: SparkSession, size: int) -> None:
+def test_spark_rows_equal_pure_function_rows_for_any_batch_size(spark: SparkSession, size: int) -> None:
     records = [*hostile.make_up(150), heartbeat("2026-03-01T12:00:00Z"), *RATES, Record(None), Record(b"")]
     records += [promise("shop@1", SENT), promise("shop@1", "end"), promise("", SENT)]
     before = spark.conf.get(BATCH)
@@ -55,7 +55,7 @@ def test_no_records_give_no_rows(spark: SparkSession) -> None:
     assert candidates(spark, [], partitions=1) == []
 
 
-def test_record_that_the_parser_fails_on_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_record_that_crashes_the_parser_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(record: Sent, rules: object) -> None:
         raise KeyError("a mistake")
 

@@ -1,4 +1,4 @@
-"""Impressions and searches: what late events change."""
+"""Late events update impressions and searches."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -15,7 +15,7 @@ SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 SEEN, CLICKED = "Promotion Viewed", "Promotion Clicked"
 SEARCHED, OPENED = "Products Searched", "Product Clicked"
 
-# Kind and second of what comes first, of what comes late, and what then stands: outcome and clicks, in order.
+# On-time steps and late steps, each as kind and second; then the expected outcomes and clicks, in order.
 LATE = {
     "an impression claims an orphan": ([(CLICKED, 60)], [(SEEN, 0)], [("clicked", 1)]),
     "a click exactly at the end stays alone": (
@@ -59,7 +59,7 @@ LATE = {
 }
 
 
-def reported(story: str, steps: list[tuple[str, int]], prefix: str) -> list[Record]:
+def records_of(story: str, steps: list[tuple[str, int]], prefix: str) -> list[Record]:
     records = []
     for number, (kind, second) in enumerate(steps):
         known: dict[str, Any] = {"promotion_id": "p", "query": "boots", "product_id": f"boot-{second}"}
@@ -78,14 +78,14 @@ def outcomes(settings: Any) -> dict[str, list[tuple[str, int]]]:
     }
 
 
-def test_what_late_events_change(spark: SparkSession, tmp_path: Path) -> None:
+def test_late_events_update_outcomes_and_click_counts(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
-    early = [each for story, (steps, _, _) in LATE.items() for each in reported(story, steps, "a")]
+    early = [each for story, (steps, _, _) in LATE.items() for each in records_of(story, steps, "a")]
     bronze.commit([*early, heartbeat(instant(NOON + 600 * MINUTE))])
     run_jobs(spark, settings, "refine", "repair")
     assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
-    bronze.commit([each for story, (_, late, _) in LATE.items() for each in reported(story, late, "b")])
+    bronze.commit([each for story, (_, late, _) in LATE.items() for each in records_of(story, late, "b")])
     run_jobs(spark, settings, "refine", "repair")
     assert outcomes(settings) == {story: rows for story, (_, _, rows) in LATE.items()}
     assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")

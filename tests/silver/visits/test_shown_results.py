@@ -1,4 +1,4 @@
-"""Shown results by the jobs: what late events and time change, few rows and many, and a rebuild."""
+"""Shown search results through the jobs: late events, watermark, small and large batches, a rebuild."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
@@ -30,8 +30,8 @@ KINDS = {"search": "Products Searched", "results": "Product List Viewed", "resul
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 SEARCHED, LISTED, OPENED = KINDS.values()
 
-# Kind, minute and properties of what comes first, of what comes late, and which rows there are then: by
-# minute of the search, each product in order with its outcome.
+# On-time steps and late steps, each as kind, minute and properties; then the expected rows: by minute of
+# the search, each product in order with its outcome.
 A, AB = {"query": "boots", "products": ["a"]}, {"query": "boots", "products": ["a", "b"]}
 Step = tuple[str, float, dict[str, Any]]
 LATE: dict[str, tuple[list[Step], list[Step], dict[int, list[str]]]] = {
@@ -62,24 +62,24 @@ LATE: dict[str, tuple[list[Step], list[Step], dict[int, list[str]]]] = {
 }
 
 
-def sent(uid: str, visitor: str, kind: str, at: datetime, said: dict[str, Any]) -> Record:
-    products = said.get("products")
+def to_record(uid: str, visitor: str, kind: str, at: datetime, properties: dict[str, Any]) -> Record:
+    products = properties.get("products")
     entries = products and [{} if product is None else {"product_id": product} for product in products]
-    return record(message(uid, visitor, kind, at, properties={**said, "products": entries}))
+    return record(message(uid, visitor, kind, at, properties={**properties, "products": entries}))
 
 
 def seen(visitor: str) -> Record:
     return record(message(visitor, visitor, "Promotion Viewed", NOON, properties={"promotion_id": "p"}))
 
 
-def of_story(story: str, steps: list[Step], prefix: str) -> list[Record]:
+def records_of(story: str, steps: list[Step], prefix: str) -> list[Record]:
     return [
-        sent(f"{story}-{prefix}{number}", story, kind, NOON + minute * MINUTE, said)
-        for number, (kind, minute, said) in enumerate(steps)
+        to_record(f"{story}-{prefix}{number}", story, kind, NOON + minute * MINUTE, properties)
+        for number, (kind, minute, properties) in enumerate(steps)
     ]
 
 
-def found(settings: Settings) -> dict[str, dict[int, list[str]]]:
+def shown_products(settings: Settings) -> dict[str, dict[int, list[str]]]:
     """By visitor and minute of the search, its rows in order of rank."""
     rows = read_rows(settings, SEARCH_RESULTS.name, SEARCH_RESULTS.column_names)
     by_story: dict[str, dict[int, list[str]]] = {story: {} for story in LATE}
@@ -92,7 +92,7 @@ def found(settings: Settings) -> dict[str, dict[int, list[str]]]:
 
 @pytest.fixture
 def changed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many rows of the table each commit changes."""
+    """The number of rows of the table that each commit changes."""
     counts: list[int] = []
     write = shown_results.write_changes
 
@@ -104,10 +104,12 @@ def changed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
-def test_what_late_events_and_time_change(spark: SparkSession, tmp_path: Path, changed: list[int]) -> None:
+def test_late_events_and_watermark_update_shown_results(
+    spark: SparkSession, tmp_path: Path, changed: list[int]
+) -> None:
     settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
-    bronze.commit([each for story, (steps, _, _) in LATE.items() for each in of_story(story, steps, "a")])
+    bronze.commit([each for story, (steps, _, _) in LATE.items() for each in records_of(story, steps, "a")])
     run_jobs(spark, settings, "refine", "repair")
     assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
     still_open = [row for row in Oracle.over(bronze.stored).search_results if row["is_open"]]
@@ -118,25 +120,28 @@ def test_what_late_events_and_time_change(spark: SparkSession, tmp_path: Path, c
     before = len(changed)
     run_jobs(spark, settings, "refine", "repair")
     assert len(changed) == before, "nothing is due, and nothing written"
-    bronze.commit([each for story, (_, late, _) in LATE.items() for each in of_story(story, late, "b")])
+    bronze.commit([each for story, (_, late, _) in LATE.items() for each in records_of(story, late, "b")])
     run_jobs(spark, settings, "refine", "repair")
-    assert found(settings) == {story: rows for story, (_, _, rows) in LATE.items()}
+    assert shown_products(settings) == {story: rows for story, (_, _, rows) in LATE.items()}
     assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
 
 
 @pytest.mark.parametrize(
-    "most",
-    [pytest.param(0, id="many", marks=pytest.mark.long), pytest.param(SMALL_BATCH_ROWS, id="few")],
+    "small_batch_rows",
+    [
+        pytest.param(0, id="in Spark", marks=pytest.mark.long),
+        pytest.param(SMALL_BATCH_ROWS, id="on the driver"),
+    ],
 )
-def test_what_events_on_time_change_after_a_batch_broken_off(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+def test_shown_results_match_oracle_after_interrupted_batch(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_batch_rows: int
 ) -> None:
-    monkeypatch.setattr(refine, "SMALL_BATCH_ROWS", most)
+    monkeypatch.setattr(refine, "SMALL_BATCH_ROWS", small_batch_rows)
     settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
-    bronze.commit([each for story, (steps, _, _) in LATE.items() for each in of_story(story, steps, "a")])
+    bronze.commit([each for story, (steps, _, _) in LATE.items() for each in records_of(story, steps, "a")])
     run_jobs(spark, settings, "refine")
-    new = [each for story, (_, late, _) in LATE.items() for each in of_story(story, late, "b")]
+    new = [each for story, (_, late, _) in LATE.items() for each in records_of(story, late, "b")]
     bronze.commit([*new, seen("a promotion")])  # so that each of the other tables has the batch, too
     with dying_at(SEARCH_RESULTS.name):  # silver.events has the batch by then
         run_jobs(spark, settings, "refine")
@@ -144,11 +149,11 @@ def test_what_events_on_time_change_after_a_batch_broken_off(
     assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
     bronze.commit([heartbeat(instant(NOON + 30 * MINUTE))])
     run_jobs(spark, settings, "refine")
-    assert found(settings) == {story: rows for story, (_, _, rows) in LATE.items()}
+    assert shown_products(settings) == {story: rows for story, (_, _, rows) in LATE.items()}
 
 
-def made_up(stories: int) -> Iterator[list[Record]]:
-    """Stories by batch, each of visitors of its own."""
+def generated_batches(stories: int) -> Iterator[list[Record]]:
+    """Generated stories by batch, each story with visitors of its own."""
     drawn = draw_examples(RESULT_STORIES, stories, 1)
     for batch in range(3):
         yield [
@@ -159,18 +164,20 @@ def made_up(stories: int) -> Iterator[list[Record]]:
 
 
 def from_fields(prefix: str, event: Fields) -> Record:
-    said = {name: event[name] for name in ("query", "search_id", "product_id")}
+    properties = {name: event[name] for name in ("query", "search_id", "product_id")}
     at = EPOCH + timedelta(microseconds=event["event_time"] % (100 * DAY))  # none lies in the future
-    known = {**said, "products": event["shown_products"]}
-    return sent(prefix + event["event_id"], prefix + event["visitor_id"], KINDS[event["role"]], at, known)
+    known = {**properties, "products": event["shown_products"]}
+    return to_record(
+        prefix + event["event_id"], prefix + event["visitor_id"], KINDS[event["role"]], at, known
+    )
 
 
-def test_stories_in_few_rows_and_many_broken_off_and_rebuilt(
+def test_shown_results_match_oracle_over_crashes_and_rebuild(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
-    for number, records in enumerate(made_up(25)):
+    for number, records in enumerate(generated_batches(25)):
         for job in (refine, repair):
             monkeypatch.setattr(job, "SMALL_BATCH_ROWS", 0 if number == 1 else SMALL_BATCH_ROWS)
         bronze.commit(records)

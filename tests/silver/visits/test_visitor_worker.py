@@ -1,4 +1,4 @@
-"""The visitor fold over Arrow batches, without Spark: in batches of any size, and in chunks of time."""
+"""The visitor fold over Arrow batches without Spark: any batch size, any chunk of time."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -56,7 +56,7 @@ def history_rows(rows: VisitorRows) -> list[dict[str, Any]]:
 
 
 def batches_of(rows: list[dict[str, Any]], size: int) -> Iterator[pa.RecordBatch]:
-    """Rows as Spark hands them over: sorted by visitor and time, so many at a time."""
+    """Rows as Spark passes them: sorted by visitor and time, in batches of `size`."""
     rows = sorted(rows, key=itemgetter("visitor_id", "at"))
     for low in range(0, len(rows), size):
         part = rows[low : low + size]
@@ -72,7 +72,7 @@ def batches_of(rows: list[dict[str, Any]], size: int) -> Iterator[pa.RecordBatch
 def fold(
     rows: list[dict[str, Any]], size: int = 10_000, chunk: int = 10_000, filled: Any = (0, 0, 0)
 ) -> dict[tuple[str, str], tuple[bool, Any]]:
-    """By table and key: whether the row goes, and the row. No key comes twice."""
+    """By table and key: whether the row is deleted, and the row. No key occurs twice."""
     found: dict[tuple[str, str], tuple[bool, Any]] = {}
     with patch.object(visitor_worker, "CHUNK", chunk):
         for batch in FoldPartition(RULES, WATERMARK, filled, "_gone")(batches_of(rows, size)):
@@ -101,7 +101,7 @@ def published(events: list[Fields]) -> list[VisitorRows]:
     return [fold_history(who, to_events(own), RULES, WATERMARK) for who, own in by_visitor]
 
 
-def test_rows_have_the_columns_of_the_contracts_in_their_order() -> None:
+def test_row_fields_match_contract_columns_in_order() -> None:
     for table in FOLDED:
         make, piece = ROWS[table.name]
         assert make.__self__._fields == table.column_names  # type: ignore[attr-defined]
@@ -113,35 +113,35 @@ def test_rows_have_the_columns_of_the_contracts_in_their_order() -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(STORIES, st.sampled_from([1, 2, 3, 100]), st.sampled_from([0, 1, 3, 100]))
-def test_changes_turn_published_rows_into_those_of_all_events(story: Story, size: int, chunk: int) -> None:
+def test_changes_turn_published_rows_into_rows_of_all_events(story: Story, size: int, chunk: int) -> None:
     first, *later = story.batches
     before = published(list(first))
     new = [each for batch in later for each in batch]
     rows = [*event_rows(new), *(row for each in before for row in history_rows(each))]
     changes = fold(rows, size, chunk)
-    stands = rows_by_key(before)
+    rows_after = rows_by_key(before)
     for key, (gone, row) in changes.items():
-        assert stands.get(key) != row or gone
+        assert rows_after.get(key) != row or gone
         if gone:
-            del stands[key]
+            del rows_after[key]
         else:
-            stands[key] = row
-    assert stands == rows_by_key(published(story.events))
+            rows_after[key] = row
+    assert rows_after == rows_by_key(published(story.events))
 
 
-def test_what_does_not_change_is_not_emitted() -> None:
+def test_unchanged_row_is_not_emitted() -> None:
     (before,) = published([event(NOON, uid="e1"), event(NOON - DAY, uid="e0")])
     changes = fold([*history_rows(before), *event_rows([event(NOON + MINUTE, uid="e2")])])
     assert [(gone, row.events) for gone, row in changes.values()] == [(False, 2)]
 
 
-def test_an_event_that_a_table_has_already_goes_to_the_others_only() -> None:
+def test_event_already_in_one_table_is_folded_into_the_others_only() -> None:
     click = event(NOON, uid="c", type="track", role="click", promotion_id="p")
     changes = fold(event_rows([click], stamp=5), filled=(5, 4, 5))
     assert [table for table, _ in changes] == ["silver.impressions"]
 
 
-def test_a_row_without_a_due_time_is_given_one() -> None:
+def test_row_without_due_time_gets_one() -> None:
     (before,) = published([event(NOON + 6 * MINUTE, uid="e1")])
     (session,) = before.sessions
     assert session.is_open
