@@ -1,4 +1,4 @@
-"""Jobs that die between two commits, and are run again with more to do: nothing lost, nothing doubled."""
+"""Jobs that die between two commits and run again with more input lose and duplicate nothing."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -20,8 +20,8 @@ SHOWN = [{"product_id": "shoe"}, {"product_id": "boot"}]
 PAGE = "https://shop.example/"
 
 
-class Told:
-    """A story of one visitor, which a prefix makes one of its own."""
+class VisitorStory:
+    """Records of one story, whose ids a prefix makes unique."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
@@ -34,13 +34,13 @@ class Told:
         return record({**body, "context": {"page": {"url": PAGE}}})
 
     def identify(self, uid: str, minute: float, visitor: str) -> Record:
-        """The visitor says who it is."""
+        """An identify event of the visitor."""
         at = NOON + minute * MINUTES
         return record(
             message(self.prefix + uid, self.prefix + visitor, "identify", at, userId=self.prefix + "u")
         )
 
-    def offer(self, uid: str, minute: float) -> list[Record]:
+    def exposures(self, uid: str, minute: float) -> list[Record]:
         """A promotion and the results of a search, seen and clicked."""
         return [
             self.send(f"{uid}-seen", "Promotion Viewed", minute, promotion_id="p"),
@@ -51,26 +51,26 @@ class Told:
         ]
 
     def before(self, day: float) -> list[Record]:
-        """A sale and a visit, and a copy."""
+        """An order, a visit and a duplicate."""
         visit = [self.send("a", "page", day), self.send("b", "Promotion Clicked", day, promotion_id="p")]
         return [*visit, self.send("o2", "Order Completed", day + 20, "w", **SALE), visit[0]]
 
     def interrupted(self, day: float, clock: float) -> list[Record]:
-        """The same sale, earlier; visitors who are long gone as the clock goes on; a reject; a copy.
+        """An earlier event of the same order, visits closed by the watermark, a rejected record, a duplicate.
 
-        And offers: on time, and late.
+        Also exposures, on time and late.
         """
         sale = self.send("o1", "Order Completed", day + 15, **SALE)
         gone = [self.send("c", "page", clock + 60), self.send("c2", "page", clock + 60, "x")]
         gone.append(self.identify("i", clock + 61, "x"))
         clock_mover = self.send("d", "page", clock + 300, "y")
-        gone += [*self.offer("on-time", clock + 61), *self.offer("late", day + 2)]
+        gone += [*self.exposures("on-time", clock + 61), *self.exposures("late", day + 2)]
         return [sale, *gone, clock_mover, record("not json"), self.send("a", "page", day)]
 
     def after(self, day: float, clock: float) -> list[Record]:
-        """The sale earlier still; what joins visits that were over; copies."""
+        """A still earlier event of the order, events that extend closed visits, and duplicates."""
         sale = self.send("o0", "Order Completed", day + 1, "z", **SALE)
-        joins = [*self.offer("later", clock + 62), *self.offer("also", day + 1)]
+        joins = [*self.exposures("later", clock + 62), *self.exposures("also", day + 1)]
         joins += [self.send("e", "page", clock + 80), self.send("f", "page", clock + 100, "x")]
         return [sale, *joins, self.send("d", "page", clock + 300, "y"), self.send("c", "page", clock + 60)]
 
@@ -96,10 +96,10 @@ CASES = [
 
 
 @pytest.mark.long
-def test_jobs_that_die_before_a_commit_end_as_if_they_had_not(spark: SparkSession, tmp_path: Path) -> None:
+def test_jobs_recover_from_crash_before_any_commit(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
-    stories = [(Told(f"{n}-"), n * 60.0, 2000 + n * 400.0) for n in range(len(CASES))]
+    stories = [(VisitorStory(f"{n}-"), n * 60.0, 2000 + n * 400.0) for n in range(len(CASES))]
     bronze.commit([each for story, day, _ in stories for each in story.before(day)])
     run_jobs(spark, settings)
     for (jobs, table), (story, day, clock) in zip(CASES, stories, strict=True):

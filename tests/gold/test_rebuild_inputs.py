@@ -1,4 +1,4 @@
-"""Tables of gold that one run rebuilds share what they are computed from."""
+"""Gold tables rebuilt in one run share their computed inputs."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -17,7 +17,7 @@ from lakehouse.run.job import JobContext
 
 
 @pytest.mark.long
-def test_visits_are_computed_once_and_again_when_silver_has_changed(
+def test_rebuild_reuses_computed_visits_until_silver_changes(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     computed = []

@@ -1,4 +1,4 @@
-"""Many stories at once, late, doubled and in any order, through the real jobs: as the oracle says."""
+"""Many stories at once, late, duplicated and out of order, through the real jobs against the oracle."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,14 +26,16 @@ def rebuild(spark: SparkSession, settings: Settings, tables: Sequence[str]) -> N
 
 
 REBUILT = [
-    # the others of gold are rebuilt in gold/credit
+    # the other tables of gold are rebuilt in gold/credit
     pytest.param((VISITOR_MINUTES.name, *QUERIES), id="some tables"),
     pytest.param(tuple(DEFINITIONS), id="all tables", marks=pytest.mark.long),
 ]
 
 
 @pytest.mark.parametrize("tables", REBUILT)
-def test_stories_told_out_of_order(spark: SparkSession, tmp_path: Path, tables: tuple[str, ...]) -> None:
+def test_out_of_order_stories_and_their_rebuild_match_oracle(
+    spark: SparkSession, tmp_path: Path, tables: tuple[str, ...]
+) -> None:
     settings = empty_home(spark, tmp_path, max_batch_rows=1)  # one bronze commit a micro-batch
     coarse = settings.model_copy(update={"max_batch_rows": 1_000_000})
     bronze = Bronze(spark, settings)
@@ -55,7 +57,9 @@ def test_stories_told_out_of_order(spark: SparkSession, tmp_path: Path, tables: 
 
 @pytest.mark.long
 @pytest.mark.parametrize("jobs_after_every_commit", [True, False])
-def test_many_stories(spark: SparkSession, tmp_path: Path, jobs_after_every_commit: bool) -> None:
+def test_many_stories_match_oracle(
+    spark: SparkSession, tmp_path: Path, jobs_after_every_commit: bool
+) -> None:
     settings = empty_home(spark, tmp_path, max_batch_rows=500)
     bronze = Bronze(spark, settings)
     for records in cut(story_events(400) + rate_records() + rush_events()):

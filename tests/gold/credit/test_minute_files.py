@@ -16,10 +16,10 @@ from lakehouse.contracts.traffic import VISITOR_MINUTES
 from lakehouse.run.job import JobContext
 
 
-def test_each_file_of_a_rebuild_has_a_range_of_minutes_of_its_own(
+def test_rebuilt_files_have_disjoint_minute_ranges(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A look-up by time would else read every file, however long the history."""
+    """With overlapping ranges a look-up by time would read every file, however long the history."""
     monkeypatch.setattr(rebuild_definitions, "MAX_ROWS_PER_FILE", 20)
     settings = empty_home(spark, tmp_path)
     at = F.lit(NOON) + F.make_dt_interval(mins=F.pmod(F.xxhash64("id"), F.lit(1_000)).cast("int"))

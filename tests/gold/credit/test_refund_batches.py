@@ -1,4 +1,4 @@
-"""Refunds and cancellations through the real jobs: whichever batch has them, their order, a rate or bot."""
+"""Refunds and cancellations through the real jobs, in any batch relative to their order, rate and bots."""
 
 from datetime import timedelta
 from decimal import Decimal
@@ -57,7 +57,7 @@ BATCHES = [
         refund("e-dan", "dan", 7, "E"),
     ],
     [
-        refund("a-first", "ann", 1.5, "A", "60"),  # before those that are there
+        refund("a-first", "ann", 1.5, "A", "60"),  # earlier than the refunds of the first batch
         order("b", "ben", 8, "B", "40"),
         order("c", "cat", 9, "C", "8"),
         order("d", "dan", 9, "D", "20"),
@@ -76,7 +76,9 @@ BATCHES = [
 ]
 
 
-def test_orders_refunds_bots_and_rates_in_batches(spark: SparkSession, tmp_path: Path) -> None:
+def test_refunds_follow_later_orders_bots_and_rates_across_batches(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
     seen: list[dict[str, tuple[Any, ...]]] = []
@@ -102,7 +104,7 @@ def test_orders_refunds_bots_and_rates_in_batches(spark: SparkSession, tmp_path:
     assert [fourth[uid][1] for uid in ("e-dan", "e")] == [-150, 0]
     of_bots = {row["event_id"] for row in read_rows(settings, "gold.bot_refunds", ("event_id",))}
     assert of_bots == {"a-bot", "b-bot", "c-eve", "d-bot-off", "e-eve-back"}
-    rebuilt(spark, settings)
+    rebuild_from_silver(spark, settings)
     assert {row["event_id"] for row in read_rows(settings, "gold.bot_refunds", ("event_id",))} == of_bots
     assert_as_the_oracle(settings, Oracle.over(bronze.stored))
     traffic = read_rows(settings, "gold.traffic", ("window_kind", "channel", "conversions", "value"))
@@ -112,8 +114,8 @@ def test_orders_refunds_bots_and_rates_in_batches(spark: SparkSession, tmp_path:
     assert sum(row["value"] for row in days) == sum(worth)
 
 
-def rebuilt(spark: SparkSession, settings: Any) -> None:
-    """The tables that refunds are in, of nothing but silver."""
+def rebuild_from_silver(spark: SparkSession, settings: Any) -> None:
+    """Empty the tables that depend on refunds, and rebuild them from silver."""
     empty_tables(settings, OF_REFUNDS)
     job = rebuild_job(DEFINITIONS, OF_REFUNDS)
     job.body(JobContext(job.name, spark.newSession(), settings, once=True))

@@ -1,6 +1,6 @@
-"""What comes late restates the rows that hang on it, and no others.
+"""Late input changes exactly the gold rows that depend on it.
 
-Five people bought something, long ago. Then one batch brings to each something else that is late.
+Six visitors ordered long ago. Then one batch brings late input of a different kind to each of five.
 """
 
 from datetime import datetime, timedelta
@@ -36,13 +36,13 @@ def order(
 
 
 def before() -> list[Record]:
-    """Each has visited twice, on different days, and then bought; the watermark has passed all of it."""
+    """Each visitor has two visits on different days and an order, all before the watermark."""
     reported = []
     for who in ("touch", "identity", "order", "rate", "bot", "nobody"):
         currency = "USD" if who == "rate" else "EUR"
         reported += [page(f"{who}-1", who, 0), page(f"{who}-2", who, 48)]
         reported.append(order(f"{who}-o", who, 48.1, f"A-{who}", currency))
-    reported.append(page("tablet-1", "tablet", 24))  # another device, of whom nobody knows whose it is
+    reported.append(page("tablet-1", "tablet", 24))  # another device, not identified yet
     return [*reported, page("clock", "clock", 400)]
 
 
@@ -87,13 +87,13 @@ def _keyed(name: str, rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[
 def changes(
     states: tuple[Rows, Rows], table: str
 ) -> list[tuple[dict[str, Any] | None, dict[str, Any] | None]]:
-    """Rows that are not as they were: as they were, and as they are."""
+    """Changed rows, each as old row and new row."""
     old, new = states[0][table], states[1][table]
     return [(old.get(key), new.get(key)) for key in {*old, *new} if old.get(key) != new.get(key)]
 
 
 def changed_of(states: tuple[Rows, Rows], table: str, visitor: str) -> list[Any]:
-    """Those of one of the people."""
+    """The changed rows of one visitor."""
     ids = {
         row["conversion_id"]
         for state in states
@@ -107,12 +107,12 @@ def changed_of(states: tuple[Rows, Rows], table: str, visitor: str) -> list[Any]
     ]
 
 
-def at(hour: float) -> int:
+def micros_at(hour: float) -> int:
     return round((NOON + hour * HOUR - datetime(1970, 1, 1, tzinfo=NOON.tzinfo)).total_seconds() * 1e6)
 
 
 def shares(states: tuple[Rows, Rows], number: str, model: str) -> dict[int | None, Decimal]:
-    """By time of the touch, what it has of an order now."""
+    """The credited value of an order by time of the touch, after the late batch."""
     (conversion,) = [row for row in states[1]["gold.conversions"].values() if row["order_id"] == number]
     return {
         row["touched_at"]: row["credited_value"]
@@ -121,34 +121,34 @@ def shares(states: tuple[Rows, Rows], number: str, model: str) -> dict[int | Non
     }
 
 
-def test_a_late_touch_shares_in_the_orders_after_it(states: tuple[Rows, Rows]) -> None:
+def test_late_touch_shares_credit_of_later_orders(states: tuple[Rows, Rows]) -> None:
     assert shares(states, "A-touch", "linear") == {
-        at(0): Decimal("3.3333"), at(24): Decimal("3.3333"), at(48): Decimal("3.3334"),
+        micros_at(0): Decimal("3.3333"), micros_at(24): Decimal("3.3333"), micros_at(48): Decimal("3.3334"),
     }  # fmt: skip
-    assert shares(states, "A-touch", "last_non_direct")[at(24)] == 10
+    assert shares(states, "A-touch", "last_non_direct")[micros_at(24)] == 10
     ((old, new),) = changed_of(states, "gold.conversions", "touch")
     assert {name for name in old if old[name] != new[name]} == {"touches"}
     ((none, touch),) = changed_of(states, "gold.touches", "touch")
     assert none is None
-    assert (touch["channel"], touch["touched_at"]) == ("Email", at(24))
+    assert (touch["channel"], touch["touched_at"]) == ("Email", micros_at(24))
 
 
-def test_a_late_identity_brings_the_touches_of_other_devices(states: tuple[Rows, Rows]) -> None:
-    assert shares(states, "A-identity", "linear").keys() == {at(0), at(24), at(48)}
+def test_late_identity_adds_touches_of_other_devices(states: tuple[Rows, Rows]) -> None:
+    assert shares(states, "A-identity", "linear").keys() == {micros_at(0), micros_at(24), micros_at(48)}
     ((old, new),) = changed_of(states, "gold.conversions", "identity")
     assert {name for name in old if old[name] != new[name]} == {"touches", "person_id"}
-    assert changed_of(states, "gold.touches", "identity") == []  # they are the visitor's, whoever that is
+    assert changed_of(states, "gold.touches", "identity") == []  # touches belong to visitors, not to persons
 
 
-def test_an_earlier_event_of_an_order_takes_its_place(states: tuple[Rows, Rows]) -> None:
+def test_earlier_event_of_an_order_replaces_the_later_one(states: tuple[Rows, Rows]) -> None:
     ((old, new),) = changed_of(states, "gold.conversions", "order")
-    assert (old["converted_at"], new["converted_at"]) == (at(48.1), at(0.1))
+    assert (old["converted_at"], new["converted_at"]) == (micros_at(48.1), micros_at(0.1))
     assert new["event_id"] == "order-early"
     assert new["conversion_id"] == old["conversion_id"]
-    assert shares(states, "A-order", "linear") == {at(0): Decimal(10)}
+    assert shares(states, "A-order", "linear") == {micros_at(0): Decimal(10)}
 
 
-def test_a_late_rate_gives_what_it_is_valid_for_a_value(states: tuple[Rows, Rows]) -> None:
+def test_late_exchange_rate_sets_reporting_value(states: tuple[Rows, Rows]) -> None:
     ((old, new),) = changed_of(states, "gold.conversions", "rate")
     assert {name for name in old if old[name] != new[name]} == {"reporting_value"}
     assert (old["reporting_value"], new["reporting_value"]) == (None, Decimal(5))
@@ -158,7 +158,7 @@ def test_a_late_rate_gives_what_it_is_valid_for_a_value(states: tuple[Rows, Rows
     assert changed_of(states, "gold.touches", "rate") == changed_of(states, "gold.trails", "rate") == []
 
 
-def test_a_bot_leaves_with_all_its_history(states: tuple[Rows, Rows]) -> None:
+def test_detected_bot_is_removed_with_all_its_rows(states: tuple[Rows, Rows]) -> None:
     assert all(new is None for table in PERSONAL for _, new in changed_of(states, table, "bot"))
     gone = {table: len(changed_of(states, table, "bot")) for table in PERSONAL}
     assert gone == {
@@ -169,26 +169,31 @@ def test_a_bot_leaves_with_all_its_history(states: tuple[Rows, Rows]) -> None:
     }
 
 
-def test_nobody_else_is_restated(states: tuple[Rows, Rows]) -> None:
+def test_rows_of_unaffected_persons_do_not_change(states: tuple[Rows, Rows]) -> None:
     named = ("touch", "identity", "order", "rate", "bot")
     for table in PERSONAL:
         reported = sum(len(changed_of(states, table, who)) for who in named)
         assert reported == len(changes(states, table)), table
 
 
-def test_only_windows_that_hold_something_of_it_are_revised(states: tuple[Rows, Rows]) -> None:
+def test_only_windows_of_affected_minutes_are_revised(states: tuple[Rows, Rows]) -> None:
     minutes = {
         ((new or old or {})["window_start"])
         for old, new in changes(states, "gold.traffic")
         if (new or old or {})["window_kind"] == "1 minute"
     }
-    assert minutes == {at(hour) for hour in (0, 0.1, 24, 24.2, 48, 48.1, 48.2)}
+    assert minutes == {micros_at(hour) for hour in (0, 0.1, 24, 24.2, 48, 48.1, 48.2)}
 
 
-def test_a_window_is_late_by_events_and_not_by_a_bot_that_leaves(states: tuple[Rows, Rows]) -> None:
+def test_late_event_makes_window_late_but_bot_removal_does_not(states: tuple[Rows, Rows]) -> None:
     panes = {
         new["window_start"]: new["pane"]
         for old, new in changes(states, "gold.traffic")
         if old and new and new["window_kind"] == "1 minute" and new["channel"] is None
     }
-    assert panes == {at(0): "on_time", at(24): "late", at(48): "on_time", at(48.1): "late"}
+    assert panes == {
+        micros_at(0): "on_time",
+        micros_at(24): "late",
+        micros_at(48): "on_time",
+        micros_at(48.1): "late",
+    }

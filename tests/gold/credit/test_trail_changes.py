@@ -1,4 +1,4 @@
-"""Changes of trails conversion by conversion are those of all trails at once."""
+"""Changes of trails computed conversion by conversion equal those of all trails at once."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +22,7 @@ def steps(rows: dict[tuple[str, int], str]) -> list[TrailRow]:
 
 
 @given(_ROWS, _ROWS)
-def test_in_portions_as_at_once(
+def test_trail_changes_by_conversion_equal_full_diff(
     before: dict[tuple[str, int], str], after: dict[tuple[str, int], str]
 ) -> None:
     found = [change for part in trail_changes(steps(before)[::-1], steps(after)) for change in part]

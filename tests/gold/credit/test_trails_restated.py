@@ -1,4 +1,4 @@
-"""What comes late changes published trails, by few rows on the driver, by many in Spark, and by a rebuild."""
+"""Late events update published trails: small batches on the driver, large ones in Spark, and a rebuild."""
 
 import shutil
 from datetime import timedelta
@@ -27,7 +27,9 @@ SHOP = "https://shop.example/"
 CHOICES = [Choices(), Choices(on_site_credit=True, view_through=True)]
 
 
-def sent(uid: str, visitor: str, name: str, hour: float, url: str = SHOP, **properties: str) -> Record:
+def event_record(
+    uid: str, visitor: str, name: str, hour: float, url: str = SHOP, **properties: str
+) -> Record:
     body = message(
         uid, visitor, name, NOON + hour * HOUR, **({"properties": properties} if properties else {})
     )
@@ -35,33 +37,35 @@ def sent(uid: str, visitor: str, name: str, hour: float, url: str = SHOP, **prop
 
 
 def visit(who: str) -> list[Record]:
-    """Landed by the campaign spring, and ordered."""
-    landing = sent(f"{who}-landing", who, "page", 48, f"{SHOP}?utm_campaign=spring")
-    order = sent(f"{who}-order", who, "Order Completed", 48.4, order_id=who, total="10", currency="EUR")
-    return [landing, sent(f"{who}-page", who, "page", 48.2, f"{SHOP}boots"), order]
+    """A landing by the campaign spring, a page view and an order."""
+    landing = event_record(f"{who}-landing", who, "page", 48, f"{SHOP}?utm_campaign=spring")
+    order = event_record(
+        f"{who}-order", who, "Order Completed", 48.4, order_id=who, total="10", currency="EUR"
+    )
+    return [landing, event_record(f"{who}-page", who, "page", 48.2, f"{SHOP}boots"), order]
 
 
 def before() -> list[Record]:
     records = [each for who in ("page", "banner", "seen", "clicked", "bridged") for each in visit(who)]
     records += [
-        sent("clicked-seen", "clicked", "Promotion Viewed", 30, promotion_id="spring"),
-        sent("bridged-early", "bridged", "page", 47.2, f"{SHOP}early"),
+        event_record("clicked-seen", "clicked", "Promotion Viewed", 30, promotion_id="spring"),
+        event_record("bridged-early", "bridged", "page", 47.2, f"{SHOP}early"),
     ]
-    return [*records, sent("clock", "clock", "page", 400)]
+    return [*records, event_record("clock", "clock", "page", 400)]
 
 
 def late() -> list[Record]:
     return [
-        sent("page-late", "page", "page", 48.1, f"{SHOP}late"),
-        sent("banner-late", "banner", "Promotion Clicked", 48.3, promotion_id="sale"),
-        sent("seen-late", "seen", "Promotion Viewed", 24.1, promotion_id="spring"),
-        sent("clicked-late", "clicked", "Promotion Clicked", 31, promotion_id="sale"),
-        sent("bridged-late", "bridged", "page", 47.6, f"{SHOP}bridge"),
+        event_record("page-late", "page", "page", 48.1, f"{SHOP}late"),
+        event_record("banner-late", "banner", "Promotion Clicked", 48.3, promotion_id="sale"),
+        event_record("seen-late", "seen", "Promotion Viewed", 24.1, promotion_id="spring"),
+        event_record("clicked-late", "clicked", "Promotion Clicked", 31, promotion_id="sale"),
+        event_record("bridged-late", "bridged", "page", 47.6, f"{SHOP}bridge"),
     ]
 
 
 def use_rules(folder: Path, choices: Choices, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work in a bundle of the test's own, with these rules."""
+    """Change into a bundle copy with these rules."""
     root = bundle_root()
     assert root is not None
     folder.mkdir()
@@ -83,7 +87,7 @@ def oracle_of(bronze: Bronze, choices: Choices) -> Oracle:
 
 
 def steps(settings: Settings, order: str) -> list[str]:
-    """The events of an order's trail, but for the landing and itself, in order."""
+    """The events of an order's trail, without the order itself, in order of steps."""
     orders = read_rows(settings, "gold.conversions", ("conversion_id", "order_id"))
     (mine,) = (row["conversion_id"] for row in orders if row["order_id"] == order)
     rows: list[dict[str, Any]] = read_rows(settings, TRAILS.name, ("conversion_id", "step", "event_id"))
@@ -94,16 +98,20 @@ def steps(settings: Settings, order: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("few", "choices"),
+    ("small_batch_rows", "choices"),
     [
-        pytest.param(1_000, CHOICES[0], id="few"),
-        pytest.param(0, CHOICES[1], id="many", marks=pytest.mark.long),
+        pytest.param(1_000, CHOICES[0], id="on the driver"),
+        pytest.param(0, CHOICES[1], id="in Spark", marks=pytest.mark.long),
     ],
 )
-def test_late_events_change_trails(
-    few: int, choices: Choices, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_late_events_update_published_trails(
+    small_batch_rows: int,
+    choices: Choices,
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(gold.publish, "SMALL_BATCH_ROWS", few)
+    monkeypatch.setattr(gold.publish, "SMALL_BATCH_ROWS", small_batch_rows)
     use_rules(tmp_path / "bundle", choices, monkeypatch)
     settings = empty_home(spark, tmp_path / "home")
     bronze = Bronze(spark, settings)

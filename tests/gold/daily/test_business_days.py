@@ -1,4 +1,4 @@
-"""Days of any time zone, as what has changed marks them."""
+"""Business days of any time zone, by the quarter-hour marks of changes."""
 
 from datetime import datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
@@ -11,12 +11,12 @@ from gold.daily.business_days import day_of
 from kit.oracle_wire import micros
 from lakehouse.rows.arrow_times import in_micros
 
-# In India; in Nepal it is a quarter of an hour before, in Newfoundland nine hours after.
+# Midnight in India; in Nepal it is a quarter of an hour earlier, in Newfoundland nine hours later.
 MIDNIGHT = datetime(2026, 3, 1, 18, 30, tzinfo=timezone.utc)
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "Asia/Kathmandu", "America/St_Johns"])
-def test_a_mark_lies_in_the_day_of_what_it_marks(zone: str) -> None:
+def test_quarter_hour_mark_lies_in_business_day_of_its_events(zone: str) -> None:
     quarter, tick = timedelta(minutes=15), timedelta(microseconds=1)
     for at in (
         MIDNIGHT + n * quarter + off for n in (-1, 0, 1, 36) for off in (-tick, timedelta(0), quarter / 2)

@@ -22,31 +22,31 @@ STEPS = ("impression", "click", "visit", "search", "order")
 CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
 NAMES = st.sampled_from([None, "a", "b"])
 DAYS = st.sampled_from([date(2026, 3, 1), date(2026, 3, 2)])
-WHEN = {"day": pa.date32(), "event_time": pa.int64()}
-WHO = {"visitor_id": pa.string(), "event_id": pa.string()}
-OWN = dict.fromkeys((*CAMPAIGN, "promotion_id"), pa.string())
+TIME_COLUMNS = {"day": pa.date32(), "event_time": pa.int64()}
+ID_COLUMNS = {"visitor_id": pa.string(), "event_id": pa.string()}
+CAMPAIGN_COLUMNS = dict.fromkeys((*CAMPAIGN, "promotion_id"), pa.string())
 TYPES: dict[str, dict[str, pa.DataType]] = {
-    "events": {**WHEN, **WHO, "role": pa.string(), **OWN},
-    "clicks": {**WHEN, **WHO, **OWN},
-    "sessions": {**WHEN, "visitor_id": pa.string(), **OWN},
+    "events": {**TIME_COLUMNS, **ID_COLUMNS, "role": pa.string(), **CAMPAIGN_COLUMNS},
+    "clicks": {**TIME_COLUMNS, **ID_COLUMNS, **CAMPAIGN_COLUMNS},
+    "sessions": {**TIME_COLUMNS, "visitor_id": pa.string(), **CAMPAIGN_COLUMNS},
     "searches": {
-        **WHEN,
+        **TIME_COLUMNS,
         "query": pa.string(),
         "outcome": pa.string(),
         "clicks": pa.int64(),
         "clicked_products": pa.list_(pa.string()),
     },
     "attribution": {
-        **WHEN,
-        **OWN,
+        **TIME_COLUMNS,
+        **CAMPAIGN_COLUMNS,
         "model": pa.string(),
         "credit": pa.float64(),
         "is_counted": pa.bool_(),
         "credited_reporting_value": pa.decimal128(18, 4),
     },
-    "orders": {**WHEN, **WHO},
-    "next_orders": {**WHEN, **WHO},
-    "results": {**WHEN, "query": pa.string(), "rank": pa.int32(), "outcome": pa.string()},
+    "orders": {**TIME_COLUMNS, **ID_COLUMNS},
+    "next_orders": {**TIME_COLUMNS, **ID_COLUMNS},
+    "results": {**TIME_COLUMNS, "query": pa.string(), "rank": pa.int32(), "outcome": pa.string()},
 }
 HOUR = 3_600_000_000
 VALUES: dict[str, st.SearchStrategy[Any]] = {
@@ -213,7 +213,7 @@ NAIVE = {
 @pytest.mark.parametrize("name", NAIVE)
 @given(world=worlds())
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_a_query_counts_what_a_walk_over_the_rows_counts(name, world):
+def test_daily_query_matches_naive_count(name, world):
     found, wanted = in_duckdb(name, world), _sorted(NAIVE[name](world))
     for rows in (found, wanted):
         for row in rows:
@@ -222,7 +222,7 @@ def test_a_query_counts_what_a_walk_over_the_rows_counts(name, world):
 
 
 def example() -> dict[str, list[Row]]:
-    """A world in which each query has something of everything."""
+    """Input rows of which each query has results of every kind."""
     rows: dict[str, list[Row]] = {}
     for number, (name, types) in enumerate(TYPES.items()):
         rows[name] = []
@@ -251,7 +251,7 @@ def example() -> dict[str, list[Row]]:
 
 
 @pytest.mark.parametrize("name", NAIVE)
-def test_spark_gives_the_rows_that_duckdb_gives(spark: SparkSession, name: str) -> None:
+def test_spark_and_duckdb_give_the_same_rows(spark: SparkSession, name: str) -> None:
     frames = {each: to_frame(spark, table) for each, table in tables(example()).items()}
     wanted = in_duckdb(name, example())
     assert wanted
@@ -259,8 +259,8 @@ def test_spark_gives_the_rows_that_duckdb_gives(spark: SparkSession, name: str) 
 
 
 @pytest.mark.parametrize("engine", ["DuckDB", "Spark"])
-def test_a_campaign_may_have_many_conversions_on_a_day(spark: SparkSession, engine: str) -> None:
-    """2^63 multiples of 1e-15 are 9,223 conversions."""
+def test_20000_conversions_of_a_campaign_on_a_day_do_not_overflow(spark: SparkSession, engine: str) -> None:
+    """A 64-bit sum of credits in units of 1e-15 would overflow at 9,223 conversions."""
     row = {"day": date(2026, 3, 1), "event_time": 0, "model": "first", "credit": 1.0, "is_counted": True}
     world = tables({name: [] for name in TYPES} | {"attribution": [row] * 20_000})
     rows = {name: to_frame(spark, table) for name, table in world.items()} if engine == "Spark" else world

@@ -1,4 +1,4 @@
-"""When summaries are brought up to date, without Spark: on a clock of its own."""
+"""When summaries are updated, on a fake clock without Spark."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -15,7 +15,7 @@ INTERVAL = 20.0  # seconds
 
 
 class Clock:
-    """Goes on by what summing up takes."""
+    """A fake clock that moves on by the duration of each update."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -42,8 +42,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> SummarySchedule:
-    """Summaries of which windows take so long, and days no time."""
+def schedule_taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> SummarySchedule:
+    """A schedule whose window update takes this long and whose daily update takes no time."""
     lake = SimpleNamespace(last_commit=lambda _table: {})
     settings = SimpleNamespace(
         conf=Path("conf"),
@@ -59,8 +59,8 @@ def taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Sum
     return SummarySchedule(run)
 
 
-def started(clock: Clock, todo: SummarySchedule, under_load: bool, until: float) -> list[float]:
-    """When they were begun, something new being there every second, in seconds from the first time."""
+def start_times(clock: Clock, todo: SummarySchedule, under_load: bool, until: float) -> list[float]:
+    """Start of each update in seconds after the first, with new data every second."""
     while clock.now < until:
         todo.mark_stale(NOON, NOON)
         todo.update(under_load=under_load)
@@ -72,24 +72,24 @@ def started(clock: Clock, todo: SummarySchedule, under_load: bool, until: float)
     ("seconds", "under_load", "pause"),
     [(4.0, False, INTERVAL), (1.0, True, INTERVAL), (4.0, True, 80.0)],
 )
-def test_summaries_take_a_twentieth_of_the_time_from_other_work(
+def test_summary_pause_is_interval_or_20_times_its_duration_under_load(
     seconds, under_load, pause, clock, monkeypatch
 ):
-    starts = started(clock, taking(seconds, clock, monkeypatch), under_load, until=1200)
+    starts = start_times(clock, schedule_taking(seconds, clock, monkeypatch), under_load, until=1200)
     assert starts == [number * pause for number in range(len(starts))]
     assert len(starts) == -(-200 // int(pause))
 
 
-def test_what_has_to_be_done_now_does_not_wait(clock, monkeypatch):
-    todo = taking(4.0, clock, monkeypatch)
+def test_forced_summary_update_does_not_wait(clock, monkeypatch):
+    todo = schedule_taking(4.0, clock, monkeypatch)
     for _ in range(2):
         todo.mark_stale(NOON, NOON)
         todo.update(now=True)
     assert clock.started == [1000.0, 1004.0]
 
 
-def test_summing_up_is_prepared_for_and_nothing_to_do_is_not(clock, monkeypatch):
-    todo = taking(4.0, clock, monkeypatch)
+def test_summary_update_tunes_spark_only_if_there_is_new_data(clock, monkeypatch):
+    todo = schedule_taking(4.0, clock, monkeypatch)
     todo.update(now=True)
     assert clock.prepared == 0
     todo.mark_stale(NOON, NOON)
@@ -97,14 +97,14 @@ def test_summing_up_is_prepared_for_and_nothing_to_do_is_not(clock, monkeypatch)
     assert clock.prepared == 1
 
 
-def test_nothing_new_is_nothing_to_do(clock, monkeypatch):
-    todo = taking(4.0, clock, monkeypatch)
+def test_summary_update_without_new_data_does_nothing(clock, monkeypatch):
+    todo = schedule_taking(4.0, clock, monkeypatch)
     todo.update(now=True)
     assert clock.started == []
 
 
-def test_windows_are_written_last_for_pages_read_as_of_their_position(clock, monkeypatch):
-    todo = taking(4.0, clock, monkeypatch)
+def test_windows_are_written_after_daily_tables(clock, monkeypatch):
+    todo = schedule_taking(4.0, clock, monkeypatch)
     todo.mark_stale(NOON, NOON)
     todo.update(now=True)
     assert clock.order == ["days", "windows"]

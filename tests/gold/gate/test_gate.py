@@ -1,4 +1,4 @@
-"""The gate as jobs, commands and rebuilds meet it: who is stopped by it, and who is not."""
+"""The quality gate before gold: which jobs, commands and rebuilds it stops, and which it does not."""
 
 import shutil
 import threading
@@ -29,7 +29,7 @@ NUMBERED = "silver.events: orders have a number"
 
 @pytest.fixture
 def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A bundle of the test's own, in which each order must have a number, however few there are."""
+    """The conf of a bundle copy in which orders must have a number, however few there are."""
     root = bundle_root()
     assert root is not None
     conf = tmp_path / "bundle" / "conf"
@@ -45,13 +45,13 @@ def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return conf
 
 
-def faulty(seed: int, hours: float) -> list[Record]:
+def orders_without_number(seed: int, hours: float) -> list[Record]:
     return plant(shop(seed, NOON + hours * HOUR, visitors=2), 1, of_orders(order_id=lambda _: None))
 
 
-def carry_out(spark: SparkSession, settings: Settings, order: EngineCommand) -> None:
-    for ordered in order.jobs():
-        for job in ordered.jobs:
+def execute(spark: SparkSession, settings: Settings, command: EngineCommand) -> None:
+    for stage in command.jobs():
+        for job in stage.jobs:
             job.body(JobContext(job.name, spark.newSession(), settings, once=True))
 
 
@@ -60,42 +60,42 @@ def states(settings: Settings) -> list[str]:
     return [row["state"] for row in sorted(rows, key=lambda row: row["sequence"])]
 
 
-class Lines(JobListener):
+class LogCollector(JobListener):
     def __init__(self) -> None:
-        self.said: list[str] = []
+        self.lines: list[str] = []
         self.batches = 0
 
     def log(self, job: str, line: str) -> None:
-        self.said.append(line)
+        self.lines.append(line)
 
     def report_batch(self, job: str, rows: int, seconds: float) -> None:
         self.batches += 1
 
 
 @pytest.mark.long
-def test_a_gate_holds_all_that_silver_has_and_each_decision_is_about_its_own_rows(
+def test_gate_holds_publish_and_each_release_covers_only_its_own_rows(
     spark: SparkSession, tmp_path: Path, conf: Path
 ) -> None:
-    """One running publish: held, released, held by what came since, replayed; at the end all is in."""
+    """A running publish is held, released, held again by newer rows, and replayed; then gold is complete."""
     settings = empty_home(spark, tmp_path / "home", trigger_interval=timedelta(milliseconds=200))
     bronze = Bronze(spark, settings)
-    watcher, stop = Lines(), threading.Event()
+    watcher, stop = LogCollector(), threading.Event()
     run = JobContext("publish", spark.newSession(), settings, once=False, stop=stop, listener=watcher)
     thread = threading.Thread(target=publish, args=(run,))
-    bronze.commit(faulty(1, 0))
+    bronze.commit(orders_without_number(1, 0))
     run_jobs(spark, settings, "refine", "repair")
     thread.start()
     try:
         eventually(lambda: states(settings) == ["closed"], 60, "the gate is closed")
-        bronze.commit(shop(2, NOON + 3 * HOUR, visitors=2) + faulty(3, 3))
+        bronze.commit(shop(2, NOON + 3 * HOUR, visitors=2) + orders_without_number(3, 3))
         run_jobs(spark, settings, "refine", "repair")
         with pytest.raises(MillraceError, match="the gate before gold is closed"):
-            carry_out(spark, settings, EngineCommand(REBUILD, ["gold.conversions"]))
+            execute(spark, settings, EngineCommand(REBUILD, ["gold.conversions"]))
         assert read_rows(settings, "gold.conversions", ("event_id",)) == []
-        carry_out(spark, settings, EngineCommand(RELEASE, ("Ada", "a test")))
+        execute(spark, settings, EngineCommand(RELEASE, ("Ada", "a test")))
         eventually(lambda: states(settings)[1:] == ["released", "closed"], 60, "closed by what came since")
         assert read_rows(settings, "gold.conversions", ("event_id",)) == []
-        _let_orders_be(conf)
+        _remove_failed_expectation(conf)
         job = replay_job("Ada", "mended")
         job.body(JobContext(job.name, spark.newSession(), settings, once=True))
         assert states(settings)[3:] == ["replayed", "opened"]
@@ -105,13 +105,13 @@ def test_a_gate_holds_all_that_silver_has_and_each_decision_is_about_its_own_row
         thread.join(60)
     run_jobs(spark, settings)
     assert_as_the_oracle(settings, Oracle.over(bronze.stored))
-    assert sum(NUMBERED in line for line in watcher.said) == 2, "each closing is told once"
+    assert sum(NUMBERED in line for line in watcher.lines) == 2, "each closing is logged once"
     with pytest.raises(MillraceError, match="nothing is held"):
-        carry_out(spark, settings, EngineCommand(RELEASE, ("Ada", "again")))
+        execute(spark, settings, EngineCommand(RELEASE, ("Ada", "again")))
 
 
-def _let_orders_be(conf: Path) -> None:
-    """It was the expectation that was wrong."""
+def _remove_failed_expectation(conf: Path) -> None:
+    """Remove the expectation that closed the gate."""
     file = conf / "expectations" / "silver.events.yml"
     reported = yaml.safe_load(file.read_text())
     reported["expectations"] = [
@@ -121,14 +121,14 @@ def _let_orders_be(conf: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_replay_with_an_open_gate_brings_published_rows_after(
+def test_replay_with_open_gate_updates_published_rows(
     spark: SparkSession, tmp_path: Path, conf: Path
 ) -> None:
     settings = empty_home(spark, tmp_path / "home")
     bronze = Bronze(spark, settings)
     bronze.commit([*shop(1, visitors=2), record(message("v", "v-x", "Signed Up", NOON))])
     run_jobs(spark, settings)
-    _take_no_money(conf)
+    _ignore_order_totals(conf)
     job = replay_job("Ada", "mended")
     job.body(JobContext(job.name, spark.newSession(), settings, once=True))
     values = [row["value"] for row in read_rows(settings, "gold.conversions", ("value",))]
@@ -137,37 +137,37 @@ def test_a_replay_with_an_open_gate_brings_published_rows_after(
 
 
 @pytest.mark.long
-def test_a_release_after_a_replay_that_was_in_vain_brings_published_rows_after(
+def test_release_after_failed_replay_updates_published_rows(
     spark: SparkSession, tmp_path: Path, conf: Path
 ) -> None:
-    """The replay has made silver anew by rules that gold has not seen yet."""
+    """The replay rebuilt silver by rules that gold does not apply yet."""
     settings = empty_home(spark, tmp_path / "home")
     bronze = Bronze(spark, settings)
     bronze.commit(shop(1, visitors=2))
     run_jobs(spark, settings)
-    bronze.commit(faulty(2, 3))
+    bronze.commit(orders_without_number(2, 3))
     run_jobs(spark, settings, "refine", "repair")
     with pytest.raises(MillraceError, match="gold is held"):
         run_jobs(spark, settings, "publish")
-    _take_no_money(conf)
+    _ignore_order_totals(conf)
     job = replay_job("Ada", "mended")
     with pytest.raises(MillraceError, match="still not as expected"):
         job.body(JobContext(job.name, spark.newSession(), settings, once=True))
-    carry_out(spark, settings, EngineCommand(RELEASE, ("Ada", "a test")))
+    execute(spark, settings, EngineCommand(RELEASE, ("Ada", "a test")))
     run_jobs(spark, settings, "publish")
     values = [row["value"] for row in read_rows(settings, "gold.conversions", ("value",))]
     assert values == [None] * 8
     assert states(settings) == ["closed", "replayed", "closed", "replayed", "released"]
 
 
-def _take_no_money(conf: Path) -> None:
+def _ignore_order_totals(conf: Path) -> None:
     file = conf / "roles.yml"
     rules = yaml.safe_load(file.read_text())
     rules["tracks"]["Order Completed"]["money"] = ["nothing"]
     file.write_text(yaml.safe_dump(rules, sort_keys=False))
 
 
-def test_a_gate_that_can_not_be_asked_lets_nothing_through(
+def test_gate_with_unsupported_expectation_publishes_nothing(
     spark: SparkSession, tmp_path: Path, conf: Path
 ) -> None:
     settings = empty_home(spark, tmp_path / "home")

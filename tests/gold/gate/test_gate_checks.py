@@ -1,4 +1,4 @@
-"""What a look at silver decides on, without Spark."""
+"""Which expectations the gate evaluates, without Spark."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from lakehouse.quality.suites import load_suites
 from lakehouse.settings import load_settings
 
 
-def test_those_that_there_are_are_about_tables_that_are_looked_at_or_only_warn() -> None:
+def test_shipped_gate_expectations_cover_exactly_the_gate_tables() -> None:
     found = gate_expectations(load_suites(load_settings().conf))
     assert {each.table for each in found} == set(TABLES)
     assert not any(each.only_reported for each in found)
@@ -19,7 +19,9 @@ def test_those_that_there_are_are_about_tables_that_are_looked_at_or_only_warn()
 
 @pytest.mark.parametrize("text", ["contract: stop", "expectations: [{name: x, expect: y, severity: stop}]"])
 @pytest.mark.parametrize("table", ["silver.sessions", "gold.conversions"])
-def test_what_is_to_stop_and_is_not_looked_at_is_an_error(tmp_path: Path, table: str, text: str) -> None:
+def test_stop_expectation_on_table_outside_the_gate_is_rejected(
+    tmp_path: Path, table: str, text: str
+) -> None:
     (tmp_path / "expectations").mkdir()
     (tmp_path / "expectations" / f"{table}.yml").write_text(text)
     with pytest.raises(MillraceError, match=f"gate does not look at that table.*{TABLES[-1]}") as error:

@@ -1,4 +1,4 @@
-"""Publish that dies between its look at silver and the last commit to gold: gate and gold agree."""
+"""Publish that dies between evaluating silver and its last commit to gold: gate and gold agree."""
 
 import json
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ from lakehouse.settings import Settings
 
 GOLD = ("gold.visitor_minutes", "gold.attribution", "gold.trails", "gold.conversions", "gold.touches")
 PUBLISHING = (GOLD, *((name,) for name in (*GOLD, "ops.ledger")))
-"""Where the first table that is written dies, nothing has come yet; where a later one does, a part has."""
+"""A crash at the first written table leaves gold unchanged, one at a later table leaves it partly written."""
 
 CLOSING = (("ops.gates",), ("ops.expectations",))
 
@@ -39,8 +39,8 @@ def settings(spark: SparkSession, tmp_path: Path) -> Iterator[Settings]:
         yield settings
 
 
-def by_the_same(records: list[Record], name: str, other: str) -> list[Record]:
-    """What some visitors send, sent by others: who came just before comes again."""
+def by_visitors_of(records: list[Record], name: str, other: str) -> list[Record]:
+    """The same records, sent by the visitors of another shop, who came just before."""
     reported = [json.loads(each.value or b"{}") for each in records]
     for body in reported:
         body["anonymousId"] = body["anonymousId"].replace(f"v-{name}-", f"v-{other}-")
@@ -58,12 +58,12 @@ def versions_of_gold(settings: Settings) -> dict[str, int]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("time", range(5))
-def test_gate_and_gold_agree_wherever_publish_dies(
+def test_gate_and_gold_agree_after_publish_dies_at_any_commit(
     spark: SparkSession, settings: Settings, time: int
 ) -> None:
-    """At each point: a batch of which a part had come to gold is published whole, another not at all.
+    """A partly published batch is completed, and one that was not started is not published.
 
-    Of what is held, by the same visitors, there is nothing.
+    Rows of the same visitors that the gate holds never reach gold.
     """
     bronze = Bronze(spark, settings)
     good: list[Stored] = []
@@ -71,13 +71,13 @@ def test_gate_and_gold_agree_wherever_publish_dies(
         begin = NOON + timedelta(hours=3 * number)
         name, other = str(100 * time + 2 * number), str(100 * time + 2 * number + 1)
         bronze.commit(shop(int(name), begin, visitors=3))
-        good = list(bronze.stored)  # what was released before is to come with it
+        good = list(bronze.stored)  # rows released before are part of it
         run_jobs(spark, settings, "refine")
         before, versions = facts_of_gold(settings), versions_of_gold(settings)
         with dying_at(*tables) if tables in PUBLISHING else nullcontext():
             run_jobs(spark, settings, "publish")
         nothing_had_come = versions_of_gold(settings) == versions
-        bronze.commit(without_number(by_the_same(shop(int(other), begin, visitors=3), other, name)))
+        bronze.commit(without_number(by_visitors_of(shop(int(other), begin, visitors=3), other, name)))
         run_jobs(spark, settings, "refine", "repair")
         if tables in CLOSING:
             with dying_at(*tables):

@@ -1,4 +1,4 @@
-"""Gold sees of silver what has passed, and nothing else: not what other jobs are at meanwhile."""
+"""Gold reads only silver rows that passed the gate, and no concurrent writes of other jobs."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -39,15 +39,15 @@ def settings(spark: SparkSession, tmp_path: Path) -> Iterator[Settings]:
 
 
 def sale(uid: str, at: float, **properties: Any) -> Record:
-    """Somebody buys for ten, some hours after noon."""
+    """An order of 10 EUR, some hours after noon."""
     reported = {"total": "10", "currency": "EUR", **properties}
     return record(message(uid, "v", "Order Completed", NOON + at * HOUR, context=PAGE, properties=reported))
 
 
-def test_what_refine_is_at_meanwhile_is_not_seen(
+def test_publish_ignores_rows_that_refine_writes_concurrently(
     spark: SparkSession, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A bad batch of a visitor whose good one is being published: half of it, and then, all of it."""
+    """Refine writes a bad batch of the visitor being published: half before publish, the rest during it."""
     bronze = Bronze(spark, settings)
     bronze.commit([sale("good", 0, order_id="o1")])
     run_jobs(spark, settings, "refine", "repair")
@@ -57,12 +57,12 @@ def test_what_refine_is_at_meanwhile_is_not_seen(
         run_jobs(spark, settings, "refine")
     load_area = gold.publish.load_area
 
-    def meanwhile(*args: Any) -> Any:
+    def refine_before_load(*args: Any) -> Any:
         if any(row["event_id"] == "bad" for row in read_rows(settings, "silver.events", ("event_id",))):
             run_jobs(spark, settings, "refine", "repair")
         return load_area(*args)
 
-    monkeypatch.setattr(gold.publish, "load_area", meanwhile)
+    monkeypatch.setattr(gold.publish, "load_area", refine_before_load)
     publish_is_held(spark, settings)
     assert read_rows(settings, "ops.ledger", ("job",)).count({"job": "publish"}) == 1
     assert facts_of_gold(settings) == facts_wanted(good)
@@ -72,10 +72,10 @@ def test_what_refine_is_at_meanwhile_is_not_seen(
 
 
 @pytest.mark.long
-def test_late_events_half_published_are_finished_before_the_gate_closes(
+def test_partly_published_late_events_are_completed_before_gate_closes(
     spark: SparkSession, settings: Settings
 ) -> None:
-    """Repair's news alone were being published when publish died, and what came then is bad."""
+    """Publish dies while it publishes only repaired rows, and the rows that follow are bad."""
     bronze = Bronze(spark, settings)
     bronze.commit([*shop(1, NOON, visitors=2), *shop(2, NOON + 5 * HOUR, visitors=2)])
     run_jobs(spark, settings)
@@ -94,7 +94,9 @@ def test_late_events_half_published_are_finished_before_the_gate_closes(
 
 
 @pytest.mark.long
-def test_who_makes_gold_anew_looks_at_what_has_come_since(spark: SparkSession, settings: Settings) -> None:
+def test_gold_rebuild_is_rejected_when_unpublished_rows_fail_the_gate(
+    spark: SparkSession, settings: Settings
+) -> None:
     bronze = Bronze(spark, settings)
     bronze.commit(shop(1, NOON, visitors=2))
     run_jobs(spark, settings)

@@ -1,6 +1,6 @@
-"""Planted faults: each fails the right expectation, and gold stays as it was until somebody decides.
+"""Injected faults: each fails its expectation, and gold stays unchanged until a release or a replay.
 
-A shop's traffic comes without fault and is published. Then the same comes with one fault in it.
+Traffic of a shop is published without a fault first. Then the same traffic comes with one fault.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def world(spark: SparkSession, published: Bronze, tmp_path: Path) -> Iterator[Wo
 
 
 def assert_closed_by(world: World, reason: str) -> None:
-    """Gold is held for this reason alone, and whoever is to know has been told."""
+    """The gate is closed for this reason alone, and an alert has been sent."""
     assert reason in world.publish_is_held()
     assert world.last_gate()["state"] == "closed"
     assert world.last_gate()["reasons"] == [reason]
@@ -57,7 +57,7 @@ def assert_released(world: World) -> None:
     world.ends_as_the_oracle()
 
 
-def test_a_third_without_identity(world: World) -> None:
+def test_missing_identities_close_the_gate(world: World) -> None:
     world.send(plant(shop(2, LATER), 0.3, without_identity))
     refused = "silver.rejected_events: few records are refused"
     assert_closed_by(world, refused)
@@ -66,7 +66,7 @@ def test_a_third_without_identity(world: World) -> None:
 
 
 @pytest.mark.long
-def test_negative_totals(world: World) -> None:
+def test_negative_totals_close_the_gate(world: World) -> None:
     world.send(plant(shop(2, LATER), 0.5, of_orders(total=lambda total: -total)))
     assert_closed_by(world, "silver.events: orders are worth something, and not too much")
     assert_released(world)
@@ -79,14 +79,14 @@ REBUILT = [
 
 
 @pytest.mark.parametrize(("silver", "gold"), REBUILT)
-def test_totals_a_thousand_times_too_big(
+def test_inflated_totals_close_gate_until_rules_are_fixed_and_replayed(
     world: World, monkeypatch: pytest.MonkeyPatch, silver: set[str], gold: set[str]
 ) -> None:
-    """The shop began to send cents of cents, and the right number as `revenue`: rules are mended."""
+    """Totals are 1,000 times too large, with the correct amount in `revenue`; the role rule is fixed."""
     monkeypatch.setattr(replay, "SILVER", {name: SILVER[name] for name in SILVER if name in silver})
     monkeypatch.setattr(replay, "GOLD", {name: GOLD[name] for name in GOLD if name in gold})
 
-    def in_small_coin(body: Told, _: Any) -> Told:
+    def inflate_total(body: Told, _: Any) -> Told:
         reported = body["properties"]
         if "total" not in reported:
             return body
@@ -95,7 +95,7 @@ def test_totals_a_thousand_times_too_big(
             "properties": {**reported, "total": reported["total"] * 1000, "revenue": reported["total"]},
         }
 
-    def right(body: Told) -> Told:
+    def corrected(body: Told) -> Told:
         reported = body["properties"]
         return (
             {**body, "properties": {**reported, "total": reported["revenue"]}}
@@ -103,32 +103,32 @@ def test_totals_a_thousand_times_too_big(
             else body
         )
 
-    world.send(plant(shop(2, LATER), 1, in_small_coin))
+    world.send(plant(shop(2, LATER), 1, inflate_total))
     assert_closed_by(world, "silver.events: orders are worth something, and not too much")
     with pytest.raises(MillraceError, match="still not as expected"):
-        world.replay()  # nothing has been mended yet
+        world.replay()  # the rule is not fixed yet
     assert world.last_gate()["state"] == "closed"
     world.change_role("Order Completed", money=["revenue", "total"])
     world.replay()
     assert world.last_gate()["state"] == "opened"
-    world.ends_as_the_oracle(right)
+    world.ends_as_the_oracle(corrected)
 
 
 @pytest.mark.long
-def test_a_currency_that_is_none(world: World) -> None:
+def test_invalid_currency_closes_the_gate(world: World) -> None:
     world.send(plant(shop(2, LATER), 0.4, of_orders(currency=lambda _: "EURO")))
     assert_closed_by(world, "silver.events: currencies are currencies")
     assert_released(world)
 
 
 @pytest.mark.long
-def test_clocks_an_hour_off(world: World) -> None:
+def test_clocks_an_hour_off_close_the_gate(world: World) -> None:
     world.send(plant(shop(2, LATER), 0.4, an_hour_off))
     assert_closed_by(world, "silver.events: clocks are in the right time zone")
     assert_released(world)
 
 
-def test_volume_falls_to_a_tenth(world: World) -> None:
+def test_volume_drop_to_a_tenth_only_warns(world: World) -> None:
     day, after = timedelta(days=1), timedelta(hours=3)
     world.send(shop(2, LATER))
     run_jobs(world.spark, world.settings, "publish")
@@ -143,14 +143,14 @@ def test_volume_falls_to_a_tenth(world: World) -> None:
 
 
 @pytest.mark.long
-def test_a_required_field_is_missing(world: World) -> None:
+def test_missing_order_number_closes_the_gate(world: World) -> None:
     world.send(plant(shop(2, LATER), 0.4, of_orders(order_id=lambda _: None)))
     assert_closed_by(world, "silver.events: orders have a number")
     assert_released(world)
 
 
 @pytest.mark.long
-def test_copies_at_a_fifth(world: World) -> None:
+def test_duplicates_at_a_fifth_only_warn(world: World) -> None:
     records = shop(2, LATER)
     world.send(records + records[: len(records) // 4])
     world.ends_as_the_oracle()
@@ -159,34 +159,34 @@ def test_copies_at_a_fifth(world: World) -> None:
     assert world.alert()["reasons"] == [copies]
 
 
-SEEN = "silver.impressions: clicks are on something that was seen"
+CLICKS_ON_SEEN = "silver.impressions: clicks are on something that was seen"
 
 
-def add_history(world: World, looks: int = 5) -> None:
-    """So many looks of publish, at which a tenth of the clicks was on nothing seen."""
+def add_history(world: World, evaluations: int = 5) -> None:
+    """Earlier gate evaluations, each with a tenth of the clicks without an impression."""
     expectation = load_suites(world.conf)["silver.impressions"].expectations[0]
-    assert expectation.id == SEEN
+    assert expectation.id == CLICKS_ON_SEEN
     lake = Lakehouse(world.spark.newSession(), world.settings, "publish")
-    for number in range(looks):
+    for number in range(evaluations):
         result = Result(expectation, True, 400, 40, 0.1)
         at = NOON - timedelta(days=2) + number * timedelta(minutes=1)
         write_results(lake, rows_of("publish", at, at, [result]))
 
 
 @pytest.mark.long
-def test_clicks_on_what_nobody_has_seen(world: World) -> None:
+def test_clicks_without_impression_close_the_gate(world: World) -> None:
     add_history(world)
     world.send(plant(shop(2, LATER), 0.9, on_something_else))
-    assert_closed_by(world, SEEN)
+    assert_closed_by(world, CLICKS_ON_SEEN)
     assert_released(world)
 
 
 @pytest.mark.long
-def test_a_shop_without_history_is_warned_of_clicks_on_what_nobody_has_seen(world: World) -> None:
+def test_clicks_without_impression_only_warn_without_history(world: World) -> None:
     world.send(plant(shop(2, LATER), 0.9, on_something_else))
     world.ends_as_the_oracle()
-    assert world.failed("warn") == {SEEN}
+    assert world.failed("warn") == {CLICKS_ON_SEEN}
     assert world.failed("stop") == set()
     alert = world.alert()
-    assert (alert["event"], alert["reasons"]) == ("warning", [SEEN])
+    assert (alert["event"], alert["reasons"]) == ("warning", [CLICKS_ON_SEEN])
     assert "a warning, until there is history to compare with" in alert["details"][0]

@@ -27,7 +27,7 @@ NUMBERED = "orders have a number"
 
 @pytest.fixture(scope="module")
 def checked(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    """A home held for orders without a number, after a run of the quality job."""
+    """A home whose gate is closed by orders without a number, after a run of the quality job."""
     settings = empty_home(spark, tmp_path_factory.mktemp("quality"))
     bronze = Bronze(spark, settings)
     bronze.commit(rates() + shop(1))
@@ -40,7 +40,7 @@ def checked(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Se
     return settings
 
 
-def test_it_finds_what_the_gate_found(checked: Settings) -> None:
+def test_quality_job_finds_the_failure_that_closed_the_gate(checked: Settings) -> None:
     columns = ("job", "table", "name", "success", "severity", "unexpected_count", "rows")
     rows = read_rows(checked, "ops.expectations", columns)
     failed = {job: {row["name"] for row in rows if row["job"] == job and not row["success"]}
@@ -53,7 +53,7 @@ def test_it_finds_what_the_gate_found(checked: Settings) -> None:
     assert unexpected > 100
 
 
-def test_its_run_can_be_read_back(checked: Settings) -> None:
+def test_quality_run_is_recorded_in_mlflow(checked: Settings) -> None:
     with quiet_mlflow(checked) as mlflow:
         client = mlflow.MlflowClient()
         (run,) = client.search_runs([client.get_experiment_by_name("quality").experiment_id])
@@ -69,7 +69,7 @@ def test_its_run_can_be_read_back(checked: Settings) -> None:
     assert tags["version.pyspark"].startswith("4.")
 
 
-def test_the_report_names_no_person_and_stays_small(checked: Settings) -> None:
+def test_report_contains_no_visitor_ids_and_stays_small(checked: Settings) -> None:
     pages = list((checked.quality / "report").rglob("*.html"))
     kept = list((checked.quality / "gx" / "uncommitted" / "validations").rglob("*.json"))
     texts = [file.read_text() for file in (*pages, *kept)]
@@ -80,7 +80,7 @@ def test_the_report_names_no_person_and_stays_small(checked: Settings) -> None:
 
 
 @pytest.mark.browser
-def test_the_report_opens_from_the_page(checked: Settings, tmp_path: Path) -> None:
+def test_report_opens_from_the_quality_page(checked: Settings, tmp_path: Path) -> None:
     folder = Path(os.environ.get("MILLRACE_TEST_PICTURES", tmp_path))
     with served(checked.home) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
@@ -109,7 +109,7 @@ def test_the_report_opens_from_the_page(checked: Settings, tmp_path: Path) -> No
 
 
 @pytest.mark.long
-def test_a_second_run_counts_the_same(checked: Settings, spark: SparkSession) -> None:
+def test_second_quality_run_counts_the_same_failures(checked: Settings, spark: SparkSession) -> None:
     check_quality(JobContext("quality", spark.newSession(), checked, once=True))
     rows = read_rows(checked, "ops.expectations", ("job", "name", "unexpected_count"))
     counts = [row["unexpected_count"] for row in rows if (row["job"], row["name"]) == ("quality", NUMBERED)]

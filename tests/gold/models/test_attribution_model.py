@@ -27,8 +27,8 @@ NUMBERS = ("conversions", "value", "nulls")
 NAME = "attribution-model"
 
 
-class Heard(JobListener):
-    """What a job says."""
+class LogCollector(JobListener):
+    """Collects the log lines of a job."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -37,10 +37,10 @@ class Heard(JobListener):
         self.lines.append(line)
 
 
-def run_job(spark: SparkSession, settings: Settings) -> Heard:
-    heard = Heard()
-    attribute_paths(JobContext("attribution-model", spark.newSession(), settings, once=True, listener=heard))
-    return heard
+def run_job(spark: SparkSession, settings: Settings) -> LogCollector:
+    log = LogCollector()
+    attribute_paths(JobContext("attribution-model", spark.newSession(), settings, once=True, listener=log))
+    return log
 
 
 def credits_of(settings: Settings) -> dict[tuple[Any, ...], tuple[float, Decimal]]:
@@ -67,13 +67,13 @@ def client(tmp_path: Path) -> Iterator[Any]:
     mlflow.set_registry_uri(None)
 
 
-def test_a_run_its_credit_and_its_version(
+def test_model_job_writes_credit_and_registers_version_only_for_new_paths(
     spark: SparkSession, tmp_path: Path, client: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
     settings, world = empty_home(spark, tmp_path, business_time_zone="Europe/Berlin"), make_world(11)
     fill(spark, settings, world)
     run_job(spark, settings)
-    assert_as_the_oracle(settings, world)
+    assert_matches_oracle(settings, world)
     assert versions_in(settings) == {"1"}
     (run,) = runs_of(client)
     assert_run(client, run)
@@ -92,13 +92,13 @@ def test_a_run_its_credit_and_its_version(
     rows = frame_of(spark, "gold.touches", [more._asdict()])
     Lakehouse(spark, settings, "publish").append("gold.touches", rows)
     run_job(spark, settings)
-    assert_as_the_oracle(settings, world)
+    assert_matches_oracle(settings, world)
     assert versions_in(settings) == {"2"}
     assert {str(each.version) for each in client.search_model_versions(f"name='{NAME}'")} == {"1", "2"}
     assert capfd.readouterr() == ("", "")
 
 
-def assert_as_the_oracle(settings: Settings, world: World) -> None:
+def assert_matches_oracle(settings: Settings, world: World) -> None:
     from kit.oracle_wire import micros
 
     wanted = {}
@@ -110,7 +110,7 @@ def assert_as_the_oracle(settings: Settings, world: World) -> None:
     assert found.keys() == wanted.keys()
     for key, (conversions, value) in wanted.items():
         assert found[key][0] == pytest.approx(conversions, abs=1e-6)
-        assert float(found[key][1]) == pytest.approx(value, abs=4e-4)  # it may be the one that takes the rest
+        assert float(found[key][1]) == pytest.approx(value, abs=4e-4)  # it may hold the rounding remainder
     sums: dict[tuple[Any, ...], float] = defaultdict(float)
     money: dict[tuple[Any, ...], Decimal] = defaultdict(Decimal)
     for (*period, _), (conversions, value) in found.items():
@@ -175,13 +175,15 @@ def assert_model(client: Any, world: World) -> None:
         assert found == {channel: pytest.approx(shares, abs=1e-6) for channel, shares in credit(ways).items()}
 
 
-def test_before_publish_there_is_nothing_to_look_at(spark: SparkSession, tmp_path: Path) -> None:
+def test_model_job_without_published_tables_does_nothing(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path)
     assert run_job(spark, settings).lines == ["no paths yet: publish comes first"]
     assert not (tmp_path / "mlflow").exists()
 
 
-def test_without_a_path_nothing_is_credited_and_no_model_made(spark: SparkSession, tmp_path: Path) -> None:
+def test_model_job_without_paths_clears_credit_and_makes_no_model(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     settings = empty_home(spark, tmp_path)
     fill(spark, settings, World())
     lake = Lakehouse(spark, settings, "attribution-model")

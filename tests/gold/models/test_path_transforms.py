@@ -1,4 +1,4 @@
-"""Paths as Spark counts them, against an oracle's plain loops, and cases worked on paper."""
+"""Channel paths counted by Spark against an oracle of plain loops, and hand-worked cases."""
 
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
@@ -35,7 +35,7 @@ def found_in(spark: SparkSession, world: World, zone: str = "UTC", watermark: da
 
 
 @pytest.mark.parametrize(("number", "zone"), list(enumerate(["UTC", "Europe/Berlin", "America/St_Johns"])))
-def test_paths_are_the_oracles(spark: SparkSession, number: int, zone: str) -> None:
+def test_spark_paths_match_oracle(spark: SparkSession, number: int, zone: str) -> None:
     world = make_world(number)
     wanted = world.paths(zone, WATERMARK)
     assert len(wanted) > 3
@@ -43,8 +43,8 @@ def test_paths_are_the_oracles(spark: SparkSession, number: int, zone: str) -> N
     assert found_in(spark, world, zone) == wanted
 
 
-def reported(*steps: tuple[timedelta, str], since: datetime = MARCH) -> World:
-    """One visitor's touches, by channel, and conversions, written as `!`, so long after some time."""
+def one_visitor(*steps: tuple[timedelta, str], since: datetime = MARCH) -> World:
+    """One visitor's touches, by channel, and conversions, written as `!`, each some time after `since`."""
     world = World()
     for number, (after, what) in enumerate(steps):
         if what == "!":
@@ -54,11 +54,11 @@ def reported(*steps: tuple[timedelta, str], since: datetime = MARCH) -> World:
     return world
 
 
-def led(*ways: str) -> dict[tuple[str, ...], Ends]:
+def converting(*ways: str) -> dict[tuple[str, ...], Ends]:
     return ends(1, Decimal(1), 0, *ways)
 
 
-def lost(*ways: str) -> dict[tuple[str, ...], Ends]:
+def not_converting(*ways: str) -> dict[tuple[str, ...], Ends]:
     return ends(0, Decimal(0), 1, *ways)
 
 
@@ -68,42 +68,42 @@ def ends(conversions: int, value: Decimal, nulls: int, *ways: str) -> dict[tuple
 
 CASES: dict[str, tuple[World, dict[tuple[str, ...], Ends]]] = {
     "a path starts after the conversion before": (
-        reported((DAY, "a"), (2 * DAY, "!"), (3 * DAY, "b"), (4 * DAY, "!")),
-        led("a", "b"),
+        one_visitor((DAY, "a"), (2 * DAY, "!"), (3 * DAY, "b"), (4 * DAY, "!")),
+        converting("a", "b"),
     ),
     "a touch at the time of a conversion belongs to it": (
-        reported((DAY, "a"), (2 * DAY, "b"), (2 * DAY, "!"), (3 * DAY, "c")),
-        {**led("a b"), **lost("c")},
+        one_visitor((DAY, "a"), (2 * DAY, "b"), (2 * DAY, "!"), (3 * DAY, "c")),
+        {**converting("a b"), **not_converting("c")},
     ),
     "of two conversions at one time the first has the touches": (
-        reported((DAY, "a"), (2 * DAY, "!"), (2 * DAY, "!")),
-        led("a", "Direct"),
+        one_visitor((DAY, "a"), (2 * DAY, "!"), (2 * DAY, "!")),
+        converting("a", "Direct"),
     ),
-    "30 days back is on the path, a tick more is not": (
-        reported(
+    "a touch 30 days back is on the path, an earlier one is not": (
+        one_visitor(
             (timedelta(0), "a"), (timedelta(microseconds=1), "b"), (30 * DAY + timedelta(microseconds=1), "!")
         ),
-        {**led("b"), **lost("a")},
+        {**converting("b"), **not_converting("a")},
     ),
-    "what is cut off before a conversion and what follows it are two null paths": (
-        reported((timedelta(0), "a"), (timedelta(hours=1), "b"), (30.5 * DAY, "!"), (30.6 * DAY, "c")),
-        {**led("Direct"), **lost("a b", "c")},
+    "touches before the look-back and after the conversion are two null paths": (
+        one_visitor((timedelta(0), "a"), (timedelta(hours=1), "b"), (30.5 * DAY, "!"), (30.6 * DAY, "c")),
+        {**converting("Direct"), **not_converting("a b", "c")},
     ),
     "touches of the month before are on the path, and no null path of this month": (
-        reported((-2 * DAY, "a"), (DAY, "b"), (2 * DAY, "!")),
-        led("a b"),
+        one_visitor((-2 * DAY, "a"), (DAY, "b"), (2 * DAY, "!")),
+        converting("a b"),
     ),
-    "a channel twice in a row stays twice": (reported((DAY, "a"), (2 * DAY, "a")), lost("a a")),
+    "a repeated channel is kept twice": (one_visitor((DAY, "a"), (2 * DAY, "a")), not_converting("a a")),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_on_paper(name: str) -> None:
+def test_oracle_paths_match_hand_worked_cases(name: str) -> None:
     world, wanted = CASES[name]
     assert world.paths("UTC", MARCH + 40 * DAY)[OF_MARCH] == wanted
 
 
-def test_spark_on_paper(spark: SparkSession) -> None:
+def test_spark_paths_match_oracle_on_hand_worked_cases(spark: SparkSession) -> None:
     worlds = World()
     for number, (world, _) in enumerate(CASES.values()):
         for touch in world.touches:
@@ -115,31 +115,31 @@ def test_spark_on_paper(spark: SparkSession) -> None:
     assert found == worlds.paths("UTC", MARCH + 40 * DAY)[OF_MARCH]
 
 
-def test_a_touch_whose_conversion_comes_in_the_next_month_led_to_none_in_its_own(spark: SparkSession) -> None:
-    found = found_in(spark, reported((-DAY, "a"), (DAY, "!")))
+def test_touch_converting_next_month_is_null_path_of_its_own_month(spark: SparkSession) -> None:
+    found = found_in(spark, one_visitor((-DAY, "a"), (DAY, "!")))
     february = (datetime(2026, 2, 1, tzinfo=timezone.utc), MARCH)
-    assert found == {february: lost("a"), OF_MARCH: led("a"), LAST: led("a")}
+    assert found == {february: not_converting("a"), OF_MARCH: converting("a"), LAST: converting("a")}
 
 
-def test_a_month_begins_for_the_models_when_the_watermark_reaches_it(spark: SparkSession) -> None:
-    world = reported((-DAY, "a"), (timedelta(minutes=5), "b"))
+def test_month_has_paths_once_watermark_reaches_it(spark: SparkSession) -> None:
+    world = one_visitor((-DAY, "a"), (timedelta(minutes=5), "b"))
     before: Any = found_in(spark, world, watermark=MARCH - timedelta(microseconds=1))
     assert OF_MARCH not in before
-    assert found_in(spark, world, watermark=MARCH)[OF_MARCH] == lost("b")
+    assert found_in(spark, world, watermark=MARCH)[OF_MARCH] == not_converting("b")
 
 
-def test_the_last_30_days_and_a_month_that_is_the_same_are_one_period(spark: SparkSession) -> None:
+def test_month_equal_to_last_30_days_is_one_period(spark: SparkSession) -> None:
     april = datetime(2026, 4, 1, tzinfo=timezone.utc)
-    found = found_in(spark, reported((DAY, "a"), since=april), watermark=april + 30 * DAY)
-    assert found == {(april, april + 30 * DAY): lost("a")}
+    found = found_in(spark, one_visitor((DAY, "a"), since=april), watermark=april + 30 * DAY)
+    assert found == {(april, april + 30 * DAY): not_converting("a")}
 
 
-def test_no_touch_and_no_conversion_is_no_path(spark: SparkSession) -> None:
+def test_no_touches_and_no_conversions_give_no_paths(spark: SparkSession) -> None:
     assert found_in(spark, World()) == {}
 
 
-def test_views_are_steps_where_rules_say_so_and_clicks_that_earn_nothing_never(spark: SparkSession) -> None:
-    """One impression that led to two visits is one step, at its own time."""
+def test_views_are_path_steps_if_enabled_and_clicks_without_credit_never(spark: SparkSession) -> None:
+    """One impression before two visits is one step, at the time of the impression."""
     view = {"event_id": "seen", "at": MARCH, "channel": "Display"}
     of_visits = (("a", 1, "Email", True), ("b", 2, "Direct", None), ("c", 3, "On-site", False))
     visits = [

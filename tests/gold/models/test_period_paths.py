@@ -1,4 +1,4 @@
-"""The paths of periods: how they are told apart, named and hashed, and what is made of them."""
+"""Paths by period: grouping, names and hashes, and the rows, metrics and CSV made of them."""
 
 import csv
 import io
@@ -13,7 +13,7 @@ from gold.rules.period_paths import LAST_DAYS, PeriodPaths, gather
 WATERMARK = datetime(2026, 3, 20, 12, tzinfo=timezone.utc)
 MARCH = (datetime(2026, 2, 28, 23, tzinfo=timezone.utc), datetime(2026, 3, 31, 22, tzinfo=timezone.utc))
 LAST = (WATERMARK - LAST_DAYS, WATERMARK)
-WAYS = [Path(("a", "b"), 2, 10.5, 1), Path(("b",), 0, 0.0, 3)]
+PATHS = [Path(("a", "b"), 2, 10.5, 1), Path(("b",), 0, 0.0, 3)]
 RULES = {"look_back_days": "30"}
 
 
@@ -23,40 +23,41 @@ def computed(*rows: tuple[tuple[datetime, datetime], Path], **rules: str) -> Mod
     )
 
 
-def test_paths_are_gathered_in_order_whatever_order_they_come_in() -> None:
-    rows = [(span, path) for span in (MARCH, LAST) for path in WAYS]
+def test_gathered_paths_are_independent_of_input_order() -> None:
+    rows = [(span, path) for span in (MARCH, LAST) for path in PATHS]
     found = computed(*rows).periods
     assert found == computed(*reversed(rows)).periods
-    assert found == (PeriodPaths(*LAST, tuple(WAYS)), PeriodPaths(*MARCH, tuple(WAYS)))
+    assert found == (PeriodPaths(*LAST, tuple(PATHS)), PeriodPaths(*MARCH, tuple(PATHS)))
 
 
-def test_periods_have_the_names_of_months_in_the_time_zone() -> None:
-    made = computed((MARCH, WAYS[0]), (LAST, WAYS[1]))
+def test_periods_are_named_after_months_in_the_time_zone() -> None:
+    made = computed((MARCH, PATHS[0]), (LAST, PATHS[1]))
     assert [made.name_of(period) for period in made.periods] == ["last_30_days", "2026-03"]
     assert [made.name_of(period) for period in made.latest()] == ["2026-03", "last_30_days"]
 
 
-def test_the_hash_changes_with_each_thing_that_counts() -> None:
-    plain = computed((MARCH, WAYS[0]))
-    assert computed((MARCH, WAYS[0])).hashes == plain.hashes
+def test_hashes_change_with_paths_periods_and_rules() -> None:
+    plain = computed((MARCH, PATHS[0]))
+    assert computed((MARCH, PATHS[0])).hashes == plain.hashes
     others = [
-        computed((MARCH, WAYS[1])),
-        computed((MARCH, WAYS[0]._replace(conversions=3))),
-        computed((MARCH, WAYS[0]._replace(value=10.4))),
-        computed((MARCH, WAYS[0]._replace(nulls=0))),
-        computed((LAST, WAYS[0])),
-        computed((MARCH, WAYS[0]), (LAST, WAYS[0])),
+        computed((MARCH, PATHS[1])),
+        computed((MARCH, PATHS[0]._replace(conversions=3))),
+        computed((MARCH, PATHS[0]._replace(value=10.4))),
+        computed((MARCH, PATHS[0]._replace(nulls=0))),
+        computed((LAST, PATHS[0])),
+        computed((MARCH, PATHS[0]), (LAST, PATHS[0])),
     ]
     hashes = {other.hashes["paths_sha256"] for other in others} | {plain.hashes["paths_sha256"]}
     assert len(hashes) == len(others) + 1
     assert {other.hashes["rules_sha256"] for other in others} == {plain.hashes["rules_sha256"]}
     assert (
-        computed((MARCH, WAYS[0]), look_back_days="31").hashes["rules_sha256"] != plain.hashes["rules_sha256"]
+        computed((MARCH, PATHS[0]), look_back_days="31").hashes["rules_sha256"]
+        != plain.hashes["rules_sha256"]
     )
 
 
-def test_rows_sum_to_the_conversions_and_their_value() -> None:
-    rows = computed(*((MARCH, path) for path in WAYS)).rows("7")
+def test_credit_rows_sum_to_conversions_and_value() -> None:
+    rows = computed(*((MARCH, path) for path in PATHS)).rows("7")
     assert {(row["model"], row["channel"]) for row in rows} == {
         (model, channel) for model in ("markov", "shapley") for channel in ("a", "b")
     }
@@ -67,10 +68,12 @@ def test_rows_sum_to_the_conversions_and_their_value() -> None:
         assert {row["model_version"] for row in of} == {"7"}
 
 
-def test_metrics_are_a_series_over_months_and_apart_for_the_last_30_days() -> None:
+def test_metrics_are_monthly_series_apart_from_last_30_days() -> None:
     reported = {
         (prefix, step): figures
-        for prefix, step, figures in computed((MARCH, WAYS[0]), (MARCH, WAYS[1]), (LAST, WAYS[0])).metrics()
+        for prefix, step, figures in computed(
+            (MARCH, PATHS[0]), (MARCH, PATHS[1]), (LAST, PATHS[0])
+        ).metrics()
     }
     assert set(reported) == {("", 202603), ("last_30_days/", 0)}
     month = reported["", 202603]
@@ -79,14 +82,14 @@ def test_metrics_are_a_series_over_months_and_apart_for_the_last_30_days() -> No
     assert month["shapley/a"] == 1
 
 
-def test_a_file_of_paths_is_one_that_attribute_reads() -> None:
-    (period,) = computed(*((MARCH, path) for path in WAYS)).periods
+def test_path_csv_has_path_conversions_value_and_nulls() -> None:
+    (period,) = computed(*((MARCH, path) for path in PATHS)).periods
     rows = list(csv.DictReader(io.StringIO(period.as_csv())))
     assert rows[0] == {"path": "a > b", "conversions": "2", "value": "10.5", "nulls": "1"}
 
 
-def test_a_month_that_is_the_last_30_days_is_named_after_them() -> None:
+def test_month_equal_to_last_30_days_is_named_last_30_days() -> None:
     april = datetime(2026, 4, 1, tzinfo=timezone.utc)
     may = april + timedelta(days=30)
-    made = ModelRun(may, "UTC", gather([(april, may, WAYS[0])]), {})
+    made = ModelRun(may, "UTC", gather([(april, may, PATHS[0])]), {})
     assert [made.name_of(period) for period in made.latest()] == ["last_30_days"]

@@ -1,4 +1,4 @@
-"""Models in Unity Catalog: MLflow's own client of it, against its REST calls on loopback."""
+"""Models in Unity Catalog: MLflow's own client against a local server of its REST API."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,7 +40,7 @@ def mlflow(registry: ModelRegistry, tmp_path: Path) -> Iterator[Any]:
     mlflow.set_registry_uri(None)
 
 
-def test_a_model_is_registered_with_its_files_and_tags(mlflow: Any, registry: ModelRegistry) -> None:
+def test_model_is_registered_with_its_files_and_tags(mlflow: Any, registry: ModelRegistry) -> None:
     assert mlflow_models._last_version(mlflow, NAME, HASHES) is None
     assert mlflow_models._register(mlflow, NAME, HASHES, NUMBERS) == "1"
     (version,) = registry.models[NAME]
@@ -49,7 +49,7 @@ def test_a_model_is_registered_with_its_files_and_tags(mlflow: Any, registry: Mo
     assert {Path(path).name for path in registry.uploaded} >= {"MLmodel", "mlflow_path_model.py", "markov.py"}
 
 
-def test_the_last_version_is_found_by_its_own_tags(mlflow: Any) -> None:
+def test_last_model_version_is_found_by_its_tags(mlflow: Any) -> None:
     mlflow_models._register(mlflow, NAME, {**HASHES, "paths_sha256": "older"}, NUMBERS)
     assert mlflow_models._last_version(mlflow, NAME, HASHES) is None
     mlflow_models._register(mlflow, NAME, HASHES, NUMBERS)

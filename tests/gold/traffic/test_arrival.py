@@ -1,4 +1,4 @@
-"""Windows at every firing, against the oracle by order of arrival: values, pane, revision."""
+"""Windows at every trigger firing against the oracle by order of arrival: values, pane, revision."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -100,7 +100,7 @@ def stories(draw: st.DrawFn) -> list[Batch]:
 
 @settings(max_examples=40)
 @given(stories())
-def test_windows_are_those_of_the_oracle_at_every_firing(story: Sequence[Batch]) -> None:
+def test_windows_match_oracle_after_each_batch(story: Sequence[Batch]) -> None:
     oracle, folded = ArrivalOracle(LINES), Folded(LINES)
     for batch in story:
         oracle.take(batch)
@@ -112,7 +112,7 @@ CASES: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("pane
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_case(name: str) -> None:
+def test_window_panes_match_hand_written_case(name: str) -> None:
     case = CASES[name]
     options = {"size": 10, "slide": 10, **case.get("line", {})}
     lines = {"window": Line(**options)}

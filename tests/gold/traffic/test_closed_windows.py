@@ -1,4 +1,4 @@
-"""Where late minutes lie among windows by number of events that are closed."""
+"""Which closed count window a late minute lies in."""
 
 import pyarrow as pa
 
@@ -27,14 +27,14 @@ def span_of(minute: int) -> tuple[int, int] | None:
     return None
 
 
-def test_a_late_minute_lies_in_one_window_and_in_none_after_the_last() -> None:
+def test_late_minute_lies_in_one_closed_window_and_none_after_the_last() -> None:
     assert [span_of(minute) for minute in (3, 4, 9, 19)] == [(3, 5), (3, 5), (9, 12), (12, 20)]
     assert span_of(20) is None
 
 
-def test_a_minute_of_a_window_without_a_row_lies_between_its_neighbours() -> None:
+def test_minute_of_removed_window_lies_between_its_neighbours() -> None:
     assert [span_of(minute) for minute in (5, 8)] == [(5, 9), (5, 9)]
 
 
-def test_a_minute_before_the_first_window_lies_in_one_from_1970_on() -> None:
+def test_minute_before_first_window_lies_in_a_window_from_the_epoch() -> None:
     assert span_of(2) == (0, 3)

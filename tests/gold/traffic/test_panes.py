@@ -1,4 +1,4 @@
-"""Panes through the real jobs, micro-batch by micro-batch, against the oracle by order of arrival."""
+"""Window panes through the real jobs after each micro-batch, against the oracle by order of arrival."""
 
 import json
 import shutil
@@ -37,7 +37,7 @@ LINES = {
     "sixty events": Line(0, 0, events=60),
     "two events": Line(0, 0, events=2),
 }
-OWN = """
+EXTRA_WINDOWS = """
 by count: {size: PT30M, trigger: {events: 4}}
 by time: {size: PT30M, slide: PT15M, trigger: {every: PT20M}}
 as published: {size: PT1H, lateness: count}
@@ -47,7 +47,7 @@ two events: {events: 2}
 SHOWN = ("events", "visitors", "value", "pane", "revision", "is_complete", "late_events")
 
 Event = tuple[str, float]
-"""Who, and how many minutes after noon."""
+"""Visitor, and minutes after noon."""
 
 RUSH: list[Event] = [("rob", 4 + second / 60) for second in range(55)]
 BATCHES: list[list[Event]] = [
@@ -55,14 +55,14 @@ BATCHES: list[list[Event]] = [
     [("ann", 22), ("cid", 33)],  # the first half hour is over, or nearly
     [("dan", 2), ("cid", 47)],  # two minutes past noon is late by then
     [("cid", 75), ("ann", 65)],
-    [("rob", 4 + second / 60 + 0.01) for second in range(55)],  # late, and too quick: rob is a bot
+    [("rob", 4 + second / 60 + 0.01) for second in range(55)],  # late, and too many in a minute: rob is a bot
     [("ben", 3.2), ("ben", 130)],  # late, and the last that comes
     [("eve", 200)],
 ]
 
 
 def identify(uid: str, event: Event) -> Record:
-    """An event of no session, so that of each window there is what events and visitors say."""
+    """An event outside sessions, so that windows have no counts but events and visitors."""
     who, minute = event
     return record(message(uid, who, "identify", NOON + timedelta(minutes=minute)))
 
@@ -89,17 +89,17 @@ def arrived(events: list[Event]) -> list[Arrived]:
 
 @pytest.fixture
 def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A bundle of the test's own, with more windows."""
+    """The conf of a bundle copy with additional windows."""
     folder = tmp_path / "bundle"
     shutil.copytree(CONF, folder / "conf")
     shutil.copy(CONF.parent / BUNDLE_FILE, folder)
     with (folder / "conf" / FILE).open("a") as file:
-        file.write(OWN)
+        file.write(EXTRA_WINDOWS)
     monkeypatch.chdir(folder)
     return folder / "conf"
 
 
-def test_windows_walk_from_early_to_late_as_the_oracle_says(
+def test_window_panes_match_oracle_after_each_micro_batch(
     spark: SparkSession, tmp_path: Path, conf: Path
 ) -> None:
     settings = empty_home(spark, tmp_path / "home")
@@ -124,7 +124,7 @@ def test_windows_walk_from_early_to_late_as_the_oracle_says(
     assert late == {to_micros(NOON) + 3 * MINUTE}, "neither the bot's, nor one first seen after its end"
     two = sorted(key[1] for key in oracle.published if key[0] == "two events")
     assert len(two) > 3
-    rebuilt(spark, settings)
+    assert_rebuild_keeps_windows(spark, settings)
 
 
 def last_metadata(settings: Settings) -> dict[str, Any]:
@@ -132,8 +132,8 @@ def last_metadata(settings: Settings) -> dict[str, Any]:
     return next(json.loads(each["userMetadata"]) for each in commits if "userMetadata" in each)
 
 
-def rebuilt(spark: SparkSession, settings: Settings) -> None:
-    """A rebuild by a file without these lines leaves the windows that the pages read as they are."""
+def assert_rebuild_keeps_windows(spark: SparkSession, settings: Settings) -> None:
+    """A rebuild without the additional windows leaves the standard windows unchanged."""
     (settings.conf / FILE).write_text((CONF / FILE).read_text())
     before = published(settings)
     job = rebuild_job(DEFINITIONS, [TRAFFIC.name])

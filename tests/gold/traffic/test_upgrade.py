@@ -1,4 +1,4 @@
-"""Homes of before, whose log does not say how far gold.traffic has come."""
+"""Upgrades of homes whose Delta log lacks the progress of gold.traffic."""
 
 import json
 from pathlib import Path
@@ -22,16 +22,16 @@ from lakehouse.settings import Settings, load_settings
 from millrace.audit.windows import wrong_windows
 from millrace.cli import app, register_commands
 
-GONE = "gold/traffic_changes"
+REMOVED_TABLE = "gold/traffic_changes"
 
 
-def leave_table_of_changes(settings: Settings) -> None:
-    """A table that earlier releases wrote."""
-    write_deltalake(settings.warehouse / GONE, pa.table({"change": ["retract"]}))
+def write_removed_table(settings: Settings) -> None:
+    """Write a table that only earlier releases have."""
+    write_deltalake(settings.warehouse / REMOVED_TABLE, pa.table({"change": ["retract"]}))
 
 
-def say_what_earlier_releases_said(settings: Settings) -> None:
-    """Metadata of commits to gold.traffic without the progress."""
+def remove_progress_from_metadata(settings: Settings) -> None:
+    """Rewrite the commit metadata of gold.traffic as earlier releases did, without the progress."""
     log = settings.warehouse / "gold" / "traffic" / "_delta_log"
     for commit in log.glob("*.json"):
         actions = [json.loads(line) for line in commit.read_text().splitlines()]
@@ -45,16 +45,16 @@ def say_what_earlier_releases_said(settings: Settings) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("dies_at", [None, TRAFFIC.name])
-def test_windows_of_an_earlier_release_are_computed_once_more(
+def test_windows_of_earlier_release_are_recomputed_after_upgrade(
     dies_at: str | None, spark: SparkSession, tmp_path: Path
 ) -> None:
     settings = empty_home(spark, tmp_path)
-    leave_table_of_changes(settings)
+    write_removed_table(settings)
     bronze = Bronze(spark, settings)
     *early, last, after = cut(story_events(12))
     bronze.commit([record for records in early for record in records])
     run_jobs(spark, settings)
-    say_what_earlier_releases_said(settings)
+    remove_progress_from_metadata(settings)
     bronze.commit(last)
     if dies_at:
         with dying_at(dies_at):
@@ -66,11 +66,11 @@ def test_windows_of_an_earlier_release_are_computed_once_more(
     run_jobs(spark, settings)
     assert_as_the_oracle(settings, Oracle.over(bronze.stored))
     assert assert_changes_fold(settings) == 3
-    assert DeltaTable(settings.warehouse / GONE).version() == 0, "nothing writes it"
+    assert DeltaTable(settings.warehouse / REMOVED_TABLE).version() == 0, "nothing writes it"
 
 
 @pytest.mark.parametrize("command", ["status", "doctor", "sql"])
-def test_commands_ignore_the_table_that_is_gone(
+def test_commands_ignore_table_of_earlier_releases(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MILLRACE_HOME", str(tmp_path))
@@ -80,7 +80,7 @@ def test_commands_ignore_the_table_that_is_gone(
         register_commands()
     arguments = [command, "SELECT count(*) FROM gold.traffic"] if command == "sql" else [command]
     before = CliRunner().invoke(app, arguments)
-    leave_table_of_changes(settings)
+    write_removed_table(settings)
     after = CliRunner().invoke(app, arguments)
     assert (after.exit_code, "traffic_changes" in after.output) == (before.exit_code, False)
     assert isinstance(after.exception, SystemExit | None)

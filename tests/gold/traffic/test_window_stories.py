@@ -1,4 +1,4 @@
-"""Windows kept up to date by differences against windows counted from scratch."""
+"""Windows updated by differences against windows counted from scratch."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ START = 1_774_742_400_000_000  # 2026-03-29T00:00Z: clocks in Berlin go forward 
 
 
 class Entry(NamedTuple):
-    """A row of gold.visitor_minutes; negative once what was there is taken back."""
+    """A row of gold.visitor_minutes; a negative one reverts an earlier row."""
 
     visitor: str
     minute: int
@@ -44,7 +44,7 @@ def entries() -> st.SearchStrategy[Entry]:
 
 @st.composite
 def batches(draw: st.DrawFn) -> list[list[Entry]]:
-    """Batches of new entries and of entries of earlier batches that are taken back."""
+    """Batches of new entries and of reverted entries of earlier batches."""
     found: list[list[Entry]] = []
     there: list[Entry] = []
     for _ in range(draw(st.integers(1, 4))):
@@ -87,12 +87,12 @@ def _sums(rows: Sequence[Entry]) -> Sums:
 
 
 def differences_from(rows: Sequence[Entry], known: int, zone: str) -> dict[WindowKey, Sums]:
-    """Of the rows from a place on."""
+    """Differences by the rows after the first `known` ones."""
     minutes = [VisitorMinute(*row, by_events=row.events > 0) for row in rows]
     return differences_of(minutes, known, windows_of(STANDARD, zone))
 
 
-def follow(batches: list[list[Entry]], zone: str, watermarks: list[int]) -> dict[WindowKey, WindowRow]:
+def apply_batches(batches: list[list[Entry]], zone: str, watermarks: list[int]) -> dict[WindowKey, WindowRow]:
     rows: list[Entry] = []
     table: dict[WindowKey, WindowRow] = {}
     for batch, watermark in zip(batches, watermarks, strict=True):
@@ -109,9 +109,9 @@ def follow(batches: list[list[Entry]], zone: str, watermarks: list[int]) -> dict
 
 @settings(max_examples=40)
 @given(batches(), st.sampled_from(ZONES), st.lists(st.integers(-3000, 3000), min_size=4, max_size=4))
-def test_windows_by_differences_equal_windows_from_scratch(made, zone, minutes):
+def test_incremental_windows_equal_windows_from_scratch(made, zone, minutes):
     watermarks = [START + minute * MINUTE for minute in sorted(minutes)][: len(made)]
-    table = follow(made, zone, watermarks)
+    table = apply_batches(made, zone, watermarks)
     wanted = counted_from_scratch([row for batch in made for row in batch], zone)
     assert {key: Sums(*row[4:12], row.value) for key, row in table.items()} == wanted
     for key, row in table.items():
@@ -121,8 +121,8 @@ def test_windows_by_differences_equal_windows_from_scratch(made, zone, minutes):
 
 @settings(max_examples=40)
 @given(batches(), st.sampled_from(ZONES))
-def test_total_differences_replace_whatever_there_was(made, zone):
-    table = follow(made, zone, [START] * len(made))
+def test_total_differences_replace_existing_windows(made, zone):
+    table = apply_batches(made, zone, [START] * len(made))
     other = made[0]
     total = differences_from(other, 0, zone)
     for before, after in revise(table.values(), total, Progress(START, START), STANDARD, is_total=True):
@@ -158,7 +158,7 @@ def test_pane_is_early_then_on_time_then_late():
     assert minute_row(HOUR, 2 * HOUR, late, 0) == late
 
 
-def test_a_bot_that_leaves_raises_the_revision_and_leaves_the_pane():
+def test_bot_removal_raises_revision_and_keeps_pane():
     on_time = minute_row(HOUR, HOUR, None, 3)
     assert (on_time.pane, on_time.revision) == (ON_TIME, 0)
     less = minute_row(HOUR, HOUR, on_time, -1, by_events=0)
@@ -168,14 +168,14 @@ def test_a_bot_that_leaves_raises_the_revision_and_leaves_the_pane():
     assert minute_row(HOUR, HOUR, late, -1, by_events=0).pane == LATE
 
 
-def test_a_window_without_anything_left_is_gone_whatever_emptied_it():
+def test_emptied_window_is_removed():
     row = minute_row(HOUR, HOUR, None, 1)
     key = WindowKey(*row[:4])
     nothing = Sums(-1, 0, -1, 0, 0, 0, 0, 0, Decimal(0), by_events=1)
     assert revise([row], {key: nothing}, Progress(HOUR, HOUR), STANDARD) == [(row, None)]
 
 
-def test_money_beyond_eighteen_digits_is_kept_in_value_alone():
+def test_reporting_value_beyond_eighteen_digits_is_null():
     key = WindowKey("1 minute", 0, MINUTE, None)
     for amount, shown in ((10**14, None), (10**14 - 1, Decimal(10**14 - 1))):
         sums = Sums(1, 0, 1, 0, 0, 0, 0, 0, Decimal(amount))
