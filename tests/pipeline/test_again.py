@@ -1,4 +1,4 @@
-"""Running everything a second time adds nothing."""
+"""A second run of all jobs on the same input commits nothing."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from lakehouse.contracts.gold import BOT_REFUNDS
 from lakehouse.contracts.ops import GATES, READS
 
 
-def test_a_second_run_on_the_same_input_commits_nothing(caught_up_home: Home, tmp_path: Path) -> None:
+def test_second_run_on_the_same_input_commits_nothing(caught_up_home: Home, tmp_path: Path) -> None:
     home = caught_up_home.copy(tmp_path / "home")
     before = versions(home)
     of_others = {CHANNEL_CREDIT.name, READS.name}

@@ -1,4 +1,4 @@
-"""The audit finds nothing wrong where nothing is, and names what somebody has tampered with."""
+"""The audit reports no errors on intact data, and names data that was tampered with."""
 
 import json
 import shutil
@@ -26,12 +26,12 @@ def one_record(home: Home) -> pl.DataFrame:
     return records.sort("offset", descending=True).slice(100, 1).collect()
 
 
-def remove_a_record(home: Home) -> None:
+def remove_record(home: Home) -> None:
     place = one_record(home).row(0, named=True)
     DeltaTable(folder(home, BRONZE)).delete(PLACE.format(**place))
 
 
-def double_a_record(home: Home) -> None:
+def duplicate_record(home: Home) -> None:
     write_deltalake(folder(home, BRONZE), one_record(home).to_arrow(), mode="append")
 
 
@@ -39,30 +39,30 @@ def remove_bronze(home: Home) -> None:
     shutil.rmtree(folder(home, BRONZE))
 
 
-def remove_an_event(home: Home) -> None:
+def remove_event(home: Home) -> None:
     table = DeltaTable(folder(home, "silver.events"))
     event = pl.scan_delta(table).select("event_id").head(1).collect().item()
     table.delete(f"event_id = '{event}'")
 
 
-def remove_a_rate(home: Home) -> None:
+def remove_rate(home: Home) -> None:
     DeltaTable(folder(home, "silver.exchange_rates")).delete("currency = 'GBP' AND valid_to IS NULL")
 
 
-def claim_a_record_more(home: Home) -> None:
+def claim_additional_record(home: Home) -> None:
     (path,) = (home.path / "manifests").glob("*-produce-*.json")
     reported = json.loads(path.read_text())
     path.write_text(json.dumps({**reported, "records": reported["records"] + 1}))
 
 
-def claim_a_later_record(home: Home) -> None:
+def claim_later_offset(home: Home) -> None:
     (path,) = (home.path / "manifests").glob("*-produce-*.json")
     reported = json.loads(path.read_text())
     reported["offsets"]["0"]["last"] += 1_000_000
     path.write_text(json.dumps(reported))
 
 
-def claim_other_records(home: Home) -> None:
+def claim_other_checksum(home: Home) -> None:
     (path,) = (home.path / "manifests").glob("*-produce-*.json")
     reported = json.loads(path.read_text())
     path.write_text(json.dumps({**reported, "checksum": "0" * len(reported["checksum"])}))
@@ -78,7 +78,7 @@ def credit_of_two_touches(home: Home) -> str:
     return f"conversion_id = '{chosen}' AND model = 'first'"
 
 
-def halve_a_credit(home: Home) -> None:
+def halve_credit(home: Home) -> None:
     table = DeltaTable(folder(home, "gold.attribution"))
     table.update({"credit": "credit / 2"}, predicate=credit_of_two_touches(home))
 
@@ -88,14 +88,14 @@ def swap_two_credits(home: Home) -> None:
     table.update({"credit": "1 - credit"}, predicate=credit_of_two_touches(home))
 
 
-def remove_a_credited_touch(home: Home) -> None:
+def remove_credited_touch(home: Home) -> None:
     credits_ = pl.scan_delta(folder(home, "gold.attribution")).filter(pl.col("touch_id").is_not_null())
     touch = credits_.select(pl.col("touch_id").min()).collect().item()
     DeltaTable(folder(home, "gold.touches")).delete(f"touch_id = '{touch}'")
 
 
-def add_a_touch_without_credit(home: Home) -> None:
-    """A touch more of a visitor, at the time of one that has earned credit."""
+def add_touch_without_credit(home: Home) -> None:
+    """Add a touch of a visitor at the time of one that has earned credit."""
     credits_ = pl.scan_delta(folder(home, "gold.attribution")).filter(pl.col("touch_id").is_not_null())
     credited = credits_.select(pl.col("touch_id").min()).collect().item()
     touches = pl.read_delta(folder(home, "gold.touches")).filter(pl.col("touch_id") == credited)
@@ -103,13 +103,13 @@ def add_a_touch_without_credit(home: Home) -> None:
     write_deltalake(folder(home, "gold.touches"), more.to_arrow(), mode="append")
 
 
-def count_a_touch_more(home: Home) -> None:
+def increase_touch_count(home: Home) -> None:
     chosen = credit_of_two_touches(home).split(" AND ")[0]
     DeltaTable(folder(home, "gold.conversions")).update({"touches": "touches + 1"}, predicate=chosen)
 
 
 def rewrite_window(home: Home, kind: str, *, removed: bool) -> None:
-    """Remove the window of all channels with the most events, or give it a page view more."""
+    """Remove the window of all channels with the most events, or add a page view to it."""
     place = folder(home, "gold.traffic")
     rows = pl.read_delta(place)
     of_kind = (pl.col("window_kind") == kind) & pl.col("channel").is_null()
@@ -120,17 +120,17 @@ def rewrite_window(home: Home, kind: str, *, removed: bool) -> None:
     write_deltalake(place, changed.to_arrow(), mode="overwrite")
 
 
-def change_a_window(home: Home) -> None:
+def change_window(home: Home) -> None:
     rewrite_window(home, "1 hour", removed=False)
 
 
-def remove_a_window(home: Home) -> None:
+def remove_window(home: Home) -> None:
     rewrite_window(home, "1 minute", removed=True)
 
 
 @pytest.fixture
 def audit(monkeypatch: pytest.MonkeyPatch) -> Callable[[Home], Result]:
-    """`millrace audit` in this process, without pauses before it checks again what is wrong."""
+    """`millrace audit` in this process, without pauses between its checks."""
     monkeypatch.setattr(gold, "_PAUSE", 0)
     if not app.registered_commands:
         register_commands()
@@ -141,7 +141,7 @@ def wrong_lines(stdout: str) -> list[str]:
     return [" ".join(line.split()) for line in stdout.splitlines() if line.split()[:1] == ["wrong"]]
 
 
-def test_all_is_well_after_all_jobs(caught_up_home: Home) -> None:
+def test_audit_passes_after_all_jobs(caught_up_home: Home) -> None:
     done = caught_up_home.run("audit")
     assert done.returncode == 0, done.stdout
     assert wrong_lines(done.stdout) == []
@@ -157,7 +157,7 @@ def test_all_is_well_after_all_jobs(caught_up_home: Home) -> None:
 
 
 @pytest.mark.long
-def test_every_byte_is_as_it_was_after_all_jobs(caught_up_home: Home, tmp_path: Path) -> None:
+def test_byte_audit_passes_after_rebuild_and_maintenance(caught_up_home: Home, tmp_path: Path) -> None:
     home = caught_up_home.copy(tmp_path / "home")
     home.must("rebuild", "silver.sessions", "gold.conversions")
     home.must("run", "maintenance")
@@ -168,7 +168,7 @@ def test_every_byte_is_as_it_was_after_all_jobs(caught_up_home: Home, tmp_path: 
     assert "Audit ok: every byte that has been recorded is as it was." in done.stdout
 
 
-def test_one_altered_byte_is_named(caught_up_home: Home, tmp_path: Path) -> None:
+def test_byte_audit_names_file_with_altered_byte(caught_up_home: Home, tmp_path: Path) -> None:
     home = caught_up_home.copy(tmp_path / "home")
     table = DeltaTable(folder(home, "gold.attribution"))
     file = Path(table.file_uris()[0].removeprefix("file://"))
@@ -187,32 +187,32 @@ def test_one_altered_byte_is_named(caught_up_home: Home, tmp_path: Path) -> None
     ("tamper", "reported"),
     [
         (
-            remove_a_record,
+            remove_record,
             ["1 lost", f"{SAMPLE_EVENTS - 1:,} of {SAMPLE_EVENTS:,} records in bronze", "off by -1"],
         ),
-        (double_a_record, ["records, 1 of them twice", "off by 1"]),
+        (duplicate_record, ["records, 1 of them twice", "off by 1"]),
         (
-            remove_an_event,
+            remove_event,
             ["ledger of refine: silver.events", "off by 1", "1 bronze records are in no silver"],
         ),
-        (remove_a_rate, ["bronze = exchange rates", "off by 1", "1 bronze records are in no silver"]),
-        (claim_a_record_more, [f"{SAMPLE_EVENTS:,} of {SAMPLE_EVENTS + 1:,} records in bronze"]),
-        (claim_a_later_record, ["Kafka does not have the rest", "/0: another topic?"]),
+        (remove_rate, ["bronze = exchange rates", "off by 1", "1 bronze records are in no silver"]),
+        (claim_additional_record, [f"{SAMPLE_EVENTS:,} of {SAMPLE_EVENTS + 1:,} records in bronze"]),
+        (claim_later_offset, ["Kafka does not have the rest", "/0: another topic?"]),
         (remove_bronze, ["is not there; by the ledger it has"]),
-        (claim_other_records, ["checksum", "the client's is 0000"]),
+        (claim_other_checksum, ["checksum", "the client's is 0000"]),
         (
-            halve_a_credit,
+            halve_credit,
             ["credits sum to conversions", "credits follow from models", "conversions, 1 wrong"],
         ),
         (swap_two_credits, ["gold: credits follow from models", "conversions, 1 wrong", "/first"]),
-        (remove_a_credited_touch, ["gold: credits are of touches"]),
-        (add_a_touch_without_credit, ["gold: credits are of all touches", "/another"]),
-        (count_a_touch_more, ["gold: credits are of all touches", "conversions, 1 wrong", "/touches"]),
-        (change_a_window, ["gold: windows sum minutes", "windows, 1 wrong: 1 hour/"]),
-        (remove_a_window, ["gold: windows sum minutes", "events in none"]),
+        (remove_credited_touch, ["gold: credits are of touches"]),
+        (add_touch_without_credit, ["gold: credits are of all touches", "/another"]),
+        (increase_touch_count, ["gold: credits are of all touches", "conversions, 1 wrong", "/touches"]),
+        (change_window, ["gold: windows sum minutes", "windows, 1 wrong: 1 hour/"]),
+        (remove_window, ["gold: windows sum minutes", "events in none"]),
     ],
 )
-def test_a_difference_is_named(
+def test_audit_names_tampered_data(
     caught_up_home: Home,
     tmp_path: Path,
     audit: Callable[[Home], Result],
@@ -228,14 +228,14 @@ def test_a_difference_is_named(
 
 
 @pytest.mark.parametrize("value", [b"\xff", None])
-def test_headers_of_others_do_no_harm(
+def test_audit_ignores_foreign_manifest_headers(
     caught_up_home: Home, tmp_path: Path, audit: Callable[[Home], Result], value: bytes | None
 ) -> None:
     home = caught_up_home.copy(tmp_path / "home")
     record = one_record(home)
     headers = [*record["headers"].to_list()[0], {"key": "manifest", "value": value}]
     reported = record.with_columns(pl.Series("headers", [headers], dtype=record["headers"].dtype))
-    remove_a_record(home)
+    remove_record(home)
     write_deltalake(folder(home, BRONZE), reported.to_arrow(), mode="append")
     done = audit(home)
     assert done.exit_code == 0, done.output

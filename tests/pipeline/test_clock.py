@@ -1,4 +1,4 @@
-"""Silver and gold depend on what bronze has, not on the clock of the machine, its time zone or batches."""
+"""Silver and gold depend only on bronze, not on the machine's clock, its time zone or batch sizes."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ def with_bronze_of(home: Home, path: Path, **more: str) -> Home:
 
 @pytest.mark.long
 @pytest.mark.skipif(not LIBRARIES, reason="needs libfaketime (Debian, Ubuntu: apt-get install libfaketime)")
-def test_tables_of_another_time_zone_and_time_are_the_same(caught_up_home: Home, tmp_path: Path) -> None:
+def test_tables_are_independent_of_machine_clock_and_time_zone(caught_up_home: Home, tmp_path: Path) -> None:
     shifted = with_bronze_of(
         caught_up_home,
         tmp_path / "home",

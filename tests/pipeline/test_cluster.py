@@ -1,4 +1,4 @@
-"""The whole pipeline on a Spark standalone cluster, one of whose workers dies meanwhile."""
+"""The whole pipeline on a Spark standalone cluster, of which one worker is killed."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ EVENTS = 200_000
 
 
 @pytest.mark.long
-def test_tables_are_those_of_a_local_run_also_when_a_worker_dies(
+def test_cluster_run_with_killed_worker_equals_local_run(
     new_home: Callable[..., Home], tmp_path: Path
 ) -> None:
     local = new_home()

@@ -1,4 +1,4 @@
-"""`millrace demo` from its start, looked at through its pages while events arrive."""
+"""`millrace demo` from its start: its dashboard pages while events arrive."""
 
 import csv
 import io
@@ -39,7 +39,7 @@ def demo(home: Path) -> Iterator[Browsing]:
     port = stable_port()
     mine = {"HOME": home, "BROKER_PORT": stable_port(), "DASHBOARD_PORT": port, "SUMMARY_INTERVAL": "PT10S"}
     environment = {**os.environ, **{f"MILLRACE_{name}": str(value) for name, value in mine.items()}}
-    # Most events are older than an hour, and the last hour's do not become as many while the tests run.
+    # Most events are older than an hour, and stay more than those of the last hour while the tests run.
     command = [sys.executable, "-m", "millrace", "demo", "--history", "2", "--rate", "3"]
     with (home / "demo.log").open("wb") as log:
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
@@ -63,7 +63,7 @@ def test_reset_knows_every_folder_of_the_home(home: Path, demo: Browsing) -> Non
     assert {each.name for each in home.iterdir() if each.is_dir()} <= {*MADE}
 
 
-def test_a_figure_changes_as_events_arrive(demo: Browsing) -> None:
+def test_dashboard_figure_updates_as_events_arrive(demo: Browsing) -> None:
     page = demo.open("overview", period="All")
     figure = demo.metric("Events").text_content() or ""
     page.evaluate("window.loadedOnce = true")
@@ -72,7 +72,7 @@ def test_a_figure_changes_as_events_arrive(demo: Browsing) -> None:
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_each_page_opens(view: str, demo: Browsing) -> None:
+def test_dashboard_page_opens_without_errors(view: str, demo: Browsing) -> None:
     page = demo.open(view, period="All")
     expect(page.get_by_test_id("stException")).to_have_count(0)
     charts = page.get_by_test_id("stVegaLiteChart")
@@ -80,7 +80,7 @@ def test_each_page_opens(view: str, demo: Browsing) -> None:
     assert demo.elsewhere == []
 
 
-def test_the_value_is_one_on_all_pages_while_events_arrive(demo: Browsing) -> None:
+def test_pages_at_the_same_position_show_the_same_value(demo: Browsing) -> None:
     """Pages read all tables as of one position: opened at the same one, they have the same figure."""
     places = {"overview": "Value (EUR)", "journeys": "Value (EUR)", "campaigns": "Value credited (EUR)"}
     seen: dict[str, dict[str, str]] = {}
@@ -89,7 +89,7 @@ def test_the_value_is_one_on_all_pages_while_events_arrive(demo: Browsing) -> No
         for view, label in places.items():
             page = demo.open(view, period="All")
             before, figure, after = _arrived(page), demo.metric(label).text_content() or "", _arrived(page)
-            if before == after:  # it was not drawn again in between
+            if before == after:  # the page was not redrawn in between
                 seen.setdefault(before, {})[view] = figure
         return any(len(values) == len(places) for values in seen.values())
 
@@ -104,7 +104,7 @@ def _arrived(page: Page) -> str:
     return fact.partition(" UTC")[0]
 
 
-def test_a_filter_changes_the_address_and_the_figures(demo: Browsing) -> None:
+def test_period_filter_changes_url_and_figures(demo: Browsing) -> None:
     page = demo.open("overview", period="All")
     everything = number(demo.metric("Events").text_content())
     page.get_by_text("Last hour", exact=True).click()
@@ -116,7 +116,7 @@ def test_a_filter_changes_the_address_and_the_figures(demo: Browsing) -> None:
     eventually(lambda: 0 < number(demo.metric("Events").text_content()) < everything, 30, "the same again")
 
 
-def test_a_conversion_is_opened_and_its_credits_sum_to_one(demo: Browsing) -> None:
+def test_opened_conversion_has_credits_that_sum_to_one(demo: Browsing) -> None:
     page = demo.open("attribution", period="All")
     demo.choose_first_row("Conversions behind it")
     page.get_by_text("Why? Open this conversion").click()
@@ -126,7 +126,7 @@ def test_a_conversion_is_opened_and_its_credits_sum_to_one(demo: Browsing) -> No
     assert sums == pytest.approx(dict.fromkeys(MODELS, 1.0), abs=1e-9)
 
 
-def test_a_table_is_downloaded(demo: Browsing) -> None:
+def test_table_is_downloaded_as_csv(demo: Browsing) -> None:
     page = demo.open("attribution", period="All")
     head, *rows = downloaded(page).splitlines()
     assert set(head.split(",")) == {"channel", *MODELS}

@@ -1,4 +1,4 @@
-"""What a user gets wrong is told by the command line in one clear line, with a next step."""
+"""The command line reports errors of the user in one line with a next step."""
 
 import subprocess
 from collections.abc import Callable
@@ -10,17 +10,17 @@ from kit.home import Home
 from millrace.local.process.ports import free_port
 from millrace.operations.rebuild import definitions
 
-PARTS = {"missing": None, "empty": b"", "binary": bytes(range(256)) * 64}
-TOLD = {"missing": "no such file", "empty": "is empty", "binary": "is binary"}
+FILE_CONTENTS = {"missing": None, "empty": b"", "binary": bytes(range(256)) * 64}
+FILE_ERRORS = {"missing": "no such file", "empty": "is empty", "binary": "is binary"}
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Home:
-    """A home with no broker: nothing here should get as far as asking it."""
+    """A home at whose address no broker answers."""
     return Home(tmp_path / "home", f"127.0.0.1:{free_port()}", "events")
 
 
-def the_one_line(done: "subprocess.CompletedProcess[str]", code: int = 1) -> str:
+def error_line(done: "subprocess.CompletedProcess[str]", code: int = 1) -> str:
     assert done.returncode == code
     (line,) = done.stderr.splitlines()
     assert line.startswith("millrace: ")
@@ -37,45 +37,45 @@ def the_one_line(done: "subprocess.CompletedProcess[str]", code: int = 1) -> str
         ("explain conversion a b", "See `millrace explain conversion --help`."),
     ],
 )
-def test_what_a_command_does_not_take(home: Home, call: str, reported: str) -> None:
-    assert reported in the_one_line(home.run(*call.split()), code=2)
+def test_invalid_arguments_are_reported_in_one_line(home: Home, call: str, reported: str) -> None:
+    assert reported in error_line(home.run(*call.split()), code=2)
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_a_file_that_can_not_be_loaded(home: Home, tmp_path: Path, part: str) -> None:
+@pytest.mark.parametrize("part", FILE_CONTENTS)
+def test_unloadable_file_is_reported_in_one_line(home: Home, tmp_path: Path, part: str) -> None:
     file = tmp_path / "events.log"
-    content = PARTS[part]
+    content = FILE_CONTENTS[part]
     if content is not None:
         file.write_bytes(content)
-    line = the_one_line(home.run("load", str(file), "--format", "segment"))
+    line = error_line(home.run("load", str(file), "--format", "segment"))
     assert str(file) in line
-    assert TOLD[part] in line
+    assert FILE_ERRORS[part] in line
 
 
-def test_an_unknown_format(home: Home, tmp_path: Path) -> None:
+def test_unknown_format_error_lists_known_formats(home: Home, tmp_path: Path) -> None:
     file = tmp_path / "events.log"
     file.write_text("{}\n")
-    line = the_one_line(home.run("load", str(file), "--format", "parquet"))
+    line = error_line(home.run("load", str(file), "--format", "parquet"))
     assert "parquet" in line
     assert "segment" in line
     assert "access-log" in line
 
 
-def test_a_broker_that_is_away(home: Home) -> None:
-    line = the_one_line(home.run("run", "ingest", "--once"))
+def test_unreachable_broker_is_reported_with_next_step(home: Home) -> None:
+    line = error_line(home.run("run", "ingest", "--once"))
     assert f"no Kafka broker answers at {home.bootstrap}" in line
     assert "millrace up --broker" in line
 
 
-def test_a_table_that_can_not_be_rebuilt(home: Home) -> None:
-    line = the_one_line(home.run("rebuild", "silver.events", "silver.nothing"))
+def test_unknown_table_error_lists_tables_that_can_be_rebuilt(home: Home) -> None:
+    line = error_line(home.run("rebuild", "silver.events", "silver.nothing"))
     assert "silver.nothing is not a table that can be rebuilt" in line
     for name in definitions():
         assert name in line
 
 
 def no_java(folder: Path) -> None:
-    """Nothing at all."""
+    """Install no Java."""
 
 
 def java_11(folder: Path) -> None:
@@ -85,12 +85,12 @@ def java_11(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("put", "reported"), [(no_java, "No Java found"), (java_11, "Java 11 found at")])
-def test_java_that_will_not_do(
+def test_missing_or_old_java_is_reported(
     home: Home, tmp_path: Path, put: Callable[[Path], None], reported: str
 ) -> None:
     tools = tmp_path / "tools"
     tools.mkdir()
     put(tools)
-    line = the_one_line(home.run("run", "refine", "--once", PATH=str(tools), JAVA_HOME=""))
+    line = error_line(home.run("run", "refine", "--once", PATH=str(tools), JAVA_HOME=""))
     assert reported in line
     assert "17" in line

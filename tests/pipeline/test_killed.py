@@ -1,4 +1,4 @@
-"""Killed between commit and ledger, and with its checkpoint lost, ingest loses and doubles nothing.
+"""Ingest that is killed between commit and ledger and has lost its checkpoint loses and duplicates nothing.
 
 `make chaos` kills the other jobs, and Java alone, at more moments.
 """
@@ -14,7 +14,9 @@ from kit.tables import commits, differences
 
 
 @pytest.mark.long
-def test_a_kill_and_a_lost_checkpoint_leave_no_trace(caught_up_home: Home, tmp_path: Path) -> None:
+def test_killed_ingest_with_lost_checkpoint_gives_the_same_bronze(
+    caught_up_home: Home, tmp_path: Path
+) -> None:
     home = caught_up_home.twin(tmp_path / "home", MILLRACE_MAX_BATCH_ROWS="6000")
     with Pipeline(home, "ingest") as pipeline:
         pipeline.reaches(lambda: commits(home, "bronze.kafka_records") >= 2)

@@ -1,4 +1,4 @@
-"""A Kafka that wants a login: clients, jobs and the audit all give it."""
+"""A Kafka broker that requires a login: clients, jobs and the audit use it."""
 
 import json
 from collections.abc import Iterator
@@ -22,8 +22,11 @@ from millrace.local.process.child_process import Child
 from millrace.local.process.ports import stable_port
 
 _LOGIN = {"MILLRACE_KAFKA_USERNAME": "reader", "MILLRACE_KAFKA_PASSWORD": 'a "quoted" \\ word'}
-_BY = {"MILLRACE_KAFKA_SECURITY_PROTOCOL": "SASL_PLAINTEXT", "MILLRACE_KAFKA_SASL_MECHANISM": "PLAIN"}
-_SERVER = """
+_SASL_SETTINGS = {
+    "MILLRACE_KAFKA_SECURITY_PROTOCOL": "SASL_PLAINTEXT",
+    "MILLRACE_KAFKA_SASL_MECHANISM": "PLAIN",
+}
+_SERVER_PROPERTIES = """
 listener.security.protocol.map=BROKER:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT
 sasl.enabled.mechanisms=PLAIN
 sasl.mechanism.inter.broker.protocol=PLAIN
@@ -35,11 +38,11 @@ listener.name.broker.plain.sasl.jaas.config=\\
 
 @pytest.fixture(scope="module")
 def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A broker that lets nobody in without a password."""
+    """A broker that requires a password."""
     home, port = tmp_path_factory.mktemp("locked"), stable_port()
     program = prepare_broker(home, port)
     properties = home / "kafka" / "server.properties"
-    properties.write_text(properties.read_text() + _SERVER)
+    properties.write_text(properties.read_text() + _SERVER_PROPERTIES)
     broker = Child(program)
     login = {
         "security_protocol": "SASL_PLAINTEXT",
@@ -54,10 +57,10 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         broker.stop(8)
 
 
-def test_who_logs_in_can_send_take_in_and_audit(
+def test_clients_with_login_can_produce_ingest_and_audit(
     spark: SparkSession, bootstrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = Home(tmp_path, bootstrap, "events", {**_LOGIN, **_BY})
+    home = Home(tmp_path, bootstrap, "events", {**_LOGIN, **_SASL_SETTINGS})
     home.must("produce", "--events", "500")
     for name, value in home.more.items():
         monkeypatch.setenv(name, value)
@@ -67,7 +70,7 @@ def test_who_logs_in_can_send_take_in_and_audit(
     assert len(read_rows(home.settings, "bronze.kafka_records", ("offset",))) > 400
 
 
-NO_LOGIN, GUESSED = _BY, _BY | _LOGIN | {"MILLRACE_KAFKA_PASSWORD": "guessed"}
+NO_LOGIN, WRONG_PASSWORD = _SASL_SETTINGS, _SASL_SETTINGS | _LOGIN | {"MILLRACE_KAFKA_PASSWORD": "guessed"}
 SENDING, INGEST = ("produce", "--events", "5"), ("run", "ingest", "--once")
 
 
@@ -75,12 +78,12 @@ SENDING, INGEST = ("produce", "--events", "5"), ("run", "ingest", "--once")
     ("command", "wrong"),
     [
         pytest.param(SENDING, NO_LOGIN, id="producer without login"),
-        pytest.param(SENDING, GUESSED, id="producer with a guess"),
+        pytest.param(SENDING, WRONG_PASSWORD, id="producer with wrong password"),
         pytest.param(INGEST, NO_LOGIN, id="ingest without login"),
-        pytest.param(INGEST, GUESSED, id="ingest with a guess", marks=pytest.mark.long),
+        pytest.param(INGEST, WRONG_PASSWORD, id="ingest with wrong password", marks=pytest.mark.long),
     ],
 )
-def test_who_does_not_is_told_so(
+def test_missing_or_wrong_login_is_reported(
     bootstrap: str, tmp_path: Path, command: tuple[str, ...], wrong: dict[str, str]
 ) -> None:
     home = Home(tmp_path, bootstrap, "events", wrong)
@@ -92,7 +95,7 @@ def test_who_does_not_is_told_so(
 
 @pytest.mark.long
 @pytest.mark.parametrize("security", ["sasl_ssl", "mtls"])
-def test_a_workspace_with_a_secured_broker_works_as_any_other(tmp_path: Path, security: str) -> None:
+def test_workspace_with_secured_broker_runs_end_to_end(tmp_path: Path, security: str) -> None:
     home = secured_home(tmp_path, security)
     assert "has no login yet" in home.run("produce", "--events", "5").stderr
     assert "has no login yet" in " ".join(json.loads(home.must("status", "--json"))["notes"])

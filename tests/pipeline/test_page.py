@@ -1,4 +1,4 @@
-"""The dashboard over what the jobs made, in a real browser."""
+"""The dashboard over the tables of the jobs, in a real browser."""
 
 from collections.abc import Iterator
 
@@ -30,7 +30,7 @@ def address(caught_up_home: Home) -> Iterator[str]:
         child.stop()
 
 
-def test_the_page_has_the_conversions_that_sql_counts(address: str, caught_up_home: Home) -> None:
+def test_dashboard_shows_conversions_and_events_counted_by_sql(address: str, caught_up_home: Home) -> None:
     ((conversions, events),) = caught_up_home.sql(
         "SELECT (SELECT count(*) FROM gold.conversions WHERE is_counted),"
         " (SELECT sum(events) FROM gold.traffic"

@@ -1,4 +1,4 @@
-"""The commands of the README and of docs/own-data.md, typed as a reader types them."""
+"""The commands of the README and of docs/own-data.md, run as a reader would."""
 
 import os
 import re
@@ -76,7 +76,7 @@ def folder(tmp_path: Path) -> Path:
         ("docs/own-data.md", ["Send events", "Step by step"]),
     ],
 )
-def test_a_reader_gets_from_events_to_credit(folder: Path, page: str, headings: list[str]) -> None:
+def test_documented_commands_lead_from_events_to_credit(folder: Path, page: str, headings: list[str]) -> None:
     reader = Reader(folder, ROOT / page)
     try:
         shown = {}

@@ -1,4 +1,4 @@
-"""A real server's log, all the way through, against a count that shares no code with what it checks."""
+"""A real access log through all jobs, against counts by independent code."""
 
 import re
 from collections import Counter, defaultdict
@@ -58,7 +58,7 @@ def count_sessions(views: list[View]) -> int:
     return sessions
 
 
-def test_each_line_is_in_bronze_and_accounted_for(caught_up_home: Home, views: list[View]) -> None:
+def test_each_log_line_is_in_bronze_and_in_silver(caught_up_home: Home, views: list[View]) -> None:
     (manifest,) = (caught_up_home.path / "manifests").glob("*-load-*.json")
     reported = caught_up_home.must("audit")
     (line,) = [line for line in reported.splitlines() if manifest.stem in line]
@@ -75,7 +75,7 @@ def test_each_line_is_in_bronze_and_accounted_for(caught_up_home: Home, views: l
     assert caught_up_home.sql(query) == [["10000"]]
 
 
-def test_sessions_are_what_an_independent_count_gives(caught_up_home: Home, views: list[View]) -> None:
+def test_session_totals_match_independent_count(caught_up_home: Home, views: list[View]) -> None:
     visitors = len({view.visitor for view in views})
     figures = "count(*), count(DISTINCT visitor_id), sum(events), sum(page_views)"
     query = f"SELECT {figures} FROM silver.sessions WHERE {OF_THE_LOG.format('started_at')}"
@@ -84,7 +84,7 @@ def test_sessions_are_what_an_independent_count_gives(caught_up_home: Home, view
     assert caught_up_home.sql(query) == [[str(count_sessions(views)), str(visitors), "10000", str(pages)]]
 
 
-def test_visits_by_channel_are_those_of_the_document(caught_up_home: Home, views: list[View]) -> None:
+def test_visits_by_channel_match_documentation(caught_up_home: Home, views: list[View]) -> None:
     rows = re.findall(
         r"^\| ([\w ]+) \| [\d,]+ \| ([\d,]+) \|", CHANNELS.read_text(encoding="utf-8"), re.MULTILINE
     )
@@ -97,7 +97,7 @@ def test_visits_by_channel_are_those_of_the_document(caught_up_home: Home, views
     assert caught_up_home.sql(query) == wanted
 
 
-def test_top_referrers_are_what_an_independent_count_gives(caught_up_home: Home, views: list[View]) -> None:
+def test_top_referrers_match_independent_count(caught_up_home: Home, views: list[View]) -> None:
     counted = Counter(view.referrer for view in views if view.is_page and view.referrer not in ("", "-"))
     wanted = sorted(counted.items(), key=lambda item: (-item[1], item[0]))[:25]
     query = f"""

@@ -1,4 +1,4 @@
-"""Two applications on one catalog: one commits to a table that the other has read and is about to write."""
+"""Two applications on one catalog: one commits to a table between the read and the write of the other."""
 
 import threading
 from collections import Counter
@@ -27,15 +27,15 @@ from silver.entry_points import refine, repair
 pytestmark = pytest.mark.long
 
 
-class NoLocks(dict[str, Any]):
-    """Applications share no memory: to each its own lock."""
+class UnsharedLocks(dict[str, Any]):
+    """Gives each caller a lock of its own, as applications share no memory."""
 
     def __missing__(self, name: str) -> Any:
         return threading.RLock()
 
 
 class Applications:
-    """Jobs on one catalog, as entry points run them, each with a session and no lock in common."""
+    """Runs jobs on one catalog as entry points do, each with its own Spark session and locks."""
 
     def __init__(self, spark: SparkSession, settings: Settings) -> None:
         self.settings = settings
@@ -69,7 +69,7 @@ def applications(
 
     monkeypatch.setattr("lakehouse.run.job_session.get_or_start_session", session_of)
     monkeypatch.setattr("lakehouse.entry_point._PAUSE_SECONDS", 0)
-    monkeypatch.setattr("lakehouse.delta.table_locks._LOCKS", NoLocks())
+    monkeypatch.setattr("lakehouse.delta.table_locks._LOCKS", UnsharedLocks())
     made = Applications(spark, empty_home(spark, tmp_path))
     yield made
     empty_home(spark, tmp_path)
@@ -79,7 +79,7 @@ def applications(
 def interrupt(
     applications: Applications, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[str, Callable[[], None]], None]:
-    """Have something happen right before the next commit to a table, by whichever job that is."""
+    """Run an action right before the next commit of any job to a table."""
     commit = CompareAndSwap.commit
     waiting: dict[str, Callable[[], None]] = {}
 
@@ -100,25 +100,37 @@ def interrupt(
 
 
 REBUILD = ("--tables=silver.sessions,gold.touches,gold.conversions,gold.attribution",)
-MEETINGS: dict[str, tuple[Job, tuple[str, ...], str, Job, tuple[str, ...]]] = {
-    "refine meets repair": (refine, (), "silver.sessions", repair, ()),
-    "repair meets refine": (repair, (), "silver.sessions", refine, ()),
-    "refine meets a rebuild": (refine, (), "silver.sessions", rebuild, ("--tables=silver.sessions",)),
-    "a rebuild meets refine": (rebuild, ("--tables=silver.sessions",), "silver.sessions", refine, ()),
-    "publish meets a rebuild": (publish, (), "gold.attribution", rebuild, REBUILD),
-    "a rebuild meets publish": (rebuild, REBUILD, "gold.conversions", publish, ()),
-    "refine meets refine": (refine, (), "silver.events", refine, ()),
-    "publish meets publish": (publish, (), "gold.touches", publish, ()),
-    "refine meets maintenance": (refine, (), "silver.sessions", maintenance, ()),
-    "publish meets maintenance": (publish, (), "gold.conversions", maintenance, ()),
+CONFLICTS: dict[str, tuple[Job, tuple[str, ...], str, Job, tuple[str, ...]]] = {
+    "refine interrupted by repair": (refine, (), "silver.sessions", repair, ()),
+    "repair interrupted by refine": (repair, (), "silver.sessions", refine, ()),
+    "refine interrupted by a rebuild": (
+        refine,
+        (),
+        "silver.sessions",
+        rebuild,
+        ("--tables=silver.sessions",),
+    ),
+    "a rebuild interrupted by refine": (
+        rebuild,
+        ("--tables=silver.sessions",),
+        "silver.sessions",
+        refine,
+        (),
+    ),
+    "publish interrupted by a rebuild": (publish, (), "gold.attribution", rebuild, REBUILD),
+    "a rebuild interrupted by publish": (rebuild, REBUILD, "gold.conversions", publish, ()),
+    "refine interrupted by refine": (refine, (), "silver.events", refine, ()),
+    "publish interrupted by publish": (publish, (), "gold.touches", publish, ()),
+    "refine interrupted by maintenance": (refine, (), "silver.sessions", maintenance, ()),
+    "publish interrupted by maintenance": (publish, (), "gold.conversions", maintenance, ()),
 }
 
 
-@pytest.mark.parametrize("meeting", MEETINGS)
-def test_a_job_that_meets_another_leaves_what_the_oracle_wants(
-    applications: Applications, interrupt: Callable[..., None], meeting: str
+@pytest.mark.parametrize("conflict", CONFLICTS)
+def test_job_retries_after_conflicting_commit_and_matches_oracle(
+    applications: Applications, interrupt: Callable[..., None], conflict: str
 ) -> None:
-    job, parameters, table, other, others = MEETINGS[meeting]
+    job, parameters, table, other, others = CONFLICTS[conflict]
     first, second, third = cut(deliver(30, 3), 3, 1)  # late events are in each of them
     applications.bronze.commit(first)
     applications.catch_up(refine, repair, *([publish] if table.startswith("gold") else []))
@@ -130,11 +142,11 @@ def test_a_job_that_meets_another_leaves_what_the_oracle_wants(
 
     happened: list[str] = []
 
-    def meet() -> None:
+    def run_other() -> None:
         applications.run(other, *others)
         happened.append(other.name)
 
-    interrupt(table, meet)
+    interrupt(table, run_other)
     applications.run(job, *parameters)
     assert happened == [other.name]
     if other.name != "maintenance":
