@@ -1,4 +1,4 @@
-"""What nobody has disturbed, to hold the disturbed against."""
+"""The undisturbed run that the chaos tests compare with."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +19,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def calm_home(new_home: Callable[..., Home]) -> Home:
+def undisturbed_home(new_home: Callable[..., Home]) -> Home:
     """All jobs over 20,000 sample events, in several micro-batches, without a disturbance."""
     home = new_home(MILLRACE_MAX_BATCH_ROWS=SMALL_BATCHES)
     home.must("produce", "--events", "20000", "--seed", "11")

@@ -1,4 +1,4 @@
-"""Five clients as they are, through two collectors and a load balancer; nodes and broker are killed."""
+"""Five client libraries through two collectors and a load balancer; collectors and broker are killed."""
 
 import os
 from collections import Counter
@@ -21,7 +21,7 @@ RATE = 100  # events a second of each client
 NODE_KILLS, BROKER_KILLS = 20, 3
 
 
-def test_every_event_of_five_clients_is_in_silver_once(tmp_path: Path) -> None:
+def test_killed_collectors_and_broker_lose_and_duplicate_no_event(tmp_path: Path) -> None:
     install_clients()
     rng = Random(30)
     (tmp_path / "home").mkdir()

@@ -1,4 +1,4 @@
-"""Two consumers for each database, one leads; they are killed and paused 200 times, and servers with them."""
+"""Two consumers per database, one with the lease; consumers and servers are killed or paused 200 times."""
 
 from pathlib import Path
 from random import Random
@@ -10,7 +10,7 @@ from kit.user_database import postgres_database, sqlite_database
 KILLS = 200
 
 
-def test_each_change_has_its_effect_once(tmp_path: Path) -> None:
+def test_killed_consumers_apply_each_change_once(tmp_path: Path) -> None:
     with running_postgres() as dsn:
         databases = [sqlite_database(tmp_path / "user.db"), postgres_database(dsn)]
         fail_overs = disturb(databases, tmp_path, KILLS, Random(41), every=0.5)

@@ -1,4 +1,4 @@
-"""The engine of a running workspace, killed: the supervisor brings it back, and it goes on."""
+"""The engine of a running workspace is killed: the supervisor restarts it, and its jobs continue."""
 
 import subprocess
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from millrace.local.process import process_registry
 from millrace.local.process.ports import stable_port
 
 REBUILT = ("silver.events", "silver.sessions")
-PATIENCE = 240  # seconds, on a busy machine
+TIMEOUT = 240  # seconds, on a busy machine
 
 
 @pytest.fixture
@@ -34,15 +34,15 @@ def engine(home: Home) -> psutil.Process | None:
 
 
 def published(home: Home) -> int:
-    """Records that have come all the way to gold."""
+    """The number of records that publish has processed."""
     if not commits(home, "ops.ledger"):
         return 0
     ledger = pl.scan_delta(folder(home, "ops.ledger")).filter(pl.col("job") == JOBS[-1])
     return int(ledger.select(pl.col("input_rows").sum()).collect().item())
 
 
-def test_the_engine_comes_back_when_its_java_is_killed(workspace: Home) -> None:
-    eventually(lambda: published(workspace) == 1000, PATIENCE, "the first events are in gold")
+def test_engine_restarts_after_its_java_process_is_killed(workspace: Home) -> None:
+    eventually(lambda: published(workspace) == 1000, TIMEOUT, "the first events are in gold")
     before = engine(workspace)
     assert before is not None
     java = next(child for child in before.children() if child.name() == "java")
@@ -53,7 +53,7 @@ def test_the_engine_comes_back_when_its_java_is_killed(workspace: Home) -> None:
         "the engine has noticed",
     )
     workspace.must("produce", "--events", "1000", "--seed", "2")
-    eventually(lambda: published(workspace) == 2000, PATIENCE, "the next events are in gold")
+    eventually(lambda: published(workspace) == 2000, TIMEOUT, "the next events are in gold")
     after = engine(workspace)
     assert after is not None
     assert after.pid != before.pid
@@ -63,8 +63,8 @@ def test_the_engine_comes_back_when_its_java_is_killed(workspace: Home) -> None:
     assert "Traceback" not in log
 
 
-def test_orders_are_carried_out_by_the_engine_that_runs(workspace: Home) -> None:
-    eventually(lambda: engine(workspace) is not None, PATIENCE, "the engine runs")
+def test_commands_run_in_the_engine_and_fail_cleanly_when_its_java_dies(workspace: Home) -> None:
+    eventually(lambda: engine(workspace) is not None, TIMEOUT, "the engine runs")
     caught_up = workspace.run("run", *JOBS, "--once")
     assert caught_up.returncode == 0, caught_up.stderr
     assert [line for line in caught_up.stderr.splitlines() if "caught up" in line] == [
@@ -78,15 +78,15 @@ def test_orders_are_carried_out_by_the_engine_that_runs(workspace: Home) -> None
     running = engine(workspace)
     assert running is not None
     java = next(child for child in running.children() if child.name() == "java")
-    ordered = subprocess.Popen(
+    rebuilding = subprocess.Popen(
         command("rebuild", *REBUILT), env=workspace.env, cwd=ROOT, stderr=subprocess.PIPE, text=True
     )
-    with ordered:
-        assert ordered.stderr is not None
-        assert any("silver.events: computing" in line for line in ordered.stderr)
+    with rebuilding:
+        assert rebuilding.stderr is not None
+        assert any("silver.events: computing" in line for line in rebuilding.stderr)
         java.kill()
-        *_, line = ordered.stderr
-    assert ordered.returncode == 1
+        *_, line = rebuilding.stderr
+    assert rebuilding.returncode == 1
     assert line.startswith(("millrace: Spark's Java process ended", "millrace: the engine ended"))
     assert {name: deterministic_columns(workspace, name) for name in REBUILT} == before
     workspace.must("rebuild", *REBUILT)

@@ -1,4 +1,4 @@
-"""Kill the pipeline from its first second on, while tables and checkpoints are being made."""
+"""Kill the pipeline from its first second on, while tables and checkpoints are being created."""
 
 import subprocess
 import time
@@ -14,7 +14,7 @@ from kit.processes import Pipeline, assert_nothing_runs, processes_of
 from kit.tables import differences
 from millrace.local.process.ports import stable_port
 
-MADE = (
+CREATED_PATHS = (
     "warehouse",
     *(
         f"warehouse/{table}/_delta_log"
@@ -28,40 +28,44 @@ MADE = (
     "checkpoints/ingest/metadata",
     "checkpoints/ingest/offsets",
 )
-"""What a first run makes, about in this order: the process is killed when it sees each."""
+"""Paths that a first run creates, roughly in this order; the process is killed as each appears."""
 FIRST_SECONDS = (6, 8, 10, 12, 15, 18)
 
 
-def test_at_each_table_and_checkpoint_that_is_made(calm_home: Home, tmp_path: Path) -> None:
-    home = calm_home.twin(tmp_path / "home")
+def test_kill_at_creation_of_each_table_and_checkpoint_loses_nothing(
+    undisturbed_home: Home, tmp_path: Path
+) -> None:
+    home = undisturbed_home.twin(tmp_path / "home")
     killed = 0
-    for made in MADE:
-        if (home.path / made).exists():
-            continue  # made together with one before
+    for created in CREATED_PATHS:
+        if (home.path / created).exists():
+            continue  # created together with an earlier one
         with Pipeline(home) as pipeline:
-            while not (home.path / made).exists() and pipeline.process.poll() is None:
-                pass  # a kill in the middle of making it needs more than a look now and then
-            assert pipeline.process.poll() is None, f"ended before {made}: {pipeline.reported}"
+            while not (home.path / created).exists() and pipeline.process.poll() is None:
+                pass  # busy waiting, as polling with pauses would miss the moment of creation
+            assert pipeline.process.poll() is None, f"ended before {created}: {pipeline.reported}"
             pipeline.kill_group()
         killed += 1
         assert_nothing_runs(home.path)
     assert killed > 1
     home.must("run", *JOBS, "--once")
     home.must("audit")
-    assert differences(home, calm_home) == {}
+    assert differences(home, undisturbed_home) == {}
 
 
 @pytest.mark.parametrize("empty", ["ops/ledger", "bronze/kafka_records", "silver/events", "gold/attribution"])
-def test_an_empty_log_folder_of_a_table_heals(calm_home: Home, tmp_path: Path, empty: str) -> None:
-    home = calm_home.twin(tmp_path / "home")
+def test_empty_delta_log_folder_is_recovered(undisturbed_home: Home, tmp_path: Path, empty: str) -> None:
+    home = undisturbed_home.twin(tmp_path / "home")
     (home.path / "warehouse" / empty / "_delta_log").mkdir(parents=True)
     home.must("run", *JOBS, "--once")
     home.must("audit")
-    assert differences(home, calm_home) == {}
+    assert differences(home, undisturbed_home) == {}
 
 
-def test_each_job_six_times_in_its_first_seconds(calm_home: Home, tmp_path: Path) -> None:
-    home = calm_home.twin(tmp_path / "home")
+def test_job_killed_six_times_in_its_first_seconds_loses_nothing(
+    undisturbed_home: Home, tmp_path: Path
+) -> None:
+    home = undisturbed_home.twin(tmp_path / "home")
     for job in ("ingest", "refine", "publish"):
         for seconds in FIRST_SECONDS:
             with Pipeline(home, job) as pipeline:
@@ -77,18 +81,18 @@ def test_each_job_six_times_in_its_first_seconds(calm_home: Home, tmp_path: Path
         home.must("run", job, "--once")
     home.must("run", *JOBS, "--once")
     home.must("audit")
-    assert differences(home, calm_home) == {}
+    assert differences(home, undisturbed_home) == {}
 
 
-@pytest.mark.parametrize("made", ["kafka", "kafka/data.draft", "kafka/data", "kafka/server.properties"])
-def test_a_broker_that_is_killed_while_its_folder_is_made(tmp_path: Path, made: str) -> None:
+@pytest.mark.parametrize("created", ["kafka", "kafka/data.draft", "kafka/data", "kafka/server.properties"])
+def test_broker_killed_during_setup_can_be_started_again(tmp_path: Path, created: str) -> None:
     home = Home(tmp_path / "home", "", "events", {"MILLRACE_BROKER_PORT": str(stable_port())})
     env = {name: value for name, value in home.env.items() if name != "MILLRACE_KAFKA_BOOTSTRAP"}
     process = subprocess.Popen(
         command("up", "--broker"), env=env, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        eventually((home.path / made).exists, 60)
+        eventually((home.path / created).exists, 60)
     finally:
         for started in processes_of(home.path):
             with suppress(psutil.Error):

@@ -1,4 +1,4 @@
-"""Kill or stop the pipeline at different moments: it comes to what a calm run comes to."""
+"""Kill or stop the pipeline at different moments: it ends with the tables of an undisturbed run."""
 
 import signal
 from collections.abc import Callable
@@ -32,8 +32,8 @@ def stop(pipeline: Pipeline, job: str) -> None:
     assert pipeline.reported == [f"millrace: {job} was stopped. Run it again: it goes on where it stopped."]
 
 
-# Each moment is a commit of a table, told by how many there are, that of its making included. What the
-# job does next (another table, the ledger) is cut off.
+# A moment is a number of commits of a table, its creation included. The next step of the job (another table,
+# the ledger) is cut off.
 @pytest.mark.parametrize(
     ("kill", "moments"),
     [
@@ -63,13 +63,13 @@ def stop(pipeline: Pipeline, job: str) -> None:
         ),
     ],
 )
-def test_three_times_leave_no_trace(
-    calm_home: Home,
+def test_pipeline_interrupted_three_times_equals_undisturbed_run(
+    undisturbed_home: Home,
     tmp_path: Path,
     kill: Callable[[Pipeline, str], None],
     moments: list[tuple[str, str, int]],
 ) -> None:
-    home = calm_home.twin(tmp_path / "home")
+    home = undisturbed_home.twin(tmp_path / "home")
     for job, table, reached in moments:
         with Pipeline(home) as pipeline:
             pipeline.reaches(lambda table=table, reached=reached: commits(home, table) >= reached)
@@ -77,11 +77,11 @@ def test_three_times_leave_no_trace(
         assert_nothing_runs(home.path)
     home.must("run", *JOBS, "--once")
     home.must("audit")
-    assert differences(home, calm_home) == {}
+    assert differences(home, undisturbed_home) == {}
 
 
-def test_a_stop_while_spark_starts(calm_home: Home, tmp_path: Path) -> None:
-    home = calm_home.twin(tmp_path / "home")
+def test_stop_while_spark_starts_ends_within_ten_seconds(undisturbed_home: Home, tmp_path: Path) -> None:
+    home = undisturbed_home.twin(tmp_path / "home")
     with Pipeline(home) as pipeline:
         pipeline.reaches(lambda: bool(pipeline.children()))
         pipeline.process.send_signal(signal.SIGTERM)

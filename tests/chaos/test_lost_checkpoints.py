@@ -1,4 +1,4 @@
-"""A checkpoint that is lost, or half lost, costs time and never a row."""
+"""A lost or incomplete checkpoint loses and duplicates no row."""
 
 import shutil
 from collections.abc import Callable
@@ -19,20 +19,20 @@ def lose_commits(checkpoint: Path) -> None:
     shutil.rmtree(checkpoint / "commits")
 
 
-def lose_the_latest_offsets(checkpoint: Path) -> None:
+def lose_latest_offsets(checkpoint: Path) -> None:
     batches = (path for path in checkpoint.glob("offsets/*") if path.name.isdigit())
     latest = max(batches, key=lambda path: int(path.name))
     latest.unlink()
     latest.with_name(f".{latest.name}.crc").unlink(missing_ok=True)
 
 
-def lose_the_identity(checkpoint: Path) -> None:
+def lose_metadata(checkpoint: Path) -> None:
     (checkpoint / "metadata").write_text("")
 
 
-def test_no_loss_costs_or_doubles_a_record(new_home: Callable[..., Home]) -> None:
+def test_lost_parts_of_checkpoint_lose_and_duplicate_no_record(new_home: Callable[..., Home]) -> None:
     home = new_home(MILLRACE_MAX_BATCH_ROWS="400")
-    losses = (lose_all, lose_offsets, lose_commits, lose_the_latest_offsets, lose_the_identity)
+    losses = (lose_all, lose_offsets, lose_commits, lose_latest_offsets, lose_metadata)
     sent = 0
     for seed, lose in enumerate((None, *losses)):
         if lose is not None:
@@ -41,12 +41,12 @@ def test_no_loss_costs_or_doubles_a_record(new_home: Callable[..., Home]) -> Non
         sent += 1000
         home.must("run", "ingest", "--once")
         home.must("audit")
-        assert home.sql(PLACES) == [[str(sent), str(sent)]], lose
+        assert home.sql(COUNT_RECORDS) == [[str(sent), str(sent)]], lose
     home.must("run", "refine", "--once")
     home.must("audit")
 
 
-PLACES = """
+COUNT_RECORDS = """
     SELECT count(*), count(DISTINCT (topic, partition, "offset")) FROM bronze.kafka_records
     WHERE topic NOT LIKE '%-rates'
 """

@@ -1,4 +1,4 @@
-"""Records that Kafka loses and topics that are made again: each command names the one that goes on."""
+"""Deleted records and recreated topics: each command names the `millrace recover` call that is needed."""
 
 from collections.abc import Callable, Iterator
 
@@ -12,7 +12,7 @@ from kit.polling import eventually
 
 @pytest.fixture
 def home(new_home: Callable[..., Home]) -> Home:
-    """A home that has read a topic, to which more has come since."""
+    """A home that has ingested the first 600 of 1,000 events of a topic."""
     home = new_home()
     home.must("produce", "--events", "600", "--seed", "1")
     home.must("run", "ingest", "--once")
@@ -33,7 +33,7 @@ def rows(home: Home) -> int:
 
 
 def assert_stopped(home: Home, option: str) -> None:
-    """Ingest reads nothing; it, `status`, `audit` and `recover` name the command that goes on."""
+    """Ingest reads nothing; ingest, `status`, `audit` and `recover` name the command that is needed."""
     step = f"`millrace recover {home.topic} {option}`"
     done = home.run("run", "ingest", "--once")
     assert done.returncode == 1
@@ -46,7 +46,9 @@ def assert_stopped(home: Home, option: str) -> None:
     assert (asked.returncode, step in line) == (1, True)
 
 
-def test_records_deleted_unread(home: Home, admin: KafkaAdminClient) -> None:
+def test_unread_deleted_records_stop_ingest_until_loss_is_accepted(
+    home: Home, admin: KafkaAdminClient
+) -> None:
     spans = {place: span for place, span in offset_spans(home.settings).items() if place.topic == home.topic}
     gone = {place: end - 5 for place, (_, end) in spans.items()}
     admin.delete_records(gone)  # all but five of each partition, most of which were never read
@@ -62,7 +64,7 @@ def test_records_deleted_unread(home: Home, admin: KafkaAdminClient) -> None:
     assert "Nothing is to be recovered" in home.must("recover", home.topic, "--accept-loss")
 
 
-def test_topic_made_again(home: Home, admin: KafkaAdminClient) -> None:
+def test_recreated_topic_stops_ingest_until_recovered(home: Home, admin: KafkaAdminClient) -> None:
     admin.delete_topics([home.topic])
     eventually(lambda: home.topic not in admin.list_topics(), 30, "the topic to go")
     gone = home.run("run", "ingest", "--once")

@@ -1,4 +1,4 @@
-"""`millrace up` with a target of its own: a job every minute, paused ones, and an engine that is killed."""
+"""`millrace up` with a custom target: a job every minute, paused jobs, and an engine that is killed."""
 
 import json
 import shutil
@@ -15,7 +15,7 @@ from kit.processes import assert_nothing_runs
 from millrace.local.process import process_registry
 from millrace.local.process.ports import stable_port
 
-PATIENCE = 240  # seconds, on a busy machine
+TIMEOUT = 240  # seconds, on a busy machine
 MINUTELY = """
   minutely:
     variables:
@@ -44,7 +44,7 @@ MINUTELY = """
 
 @pytest.fixture
 def home(new_home: Callable[..., Home], tmp_path: Path) -> Iterator[Home]:
-    """A home whose commands are given beside a bundle with one more target."""
+    """A home whose commands run beside a bundle with an additional target."""
     place = tmp_path / "bundle"
     for folder in ("resources", "conf"):
         shutil.copytree(ROOT / folder, place / folder)
@@ -62,17 +62,17 @@ def status(home: Home) -> dict[str, Any]:
     return reported
 
 
-def on_time(home: Home) -> int:
-    """Runs of maintenance that its schedule began and that went well."""
+def scheduled_runs(home: Home) -> int:
+    """The number of successful runs of maintenance that its schedule started."""
     reported = recorded_runs(home.path, "maintenance")
     return sum((run["cause"], run["state"]) == ("schedule", "succeeded") for run in reported)
 
 
-def test_jobs_begin_on_time_and_what_is_killed_comes_back(home: Home) -> None:
+def test_scheduled_jobs_start_on_time_before_and_after_engine_kill(home: Home) -> None:
     reported = home.run("up", "--target", "minutely")
     assert reported.returncode == 0, reported.stderr
     assert "Left out on this machine: job maintenance: queue" in reported.stderr
-    eventually(lambda: on_time(home), PATIENCE, "maintenance has begun on time")
+    eventually(lambda: scheduled_runs(home), TIMEOUT, "maintenance has begun on time")
     jobs = status(home)["jobs"]
     assert {name for name, job in jobs.items() if job["state"] == "paused"} == {"repair", "attribution-model"}
     assert {jobs[name]["state"] for name in ("ingest", "refine", "publish")} == {"running"}
@@ -85,10 +85,10 @@ def test_jobs_begin_on_time_and_what_is_killed_comes_back(home: Home) -> None:
     engine.kill()
     eventually(lambda: status(home)["processes"]["engine"]["restarts"] == 1, 60, "it is started again")
     assert "killed by SIGKILL" in status(home)["processes"]["engine"]["last_error"]
-    done = on_time(home)
-    eventually(lambda: on_time(home) > done, PATIENCE, "maintenance begins on time again")
+    done = scheduled_runs(home)
+    eventually(lambda: scheduled_runs(home) > done, TIMEOUT, "maintenance begins on time again")
     ingest = [run["state"] for run in recorded_runs(home.path, "ingest")]
     assert ingest == ["broken off", "running"]
     assert status(home)["jobs"]["ingest"]["restarts"] == 1
-    home.must("run", "attribution-model", "--once")  # paused is not forbidden: who asks for it has it run
+    home.must("run", "attribution-model", "--once")  # a paused job can be run by hand
     assert [run["state"] for run in recorded_runs(home.path, "attribution-model")] == ["succeeded"]

@@ -1,4 +1,4 @@
-"""Subscribers fold to the table over cuts and kills of servers, for minutes."""
+"""Subscribers keep exact copies of a table while connections are cut and servers are killed."""
 
 import asyncio
 import os
@@ -15,7 +15,7 @@ from kit.webhook_subscriber import WebhookSubscriber
 
 _CLIENTS, _CUTS, _KILLS = 50, 500, 10
 _PAUSE = 0.25
-"""Seconds between two commits: the clients share the cores."""
+"""Seconds between two commits, as the clients share the cores with the writer."""
 
 pytestmark = pytest.mark.chaos
 
@@ -40,7 +40,7 @@ async def cut_until(subscribers: list[Subscriber], until: float) -> None:
 
 
 async def kill_until(servers: list[ApiProcess], until: float) -> None:
-    """Kill one server after the other and start it again: each has the lease of webhooks in turn."""
+    """Kill and restart the servers in turn, so that each holds the lease of webhooks at some time."""
     for left in range(_KILLS, 0, -1):
         await asyncio.sleep(max(until - time.monotonic(), 0) / (left + 1))
         server = servers[left % len(servers)]
@@ -51,7 +51,7 @@ async def kill_until(servers: list[ApiProcess], until: float) -> None:
 async def run(
     table: LiveTable, subscribers: list[Subscriber], servers: list[ApiProcess], seconds: float
 ) -> None:
-    """All of it, and then wait until everyone has the last version."""
+    """Commit, cut and kill concurrently, then wait until each subscriber has the last version."""
     tasks = [asyncio.ensure_future(each.run()) for each in subscribers]
     await all_have(subscribers, tasks, 0)
     until = time.monotonic() + seconds
@@ -64,7 +64,7 @@ async def run(
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def test_every_fold_is_the_table_over_cuts_and_kills(tmp_path: Path) -> None:
+def test_subscribers_match_table_after_cuts_and_server_kills(tmp_path: Path) -> None:
     """50 clients of each protocol and 50 webhooks, 500 cuts, one of two servers killed 10 times."""
     table = LiveTable(tmp_path, rows=1_000)
     seconds = float(os.environ.get("MILLRACE_TEST_SECONDS", "600"))
