@@ -75,7 +75,7 @@ class Job:
                 raise
             raise MillraceError(
                 f"there is no Spark: the package {error.name} isn't installed",
-                "Run it on a workspace or a cluster, or install millrace[local]",
+                "Run it on a workspace or a cluster, or install Millrace's wheel with the extra `local`",
             ) from error
         with get_or_start_session(settings) as spark:
             for attempt in range(1, _ATTEMPTS + 1):

@@ -67,5 +67,5 @@ def _starter() -> Starter:
             return start
     raise MillraceError(
         "there is no Spark application to run in, and nothing that starts one",
-        "Run it on a workspace or a cluster, or install millrace[local]",
+        "Run it on a workspace or a cluster, or install Millrace's wheel with the extra `local`",
     )
