@@ -11,11 +11,11 @@ BUNDLE_FILE = "bundle.yml"
 LOCAL_TARGET = "local"
 """The target of this machine; `default` in the file marks the one that the Databricks command line takes."""
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""That of libyaml is ten times as fast."""
+"""The loader of libyaml is ten times as fast."""
 
 
 def bundle_root() -> Path | None:
-    """The nearest folder with a bundle.yml, from here upwards; else this checkout."""
+    """The nearest folder with a bundle.yml, from here upwards; else this checkout; None without the file."""
     here = Path.cwd()
     checkout = Path(__file__).resolve().parents[2]
     for folder in (here, *here.parents, checkout):
@@ -31,7 +31,7 @@ def conf_folder() -> Path:
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """The content of a YAML file; empty if there is none.
+    """The content of a YAML file; empty for an empty file.
 
     Raises:
         MillraceError: if it isn't valid.
@@ -40,7 +40,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def parse_yaml(text: str, name: str) -> Any:
-    """The content of a YAML text; None if there is none.
+    """The content of a YAML text; None for an empty text.
 
     Raises:
         MillraceError: if it isn't valid; it names the file.
@@ -53,7 +53,7 @@ def parse_yaml(text: str, name: str) -> Any:
 
 
 def read_private_yaml(file: Path, next_step: str) -> Any:
-    """The content of a YAML file that may hold secrets: errors do not repeat it. None if there is none.
+    """The content of a YAML file that may hold secrets: errors do not repeat it. None without a file.
 
     Args:
         file: in conf/.
@@ -74,7 +74,7 @@ def choose_target(bundle: dict[str, Any], target: str | None) -> str | None:
     """The target with that name; without a name `local`, else the default one, else None.
 
     Raises:
-        MillraceError: if there is none of that name.
+        MillraceError: if there is no target of that name.
     """
     targets: dict[str, Any] = bundle.get("targets") or {}
     if target is None:

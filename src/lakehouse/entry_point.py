@@ -28,7 +28,7 @@ class Job:
 
     Args:
         name: as in the bundle.
-        body: what it does with a run.
+        body: the job's function; it gets the context of the run.
         summary: what it does, in a line, for the help.
         parameters: the job's own, without settings.
     """

@@ -23,11 +23,11 @@ class MillraceError(Exception):
 
 
 class ConcurrentChangeError(MillraceError):
-    """Another application has committed a conflicting change: repeat from the tables."""
+    """Another application has committed a conflicting change: run the job again from the tables."""
 
 
 def first_problem(error: ValidationError, between: str = ".") -> str:
-    """The first problem of a document, after its place there, whose keys have a text between them."""
+    """The first problem of a document, after the path of its entry, whose keys are joined by a text."""
     first = error.errors()[0]
     place, problem = between.join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
     return f"{place}: {problem}" if place else problem

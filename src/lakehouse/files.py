@@ -7,13 +7,13 @@ from pathlib import Path
 
 
 def replace_file(path: Path, content: str | bytes, *, durable: bool = True, mode: int = 0o666) -> None:
-    """Write a file in place of the one that is there; makes its folder.
+    """Replace a file, or create it and its folder.
 
     Args:
         path: of the file.
         content: text or bytes.
-        durable: whether it is on the disk before it gets its name, so that this holds after a crash too.
-        mode: at most these permissions.
+        durable: whether it is synced to disk before it is renamed, so that this holds after a crash too.
+        mode: permissions of the file, less the umask.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
@@ -29,7 +29,7 @@ def replace_file(path: Path, content: str | bytes, *, durable: bool = True, mode
 
 
 def create_secret(path: Path, content: str) -> None:
-    """Create a file that its owner alone may read; of two processes that do, the first one's stays."""
+    """Create a file that only its owner may read. If two processes do so, the first one's file stays."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     write_private(draft, content.encode())
@@ -39,7 +39,7 @@ def create_secret(path: Path, content: str) -> None:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a new file that its owner alone may read."""
+    """Write a new file that only its owner may read."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(content)
         file.flush()

@@ -13,15 +13,15 @@ _SECONDS = 1.0  # between two checks
 
 
 class FollowedFile(Generic[Content]):
-    """What a file has now. While it is not valid, empty or gone, what it had before stays.
+    """The current content of a file. While the file is invalid, empty or missing, its last content stays.
 
     Args:
         file: the file.
         load: reads it.
-        is_empty: whether there is nothing in what it has.
-        kept: the sentence that is logged when it stays.
-        twice: whether a change counts only once it is the same at two checks: half a file may be valid.
-        clock: seconds that never go back.
+        is_empty: whether a content has no entries.
+        kept: the message that is logged when the last content stays.
+        twice: whether a changed file is read only once it is the same at two checks: half may be valid.
+        clock: monotonic seconds.
 
     Raises:
         MillraceError: if the file is not valid at first.
@@ -48,7 +48,7 @@ class FollowedFile(Generic[Content]):
         self._checked_at = clock()
 
     def current(self) -> Content:
-        """What it has; checks the file at most once a second."""
+        """The current content; checks the file at most once a second."""
         now = self._clock()
         if now - self._checked_at >= _SECONDS:
             self._checked_at = now

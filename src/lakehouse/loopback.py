@@ -4,7 +4,7 @@ from ipaddress import ip_address
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an IP address is of this machine alone; false for a name."""
+    """Whether an IP address is a loopback address; false for a host name."""
     try:
         return ip_address(address).is_loopback
     except ValueError:

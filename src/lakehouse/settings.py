@@ -17,7 +17,7 @@ FROM_ENVIRONMENT_ALONE = ("alert_secret",)
 BrokerSecurity = Literal["plaintext", "sasl_ssl", "mtls"]
 
 LEAST_RETENTION = timedelta(days=1)
-"""Files that are being written are in no version yet. Only their age tells them from orphaned files."""
+"""Files being written are in no version yet. Only their age distinguishes them from orphaned files."""
 
 
 class Settings(BaseSettings):

@@ -1,4 +1,4 @@
-"""Certificates of the servers of HTTP."""
+"""TLS certificates of the HTTP servers."""
 
 import ssl
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Tls:
     Args:
         certificate: of the server, with its chain.
         key: of that certificate.
-        client_ca: certificates that sign those of clients, which then need one; None for any client.
+        client_ca: authorities that sign clients' certificates, which are then required; None: not required.
     """
 
     certificate: Path
@@ -43,7 +43,7 @@ class Tls:
         """Read the files.
 
         Raises:
-            MillraceError: if one is missing or no PEM, or the key is not the certificate's.
+            MillraceError: if a file is missing or not PEM, or the key does not match the certificate.
         """
         for file in (self.certificate, self.key, self.client_ca):
             if file is not None and not file.is_file():

@@ -1,1 +1,1 @@
-"""Who may read what: roles, tokens and accounts of conf/access.yml. Without Spark, DuckDB or deltalake."""
+"""Read permissions: roles, tokens and accounts of conf/access.yml. Needs no Spark, DuckDB or deltalake."""

@@ -11,12 +11,12 @@ _BYTES = 32
 
 
 class MaskKey:
-    """The key in `serving/mask.key` of a home, made at first use, readable by its owner alone.
+    """The key in `serving/mask.key` of a home, created on first use, readable only by its owner.
 
     With another key, the same values have other hashes.
 
     Args:
-        home: the home.
+        home: the folder of all local state.
     """
 
     def __init__(self, home: Path) -> None:
@@ -27,7 +27,7 @@ class MaskKey:
         """The key.
 
         Raises:
-            MillraceError: if the file is no key.
+            MillraceError: if the file does not hold a key.
         """
         if not self._file.exists():
             create_secret(self._file, secrets.token_hex(_BYTES))

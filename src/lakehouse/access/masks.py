@@ -13,8 +13,8 @@ _DIGITS = 32
 class Mask(str, Enum):
     """What a role gets in place of a column's values.
 
-    `hash` is a keyed hash, the same for the same text in all tables, so that joins and counts stay right.
-    `null` is nothing. `hide` leaves the column out.
+    `hash` is a keyed hash, the same for the same text in all tables, so joins and counts stay right.
+    `null` replaces each value by null. `hide` leaves the column out.
     """
 
     HASH = "hash"
@@ -23,15 +23,15 @@ class Mask(str, Enum):
 
 
 def hash_text(value: str, key: MaskKey) -> str:
-    """32 hexadecimal digits of HMAC-SHA-256: without the key, guessed values can't be compared with it."""
+    """32 hexadecimal digits of HMAC-SHA-256: without the key, guesses can't be checked against it."""
     return hmac.digest(key.secret, value.encode(errors="surrogatepass"), "sha256").hex()[:_DIGITS]
 
 
 def masked(values: pa.ChunkedArray, mask: Mask, key: MaskKey) -> pa.ChunkedArray:
-    """A column with its mask, of the same type.
+    """Apply a mask to a column; its type stays the same.
 
     Args:
-        values: the column; of text, if it is hashed.
+        values: the column; text if the mask is a hash.
         mask: `hash` or `null`.
         key: of the hash.
     """
@@ -42,7 +42,7 @@ def masked(values: pa.ChunkedArray, mask: Mask, key: MaskKey) -> pa.ChunkedArray
 
 
 def _hashed(values: pa.Array, key: MaskKey) -> pa.Array:
-    """Each distinct value is hashed once."""
+    """Hash a column of text; each distinct value is hashed once."""
     found = values.cast(pa.string()).dictionary_encode()
     hashes = [None if each is None else hash_text(each, key) for each in found.dictionary.to_pylist()]
     return pa.array(hashes, pa.string()).take(found.indices).cast(values.type)

@@ -1,4 +1,4 @@
-"""The policy of reading: which role a token, an account or this machine has. Read from conf/access.yml."""
+"""The access policy of conf/access.yml: which role a token, an account or a local connection has."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,21 +18,21 @@ from lakehouse.errors import MillraceError, first_problem
 
 FILE = "access.yml"
 ADMIN = "admin"
-"""The role that sees everything. It is always there."""
+"""The built-in role that sees everything."""
 
 _NEXT_STEP = "docs/access.md has an example"
 
 
 @dataclass(frozen=True)
 class Policy:
-    """Roles, and who has which.
+    """Roles, and the tokens and accounts that have them.
 
     Args:
         roles: by name.
         tokens: the declared ones.
         accounts: by email address in lower case, the name of its role.
         account_default: name of the role of other accounts; None: they see nothing.
-        local: name of the role of who connects from this machine without a token; None: nobody does.
+        local: name of the role of connections from this machine without a token; None: they are refused.
     """
 
     roles: Mapping[str, Role]
@@ -49,7 +49,7 @@ class Policy:
 
     @property
     def local_role(self) -> Role | None:
-        """The role of who connects from this machine without a token; None: nobody does."""
+        """The role of connections from this machine without a token; None: they are refused."""
         return None if self.local is None else self.role(self.local)
 
     def role(self, name: str) -> Role:
@@ -63,10 +63,10 @@ class Policy:
         return self.roles[name]
 
     def token(self, token: str, now: datetime) -> Token | None:
-        """The declared token, with its role and its reader's name; None if it is not valid, or no longer.
+        """The declared token, with its role and its reader's name; None if it is unknown or has expired.
 
         Args:
-            token: as it was given.
+            token: the token that the reader sent.
             now: the time, with a time zone.
         """
         return find_token(self.tokens, token, now)
@@ -126,14 +126,14 @@ class _Document(BaseModel):
 
 
 def load_policy(conf: Path, home: Path) -> Policy:
-    """Read conf/access.yml. Without a file there are no tokens, and pages are as without roles.
+    """Read conf/access.yml. Without the file there are no tokens, and the pages show everything.
 
     Args:
         conf: folder of the file.
         home: the home, which has the key of masked values.
 
     Raises:
-        MillraceError: if the file is not as it should be: the entry, and why.
+        MillraceError: if the file is not valid; it names the entry and the reason.
     """
     try:
         return _policy(read_private_yaml(conf / FILE, _NEXT_STEP), MaskKey(home))

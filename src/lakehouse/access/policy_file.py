@@ -9,12 +9,12 @@ from lakehouse.followed_file import FollowedFile
 
 
 class PolicyFile(FollowedFile[Policy]):
-    """The policy; a file is read again once it is the same at two checks: half of it may allow more.
+    """The current policy. A changed file is read once it is the same at two checks: half may allow more.
 
     Args:
         conf: folder of the file.
         home: the home, which has the key of masked values.
-        clock: seconds that never go back.
+        clock: monotonic seconds.
     """
 
     def __init__(self, conf: Path, home: Path, clock: Callable[[], float] = time.monotonic) -> None:

@@ -25,17 +25,17 @@ _LOG = logging.getLogger("millrace.reads")
 _INTERVAL_SECONDS = 10.0
 _REPEAT_SECONDS = 3600.0
 _MOST_ROWS = 10_000
-"""Rows that wait, and reads that are known to repeat."""
+"""Maximum number of rows in the buffer, and of reads remembered to detect repeats."""
 _MOST_CHARACTERS = 1_000
 _REMOVED_FILES, _LOG_ENTRIES = timedelta(days=7), timedelta(days=2)
-"""How long a new table keeps them; maintenance sets the first one as it is configured."""
+"""Retention of a new table. Maintenance then sets that of removed files to the configured one."""
 
 Way = Literal["api", "sql", "page"]
 Write = Callable[[pa.Table], None]
 
 
 class Reads(Protocol):
-    """Takes notes of reads."""
+    """Records reads of tables."""
 
     def note(
         self,
@@ -46,26 +46,26 @@ class Reads(Protocol):
         subject: str,
         rows: int | None = None,
     ) -> None:
-        """Note that tables were read; never raises, and never waits for a disk.
+        """Record that tables were read; never raises, and never waits for a disk.
 
         Args:
             reader: who read.
             role: name of the role that they read as.
-            way: by which they read.
-            versions: by table, the version that was read; -1 where the table was not there.
-            subject: what was asked.
+            way: the interface that they used.
+            versions: by table, the version that was read; -1 if the table did not exist.
+            subject: the query, the table with its conditions, or the page's name.
             rows: of the result, if they were counted.
         """
 
     def close(self) -> None:
-        """Write what has been noted, now."""
+        """Write all recorded reads now."""
 
 
 class ReadLog:
-    """Collects reads in memory, and appends them every ten seconds, on `close` and at exit.
+    """Buffers reads in memory, and appends them every ten seconds, on `close` and at exit.
 
-    A process that is killed loses what it has not appended yet. If it can't be appended, that is logged once
-    and tried again; of what waits, the latest 10,000 rows stay. The same read again is a row once an hour.
+    A process that is killed loses its buffer. A failed append is logged once and tried again; the buffer
+    keeps the latest 10,000 rows. A repeated read of the same version is a row only once an hour.
 
     Args:
         write: appends rows of ops.reads.
@@ -113,7 +113,7 @@ class ReadLog:
                 self._timer.start()
 
     def flush(self) -> None:
-        """Append what has been noted. If that fails, it waits for the next time."""
+        """Append the buffered rows. If that fails, they stay in the buffer."""
         with self._appending:
             with self._lock:
                 waiting, self._rows, self._timer = self._rows, [], None
@@ -125,7 +125,7 @@ class ReadLog:
                 self._keep(waiting, error)
 
     def close(self) -> None:
-        """Append what has been noted, now."""
+        """Append the buffered rows, and stop appending at exit."""
         timer = self._timer
         if timer is not None:
             timer.cancel()
@@ -133,7 +133,7 @@ class ReadLog:
         atexit.unregister(self.close)
 
     def _is_new(self, read: tuple[str, ...], version: int) -> bool:
-        """Whether the read was not noted at this version within the last hour."""
+        """Whether the read was not recorded at this version within the last hour."""
         now, known = self._clock(), self._noted.pop(read, None)
         repeats = known is not None and known[0] == version and now - known[1] < _REPEAT_SECONDS
         self._noted[read] = known if repeats and known else (version, now)
@@ -151,7 +151,7 @@ class ReadLog:
 
 def log_of(warehouse: Path) -> ReadLog:
     """The log of reads of the tables in a folder."""
-    # Here: at exit it is too late to import them. Not `LocalTables`: the pages run without PySpark.
+    # Imported here: at exit it is too late. Not `LocalTables`, since the pages run without PySpark.
     from deltalake import write_deltalake
 
     from lakehouse.delta.local_ddl import ensure_table
@@ -169,7 +169,7 @@ def log_of(warehouse: Path) -> ReadLog:
 
 
 def read_log(settings: "Settings") -> ReadLog | None:
-    """The log of reads of a home; None unless the settings ask for one, or if tables are in a catalog."""
+    """The log of reads of a home; None if it is not enabled, or if the tables are in a catalog."""
     return log_of(settings.warehouse) if settings.record_reads and not settings.catalog else None
 
 

@@ -1,6 +1,6 @@
-"""Columns that give a masked column away, so that they are masked with it.
+"""Columns that would reveal a masked column, and are therefore masked as well.
 
-A user id stands in `person_id` too, in lists, in addresses and in the bytes of records. A session's id is a
+A user id is also in `person_id`, in lists, in addresses and in the bytes of records. A session's id is a
 hash of visitor and start, which can be guessed. So a mask on one column extends to the others.
 """
 
@@ -29,7 +29,7 @@ _SAME_VALUES = (
         "gold.attribution.credited_reporting_value",
     ),
 )
-"""Columns with the same values. A declared mask of one is on all."""
+"""Groups of columns with the same values. A declared mask of one applies to all."""
 
 _DERIVED = {
     "session_id": ("visitor_id",),
@@ -42,7 +42,7 @@ _DERIVED = {
     "shown_products": ("product_id",),
     "clicked_products": ("product_id",),
 }
-"""By column, those from which its values are computed, so that guesses of them could be tried."""
+"""By column, the columns that its values are computed from: it could be used to check guesses of these."""
 
 _WHOLE_RECORDS = (
     "bronze.kafka_records.key",
@@ -52,18 +52,18 @@ _WHOLE_RECORDS = (
     "silver.rejected_events.value",
     "ops.reads.subject",
 )
-"""What clients sent, as it came, and what readers asked. Any mask extends to it."""
+"""Unparsed text and bytes from clients, and queries of readers. Any mask extends to these columns."""
 
 
 def extend(masks: Mapping[Place, Mask], tables: Iterable[Table]) -> dict[Place, Mask]:
-    """Masks, and those that follow from them.
+    """Extend masks to the columns that would reveal masked values.
 
     Args:
         masks: as declared, by table and column.
         tables: the tables that the role sees.
 
     Returns:
-        The masks by table and column; those declared are as they were.
+        The masks by table and column; declared masks are unchanged.
     """
     columns = {(table.name, column.name): (table, column) for table in tables for column in table.columns}
     found = dict(masks)
@@ -76,7 +76,7 @@ def extend(masks: Mapping[Place, Mask], tables: Iterable[Table]) -> dict[Place, 
 
 
 def _of_same_values(place: Place, masks: Mapping[Place, Mask]) -> Mask | None:
-    """The mask of a column with the same values. The first of a group decides, so that it is always one."""
+    """The declared mask of a column with the same values: the first in the group, so all get the same."""
     for group in _SAME_VALUES:
         for same in group if _is_one_of(place, group) else ():
             if mask := next((masks[each] for each in sorted(masks) if _is_one_of(each, (same,))), None):
@@ -85,7 +85,7 @@ def _of_same_values(place: Place, masks: Mapping[Place, Mask]) -> Mask | None:
 
 
 def _following(masks: Mapping[Place, Mask], columns: Columns) -> dict[Place, Mask]:
-    """Masks of columns without one that follow from others in one step."""
+    """Masks that unmasked columns inherit from other columns in one step."""
     found: dict[Place, Mask] = {}
     for place, (table, column) in columns.items():
         if place not in masks and (mask := _inherited(place, column, masks, columns)):
@@ -106,7 +106,7 @@ def _inherited(place: Place, column: Column, masks: Mapping[Place, Mask], column
 
 
 def _possible(mask: Mask, table: Table, column: Column) -> Mask:
-    """The mask, but a key stays a key, and only text is hashed."""
+    """The mask that a column allows: text in a key is hashed, and only text can be hashed."""
     if column.type == "string":
         return Mask.HASH if column.name in table.key else mask
     return Mask.NULL if mask is Mask.HASH else mask

@@ -1,4 +1,4 @@
-"""A role: the tables that it sees, and how."""
+"""A role: the tables, columns and rows that it sees."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,13 +14,13 @@ from lakehouse.contracts.table import Table
 
 @dataclass(frozen=True)
 class Role:
-    """Who reads, as far as it matters to what they see.
+    """The permissions of a group of readers.
 
     Args:
         name: of the role.
         key: of hashes.
-        tables: names of the tables that are there for it, in order of the contracts.
-        masks: by table, those of its columns.
+        tables: names of the tables that it sees, in order of the contracts.
+        masks: by table and column.
         filters: by table, conditions on its rows.
     """
 
@@ -42,7 +42,7 @@ class Role:
         return sha256(repr(seen).encode()).hexdigest()[:16]
 
     def view(self, table: Table) -> TableView | None:
-        """A table as the role sees it; None if it is not there for it."""
+        """A table as the role sees it; None if it does not see the table."""
         if table.name not in self.tables:
             return None
         masks, filters = self.masks.get(table.name, {}), self.filters.get(table.name, ())

@@ -34,7 +34,7 @@ class RoleEntry(BaseModel):
     @field_validator("mask", mode="before")
     @classmethod
     def _null_is_a_mask(cls, given: Any) -> Any:
-        """YAML reads `null` without quotes as nothing."""
+        """Convert None to the mask: YAML reads an unquoted `null` as None."""
         if not isinstance(given, dict):
             return given
         return {name: Mask.NULL if mask is None else mask for name, mask in given.items()}
@@ -70,7 +70,7 @@ class RoleEntry(BaseModel):
         ]
 
     def _masks(self, tables: Iterable[Table]) -> dict[Place, Mask]:
-        """Declared masks by table and column; one of a table's own column precedes one of all tables."""
+        """Declared masks by table and column; an entry for one table overrides an entry for all tables."""
         found: dict[Place, Mask] = {}
         for name, mask in sorted(self.mask.items(), key=lambda each: each[0].count(".")):
             places = [

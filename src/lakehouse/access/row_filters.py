@@ -1,4 +1,4 @@
-"""Which rows a role sees: conditions on a column's real values."""
+"""Which rows a role sees: conditions on the unmasked values of columns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _WRITTEN: dict[str, tuple[type, ...]] = {
     "date": (date, str),
     "timestamp": (date, datetime, str),
 }
-"""By type of a column, what a value may be in YAML or JSON, which has no dates."""
+"""By column type, the Python types of a value from YAML, or from JSON, which has no dates."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class ColumnFilter:
     Args:
         column: name of the column.
         values: the values that a row may have; None: any.
-        excluded: the values that it may not have; None: there are none.
+        excluded: the values that it may not have; None: no such values.
         comparisons: values to compare with, by `gte`, `gt`, `lte` or `lt`.
     """
 
@@ -85,7 +85,7 @@ def column_filter(column: Column, given: object) -> ColumnFilter:
 
 
 def _typed(column: Column, value: object, *, or_null: bool = False) -> Any:
-    """A value of YAML or JSON as one of the column's type."""
+    """Convert a value from YAML or JSON to the column's type."""
     if value is None and or_null:
         return None
     kind = column.type.partition("(")[0]
@@ -111,7 +111,7 @@ def _in_time(kind: str, value: Any) -> date:
 
 
 def _instant(value: date) -> datetime:
-    """A time in UTC, which a day or a time without an offset counts as."""
+    """A time in UTC. A date, or a time without an offset, counts as UTC."""
     at = value if isinstance(value, datetime) else datetime.combine(value, time())
     return at.replace(tzinfo=timezone.utc) if at.tzinfo is None else at.astimezone(timezone.utc)
 

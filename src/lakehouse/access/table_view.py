@@ -27,7 +27,7 @@ class TableView:
         table: its contract.
         key: of hashes.
         masks: by column.
-        filters: conditions on rows, all of which have to be true; on real values.
+        filters: conditions on unmasked values, all of which have to be true.
     """
 
     table: Table
@@ -37,12 +37,12 @@ class TableView:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is the table as it is."""
+        """Whether it shows the table unchanged."""
         return not self.masks and not self.filters
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """The columns that are there for the role, in order."""
+        """The columns that the role sees, in order."""
         return tuple(each for each in self.table.columns if self.masks.get(each.name) is not Mask.HIDE)
 
     @property
@@ -51,17 +51,17 @@ class TableView:
         return replace(self.table, columns=self.columns)
 
     def source_columns(self, names: frozenset[str]) -> Table:
-        """The contract with the columns that have to be read to show some columns."""
+        """The contract with only the columns needed to show some columns, those of filters included."""
         needed = {each.name for each in self.columns if each.name in names}
         needed |= {each.column for each in self.filters}
         kept = tuple(each for each in self.table.columns if each.name in needed)
         return replace(self.table, columns=kept or self.columns[:1])
 
     def apply(self, rows: pa.Table) -> pa.Table:
-        """The rows that the role sees, masked: filters first, on real values.
+        """The rows that the role sees, masked. Filters come first, on unmasked values.
 
         Args:
-            rows: with all columns of the table, or some of them; those of filters have to be there.
+            rows: with some or all columns of the table, those of the filters included.
         """
         if self.filters:
             rows = rows.filter(self._passing(rows))
@@ -70,8 +70,8 @@ class TableView:
     def apply_changes(self, changes: pa.Table) -> pa.Table:
         """Changes of what the role sees.
 
-        A row that comes to pass the filters is an insert, one that no longer does is a delete, one that never
-        did is left out, and so is a change that masks hide.
+        A row that starts to pass the filters is an insert, one that stops passing them is a delete. A change
+        is left out if the row passes neither before nor after, or if masks hide the change.
 
         Args:
             changes: of `lakehouse.delta.changes.change_schema`.
@@ -126,7 +126,7 @@ def _array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _kinds(before: pa.StructArray, after: pa.StructArray) -> list[str | None]:
-    """By change, what it is to the role; None if it sees none."""
+    """The kind of each change as the role sees it; None if it sees no change."""
     found: list[str | None] = []
     for old, new in zip(before.to_pylist(), after.to_pylist(), strict=True):
         if old is not None and new is not None:

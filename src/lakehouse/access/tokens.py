@@ -12,13 +12,13 @@ _BYTES = 32
 
 @dataclass(frozen=True)
 class Token:
-    """A token that is declared.
+    """A declared token.
 
     Args:
-        name: of who reads with it.
+        name: of the reader.
         sha256: SHA-256 of the token, in hexadecimal digits.
         role: name of its role.
-        expires: from when on it is refused, in UTC; None: never.
+        expires: time from which it is refused, in UTC; None: never.
     """
 
     name: str
@@ -33,14 +33,14 @@ def make_token() -> str:
 
 
 def digest_of(token: str) -> str:
-    """What is stored of a token."""
+    """The SHA-256 of a token, which is stored instead of the token."""
     return sha256(token.encode(errors="surrogatepass")).hexdigest()
 
 
 def find_token(declared: Iterable[Token], given: str, now: datetime) -> Token | None:
     """The declared token; None if there is none, or it has expired.
 
-    All are compared, each in constant time.
+    All tokens are compared, each in constant time.
     """
     digest = digest_of(given)
     found = [token for token in declared if compare_digest(token.sha256, digest)]

@@ -8,6 +8,6 @@ TABLES: dict[str, Table] = {
 }
 
 LOCKS = {"silver": silver.LOCK, "gold": gold.LOCK}
-"""By layer, the table whose lock is held while any of its tables is rewritten; others only grow."""
+"""By layer, the table whose lock is held while a table of the layer is rewritten; others are append-only."""
 
 __all__ = ["LOCKS", "TABLES", "Column", "Table"]

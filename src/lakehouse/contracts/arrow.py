@@ -27,7 +27,7 @@ def arrow_schema(table: Table) -> pa.Schema:
 def typed(table: Table, rows: pa.Table) -> pa.Table:
     """The columns of a table in order, cast to their types; times may be in microseconds.
 
-    Columns that the contract does not have are left out, but for `GONE`.
+    Columns that the contract does not have are left out, except for `DELETED`.
     """
     schema = arrow_schema(table)
     if DELETED in rows.column_names:

@@ -182,7 +182,7 @@ BOT_REFUNDS = Table(
     event_time="converted_at",
 )
 
-LOCK = CONVERSIONS.name  # held while gold is written; each of its tables follows from others
+LOCK = CONVERSIONS.name  # held while gold is written: its tables are computed from each other
 
 TABLES = (
     TOUCHES,

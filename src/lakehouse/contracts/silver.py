@@ -196,9 +196,9 @@ EXCHANGE_RATES = Table(
     event_time="valid_from",
 )
 
-FOLDED = (SESSIONS, IMPRESSIONS, SEARCHES)  # what one pass over a visitor's events gives
+FOLDED = (SESSIONS, IMPRESSIONS, SEARCHES)  # computed in one pass over a visitor's events
 
-LOCK = SESSIONS.name  # held while these are rewritten, and what goes with them
+LOCK = SESSIONS.name  # held while these, and the tables updated with them, are rewritten
 
 TABLES = (
     EVENTS,

@@ -15,7 +15,7 @@ TWO_WRITERS = {LOG_ENTRIES: f"interval {TWO_WRITERS_LOG // timedelta(hours=1)} h
 """Properties of a table with two writers: an interrupted job finds its high-water mark in the log."""
 
 STALE_AFTER = timedelta(minutes=2)
-"""Longer than any micro-batch takes, and than jobs and summaries pause."""
+"""Longer than any micro-batch, and than the pauses of jobs and summaries."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Table:
 
     Args:
         name: `layer.table`.
-        grain: the unit that a row stands for.
+        grain: what one row represents.
         key: the columns that identify a row; empty for change logs.
         columns: in the order they are written.
         summary: one row, in a sentence.
@@ -83,7 +83,7 @@ class Table:
 
     @property
     def stale_after(self) -> timedelta | None:
-        """How far its writer may be behind until rows are missing; None for a table on a schedule."""
+        """How far its writer may be behind before it is stale; None on a schedule or without a writer."""
         return None if self.cadence == "schedule" or not self.writer else STALE_AFTER
 
     @property

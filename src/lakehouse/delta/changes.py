@@ -78,10 +78,10 @@ def iterate_changes(folder: Path, table: Table, after_version: int, upto_version
     """The changes of each commit, as rows of `change_schema`, one table a commit, in order.
 
     `change` is `insert`, `update` or `delete`; `before` is null for an insert, `after` for a delete. `job`
-    and `upto` are the commit's metadata, null if it has none. A row that is rewritten as it was is no change.
+    and `upto` are the commit's metadata, null if it has none. A row that is rewritten unchanged is no change.
     Rows of a table without a key are inserted and deleted, each as often as the commit adds or removes it.
-    If the rows `before` are taken from the rows of `after_version` and those of `after` are added, the result
-    is the rows of `upto_version`.
+    Removing the rows `before` from those of `after_version`, and adding the rows `after`, gives the rows of
+    `upto_version`.
 
     Args:
         folder: of the table.
@@ -151,17 +151,17 @@ def _valid(old: pa.Array, new: pa.Array) -> Iterator[tuple[bool, bool]]:
 
 
 def _as_structs(rows: pa.Table, places: pa.Array) -> pa.Array:
-    """Rows at places as structs; null where the place is."""
+    """The rows at some indices, as structs; null where the index is null."""
     taken = rows.combine_chunks().take(places)
     columns = [taken[name].combine_chunks() for name in rows.column_names]
     return pa.StructArray.from_arrays(columns, fields=list(rows.schema), mask=places.is_null())
 
 
 def _places(table: Table, before: pa.Table, after: pa.Table) -> pa.Table:
-    """Places of the rows of each change: `old` and `new`, of which one may be null.
+    """The row indices of each change: `old` and `new`, of which one may be null.
 
-    Rows pair by key; without one, by all columns, so that what pairs is equal and no change. Of several rows
-    with one key the first pairs with the first.
+    Rows are matched by key; in a table without a key by all columns, so that matched rows are equal and no
+    change. Several rows with the same key are matched in order.
     """
     connection = _connection()
     for name, rows in (("b", before), ("a", after)):
@@ -191,7 +191,7 @@ def _places(table: Table, before: pa.Table, after: pa.Table) -> pa.Table:
 
 
 def _connection() -> Any:
-    """A connection of this thread: opening one takes a fifth of the time of a small commit."""
+    """This thread's DuckDB connection: opening one takes a fifth of the time of a small commit."""
     if not hasattr(_OWN, "connection"):
         _OWN.connection = connect()
         _OWN.connection.execute("SET TimeZone = 'UTC'")

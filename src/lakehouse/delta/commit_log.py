@@ -10,12 +10,12 @@ from pyspark.sql import SparkSession
 
 from lakehouse.delta.log_files import commit_file, latest_version
 
-_RECENT = 100  # asked of a catalog's table before all are
+_RECENT = 100  # commits of a catalog's table that are read before all are
 
 _LATEST: dict[Path, int] = {}
 
 Commit = tuple[int, Mapping[str, Any]]
-"""Version, and what the commit says; empty if it says nothing."""
+"""Version and metadata of a commit; the metadata is empty if it has none."""
 
 
 def read_commits(spark: SparkSession, name: str, folder: Path | None) -> Iterator[Commit]:
@@ -24,13 +24,13 @@ def read_commits(spark: SparkSession, name: str, folder: Path | None) -> Iterato
     Args:
         spark: a session.
         name: the table.
-        folder: where it is, if that can be read here: a look at some files takes no job of Spark.
+        folder: the table's folder; None for a table in a catalog, whose history Spark reads.
     """
     return _read(folder) if folder else _ask(spark, name)
 
 
 def _read(folder: Path) -> Iterator[Commit]:
-    """Commits from the last known version on: a log has too many files to list it each time."""
+    """Commits in a folder. Finds the latest from the last known one: a log is too long to list each time."""
     version = _LATEST[folder] = latest_version(folder, _LATEST.get(folder, -1))
     while (file := commit_file(folder, version)).exists():
         with file.open(encoding="utf-8") as lines:

@@ -1,4 +1,4 @@
-"""Metadata and transaction ids of a MERGE, set on the session since it takes no options."""
+"""Metadata and transaction ids of a MERGE, set on the session since MERGE takes no options."""
 
 import threading
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ _WRITE_OPTIONS = "spark.databricks.delta.write."
 
 
 class CommitMetadata:
-    """Sets them on a session. Merges with the same values run concurrently, others wait.
+    """Sets them on a session. Merges with the same values run concurrently; others wait.
 
     Args:
         spark: the session.

@@ -8,14 +8,14 @@ from lakehouse.delta.copy_on_write import MAX_ROWS_PER_SMALL_FILE, File, Partiti
 from lakehouse.rows.checkpointing import MAX_ROWS_PER_MUTABLE_FILE
 
 MIN_FILES = 16
-"""Small files of tables with at most so many files are not joined."""
+"""A table with at most this many files keeps its small files."""
 
 MAX_FILE_BYTES = 32 * 1024 * 1024
-"""Larger files are left alone: each holds a range of ingest stamps and is pruned by it."""
+"""Larger files are not compacted: each has a range of ingest stamps and is pruned by it."""
 
 
 def full_size(table: Table, partition: Partition) -> tuple[str, int]:
-    """What the files of a partition are measured by, and how large they become."""
+    """The statistic by which files of a partition are measured, and its value for a full file."""
     if not table.is_mutable:
         return "size_bytes", MAX_FILE_BYTES
     is_open = any(partition)  # each merge replaces whole files of open rows
@@ -23,10 +23,10 @@ def full_size(table: Table, partition: Partition) -> tuple[str, int]:
 
 
 def plan_compaction(table: Table, files: Sequence[File]) -> list[list[File]]:
-    """Choose the files to replace, in groups that become one file, or several if they are too large for one.
+    """Choose the files to replace, in groups that each become one file, or several if one is too small.
 
-    Files less than half full are joined: in order of event time in tables that are merged into, of commits in
-    others. Of tables that are merged into, files of more than twice as many rows as wanted are split.
+    Files less than half full are joined: in order of event time in mutable tables, of commits in others. In
+    mutable tables, files with more than twice the rows of a full file are split.
 
     Args:
         table: its contract.

@@ -15,7 +15,7 @@ from lakehouse.delta.merge import Scope
 from lakehouse.rows.arrow_chunks import one_chunk
 
 MAX_ROWS_PER_SMALL_FILE = 25_000
-"""Smaller files that a merge replaces are joined to files of at most so many rows, in order of event time."""
+"""A merge joins smaller files that it replaces to files of at most this many rows, in order of event time."""
 
 File = Mapping[str, Any]
 Read = Callable[[File, Sequence[str]], pa.Table]
@@ -42,7 +42,7 @@ def plan_merge(
 ) -> FileChanges:
     """Find what a merge by key changes of a table's files.
 
-    A large file is replaced by one with the same keys, so that its range of event times stays as it is.
+    A large file is replaced by one with the same keys, so that its range of event times stays the same.
     New rows join the smaller files that the merge replaces; see `MAX_ROWS_PER_SMALL_FILE`.
 
     Args:
@@ -84,7 +84,7 @@ def plan_merge(
 def _matches(
     table: Table, changes: pa.Table, scope: Scope, files: Iterable[File], read: Read
 ) -> Iterator[tuple[File, Mask, Places]]:
-    """Files with matching rows: which rows match, and which rows of the changes these match."""
+    """Files with matching rows: a mask of these rows, and the indices of the changes that they match."""
     columns = [*dict.fromkeys((*table.key, *scope.columns))]
     candidates = [file for file in files if scope.may_have(file)]
     theirs = [read(file, columns) for file in candidates]
@@ -131,7 +131,7 @@ def _by_partition(table: Table, rows: pa.Table) -> Iterator[tuple[Partition, pa.
 
 
 def split_by_time(table: Table, rows: pa.Table, most: int) -> Iterator[pa.Table]:
-    """Rows in order of event time, or of the first key column, in as few parts of the same size as it takes.
+    """Rows in order of event time, or else of the first key column, in as few equal parts as possible.
 
     Args:
         table: its contract.
@@ -148,6 +148,6 @@ def split_by_time(table: Table, rows: pa.Table, most: int) -> Iterator[pa.Table]
     order = np.asarray(pc.sort_indices(rows[times]))
     part_of = np.empty(rows.num_rows, np.int64)
     part_of[order] = np.arange(rows.num_rows) * count // rows.num_rows
-    for number in range(count):  # Arrow takes no rows of a text column of more than 2 GiB, but filters it
+    for number in range(count):  # `take` fails on a text column of more than 2 GiB, `filter` does not
         part = rows.filter(pa.array(part_of == number))
         yield part.take(pc.sort_indices(part[times]))

@@ -1,4 +1,4 @@
-"""How many rows of a version of a table were corrected later: changed or deleted by a commit after it."""
+"""Counts corrected rows: rows of a version of a table that a later commit changed or deleted."""
 
 import json
 from collections import Counter
@@ -21,9 +21,9 @@ class CorrectedRows(NamedTuple):
     """Corrected rows by version.
 
     Args:
-        counts: by version that was asked for, its rows that were corrected. A version is missing if the
+        counts: by requested version, the number of its rows that were corrected. A version is missing if the
             change feed does not reach back to it, or the table has no such version.
-        first_version: the first version that the change feed reaches back to, or that was asked for.
+        first_version: the earliest requested version, or the earliest that the change feed reaches back to.
     """
 
     counts: dict[int, int]
@@ -39,19 +39,19 @@ def count_corrected(
 ) -> CorrectedRows:
     """For some versions of a table, the number of their rows that later commits changed or deleted.
 
-    A row counts once, however often it was changed. A commit that changes its provenance alone does not
-    count. A row that was inserted again under its key after it had been deleted is another row. Rows of a
-    table without a key can't be changed, only deleted.
+    A row counts once, however often it was changed. A commit that changes only provenance columns does not
+    count. A row that is deleted and later inserted again with the same key is another row. Rows of a table
+    without a key can't be changed, only deleted.
 
-    The feed is read once, from the latest commit backwards: what was corrected after a version is what was
-    corrected after the next one, without the rows that the next one inserted, and with those that it
-    changed or deleted.
+    The feed is read once, backwards from the latest commit. The corrected rows of a version are those of the
+    next version, without the rows that the next version inserted, and with the rows that it changed or
+    deleted.
 
     Args:
         folder: of the table.
         table: its contract.
         versions: the versions.
-        first_commit: only corrections of commits from this version on count.
+        first_commit: only corrections by commits from this version on count.
         since: only corrections that were committed from this time on count; None: all.
     """
     table = _without_provenance(table)
@@ -74,7 +74,7 @@ def count_corrected(
 
 
 def _go_back(corrected: Counter[str], table: Table, changes: pa.Table, counts: bool) -> None:
-    """From rows that were corrected after a commit to those that were corrected from it on."""
+    """Step back over a commit: remove rows that it inserted, and add those that it changed or deleted."""
     for row in _rows_of(table, changes, "insert"):
         corrected[row] -= 1
         if corrected[row] <= 0:
@@ -105,6 +105,6 @@ def _is_since(changes: pa.Table, since: datetime | None) -> bool:
 
 
 def _without_provenance(table: Table) -> Table:
-    """The contract without columns of provenance: they are no figures."""
+    """The contract without provenance columns outside the key: a change of these is no correction."""
     kept = (column for column in table.columns if not column.provenance or column.name in table.key)
     return replace(table, columns=tuple(kept))

@@ -22,7 +22,7 @@ class DataFile(NamedTuple):
     Args:
         path: relative to the table's folder, decoded: the log has URLs.
         partition: values of the partition columns, typed or as in the log.
-        has_deletion_vector: whether rows of it are deleted in that version.
+        has_deletion_vector: whether a deletion vector may mark some of its rows as deleted.
     """
 
     path: str
@@ -42,7 +42,7 @@ def has_deletion_vectors(table: DeltaTable) -> bool:
 
 
 def live_files(table: DeltaTable) -> list[DataFile]:
-    """The files of an open table's version."""
+    """The data files of the version that a table is opened at."""
     has_vectors = has_deletion_vectors(table)
     return [
         DataFile(
@@ -112,6 +112,6 @@ def _kept_rows(folder: Path, version: int) -> dict[str, pa.Array]:
 
 
 def _padded(mask: pa.Array, count: int) -> pa.Array:
-    """A mask of all rows: a vector may end with the last deleted one."""
+    """Extend a mask to all rows: a deletion vector may end at the last deleted row."""
     rest = pa.repeat(pa.scalar(True), count - len(mask))
     return pc.fill_null(pa.concat_arrays([mask, rest]), True)

@@ -1,4 +1,4 @@
-"""Groups of small files that are looked up as one, so that a look-up does not cost more with every commit."""
+"""Groups of small files that are read as one, so that a lookup does not cost more with every commit."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -38,9 +38,9 @@ class FileGroup:
 
 
 class FileGroups:
-    """The groups of a table's files. A group stays as it is until one of its files leaves the table.
+    """The groups of a table's files. A group does not change until one of its files leaves the table.
 
-    The newest file is in no group: it has not been read yet, and the cache joins what it has of all files.
+    The newest small file of a partition is in no group: groups join cached columns, and it is not cached yet.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class FileGroups:
         self._formed_of: Sequence[File] = ()
 
     def form(self, files: Sequence[File]) -> tuple[list[FileGroup], list[FileGroup]]:
-        """Group small files of the latest version. Returns new groups, and those that are dissolved."""
+        """Group small files of the latest version. Returns the new groups and the dissolved ones."""
         if files is self._formed_of:
             return [], []
         self._formed_of = files
@@ -69,13 +69,13 @@ class FileGroups:
         return new, dissolved
 
     def of_version(self, files: Sequence[File]) -> list[FileGroup]:
-        """All files of a version: whole groups, and each other file by itself."""
+        """All files of a version: complete groups, and a group of one for each other file."""
         whole = _whole(self._groups, files)
         return whole + [FileGroup.of([file]) for file in _without(whole, files)]
 
 
 def _whole(groups: Sequence[FileGroup], files: Sequence[File]) -> list[FileGroup]:
-    """The groups whose files are all there."""
+    """The groups whose files are all among the given files."""
     there = {file["path"] for file in files}
     return [group for group in groups if there.issuperset(group.paths)]
 

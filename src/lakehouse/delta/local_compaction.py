@@ -1,4 +1,4 @@
-"""Compacts a table without Spark: joins small files, and splits large ones of tables that are merged into."""
+"""Compacts a table without Spark: joins small files, and splits large ones of mutable tables."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ from lakehouse.delta.log_writer import Action, commit, remove_file, write_file
 from lakehouse.delta.parquet_cache import read_columns
 from lakehouse.delta.table_log import TableLog
 
-_TRIES = 5  # of a commit that another one came before
+_TRIES = 5  # attempts of a commit, if others take its version
 
 
 def compact(log: TableLog, table: Table) -> list[File]:
@@ -28,7 +28,7 @@ def compact(log: TableLog, table: Table) -> list[File]:
         The files that were replaced.
 
     Raises:
-        VersionTakenError: if other commits came first; nothing was committed.
+        VersionTakenError: if other commits replaced a file or took each version; nothing was committed.
     """
     with log.lock:
         log.follow()

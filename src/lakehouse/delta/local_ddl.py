@@ -14,17 +14,17 @@ _WRITER = 2  # version of Delta's protocol that tables are created with
 def ensure_table(folder: Path, table: Table, properties: Mapping[str, str]) -> bool:
     """Create a table if it does not exist, and add missing columns.
 
-    New columns are null in the rows that there are. A log without a commit, as a process leaves that was
-    killed while it created the table, counts as no table.
+    New columns are null in existing rows. A log without a commit counts as no table: a process that is killed
+    while it creates a table leaves one.
 
     Args:
-        folder: where it is to be.
+        folder: of the table.
         table: its contract.
-        properties: that a new one is given.
+        properties: Delta properties of a new table.
 
     Returns:
-        False if a column has another type than the contract says, or lacks in a table with features that
-        deltalake does not write: nothing is changed.
+        False, without a change, if a column's type is not that of the contract, or if a column is missing and
+        deltalake cannot write the table's features.
     """
     if not DeltaTable.is_deltatable(str(folder)):
         partitions = list(table.partitioned_by)

@@ -29,8 +29,8 @@ from lakehouse.delta.parquet_cache import ParquetCache, Paths
 from lakehouse.delta.table_log import TableLog, files_of, may_have, transaction_of
 from lakehouse.rows.arrow_times import in_micros
 
-_READER, _WRITER = 1, 2  # versions of Delta's protocol that tables are made with
-_TRIES = 5  # of a commit that another one came before
+_READER, _WRITER = 1, 2  # versions of Delta's protocol that tables are created with
+_TRIES = 5  # attempts of a commit, if others take its version
 
 
 class LocalTables:
@@ -128,7 +128,7 @@ class LocalTables:
                 properties.app_transactions = [transaction_of(options)]
             try:
                 write_deltalake(log.table, data, mode="append", commit_properties=properties)
-            except CommitFailedError:  # for one, another process has committed the transaction
+            except CommitFailedError:  # another process may have committed the transaction
                 log.follow()
                 if not log.is_done(options):
                     raise
@@ -170,7 +170,7 @@ class LocalTables:
         return vacuum(self._folder(table))
 
     def _drop_replaced(self, table: Table, files: Sequence[File]) -> None:
-        """Drop files that were replaced before. Drop these only the next time: others may still read them."""
+        """Drop files of the last replacement from the cache; these follow next time: readers may use them."""
         if files:
             self._cache.drop(self._replaced.pop(table.name, []))
             self._replaced[table.name] = [(f"{self._folder(table)}/{file['path']}",) for file in files]
@@ -201,7 +201,7 @@ class LocalTables:
             return self._old[table.name][1]
 
     def _groups(self, table: Table, version: int | None) -> list[FileGroup]:
-        """The files of a version, small ones of tables that are only appended to in groups."""
+        """The files of a version; small files of append-only tables are in groups."""
         files, log = self._files(table, version), self._log(table)
         if table.is_mutable:
             return [FileGroup.of([file]) for file in files]

@@ -8,7 +8,7 @@ from deltalake import DeltaTable
 def vacuum(folder: Path) -> int:
     """Remove files that no version within the table's retention refers to. Makes no commit.
 
-    deltalake lists them, those that a writer left without a commit included. Its own VACUUM would add two
+    deltalake lists them, including files that a writer left without a commit. Its own VACUUM would add two
     commits to the log, and leave Hadoop's checksum files.
 
     Args:

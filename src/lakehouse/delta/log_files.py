@@ -24,7 +24,7 @@ def latest_version(folder: Path, known: int = -1) -> int:
 
     Args:
         folder: of the table.
-        known: a version that it had before, from which on commits are looked up without listing the log.
+        known: an earlier version, from which later commits are found without listing the log.
     """
     version = known
     if not commit_file(folder, version).exists():
@@ -37,7 +37,7 @@ def latest_version(folder: Path, known: int = -1) -> int:
 
 
 def read_metadata(folder: Path, version: int) -> Mapping[str, Any]:
-    """What the writer of a commit says of it, as `Lakehouse` does: job, high-water marks and others.
+    """The metadata that the writer of a commit added: `Lakehouse` adds job, high-water marks and others.
 
     Args:
         folder: of the table.
@@ -56,7 +56,7 @@ def read_metadata(folder: Path, version: int) -> Mapping[str, Any]:
 
 
 def written_at(folder: Path, version: int) -> int:
-    """When a commit was written, in nanoseconds since 1970; 0 if it has no file, or none any more."""
+    """When a commit was written, in nanoseconds since 1970; 0 if it has no file, or no longer."""
     try:
         return commit_file(folder, version).stat().st_mtime_ns
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Writes files and a commit to a table's log: what merges and compaction without Spark take of Delta.
+"""Writes data files and commits of a Delta table, for merges and compaction without Spark.
 
 Actions are those of Delta's protocol (PROTOCOL.md, "Actions") for reader version 1 and writer version 2.
 """
@@ -32,14 +32,14 @@ Action = dict[str, dict[str, Any]]
 def write_file(
     folder: Path, table: Table, partition: Partition, rows: pa.Table, *, data_change: bool = True
 ) -> Action:
-    """Write a data file, which is no part of the table yet.
+    """Write a data file. It is part of the table only after a commit.
 
     Args:
         folder: of the table.
         table: its contract.
         partition: values of its partition columns.
         rows: its columns, times in microseconds.
-        data_change: False if its rows are those of files that are removed.
+        data_change: False if the rows only move from files that the commit removes.
 
     Returns:
         The action that adds the file.
@@ -87,13 +87,13 @@ def commit(
 
     Args:
         folder: of the table.
-        version: the next one.
+        version: the next version.
         actions: of `write_file` and `remove_file`.
         operation: its name in the table's history.
         metadata: of the commit; None: the commit has no high-water mark.
 
     Raises:
-        VersionTakenError: if there is a commit of that version already.
+        VersionTakenError: if that version is already committed.
     """
     counts = {kind: sum(kind in action for action in actions) for kind in ("add", "remove")}
     info = {
@@ -121,7 +121,7 @@ def commit(
 
 
 def checkpoint_if_due(table: DeltaTable) -> None:
-    """Write a checkpoint of the log, and clean the log, once in as many commits as the table says."""
+    """Write a checkpoint of the log, and clean the log, every `delta.checkpointInterval` commits."""
     interval = int(table.metadata().configuration.get(_CHECKPOINT_INTERVAL, "100"))
     if table.version() % interval == interval - 1:
         table.create_checkpoint()
@@ -129,7 +129,7 @@ def checkpoint_if_due(table: DeltaTable) -> None:
 
 
 def _statistics(table: Table, rows: pa.Table) -> dict[str, Any]:
-    """Statistics of flat columns; bounds of times, days and whole numbers."""
+    """Statistics of columns that are not nested; bounds only of times, dates and integers."""
     lows: dict[str, Any] = {}
     highs: dict[str, Any] = {}
     nulls: dict[str, int] = {}
@@ -153,7 +153,7 @@ def _has_bounds(type_: pa.DataType) -> bool:
 
 
 def _bound(value: int | date, type_: pa.DataType) -> int | str:
-    """A bound as the log has it; times are cut off at the millisecond."""
+    """A bound in the format of the log; times are truncated to milliseconds."""
     if isinstance(value, date):
         return value.isoformat()
     if pa.types.is_timestamp(type_):
@@ -162,7 +162,7 @@ def _bound(value: int | date, type_: pa.DataType) -> int | str:
 
 
 def _text(value: object) -> str | None:
-    """A value of a partition column, which are flags."""
+    """A partition value in the format of the log; partition columns are booleans."""
     return None if value is None else str(value).lower()
 
 

@@ -1,4 +1,4 @@
-"""Look-ups: rows of a table by time and key, as Arrow or as a frame."""
+"""Lookups: rows of a table by time and key, as an Arrow table or a frame."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -16,16 +16,16 @@ from lakehouse.rows.time_pruner import TimePruner
 
 @dataclass(frozen=True)
 class Lookup:
-    """Conditions of a look-up. None means all rows.
+    """Columns and conditions of a lookup. A condition of None accepts all rows.
 
     Args:
-        columns: their names.
-        near: intervals of time.
-        start: the column whose time has to lie in one of them.
-        end: with it, the stretch from start to end has to meet one of them. None: `start` alone.
-        key: a column, and the values of which it has to have one.
+        columns: names of the columns to read.
+        near: time ranges.
+        start: the column whose time has to be in one of the ranges.
+        end: if set, the span from `start` to this column has to overlap one of the ranges instead.
+        key: a column, and its accepted values.
         flag: a column that has to be true.
-        above: a column of numbers, and a number that it has to exceed.
+        above: a numeric column, and a number that it has to exceed.
     """
 
     columns: tuple[str, ...]

@@ -16,7 +16,7 @@ from lakehouse.contracts.table import DELETED, Table
 from lakehouse.timestamps import from_micros
 
 CUT_OFF = 1_000
-"""Microseconds: statistics of times are cut off at the millisecond."""
+"""Microseconds: statistics of times are truncated to milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ def merge_changes(spark: SparkSession, table: Table, changes: DataFrame, scope: 
     Args:
         spark: the job's session.
         table: its contract.
-        changes: its columns and `GONE`, each key once.
-        scope: what every key concerned meets.
+        changes: its columns and `DELETED`, each key once.
+        scope: a condition that holds for every affected row.
     """
     matches = all_of([F.col(f"t.{key}").eqNullSafe(F.col(f"s.{key}")) for key in table.key])
     values: dict[str, str | Column] = {column: f"s.`{column}`" for column in table.column_names}

@@ -29,9 +29,9 @@ def _memory() -> int:
 
 
 class ParquetCache:
-    """Keeps columns of the files that were read last, up to an eighth of the memory, and at least 512 MiB.
+    """A least-recently-used cache of columns of files: an eighth of the memory, but at least 512 MiB.
 
-    Files that are read together are kept together, by their paths.
+    Files that are read together are one entry, under all their paths.
     """
 
     def __init__(self) -> None:
@@ -57,11 +57,11 @@ class ParquetCache:
         return pa.table([found[name] for name in names], names=names)
 
     def put(self, paths: Paths, rows: pa.Table) -> None:
-        """Keep columns of files that were just written; times in microseconds."""
+        """Cache columns of files that were just written; times in microseconds."""
         self._keep(paths, {name: rows[name] for name in rows.column_names})
 
     def join(self, paths: Paths) -> None:
-        """Keep columns that are there of each of these files for all of them together."""
+        """Join the columns that are cached for every one of the files, and cache them as one entry."""
         with self._lock:
             parts = [self._files.get((path,), {}) for path in paths]
         names = set(parts[0]).intersection(*parts[1:])
@@ -69,7 +69,7 @@ class ParquetCache:
         self.drop((path,) for path in paths)
 
     def drop(self, dropped: Iterable[Paths]) -> None:
-        """Keep nothing of files that will not be read any more."""
+        """Drop the columns of files that will not be read any more."""
         with self._lock:
             for paths in dropped:
                 self._bytes -= _size(self._files.pop(paths, {}))

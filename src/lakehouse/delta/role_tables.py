@@ -19,7 +19,7 @@ _ROWS = "_rows"
 def add_role_table(
     connection: Any, table: DeltaTable, view: TableView, names: frozenset[str] | None = None
 ) -> None:
-    """Add a table with the rows and columns that a role sees, as values of DuckDB's own memory.
+    """Add a table with the rows and columns that a role sees, copied into DuckDB's memory.
 
     Files are read and masked one after the other: DuckDB never has a hidden value.
 
@@ -47,11 +47,11 @@ def add_role_table(
 
 
 def lock(connection: Any, folders: list[str] | None = None) -> None:
-    """Let queries read nothing but what is there: no files, extensions, Python variables or settings.
+    """Restrict queries to the existing tables and views: no files, extensions, Python variables or settings.
 
     Args:
         connection: to DuckDB.
-        folders: those that it may read all the same, for views of tables.
+        folders: folders that queries may still read, for views of tables.
     """
     connection.execute("SET python_enable_replacements = false")
     if folders:

@@ -12,7 +12,7 @@ from lakehouse.delta.data_files import has_deletion_vectors, live_files, read_fi
 
 
 def add_view(connection: Any, name: str, table: DeltaTable) -> None:
-    """Add a view of a table's live files, with the columns of its schema; those that a file lacks are null.
+    """Add a view of a table's live files, with the columns of its schema; columns that a file lacks are null.
 
     Args:
         connection: to DuckDB.
@@ -41,7 +41,7 @@ def add_view(connection: Any, name: str, table: DeltaTable) -> None:
 
 
 def in_utc(schema: pa.Schema) -> str:
-    """Instants as plain timestamps in UTC: DuckDB's time zones come from the network."""
+    """All columns, with instants as plain timestamps in UTC: DuckDB would download its time zones."""
     instants = [column.name for column in schema if pa.types.is_timestamp(column.type)]
     plain = ", ".join(f'make_timestamp(epoch_us("{instant}")) AS "{instant}"' for instant in instants)
     return f"* REPLACE ({plain})" if instants else "*"

@@ -49,7 +49,7 @@ class TableLog:
         return found is not None and found >= wanted.version
 
     def files(self) -> list[dict[str, Any]]:
-        """The files of the last version that was followed."""
+        """The files of the latest version that `follow` has read."""
         version = self.table.version()
         if self._files is None or self._files[0] != version:
             self._files = version, files_of(self.table)

@@ -10,10 +10,10 @@ REMOVED_FILES = "delta.deletedFileRetentionDuration"
 
 
 def default_properties(removed_files: timedelta, feed: timedelta) -> dict[str, str]:
-    """Properties of every new table. Delta checks those that a statement gives, but no defaults.
+    """Properties of every new table. Delta validates them in a statement, but not as session defaults.
 
     Args:
-        removed_files: how long tables keep them at least.
+        removed_files: minimum retention of removed files.
         feed: how long changes can be read.
     """
     return {
@@ -25,11 +25,11 @@ def default_properties(removed_files: timedelta, feed: timedelta) -> dict[str, s
 
 
 def retention_properties(table: Table, removed_files: timedelta, feed: timedelta) -> dict[str, str]:
-    """How long a table keeps removed files; in silver and gold, log entries too: both make the change feed.
+    """Retention of removed files; in silver and gold, of log entries too: the change feed needs both.
 
     Args:
         table: its contract.
-        removed_files: how long every table keeps them at least.
+        removed_files: minimum retention of removed files of every table.
         feed: how long changes can be read.
     """
     if table.layer not in LOCKS:

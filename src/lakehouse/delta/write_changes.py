@@ -34,7 +34,7 @@ def as_tuples(changes: Iterable[RowChange]) -> list[tuple[object, ...]]:
 
 
 def changes_between(table: Table, before: pa.Table, after: pa.Table) -> pa.Table:
-    """Rows of `change_type` from some rows of a table to others, times in microseconds."""
+    """Compare old and new rows of a table, times in microseconds; return rows of `change_type`."""
     columns = table.column_names
     changes = RowDiff(table).compare(rows_of(before, columns), rows_of(after, columns))
     fields = list(change_type(table))
@@ -48,8 +48,8 @@ def write_changes(lake: Lakehouse, name: str, changes: Rows, upto: datetime, **m
         lake: the tables.
         name: the table.
         changes: rows with the fields of `change_type`.
-        upto: ingest stamp that the table's input is done up to with this commit.
-        metadata: what else the commit says.
+        upto: high-water mark of the commit, an ingest stamp.
+        metadata: further metadata of the commit.
     """
     contract = TABLES[name]
     extent = _extent(changes, str(contract.event_time))

@@ -44,7 +44,7 @@ def configure_session(spark: SparkSession) -> None:
 
 
 def compact(lake: Lakehouse, name: str) -> Compacted:
-    """Compact the small files of a table, by Spark's OPTIMIZE where it has to be Spark.
+    """Compact the small files of a table, without Spark if possible, else by its OPTIMIZE.
 
     Commits have `dataChange` false, and new files have statistics of ingest stamp and event time.
 
@@ -70,14 +70,14 @@ def set_retention(lake: Lakehouse, name: str, removed_files: timedelta, feed: ti
     Args:
         lake: the tables.
         name: the table.
-        removed_files: how long every table keeps them at least.
+        removed_files: minimum retention of removed files of every table.
         feed: how long changes of tables of silver and gold can be read.
     """
     wanted, found = retention_properties(TABLES[name], removed_files, feed), _properties(lake, name)
     there = {key: found.get(key, in_hours(_DELTA_DEFAULTS[key])) for key in wanted}
     log = wanted.get(LOG_ENTRIES)
     if log is not None and there[LOG_ENTRIES] != log:
-        # In one statement Delta takes no log retention shorter than that of files.
+        # Delta refuses a statement that sets a log retention shorter than the file retention.
         _set_properties(lake, name, {LOG_ENTRIES: log, REMOVED_FILES: log})
         there[REMOVED_FILES] = log
     if there[REMOVED_FILES] != wanted[REMOVED_FILES]:

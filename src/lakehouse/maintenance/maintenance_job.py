@@ -22,9 +22,9 @@ from lakehouse.run.ledger import Ledger
 
 _VACUUM_INTERVAL_SHARE = 1 / 28  # of the retention
 _VACUUMED_AT: dict[tuple[Path, str], float] = {}
-"""Time of the last VACUUM by this process, before which it deleted expired rows.
+"""Monotonic time of this process's last expiry and VACUUM, by warehouse and table.
 
-Listing files is slow, and finds little to remove.
+VACUUM lists all files, which is slow and mostly finds little to remove.
 """
 
 
@@ -42,7 +42,7 @@ def maintain(run: JobContext) -> None:
 
 
 def _maintain(run: JobContext, name: str, kept: timedelta) -> None:
-    """Maintain one table under its lock, for which jobs that commit to it wait in a folder."""
+    """Maintain one table; compaction holds its lock, for which jobs that commit to it wait."""
     clock = time.monotonic()
     layer = TABLES[name].layer
     try:

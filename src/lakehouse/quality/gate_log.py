@@ -64,7 +64,7 @@ class GateLog:
         return last is not None and last.state == REPLAYED
 
     def released(self) -> set[str]:
-        """run_id of evaluations whose rows were released as they are."""
+        """run_id of evaluations whose rows were released unchanged."""
         return {change.run_id for change in self._changes() if change.state == RELEASED}
 
     def close(self, job: str, after: datetime, upto: datetime, stopping: Sequence[Result]) -> GateEvent:

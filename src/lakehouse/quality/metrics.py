@@ -15,7 +15,7 @@ SOURCE = "_table"
 """Column of a frame of several tables: the table of a row."""
 
 IS_RECORD = "_is_record"
-"""Column: whether the row stands for a record of Kafka."""
+"""Column: whether the row is a Kafka record."""
 
 
 class SuiteMetrics:
@@ -34,7 +34,7 @@ class SuiteMetrics:
         """Count the rows of a frame.
 
         Args:
-            frame: with `_table` and `_is_record`, unless it is of hours.
+            frame: with `_table` and `_is_record`, unless its rows are hours.
             parameters: values of `$PARAMETER` in expectations, by name.
         """
         return self._by_expectation(frame.agg(*self._columns).collect()[0], parameters) if self._sql else {}

@@ -13,7 +13,7 @@ ROW_COUNT, COLUMN_SET = "expect_table_row_count_to_equal", "expect_table_columns
 
 
 def scope_sql(expectation: Expectation) -> str:
-    """The rows in scope of an expectation. Rows with a null value are, only for expectations on nulls."""
+    """The rows in scope of an expectation. Null values are in scope only of those on nulls or row counts."""
     scope = [f"({expectation.where})"] if expectation.where else []
     if expectation.kind not in (NOT_NULL, NULL, ROW_COUNT):
         scope.append(f"{_column(expectation)} IS NOT NULL")

@@ -37,7 +37,7 @@ class Source:
 
     @classmethod
     def of(cls, lake: Lakehouse, name: str, wanted: Lookup, most: int) -> "Source":
-        """A source on the driver if, by the table's log, a look-up finds at most `most` rows."""
+        """A source on the driver if, by the table's log, a lookup reads at most `most` rows."""
         lake.version(name)  # creates the table if it does not exist
         local = lake.local.of(name)
         if local is None:

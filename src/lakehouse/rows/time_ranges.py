@@ -60,7 +60,7 @@ def merge_spans(spans: Iterable[tuple[int, int]], most: int = _MAX_RANGES) -> li
 
 
 def _where_apart(lows: Micros, highs: Micros, is_apart: NDArray[np.bool_]) -> tuple[Micros, Micros]:
-    """Merge spans in order of time, but for those that are apart from the one before."""
+    """Merge consecutive spans, in order of time, unless they are apart."""
     return lows[np.append(True, is_apart)], highs[np.append(is_apart, True)]
 
 

@@ -38,7 +38,7 @@ _pools: list[ProcessPoolExecutor] = []
 
 
 def count_parts(rows: int) -> int:
-    """Number of processes for so many rows; 1 means this process."""
+    """Number of processes for a number of rows; 1 means this process."""
     return max(1, min(rows // _ROWS_OF_A_PART, _cores(), _MOST_PARTS))
 
 
@@ -112,7 +112,7 @@ def _discard(broken: ProcessPoolExecutor) -> None:
 def _as_stream(table: pa.Table) -> tuple[Callable[..., pa.Table], tuple[object]]:
     """A table as an Arrow stream in memory that is freed when no process uses it any more.
 
-    Pickled by Arrow, a slice has the rows of the whole table.
+    Arrow would pickle a slice with all rows of its table.
     """
     file = _shared_memory()
     try:
@@ -125,7 +125,7 @@ def _as_stream(table: pa.Table) -> tuple[Callable[..., pa.Table], tuple[object]]
 
 
 def _shared_memory() -> int:
-    """A file in memory where the system has these, else one without a name."""
+    """A file in memory if the system supports it, else a temporary file without a name."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("rows")
     with TemporaryFile() as file:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-_TIMEOUT_MILLIS = 1000  # for Spark's own account of its jobs, which is kept by a thread behind them
+_TIMEOUT_MILLIS = 1000  # to wait for Spark's listener bus, which records jobs asynchronously
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Counts:
 
     Args:
         spark_jobs: Spark jobs.
-        shuffles: their stages that read what other stages have written.
+        shuffles: stages of these jobs that read shuffled rows.
         commits: commits to tables.
         table_reads: tables looked up.
     """

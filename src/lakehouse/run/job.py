@@ -90,7 +90,7 @@ class JobContext:
         self.lake.coalesce_writes = rows < SMALL_BATCH_ROWS
 
     def tune_for_history(self, rows: int) -> None:
-        """Tune the session for a job that reads so many rows at once."""
+        """Tune the session for a job that reads this number of rows at once."""
         self._tuning.tune_for_batch(rows if rows < SMALL_HISTORY_ROWS else SMALL_BATCH_ROWS, history_rows=0)
 
     def tune_for_scan(self) -> None:

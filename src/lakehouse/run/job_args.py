@@ -31,7 +31,7 @@ class Parameters:
 
     Args:
         once: catch up and stop; else go on until stopped.
-        settings: settings by name, as text; those that were left empty are not among them.
+        settings: settings by name, as text, without empty ones.
         own: the job's own parameters, by name.
     """
 
@@ -46,7 +46,7 @@ def parse_parameters(job: str, does: str, argv: Sequence[str], own: Sequence[Par
     Args:
         job: name of the job.
         does: what it does, for the help.
-        argv: the parameters. An empty value counts as not given, as a bundle's variable without one.
+        argv: the parameters. An empty value, as of an unset bundle variable, counts as not given.
         own: the job's own parameters.
 
     Raises:

@@ -1,7 +1,7 @@
 """The ledger: one row per micro-batch, with row counts and high-water mark.
 
-The ledger is also how a job learns of new work: each row says up to which ingest stamp its job is
-done, so the next job in line follows the rows of the one before it.
+A job also finds new work in the ledger: each row has the ingest stamp that its job has processed through, so
+a downstream job follows the rows of its upstream job.
 """
 
 import threading
@@ -22,7 +22,7 @@ from lakehouse.run.ledger_cache import LedgerCache, ledger_cache_of
 from lakehouse.timestamps import LAST, from_micros, to_micros
 
 NAME = "ops.ledger"
-_RECENT = 500  # rows looked through before all are
+_RECENT = 500  # rows that are searched before all are
 _TIMES = {column.name for column in TABLES[NAME].columns if column.type == "timestamp"}
 
 
@@ -81,7 +81,7 @@ class Ledger:
         return self._recall.sequence if self._recall else 0
 
     def wait(self, sequence: int, seconds: float, stop: threading.Event) -> None:
-        """Wait until a row is added, or the time is over."""
+        """Wait until a row is added, `stop` is set, or the time is over."""
         if self._recall is None:
             stop.wait(seconds)
         else:
@@ -106,7 +106,7 @@ class Ledger:
         return before[-1] if before else None, entries[len(before) :]
 
     def latest(self, job: str, rows: int) -> list[Entry]:
-        """The job's latest rows that together read at least so many rows, in order."""
+        """The job's latest micro-batches that together read at least this number of rows, in order."""
         found = self._rows(job).sort_by([("batch_id", "descending")]).slice(0, _RECENT)
         taken: list[Entry] = []
         for entry in _entries(found):

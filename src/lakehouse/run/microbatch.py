@@ -13,7 +13,7 @@ from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger, now
 from lakehouse.timestamps import EPOCH
 
-_THROTTLE_FACTOR = 10  # a throttled job uses at most one part in so many of the time
+_THROTTLE_FACTOR = 10  # a throttled job uses at most a tenth of the time
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def run_microbatches(
 ) -> None:
     """Run micro-batches over the output of an upstream job, and write a ledger row for each.
 
-    After a crash `process` may get the same rows again: the high-water mark of each table tells what it has.
+    After a crash `process` may get the same rows again: the high-water mark of each table shows what it has.
 
     Args:
         run: the job's context.

@@ -17,8 +17,8 @@ from lakehouse.run.rules_version import read_rule_texts, rule_files, version_of_
 class RulesHistory:
     """Appends the files of conf/ to ops.rules, each version once.
 
-    Each version has a transaction id of its own, which Delta keeps with the table. Of jobs and applications
-    that append the same version, at once or again after a crash, one does; the others change nothing.
+    Each version has its own transaction id, which Delta keeps with the table. So a version is appended once,
+    even if jobs or applications append it at the same time, or again after a crash.
 
     Args:
         lake: the tables, as the job writes them.
@@ -34,7 +34,7 @@ class RulesHistory:
     def record(self) -> None:
         """Append the current files in one commit, unless their version exists.
 
-        As long as no file has been written since the last call, this looks at their times and sizes alone.
+        As long as no file has been written since the last call, this checks only their times and sizes.
         """
         stats = [(file.name, file.stat()) for file in rule_files(self._conf)]
         seen = [(name, stat.st_mtime_ns, stat.st_size) for name, stat in stats]
@@ -43,7 +43,7 @@ class RulesHistory:
         texts = read_rule_texts(self._conf)
         version = version_of_texts(texts)
         if version != self._version:
-            with suppress(ConcurrentTransactionException):  # whoever came first has written the same
+            with suppress(ConcurrentTransactionException):  # another job has appended the same version
                 self._lake.append_once(RULES.name, _rows(version, texts), f"rules:{version}", 1)
         self._seen, self._version = seen, version
 

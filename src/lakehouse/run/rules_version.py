@@ -28,7 +28,7 @@ def rules_version(conf: Path) -> str:
 
 
 def rule_files(conf: Path) -> list[Path]:
-    """The files of the version, in order. Who may send or read is no rule of how tables are computed."""
+    """The files of the version, in order: all but those on who may send or read, which change no table."""
     return sorted(file for file in conf.glob("*.yml") if file.name not in _NO_RULES)
 
 
