@@ -1,4 +1,4 @@
-"""The login to the local broker: files of the home, and the settings that use them."""
+"""Login to the local broker: its files in the home, and the settings that use them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +48,7 @@ class LoginFiles:
 
 
 def login_settings(home: Path, security: BrokerSecurity) -> dict[str, Any]:
-    """The kafka_* settings of clients of the local broker; none where it wants no login.
+    """The kafka_* settings of clients of the local broker; empty if it requires no login.
 
     Raises:
         MillraceError: if the broker has never been started with a login.

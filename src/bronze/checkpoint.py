@@ -47,7 +47,7 @@ class Checkpoint:
 
     @property
     def recoveries(self) -> int:
-        """Number of accepted losses when its query was started; see `topic_history`."""
+        """Number of losses that were accepted before its query started; see `topic_history`."""
         try:
             return int(self._recoveries_file.read_text())
         except (OSError, ValueError):
@@ -61,15 +61,15 @@ class Checkpoint:
 
     @property
     def _recoveries_file(self) -> Path:
-        """A file beside the folder: Spark allows no foreign files in it."""
+        """A file next to the folder: Spark allows no other files in the folder."""
         return self.folder.with_name(f"{self.folder.name}.recoveries")
 
     def is_usable(self, commit: Mapping[str, object], recoveries: int) -> bool:
         """Whether a query can resume from it.
 
         Args:
-            commit: what ingest wrote of its last commit to bronze; empty if it made none.
-            recoveries: how many losses of records have been accepted.
+            commit: metadata of ingest's last commit to bronze; empty if it made none.
+            recoveries: number of losses of records that have been accepted.
         """
         fits = self.matches(commit.get("app"), commit.get("version"))
         return fits and self.recoveries == recoveries

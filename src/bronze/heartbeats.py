@@ -7,7 +7,7 @@ class HeartbeatTimer:
     """Tells when the next heartbeat is due.
 
     Args:
-        interval: how long the topic may go without a record; None, and none is ever due.
+        interval: longest time that the topic may go without a record; None: no heartbeat is ever due.
     """
 
     def __init__(self, interval: timedelta | None) -> None:
@@ -18,7 +18,7 @@ class HeartbeatTimer:
         """Whether no record has arrived and no heartbeat was due during the interval.
 
         Args:
-            now: seconds of a clock that never goes back.
+            now: seconds of a monotonic clock.
             arrived: when the last records came, by the same clock.
         """
         if self._interval is None or now - max(arrived, self._last) < self._interval.total_seconds():

@@ -22,17 +22,17 @@ _TICK = timedelta(microseconds=1)
 class Ingest:
     """Appends each micro-batch to bronze exactly once, with one ingest stamp.
 
-    Delta skips a micro-batch that it has already committed for this query. The ledger is completed from
-    bronze itself: a row for every stamp that has none yet.
+    Delta skips a micro-batch that it has already committed for this query. Rows that the ledger lacks are
+    computed from bronze: one for each ingest stamp.
 
     Args:
         run: the job's run.
         query_id: id of the streaming query, which names the Delta transaction.
         committed: the last micro-batch that this query has committed, -1 if none.
-        watch: over the topics.
+        watch: checks the topics before each micro-batch.
 
     Attributes:
-        arrived: when the last micro-batch was done, by the monotonic clock; at first, when this was made.
+        arrived: monotonic time of the end of the last micro-batch, or else of this object's creation.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Ingest:
         """Append a micro-batch; do nothing if it was already appended.
 
         Raises:
-            MillraceError: if a topic is not the one that was read before; nothing is written then.
+            MillraceError: if a topic can't be read without a loss any more; nothing is written then.
         """
         if batch_id <= self._committed:
             return
@@ -85,5 +85,5 @@ class Ingest:
 
 
 def ingest_records(records: DataFrame, write: Callable[[DataFrame, int], None]) -> DataStreamWriter:
-    """The query, not started: the job adds trigger and checkpoint."""
+    """The streaming query, not started yet: the job adds trigger and checkpoint."""
     return records.writeStream.queryName("ingest").foreachBatch(write)

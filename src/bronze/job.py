@@ -27,7 +27,7 @@ def ingest(run: JobContext) -> None:
     """Write records of the subscribed topics to bronze, exactly once.
 
     Raises:
-        MillraceError: if a topic was made again, or lost records before they were read.
+        MillraceError: if a topic was deleted, or created again, or lost records before they were read.
     """
     with TopicIds(run.settings) as ids:
         watch = TopicWatch(run, ids)
@@ -40,7 +40,7 @@ def ingest(run: JobContext) -> None:
         try:
             _drive(run, query, sink)
         except StreamingQueryException:
-            require_readable(watch.troubles())  # an error of Spark about a lost offset names no command
+            require_readable(watch.troubles())  # Spark's error about a lost offset names no command
             raise
 
 
@@ -49,7 +49,7 @@ def _start(run: JobContext, spans: Spans, watch: TopicWatch) -> tuple[StreamingQ
     checkpoint = Checkpoint.of_ingest(run.settings)
     commit, kept = watch.commit, watch.is_checkpoint_usable
     upcoming = watch.start()
-    if run.once:  # else there is no end to report the way to
+    if run.once:  # a continuous run has no end
         run.report_backlog(_waiting(spans, upcoming))
     if not kept:
         checkpoint.quarantine()
@@ -58,7 +58,7 @@ def _start(run: JobContext, spans: Spans, watch: TopicWatch) -> tuple[StreamingQ
     sink = Ingest(run, lambda: str(checkpoint.query_id), committed, watch)
     sink.complete_ledger()
     starting = "earliest" if kept else starting_offsets(upcoming)
-    run.tune_for_batch(SMALL_BATCH_ROWS if run.once else 0)  # what comes every few seconds is little
+    run.tune_for_batch(SMALL_BATCH_ROWS if run.once else 0)  # batches every few seconds are small
     writer = ingest_records(read_records(run.spark, run.settings, starting), sink.write)
     writer = writer.option("checkpointLocation", str(checkpoint.folder))
     interval = f"{run.settings.trigger_interval.total_seconds()} seconds"
@@ -69,14 +69,14 @@ def _start(run: JobContext, spans: Spans, watch: TopicWatch) -> tuple[StreamingQ
 def _drive(run: JobContext, query: StreamingQuery, sink: Ingest) -> None:
     """Wait until the query ends, or stop it between two micro-batches when asked."""
     pulse = HeartbeatTimer(None if run.once else run.settings.heartbeat_interval)
-    while not query.awaitTermination(_POLL_SECONDS):  # raises what the query failed of
+    while not query.awaitTermination(_POLL_SECONDS):  # raises the error of a failed query
         status = query.status
         if status["isTriggerActive"]:
             continue
         if run.stop.is_set():
             query.stop()
         elif _is_idle(status) and pulse.is_due(time.monotonic(), sink.arrived):
-            with suppress(KafkaError):  # a broker that is away gets the next one
+            with suppress(KafkaError):  # a broker that is down gets the next one
                 send_heartbeat(run.settings, now())
 
 

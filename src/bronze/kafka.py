@@ -20,15 +20,15 @@ HEARTBEAT = "heartbeat"
 """Name of the header that makes a record a heartbeat, and holds its time."""
 
 _TIMEOUT_MS = 3000
-"""For a heartbeat: it holds up the end of a job that is asked to stop."""
+"""Timeout of a heartbeat, which delays a job that is asked to stop."""
 
 Spans = dict[TopicPartition, tuple[int, int]]
 
 
 def offset_spans(settings: Settings) -> Spans:
-    """By subscribed partition: its first offset, and the one after its last; none of topics not there yet.
+    """By subscribed partition, its first offset and the one after its last; missing topics are left out.
 
-    What a transaction that is still open has written, and all after it, lies behind the last.
+    The end is the last stable offset: that of the first record of an open transaction, if there is one.
 
     Raises:
         MillraceError: if no broker answers.
@@ -141,7 +141,7 @@ def _no_answer(settings: Settings, error: KafkaError) -> MillraceError:
 
 
 def send_heartbeat(settings: Settings, at: datetime) -> None:
-    """Write a heartbeat: a record without a value, with a time. Idempotent.
+    """Write a heartbeat: a record without a value, with its time in a header. Idempotent.
 
     Raises:
         KafkaError: if no broker takes it.
@@ -168,7 +168,7 @@ def send_heartbeat(settings: Settings, at: datetime) -> None:
 def read_records(spark: SparkSession, settings: Settings, starting_offsets: str) -> DataFrame:
     """The stream of committed records of the subscribed topics, headers included.
 
-    By a pattern, since a topic that is named has to be there: one that is made later is found then.
+    Topics are subscribed by pattern, so that they may be created later: a topic in a list has to exist.
     """
     pattern = "|".join(re.escape(topic) for topic in settings.topics)
     return (

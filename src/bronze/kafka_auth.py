@@ -16,7 +16,7 @@ _MODULES = {
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
 Login = Mapping[str, Any]
-"""How the plain client talks to Kafka: arguments of its classes."""
+"""Arguments of the Python client's classes for its connection to Kafka."""
 
 PLAINTEXT: Login = {"security_protocol": "PLAINTEXT"}
 
@@ -81,7 +81,7 @@ def broker_login(home: Path, security: BrokerSecurity) -> Login:
 
 
 def _in_force(settings: Settings) -> Settings:
-    """The settings, with the login of the local broker where that is the Kafka in use."""
+    """The settings, with the login of the local broker if that is the Kafka in use."""
     if settings.kafka_bootstrap:
         return settings
     return settings.model_copy(update=login_settings(settings.home, settings.broker_security))
@@ -110,7 +110,7 @@ def _secret(scope: str, key: str) -> str:
 
 
 def _secret_by_api(scope: str, key: str) -> str:
-    """The secret, for an app of a workspace: it has no Spark."""
+    """The secret, read by the REST API: an app of a workspace has no Spark."""
     if "DATABRICKS_HOST" not in os.environ:
         raise MillraceError(
             f"the secret scope {scope} can't be read: this is no workspace",

@@ -13,9 +13,9 @@ def with_ingest_time(records: DataFrame, ingested_at: datetime, shifts: Mapping[
     """Add the ingest stamp of the micro-batch to each record.
 
     Args:
-        records: as Spark's Kafka source gives them, headers included.
-        ingested_at: later than the stamp of every micro-batch before.
-        shifts: by topic that was made again, what is added to its partitions.
+        records: rows of Spark's Kafka source, headers included.
+        ingested_at: later than the stamp of every earlier micro-batch.
+        shifts: by topic that was created again, the number to add to its partitions.
 
     Returns:
         The columns of bronze.kafka_records, values and keys byte for byte.

@@ -18,9 +18,9 @@ def recover_job(topic: str, option: str, who: str) -> Job:
     """The job that records an accepted loss.
 
     Args:
-        topic: which topic.
-        option: `--accept-loss` or `--from-beginning`; empty asks what there is to do.
-        who: somebody's name.
+        topic: name of the topic.
+        option: `--accept-loss` or `--from-beginning`; if it is empty, the error names the right one.
+        who: name of the person who accepts the loss.
     """
     return Job("recover", lambda run: _recover(run, topic, option, who))
 

@@ -22,9 +22,9 @@ class Trouble(NamedTuple):
 
     Args:
         topic: its name.
-        problem: what it is, in a line.
-        option: of `millrace recover`, what goes on; None if the topic isn't there.
-        gaps: what is lost, where that is known.
+        problem: the problem, in a line.
+        option: the option of `millrace recover` that resolves it; None if the topic does not exist.
+        gaps: lost offsets, if they are known.
     """
 
     topic: str
@@ -53,8 +53,8 @@ def find_trouble(
 
     Args:
         known: the topics as bronze knows them.
-        broker: the topics as they are; those that are not there are left out.
-        upcoming: by topic and partition, the offset that is read next.
+        broker: the topics as the broker has them; missing ones are left out.
+        upcoming: by topic and partition, the next offset to read.
     """
     found = (
         _trouble_of(topic, known[topic], broker.get(topic), upcoming.get(topic, {}))
@@ -74,7 +74,7 @@ def require_readable(troubles: Iterable[Trouble]) -> None:
 def require_recoverable(
     topics: Collection[str], troubles: Iterable[Trouble], topic: str, option: str
 ) -> Trouble | None:
-    """What there is to recover of a topic; None if nothing.
+    """The trouble of a topic that the option resolves; None if it has none.
 
     Raises:
         MillraceError: if ingest doesn't read the topic, or another option is needed.
@@ -92,13 +92,13 @@ def new_partitions(
 ) -> list[TopicChange]:
     """The rows of ops.topics for partitions that bronze has not read yet.
 
-    Those of a topic that is new are read from what they have first, those that were added to it from 0.
+    Partitions of a new topic are read from their first offset, partitions that were added later from 0.
 
     Args:
         topic: its name.
         known: the topic as bronze knows it; None if it doesn't.
-        broker: the topic as it is.
-        held: by partition, the first offset that bronze holds, of a topic that it doesn't know the id of.
+        broker: the topic as the broker has it.
+        held: by partition, the first offset in bronze, for a topic that was read before ids were recorded.
     """
     number = known.number if known else 0
     starts = {
@@ -113,7 +113,7 @@ def new_partitions(
 
 
 def accepted_gaps(trouble: Trouble, known: Generation, broker: BrokerTopic, who: str) -> list[TopicChange]:
-    """Rows of ops.topics for offsets that Kafka has deleted before they were read."""
+    """Rows of ops.topics for offsets that Kafka deleted before they were read."""
     changes = []
     for gap in trouble.gaps:
         of_partition = (trouble.topic, broker.topic_id, known.number, gap.partition)
@@ -126,7 +126,7 @@ def accepted_gaps(trouble: Trouble, known: Generation, broker: BrokerTopic, who:
 def next_generation(
     topic: str, known: Generation, broker: BrokerTopic, upcoming: dict[int, int], who: str
 ) -> list[TopicChange]:
-    """Rows of ops.topics for a topic that was made again: what is lost of the old one, and the new one."""
+    """Rows of ops.topics for a topic that was created again: the loss of the old one, and the new one."""
     old = [
         TopicChange(topic, known.topic_id, known.number, partition, LOST, at, None, who)
         for partition, at in sorted(upcoming.items())

@@ -1,7 +1,7 @@
 """History of the topics that bronze reads: ids, partitions and accepted losses.
 
-A topic that was deleted and made again has a new id and counts its offsets from 0. Bronze calls it the next
-generation of the topic, and keeps its records apart by the partition: 100,000 is added for each generation.
+A topic that was deleted and created again has a new id, and its offsets start at 0. Bronze calls it the next
+generation of the topic, and separates its records by partition: it adds 100,000 for each generation.
 So (topic, partition, offset) stays the key of a record, and the offset is Kafka's own.
 """
 
@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 PARTITIONS_APART = 100_000
-"""What bronze adds to a partition for each generation of its topic."""
+"""Number that bronze adds to a partition for each generation of its topic."""
 
 STARTED, LOST = "started", "lost"
 Partition = tuple[str, int]
 
 
 class TopicChange(NamedTuple):
-    """A row of ops.topics, but for its number and time; `end_offset` is None where the topic itself went."""
+    """A row of ops.topics without number and time; `end_offset` is None if the topic itself was deleted."""
 
     topic: str
     topic_id: str
@@ -36,7 +36,7 @@ class BrokerTopic(NamedTuple):
 
 
 class Generation(NamedTuple):
-    """A topic since it was last made: by partition, where bronze began and what is lost."""
+    """A topic from its creation to its deletion: by partition, the first offset read, and lost offsets."""
 
     topic_id: str
     number: int
@@ -57,7 +57,7 @@ def known_id(topic_id: object) -> str:
 
 
 def bronze_partition(generation: int, partition: int) -> int:
-    """The partition that bronze keeps a record under."""
+    """The partition of a record in bronze."""
     return generation * PARTITIONS_APART + partition
 
 
@@ -83,7 +83,7 @@ def current_generations(changes: Iterable[TopicChange]) -> dict[str, Generation]
 
 
 def recoveries(changes: Iterable[TopicChange]) -> int:
-    """Number of accepted losses. Each makes ingest leave its checkpoint."""
+    """Number of accepted losses. After each, ingest drops its checkpoint."""
     return sum(change.kind == LOST for change in changes)
 
 
@@ -95,9 +95,9 @@ def next_offsets(
     """By topic and partition: the offset that ingest reads next.
 
     Args:
-        known: the generation read of each topic.
-        held: by topic and partition in bronze, the offset after the last one held.
-        reached: by topic and partition, how far a checkpoint that is still in use has read.
+        known: by topic, the generation that is read.
+        held: by topic and partition in bronze, the offset after its last one.
+        reached: by topic and partition, the next offset of the checkpoint; empty if it is not usable.
     """
     return {topic: _next_of(topic, generation, held, reached) for topic, generation in known.items()}
 

@@ -23,12 +23,12 @@ from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.run.job import JobContext
 
 INGEST = "ingest"
-"""The job that fills bronze, as it names itself in its commits."""
+"""Name of the job that writes bronze, in the metadata of its commits."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """What bronze holds, by topic and partition: its first offset, and the one after its last."""
+    """Offsets in bronze, by topic and partition: the first, and the one after the last."""
 
     spans: Mapping[Partition, tuple[int, int]]
 
@@ -46,8 +46,8 @@ class TopicWatch:
     """Compares the topics in ops.topics with those of the broker.
 
     Args:
-        run: of ingest, or of what recovers a topic.
-        ids: asks the broker for the topics' ids.
+        run: the context of ingest or of a recovery.
+        ids: reads the topics' ids from the broker.
     """
 
     def __init__(self, run: JobContext, ids: TopicIds) -> None:
@@ -71,7 +71,7 @@ class TopicWatch:
         return recoveries(self.table.history)
 
     def troubles(self) -> list[Trouble]:
-        """Why topics cannot be read any further. Bronze is queried only if the checkpoint does not know."""
+        """Troubles of the topics. Bronze is queried only if the offsets of the checkpoint show one."""
         broker, known = broker_topics(self._run.settings), self.known
         reached = self.reached
         upcoming = next_offsets(known, {}, reached)
@@ -91,7 +91,7 @@ class TopicWatch:
             By topic and partition, the offset to be read next.
 
         Raises:
-            MillraceError: if a topic was made again, or records are gone.
+            MillraceError: if a topic was deleted, or created again, or lost records before they were read.
         """
         self._check()
         held = {} if self.is_checkpoint_usable else self.held().ends
@@ -101,14 +101,14 @@ class TopicWatch:
         """Check that the topics are still the same before a micro-batch is read.
 
         Raises:
-            MillraceError: if one was made again.
+            MillraceError: if a changed topic can't be read without a loss.
         """
         if self._ids.read() != self._seen:
             self._check()
 
     def held(self) -> Held:
-        """What bronze holds."""
-        if self._run.lake.version(KAFKA_RECORDS.name) == 0:  # it was created, and nothing was written
+        """The offsets in bronze."""
+        if self._run.lake.version(KAFKA_RECORDS.name) == 0:  # the table is new, and has no rows
             return Held({})
         records = self._run.lake.read(KAFKA_RECORDS.name)
         spans = records.groupBy("topic", "partition").agg(
@@ -117,7 +117,7 @@ class TopicWatch:
         return Held({(row.topic, row.partition): (row.first, row.end) for row in spans.collect()})
 
     def shifts(self) -> dict[str, int]:
-        """By topic that was made again: what is added to its partitions in bronze."""
+        """By topic that was created again, the number that is added to its partitions in bronze."""
         return {
             topic: generation.number * PARTITIONS_APART
             for topic, generation in self.known.items()
@@ -126,11 +126,11 @@ class TopicWatch:
 
     @property
     def reached(self) -> dict[str, dict[str, int]]:
-        """By topic and partition, how far the checkpoint has read; empty if it is not usable."""
+        """By topic and partition, the next offset of the checkpoint; empty if it is not usable."""
         return self._checkpoint.reached if self.is_checkpoint_usable else {}
 
     def record_unknown(self, broker: Mapping[str, BrokerTopic]) -> None:
-        """Record topics that are read for the first time, or were read before ids were kept."""
+        """Record topics that are read for the first time, or were read before ids were recorded."""
         unknown = {topic: found for topic, found in broker.items() if topic not in self.known}
         if unknown:
             self._record_new(unknown, self.held())
