@@ -17,7 +17,7 @@ from lakehouse.rows.driver_or_spark import Rows, on_driver
 
 _COLUMNS = EXCHANGE_RATES.column_names
 RATE_COLUMNS = tuple(name for name in _COLUMNS if name not in ("valid_to", "records"))
-"""Columns that a record gives."""
+"""Columns that come from one record."""
 
 
 def upsert_rates(lake: Lakehouse, accepted: Rows, upto: datetime) -> None:

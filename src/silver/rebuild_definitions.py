@@ -108,7 +108,7 @@ def _known_events(run: JobContext, table: str) -> DataFrame:
 def _events_through(run: JobContext, upto: datetime) -> DataFrame:
     """Events up to an ingest stamp: from silver.events if this run has rebuilt it that far, else from bronze.
 
-    Of a micro-batch that was broken off, other tables may have events that silver.events has not.
+    After an interrupted micro-batch, other tables may have events that silver.events lacks.
     """
     if EVENTS.name in run.rebuilt and upto <= processed_through(run, "refine", EVENTS.name):
         return run.lake.read(EVENTS.name).where(F.col("ingested_at") <= F.lit(upto))

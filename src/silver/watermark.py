@@ -35,14 +35,14 @@ class Progress(NamedTuple):
 def advance(before: Progress, classified: Rows, counts: Counts, delay: timedelta) -> Progress:
     """Find the progress after a micro-batch; the watermark never decreases.
 
-    While no producer is live, the watermark is the latest time of events and heartbeats, less the delay. Time
-    that was read while one was live does not count later either. Without a promise in the micro-batch,
-    nothing is read.
+    While no producer is live, the watermark is the latest time of events and heartbeats, less the delay. A
+    time that was read while one was live does not count later either. Without a promise in the micro-batch,
+    no record is read.
 
     Args:
-        before: after the micro-batch before.
+        before: progress after the previous micro-batch.
         classified: output of `silver.dedup.classify.classify`.
-        counts: of these records.
+        counts: counts of these records.
         delay: how much earlier than the latest time the watermark is.
     """
     producers = Producers.from_json(before.producers)

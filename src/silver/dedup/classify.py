@@ -160,7 +160,7 @@ def _count_in_spark(classified: DataFrame, rates_topic: str) -> Counts:
 
 
 def _copy_indices(candidates: pa.Table, copies: pa.Table) -> pa.Array:
-    """For each candidate, the index of the copy at its place; null for other records."""
+    """For each candidate, the index of its row in `copies`; null if it is not a duplicate."""
     places = {place: index for index, place in enumerate(rows_of(copies, PLACE))}
     likely = pc.indices_nonzero(pc.is_in(candidates["offset"], copies["offset"].combine_chunks()))
     indices = np.full(candidates.num_rows, -1)

@@ -1,7 +1,7 @@
 """A multimap from hash to ingest stamp, stored as sorted runs.
 
 It works like a log-structured merge tree: each batch is a run, and runs of similar size are merged. Each key
-is moved log2(keys / batch) times in total, and a look-up searches as many runs.
+is moved log2(keys / batch) times in total, and a lookup searches as many runs.
 """
 
 from dataclasses import dataclass, field

@@ -14,7 +14,7 @@ from silver.dedup.deduplicate import ENTRY
 from silver.dedup.sorted_runs import SortedRuns
 
 _SLICE = 4_000_000  # rows read at a time
-_MOST_SPANS = 64  # maximum number of stamp ranges in a look-up
+_MOST_SPANS = 64  # maximum number of stamp ranges in a lookup
 
 Find = Callable[[Lookup], pa.Table]
 """Looks up silver.events."""

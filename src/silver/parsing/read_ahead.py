@@ -1,4 +1,4 @@
-"""Reads and parses the records of micro-batches; those of the next one while the current one is written."""
+"""Reads and parses micro-batches of bronze; the next one while the current one is written."""
 
 import threading
 from concurrent.futures import Future
@@ -40,9 +40,9 @@ class ReadAhead:
         self._ahead: tuple[_Request, Future[Rows]] | None = None
 
     def candidates(self, batch: Batch, parser: RecordParser, on_driver: bool) -> Rows:
-        """The parsed records of a micro-batch. Begins to read the one after it, if that is known.
+        """The parsed records of a micro-batch. Starts to read the next one, if it is known and small.
 
-        What was read ahead with another parser is read again: the rules have changed.
+        A batch that was read ahead is read again if the rules have changed.
         """
         wanted, ahead = _Request(parser, batch.after, batch.upto, on_driver), self._ahead
         self._ahead = None
