@@ -41,7 +41,7 @@ from lakehouse.timestamps import EPOCH, to_micros
 class _History:
     """Visits and credit of all approved rows of silver, each computed once.
 
-    Equal if it is computed from the same rows by the same rules.
+    Two are equal if they are computed from the same rows by the same rules.
 
     Args:
         versions: of the tables of silver that `lake` is pinned to.
@@ -151,7 +151,7 @@ class RebuildInputs:
         self._traffic().update(self._upto, self._watermark)
 
     def append_minutes(self, rows: DataFrame) -> None:
-        """Append differences to gold.visitor_minutes, range-partitioned by time, as look-ups are."""
+        """Append differences to gold.visitor_minutes, range-partitioned by time for lookups."""
         sequence = int(str(self._lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0))) + 1
         stamped = checkpoint(rows.withColumn("sequence", F.lit(sequence).cast("bigint")))
         if not stamped.isEmpty():

@@ -163,7 +163,7 @@ def _is_led_to(converted_at: int, touched: Sequence[int], look_back: int) -> boo
 def _of_orders(lake: Lakehouse, orders: Collection[str], known: Collection[str]) -> list[ConversionRow]:
     """Conversions that share an order, except the known ones.
 
-    The look-up by order scans the whole table, so it reads only two columns. Rows are then read by id.
+    The lookup by order scans the whole table, so it reads only two columns. Rows are then read by id.
     """
     if not orders:
         return []

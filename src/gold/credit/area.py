@@ -51,7 +51,7 @@ class Area:
         return span_rows(self.spans)
 
     def lookup(self, columns: Iterable[str], time: str) -> Lookup:
-        """A look-up of rows near the spans: all rows inside, and some others."""
+        """A lookup of rows near the spans: all rows inside, and some others."""
         return Lookup(tuple(columns), near=self.pruner, start=time, key=("visitor_id", self.spans))
 
     def contains(self, visitor: str, at: int) -> bool:

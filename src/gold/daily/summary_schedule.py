@@ -26,7 +26,7 @@ from lakehouse.run.job import JobContext
 from lakehouse.run.query_tuning import SMALL_BATCH_ROWS
 from lakehouse.timestamps import EPOCH, to_micros
 
-_UNDER_LOAD = 20  # under load, one part in so many of publish's time
+_UNDER_LOAD = 20  # under load, updates take at most a twentieth of publish's time
 
 
 class SummarySchedule:

@@ -27,7 +27,7 @@ DIFFERENCES = pa.schema(
     [_TRAFFIC.field(name) for name in (*WindowKey._fields, *Sums._fields[:-2])]
     + [pa.field(name, pa.int64()) for name in Sums._fields[-2:]]
 )
-"""The sums of a window are those before plus its difference; several differences of a window add up."""
+"""Differences of windows: the new sums of a window are its old sums plus all its differences."""
 
 _BUCKETS = (
     pa.field("window_kind", pa.string()),

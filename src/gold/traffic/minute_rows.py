@@ -15,11 +15,11 @@ from lakehouse.rows.time_pruner import TimePruner
 from lakehouse.timestamps import to_micros
 
 LONGEST_TIMED_WINDOW = timedelta(hours=26)
-"""No window by time is longer: a day on which clocks go back has 25 hours, and an hour is to spare."""
+"""At least the longest window by time: 25 hours, for a day on which clocks go back, and a margin."""
 
 
 def longest_span(counted: Iterable[CountWindows]) -> timedelta:
-    """Length of the longest window, by time or by number of events: minutes further apart share none.
+    """Length of the longest window, by time or by number of events: minutes further apart share no window.
 
     Args:
         counted: windows by number of events, with their bounds in microseconds.
