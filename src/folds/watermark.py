@@ -1,7 +1,7 @@
-"""The watermark of producers, which promise to send no event from before a time: the least promise counts.
+"""The watermark of producers that promise to send no event from before a time: the least promise counts.
 
-A node of a producer is live from its first promise until it says that it has left. While any node is live,
-the promises alone move the watermark; while none is, event times and heartbeats do. Times are in
+A node of a producer is live from its first promise until a record that it has left. While any node is live,
+only the promises move the watermark; while none is, event times and heartbeats do. Times are in
 microseconds.
 """
 
@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 
 class RecordKey(NamedTuple):
-    """The order in which records count: that of bronze's commits, and of Kafka's timestamps within one.
+    """The order in which records are applied: by commit of bronze, then by Kafka's timestamp.
 
-    It is a property of the record in bronze, so it does not depend on micro-batches.
+    It depends only on the record in bronze, not on micro-batches.
     """
 
     ingested_at: int
@@ -26,12 +26,12 @@ class RecordKey(NamedTuple):
 
 
 class PromiseRecord(NamedTuple):
-    """A record in which a node of a producer promises.
+    """A record with the promise of a producer's node.
 
     Args:
         key: of the record.
         source: `producer@node`, or the producer alone.
-        promised_at: the node sends no event from before this time any more; None if it has left.
+        promised_at: the node sends no more events from before this time; None if it has left.
     """
 
     key: RecordKey
@@ -40,7 +40,7 @@ class PromiseRecord(NamedTuple):
 
 
 def producer_of(source: str) -> str:
-    """The name of a producer: what comes before the last `@` of a source, or all of it."""
+    """The name of a producer: the part of a source before its last `@`, or the whole source."""
     name, separator, node = source.rpartition("@")
     return name if separator else node
 
@@ -57,7 +57,7 @@ class Producers:
 
     @classmethod
     def from_json(cls, text: str | None) -> "Producers":
-        """The producers that `to_json` has written."""
+        """Parse producers that `to_json` has written."""
         return cls(json.loads(text) if text else {})
 
     def to_json(self) -> str | None:
@@ -66,7 +66,7 @@ class Producers:
 
     @property
     def least(self) -> int | None:
-        """The least promise of all live producers, where that of a producer is the greatest of its nodes.
+        """The least promise of all live producers; a producer's promise is the greatest of its nodes.
 
         None if no producer is live.
         """
@@ -78,11 +78,11 @@ class Producers:
 
 
 class Liveness(NamedTuple):
-    """When some producer was live.
+    """When at least one producer was live.
 
     Args:
-        at_first: whether one was before the first record.
-        switches: keys of the records since which none was, or one was again, in order.
+        at_first: whether one was live before the first record.
+        switches: keys of the records that changed this, in order.
     """
 
     at_first: bool
@@ -90,21 +90,21 @@ class Liveness(NamedTuple):
 
     @property
     def is_constant(self) -> bool:
-        """Whether it has not changed."""
+        """Whether it never changed."""
         return not self.switches
 
     def is_live_at(self, key: tuple[int, int, str, int, int]) -> bool:
-        """Whether some producer was live when a record was read that is not one of `switches`."""
+        """Whether a producer was live at the key of a record that is not one of `switches`."""
         return self.at_first != bool(bisect(self.switches, key) % 2)
 
 
 class Fold(NamedTuple):
-    """The result of promise records.
+    """The result of applying promise records.
 
     Args:
         producers: the live ones after the records.
-        watermark: the latest that the promises give after any of the records; None if no producer was live.
-        liveness: when some producer was live.
+        watermark: the highest that the promises gave at any of the records; None if no producer was live.
+        liveness: when at least one producer was live.
     """
 
     producers: Producers
@@ -115,8 +115,8 @@ class Fold(NamedTuple):
 def fold_promises(producers: Producers, records: Iterable[PromiseRecord]) -> Fold:
     """Apply promise records in the order of their keys.
 
-    A promise counts as at most the timestamp of its record, so a fast clock moves no watermark ahead. An
-    event at a promised time may still come, so the watermark is a microsecond before the least promise.
+    A promise counts as at most the timestamp of its record, so a fast clock does not advance the watermark.
+    An event at a promised time may still arrive, so the watermark is a microsecond before the least promise.
 
     Args:
         producers: the live ones before the records.

@@ -20,7 +20,7 @@ def is_within_limits(value: bytes) -> bool:
     """
     if len(value) <= MAX_KEY and value.count(b"{") + value.count(b"[") <= MAX_DEPTH // 2:
         return True
-    # the decoder counts its levels against Python's own limit, on top of those of its caller
+    # the decoder's levels count against Python's recursion limit, as do those of its caller
     sys.setrecursionlimit(max(sys.getrecursionlimit(), 3 * MAX_DEPTH))
     depth = 0
     for token in _TOKEN.finditer(value.decode()):

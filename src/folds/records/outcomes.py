@@ -74,11 +74,11 @@ class Heartbeat(msgspec.Struct, frozen=True, gc=False):
 
 
 class Promise(msgspec.Struct, frozen=True, gc=False):
-    """A record without a value, in which a node of a producer promises.
+    """A record without a value, with the promise of a producer's node.
 
     Args:
         promise_source: `producer@node`, or the producer alone.
-        promised_at: the node sends no event from before this time any more; None if it has left.
+        promised_at: the node sends no more events from before this time; None if it has left.
     """
 
     promise_source: str

@@ -13,7 +13,7 @@ def parse_promise(record: Record) -> Promise | None:
     """Parse a record without a value by its headers `source` and `promise`; the first of each name counts.
 
     Returns:
-        None if it is no promise: the value is not null, or one of the two headers is missing or malformed.
+        None if the value is not null, or if one of the two headers is missing or malformed.
     """
     if record.value is not None:
         return None
@@ -28,7 +28,7 @@ def parse_promise(record: Record) -> Promise | None:
 
 
 def _source(sent: bytes | None) -> str | None:
-    """The source as text; None if it is no UTF-8, too long, or names no producer."""
+    """The source as text; None if it is not UTF-8, is too long, or names no producer."""
     try:
         source = sent.decode() if sent else ""
     except UnicodeDecodeError:

@@ -33,12 +33,12 @@ class TrackRule:
 
 @dataclass(frozen=True)
 class FileRule:
-    """The rule for page events that are requests of files and no pages, as in an access log.
+    """The rule for page events that are requests for files, not for pages, as in an access log.
 
     Args:
         requires: properties that must all be set.
         path: the property that is compared.
-        endings: of the path, in lower case; with none, no event is a request of a file.
+        endings: endings of the path, in lower case; if empty, no event is a request for a file.
     """
 
     requires: tuple[str, ...] = ()
