@@ -120,8 +120,11 @@ def test_csv_download_has_rows_of_every_channel(web: Browsing, shop: Shop) -> No
 
 def test_tab_key_focuses_a_control(web: Browsing) -> None:
     page: Page = web.open("overview", period="All")
-    page.get_by_role("radio", name="All", exact=True).focus()
+    radio = page.get_by_role("radio", name="All", exact=True)
+    radio.focus()
+    expect(radio).to_be_focused()
     page.keyboard.press("Tab")
+    expect(radio).not_to_be_focused()
     focused = page.evaluate("document.activeElement.getAttribute('role') || document.activeElement.tagName")
     assert focused.lower() in ("combobox", "input", "radio", "button")
 

@@ -63,11 +63,13 @@ def test_long_series_counts_every_day_once_across_dst_changes(zone: str) -> None
 
 
 def test_step_with_incomplete_window_is_early() -> None:
-    rows = [window(NOON + timedelta(minutes=minute), is_complete=minute != 7) for minute in range(10)]
-    series = traffic.series(
-        ask_over(*rows), Scope(chosen_period("24 hours", NOON, NOON + timedelta(minutes=10)))
-    )
-    assert series.filter(state=traffic.EARLY)["start"].to_list() == [NOON + timedelta(minutes=7)]
+    rows = [window(NOON + timedelta(minutes=minute), is_complete=minute != 17) for minute in range(30)]
+    end = NOON + timedelta(minutes=30)
+    period = chosen_period("24 hours", end - timedelta(hours=24), end)
+    assert period.step == timedelta(minutes=10)
+    series = traffic.series(ask_over(*rows), Scope(period))
+    assert series["events"].to_list() == [10, 10, 10]
+    assert series["state"].to_list() == [traffic.COMPLETE, traffic.EARLY, traffic.COMPLETE]
 
 
 def test_totals_ignore_other_window_kinds_and_channels() -> None:
