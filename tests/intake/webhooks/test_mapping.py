@@ -77,6 +77,19 @@ def test_event_without_user_gets_its_own_visitor() -> None:
     assert "userId" not in with_visitor
 
 
+def test_default_mapping_keeps_whole_body_in_original_only() -> None:
+    body = {"id": 7, "type": "order", "user": "ada", "created": 1780311600, "lines": [{"price": 1.5}]}
+    found = mapped(body, Events(), id="msg_1", name="orders/create")
+    assert found.pop("receivedAt")
+    assert found == {
+        "type": "track",
+        "event": "orders/create",
+        "messageId": "payments:msg_1",
+        "anonymousId": "payments:msg_1",
+        "properties": {"original": body},
+    }
+
+
 def test_missing_id_is_derived_from_content_or_request() -> None:
     first, again, other = (mapped(body)["messageId"] for body in ({"a": 1}, {"a": 1}, {"a": 2}))
     assert first == again != other
