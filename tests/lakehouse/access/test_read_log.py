@@ -137,14 +137,18 @@ def test_note_does_not_block_on_running_write() -> None:
     flush = threading.Thread(target=log.flush)
     flush.start()
     assert writing.wait(30)
-    note(log, 2)  # blocks if it waits for the running write
+    noting = threading.Thread(target=note, args=(log, 2))
+    noting.start()
+    noting.join(10)
+    is_blocked = noting.is_alive()
     release_write.set()
     flush.join(30)
     log.close()
+    assert not is_blocked
 
 
-@pytest.mark.parametrize("setting", [{"record_reads": False}, {"record_reads": True, "catalog": "shop"}])
-def test_read_log_is_absent_if_disabled_or_in_a_catalog(tmp_path: Path, setting: dict[str, Any]) -> None:
+@pytest.mark.parametrize("setting", [{}, {"record_reads": False}, {"record_reads": True, "catalog": "shop"}])
+def test_read_log_is_absent_by_default_and_in_a_catalog(tmp_path: Path, setting: dict[str, Any]) -> None:
     assert read_log(Settings(home=tmp_path, **setting)) is None
 
 

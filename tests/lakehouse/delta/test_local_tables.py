@@ -17,8 +17,10 @@ from lakehouse.contracts.arrow import arrow_schema, typed
 from lakehouse.contracts.gold import CONVERSIONS, TOUCHES
 from lakehouse.contracts.silver import SESSIONS
 from lakehouse.contracts.table import DELETED, Table
+from lakehouse.delta import log_writer
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.local_tables import LocalTables, local_tables
+from lakehouse.delta.log_files import VersionTakenError
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope
 from lakehouse.delta.table_log import TableLog
@@ -129,21 +131,34 @@ def test_local_merge_gives_same_rows_as_spark(spark: SparkSession, tmp_path: Pat
     assert local
 
 
-def test_local_merge_after_commit_of_spark_keeps_both_changes(spark: SparkSession, tmp_path: Path) -> None:
+def test_local_merge_overtaken_by_spark_keeps_both_changes(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = empty_home(spark, tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "test")
     lake.append(TOUCHES.name, table_of(TOUCHES, [touch(1, START), touch(2, START)]))
     tables = local_tables(settings.warehouse)
     stale_log = tables._log(TOUCHES)
     stale_log.follow = lambda: None  # type: ignore[method-assign]
+    commit, attempts = log_writer.commit, list[int]()
+
+    def commit_after_spark(folder: Path, version: int, *given: Any) -> None:
+        attempts.append(version)
+        try:
+            commit(folder, version, *given)
+        except VersionTakenError:
+            del stale_log.follow
+            raise
+
+    monkeypatch.setattr("lakehouse.delta.local_tables.commit", commit_after_spark)
     frame = lake.spark.createDataFrame(
         typed(TOUCHES, table_of(TOUCHES, [touch(1, START, "w")], **{DELETED: [False]}))
     )
     lake.merge_changes(TOUCHES.name, checkpoint(frame), NOON, ALL_TIMES)
-    del stale_log.follow
     lake.merge_changes(
         TOUCHES.name, table_of(TOUCHES, [touch(2, START)], **{DELETED: [True]}), NOON, ALL_TIMES
     )
+    assert attempts == [2, 3]
     rows = read_rows(settings, TOUCHES.name, TOUCHES.column_names)
     assert [(row["touch_id"], row["visitor_id"]) for row in rows] == [("t1", "w")]
 

@@ -115,7 +115,7 @@ def test_compaction_keeps_rows_and_replaced_files_until_retention_ends(
         ),
     ],
 )
-def test_table_with_extra_column_or_deletion_vectors_is_compacted(
+def test_table_with_extra_column_or_deletion_vectors_is_compacted_by_spark(
     spark: SparkSession, tmp_path: Path, altered: str, change: str
 ) -> None:
     settings = empty_home(spark, tmp_path)
@@ -127,6 +127,8 @@ def test_table_with_extra_column_or_deletion_vectors_is_compacted(
     lake.spark.sql(change.format(CONVERSIONS.name))
     before = lake.read(CONVERSIONS.name).orderBy("conversion_id").collect()
     run_maintenance(spark, settings)
+    (last,) = table(tmp_path, CONVERSIONS.name).history(1)
+    assert (last["operation"], last["engineInfo"].partition("/")[0]) == ("OPTIMIZE", "Apache-Spark")
     assert len(table(tmp_path, CONVERSIONS.name).file_uris()) == 1
     assert lake.read(CONVERSIONS.name).orderBy("conversion_id").collect() == before
 

@@ -64,12 +64,15 @@ def test_refused_connection_is_logged(receiver: Receiver, tmp_path: Path) -> Non
 
 
 def test_alert_secret_is_not_read_from_bundle_or_parameter(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, receiver: Receiver
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / BUNDLE_FILE).write_text("variables: {alert_secret: {default: x}, broker_port: {default: 7}}")
     monkeypatch.chdir(tmp_path)
     assert (load_settings().alert_secret, load_settings().broker_port) == (None, 7)
     monkeypatch.setenv("MILLRACE_ALERT_SECRET", SECRET)
-    assert SECRET not in repr(load_settings())
+    settings = load_settings()
+    assert settings.alert_secret is not None
+    assert settings.alert_secret.get_secret_value() == SECRET
+    assert SECRET not in repr(settings)
     with pytest.raises(SystemExit):
         parse_parameters("publish", None, ["--alert_secret=x"])
