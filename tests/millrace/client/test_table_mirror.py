@@ -1,5 +1,6 @@
 import itertools
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -154,17 +155,32 @@ def test_large_groups_are_applied_completely(database: UserDatabase) -> None:
     assert sorted(found) == sorted((row["step"], row["visitors"]) for row in rows[1::2])
 
 
+class _RecordingCursor:
+    """Records statements, and the number of rows of each; all have changed."""
+
+    rowcount = 0
+
+    def __init__(self) -> None:
+        self.statements: list[tuple[str, int]] = []
+
+    def executemany(self, query: str, values: Sequence[object]) -> None:
+        self.statements.append((query, len(values)))
+        self.rowcount = len(values)
+
+
+def _recorded(mirror: TableMirror, group: Group) -> list[tuple[str, int]]:
+    recording = _RecordingCursor()
+    cursor: Cursor = recording  # type: ignore[assignment]
+    mirror(cursor, group)
+    return recording.statements
+
+
 def test_unknown_cursor_gets_placeholders_of_postgres() -> None:
-    class Recording:
-        rowcount = 1
-        statements: list[str] = []  # noqa: RUF012
+    group = _group([Change("delete", {"step": "a"}, None)], ("step",))
+    assert _recorded(TableMirror("shop.t"), group) == [('DELETE FROM "shop"."t" WHERE "step" = %s', 1)]
 
-        def execute(self, query: str) -> None:
-            self.statements.append(query)
 
-        def executemany(self, query: str, values: object) -> None:
-            self.statements.append(query)
-
-    cursor: Cursor = Recording()  # type: ignore[assignment]
-    TableMirror("shop.t")(cursor, _group([Change("delete", {"step": "a"}, None)], ("step",)))
-    assert Recording.statements == ['DELETE FROM "shop"."t" WHERE "step" = %s']
+def test_rows_are_written_in_batches_of_a_thousand() -> None:
+    changes = [Change("insert", None, {"step": f"s{number}"}) for number in range(2_500)]
+    statements = _recorded(TableMirror("t"), _group(changes, ("step",)))
+    assert [rows for _, rows in statements] == [1_000, 1_000, 500]

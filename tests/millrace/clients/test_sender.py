@@ -50,14 +50,32 @@ def count_by_value(items) -> dict:
 def test_ensured_topic_has_its_partitions_and_log_append_time(settings):
     for _ in range(2):
         ensure_topic(settings.bootstrap, settings.events_topic)
+    partitions, configs = described(settings)
+    assert partitions == topic_module.PARTITIONS
+    assert topic_module.TOPIC_CONFIGS.items() <= configs.items()
+    assert (configs["message.timestamp.type"], configs["retention.ms"]) == ("LogAppendTime", "-1")
+
+
+def test_existing_topic_is_left_as_it_is(settings):
     admin = KafkaAdminClient(bootstrap_servers=settings.bootstrap)
-    resource = ConfigResource(ConfigResourceType.TOPIC, settings.events_topic)
-    configs = str(admin.describe_configs([resource]))
-    partitions = admin.describe_topics([settings.events_topic])[0]["partitions"]
+    own = {"retention.ms": "86400000", "message.timestamp.type": "CreateTime", "max.message.bytes": "20000"}
+    made = {"num_partitions": 1, "replication_factor": 1, "configs": own}
+    admin.create_topics({settings.events_topic: made}, wait_for_metadata=True)
     admin.close()
-    assert len(partitions) == topic_module.PARTITIONS
-    assert "LogAppendTime" in configs
-    assert "retention.ms" in configs
+    before = described(settings)
+    assert own.items() <= before[1].items()
+    assert ensure_topic(settings.bootstrap, settings.events_topic).largest == 20_000
+    assert described(settings) == before
+
+
+def described(settings) -> tuple[int, dict[str, str]]:
+    """Number of partitions and configuration of the topic."""
+    admin, topic = KafkaAdminClient(bootstrap_servers=settings.bootstrap), settings.events_topic
+    resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+    configs = admin.describe_configs([resource], config_filter="all")["topic"][topic]
+    partitions = admin.describe_topics([topic])[0]["partitions"]
+    admin.close()
+    return len(partitions), {name: config["value"] for name, config in configs.items()}
 
 
 def test_real_log_is_loaded_completely_and_repeatably(settings):

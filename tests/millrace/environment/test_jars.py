@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from lakehouse.errors import MillraceError
 from millrace.environment import ivy, jar_check, jars
@@ -135,20 +136,28 @@ def test_fetched_jar_with_wrong_checksum_is_discarded(locked_jars: list[LockedJa
     assert not jar.path.exists()
 
 
-def test_two_concurrent_processes_can_fetch_missing_jars(locked_jars: list[LockedJar], mirror: None) -> None:
+def test_jars_missing_in_two_processes_are_fetched_once(locked_jars: list[LockedJar], mirror: None) -> None:
     for jar in locked_jars:
         jar.path.unlink()
     names = [jar.file_name for jar in locked_jars]
     code = (
         "from millrace.environment import jars, jar_lock; import sys;"
         f"chosen = [jar for jar in jar_lock.read_lock() if jar.file_name in {names}];"
-        "jars.read_lock = lambda: chosen; jars.ensure_jars();"
+        "lock, fetch = jars.FileLock, jars._fetch; jars.read_lock = lambda: chosen;"
+        "jars.FileLock = lambda file: print('waits', flush=True) or lock(file);"
+        "jars._fetch = lambda *given: print('fetches') or fetch(*given);"
+        "jars.ensure_jars();"
         "sys.exit(0 if jars.spark_jars() + jars.broker_jars() else 1)"
     )
-    both = [
-        subprocess.Popen([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": SRC}) for _ in range(2)
-    ]
-    assert [process.wait(timeout=60) for process in both] == [0, 0]
+    env = os.environ | {"PYTHONPATH": SRC}
+    with FileLock(cache_folder() / ".lock"):  # until both have found the jars missing
+        both = [
+            subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, text=True)
+            for _ in range(2)
+        ]
+        assert [process.stdout.readline() for process in both if process.stdout] == ["waits\n"] * 2
+    assert sorted(process.communicate(timeout=60)[0] for process in both) == ["", "fetches\n"]
+    assert [process.returncode for process in both] == [0, 0]
     jars.ensure_jars()
 
 
