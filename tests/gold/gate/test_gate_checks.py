@@ -7,14 +7,19 @@ import pytest
 from gold.gate.gate_checks import gate_expectations
 from gold.gate.gate_inputs import TABLES
 from lakehouse.errors import MillraceError
-from lakehouse.quality.suites import load_suites
+from lakehouse.quality.suites import WARN, load_suites
 from lakehouse.settings import load_settings
 
 
 def test_shipped_gate_expectations_cover_exactly_the_gate_tables() -> None:
-    found = gate_expectations(load_suites(load_settings().conf))
+    suites = load_suites(load_settings().conf)
+    found = gate_expectations(suites)
     assert {each.table for each in found} == set(TABLES)
+    known = {each.id for each in found}
+    others = [each for suite in suites.values() for each in suite.expectations if each.id not in known]
     assert not any(each.only_reported for each in found)
+    assert {each.table in TABLES for each in others} == {True, False}
+    assert all(each.only_reported if each.table in TABLES else each.severity == WARN for each in others)
 
 
 @pytest.mark.parametrize("text", ["contract: stop", "expectations: [{name: x, expect: y, severity: stop}]"])

@@ -53,9 +53,6 @@ def versions_in(settings: Settings) -> set[str]:
     return {row["model_version"] for row in read_rows(settings, CREDIT, ["model_version"])}
 
 
-NAME = "attribution-model"
-
-
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Any]:
     """MLflow on the home's store, as its user would open it."""
