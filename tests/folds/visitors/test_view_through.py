@@ -56,14 +56,6 @@ def test_view_through_uses_latest_impression_then_larger_uid() -> None:
     assert view.event_id == "b"
 
 
-def test_impression_of_another_visitor_is_ignored() -> None:
-    events = [
-        event(NOON, "b", "seen", **SEEN),
-        event(NOON + HOUR, "a", "z-landing", campaign_name="spring"),
-    ]
-    assert view_of([each for each in to_events(events) if each.visitor_id == "a"]) is None
-
-
 @pytest.mark.parametrize(
     ("of_impression", "channel"),
     [
