@@ -104,7 +104,6 @@ class World:
         self.kafka: dict[int, list[int]] = {0: [0, 0]}
         self.sent: set[tuple[int, int, int]] = set()
         self.read: set[tuple[int, int, int]] = set()
-        self.named_lost: set[tuple[int, int, int]] = set()
         self.changes: list[TopicChange] = []
 
     @property
