@@ -29,6 +29,7 @@ CREATED_PATHS = (
     "checkpoints/ingest/offsets",
 )
 """Paths that a first run creates, roughly in this order; the process is killed as each appears."""
+MIN_KILLS = 8  # usually 10: some paths are created together
 FIRST_SECONDS = (6, 8, 10, 12, 15, 18)
 
 
@@ -47,7 +48,7 @@ def test_kill_at_creation_of_each_table_and_checkpoint_loses_nothing(
             pipeline.kill_group()
         killed += 1
         assert_nothing_runs(home.path)
-    assert killed > 1
+    assert killed >= MIN_KILLS
     home.must("run", *JOBS, "--once")
     home.must("audit")
     assert differences(home, undisturbed_home) == {}
