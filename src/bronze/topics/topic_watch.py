@@ -72,10 +72,8 @@ class TopicWatch:
 
     def troubles(self) -> list[Trouble]:
         """Troubles of the topics. Bronze is queried only if the offsets of the checkpoint show one."""
-        broker, known = broker_topics(self._run.settings), self.known
-        reached = self.reached
-        upcoming = next_offsets(known, {}, reached)
-        if not find_trouble(known, broker, upcoming):
+        broker, known, reached = broker_topics(self._run.settings), self.known, self.reached
+        if self.is_checkpoint_usable and not find_trouble(known, broker, next_offsets(known, {}, reached)):
             return []
         return find_trouble(known, broker, next_offsets(known, self.held().ends, reached))
 

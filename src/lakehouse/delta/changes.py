@@ -6,7 +6,6 @@ Decision and figures: docs/decisions/0037.
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ from deltalake.exceptions import DeltaError
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.table import Table
 from lakehouse.delta.data_files import file_of, live_files, read_files
-from lakehouse.delta.log_files import commit_file, latest_version
+from lakehouse.delta.log_files import commit_file, latest_version, parse_metadata
 from lakehouse.errors import MillraceError
 from lakehouse.rows.arrow_times import in_micros
 from lakehouse.rows.duckdb_sql import connect
@@ -120,10 +119,7 @@ def _read_commit(folder: Path, table: Table, version: int) -> pa.Table:
 def _commit_columns(actions: list[dict[str, Any]], version: int) -> dict[str, pa.Scalar]:
     info: Mapping[str, Any] = next((each["commitInfo"] for each in actions if "commitInfo" in each), {})
     millis = info.get("inCommitTimestamp", info.get("timestamp"))
-    metadata: Any = None
-    with suppress(ValueError):  # another program's own text
-        metadata = json.loads(info.get("userMetadata") or "{}")
-    metadata = metadata if isinstance(metadata, dict) else {}
+    metadata = parse_metadata(info.get("userMetadata"))
     return {
         "commit_version": pa.scalar(version, pa.int64()),
         "commit_timestamp": pa.scalar(None if millis is None else 1_000 * millis, _INSTANT),

@@ -8,7 +8,7 @@ from typing import Any
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from lakehouse.delta.log_files import commit_file, latest_version
+from lakehouse.delta.log_files import commit_file, latest_version, parse_metadata
 
 _RECENT = 100  # commits of a catalog's table that are read before all are
 
@@ -35,7 +35,7 @@ def _read(folder: Path) -> Iterator[Commit]:
     while (file := commit_file(folder, version)).exists():
         with file.open(encoding="utf-8") as lines:
             metadata = next((line for line in lines if line.startswith('{"commitInfo"')), "{}")
-        yield version, _parse(json.loads(metadata).get("commitInfo", {}).get("userMetadata"))
+        yield version, parse_metadata(json.loads(metadata).get("commitInfo", {}).get("userMetadata"))
         version -= 1
 
 
@@ -45,9 +45,4 @@ def _ask(spark: SparkSession, name: str) -> Iterator[Commit]:
         for row in sorted(history.select("version", "userMetadata").collect(), reverse=True):
             if known is None or row.version < known:
                 known = row.version
-                yield row.version, _parse(row.userMetadata)
-
-
-def _parse(metadata: str | None) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads(metadata or "{}")
-    return found
+                yield row.version, parse_metadata(row.userMetadata)

@@ -119,7 +119,8 @@ class LocalTables:
                 or a later one, is committed.
         """
         data = typed(table, rows).select(list(table.column_names))
-        log, properties = self._log(table), _described(metadata)
+        properties = CommitProperties(custom_metadata={"userMetadata": json.dumps(metadata)})
+        log = self._log(table)
         with log.lock:
             if options:
                 log.follow()
@@ -164,6 +165,10 @@ class LocalTables:
         with log.lock:
             self._drop_replaced(table, replaced)
         return before, len(self._files(table, None))
+
+    def delete(self, table: Table, predicate: str) -> None:
+        """Delete rows in one commit, if there are any. Does not overwrite a commit of another process."""
+        DeltaTable(self._folder(table)).delete(predicate)
 
     def vacuum(self, table: Table) -> int:
         """See `lakehouse.delta.local_vacuum.vacuum`."""
@@ -241,7 +246,3 @@ def local_tables(warehouse: Path) -> LocalTables:
         if found is None:
             found = _LOCALS[warehouse] = LocalTables(warehouse)
         return found
-
-
-def _described(metadata: Mapping[str, object]) -> CommitProperties:
-    return CommitProperties(custom_metadata={"userMetadata": json.dumps(metadata)})

@@ -48,10 +48,17 @@ def read_metadata(folder: Path, version: int) -> Mapping[str, Any]:
     """
     file = commit_file(folder, version)
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    for info in (json.loads(line)["commitInfo"] for line in lines if line.startswith('{"commitInfo"')):
-        with suppress(ValueError):  # another program's own text
-            found = json.loads(info.get("userMetadata") or "{}")
-            return found if isinstance(found, dict) else {}
+    infos = (json.loads(line)["commitInfo"] for line in lines if line.startswith('{"commitInfo"'))
+    info: Mapping[str, Any] = next(infos, {})
+    return parse_metadata(info.get("userMetadata"))
+
+
+def parse_metadata(text: str | None) -> Mapping[str, Any]:
+    """The metadata of a commit; empty if another program has written its own text."""
+    with suppress(ValueError):
+        found = json.loads(text or "{}")
+        if isinstance(found, dict):
+            return found
     return {}
 
 

@@ -90,7 +90,11 @@ def delete_expired(lake: Lakehouse, name: str, now: datetime) -> None:
     if expiry is not None:
         column, age = expiry
         before = (now - age).astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        _in_spark(lake, name).delete(f"`{column}` < TIMESTAMP '{before}'")
+        expired = f"{column} < '{before}'"
+        if local := lake.local.of(name):  # Spark could overwrite the commit of a process that reads tables
+            local.delete(TABLES[name], expired)
+        else:
+            _in_spark(lake, name).delete(expired)
 
 
 def vacuum(lake: Lakehouse, name: str) -> None:

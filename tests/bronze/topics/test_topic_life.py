@@ -1,5 +1,6 @@
 """Ingest detects deleted records, recreated topics and added partitions, and continues after recovery."""
 
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -158,6 +159,20 @@ def test_recreated_topic_is_read_under_new_partition_numbers(ingested: IngestedT
     assert "generation 0: 4 in bronze; what it had from offset 4 on lost in Kafka" in ingested.audit_report()
     ingested.send("!")
     assert ingested.ingest() == f"abcd{again}!q"
+
+
+def test_shorter_recreated_topic_is_detected_without_topic_ids_and_checkpoint(
+    ingested: IngestedTopic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bronze.kafka.known_id", lambda _: "")  # as from old brokers
+    ingested.create()
+    ingested.send("abcd")
+    assert ingested.ingest() == "abcd"
+    ingested.recreate()
+    ingested.send("vw")
+    shutil.rmtree(ingested.settings.home / "checkpoints")
+    with pytest.raises(MillraceError, match=r"ends at offset 2, bronze is at 4.*--from-beginning"):
+        ingested.ingest()
 
 
 def test_added_partition_is_read_from_beginning_and_logged_once(ingested: IngestedTopic) -> None:

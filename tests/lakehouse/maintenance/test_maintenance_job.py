@@ -327,3 +327,4 @@ def test_logged_reads_expire_after_90_days_and_other_rows_stay(spark: SparkSessi
     assert sorted(table(tmp_path, READS.name).to_pyarrow_table()["version"].to_pylist()) == [1, 2]
     assert len(rows(settings)) == 1
     assert versions == [1, 1], "nothing had expired: no commit"
+    assert "delta-rs" in table(tmp_path, READS.name).history(1)[0]["clientVersion"], "Spark could overwrite"
