@@ -1,10 +1,10 @@
 """The audit of windows: gold.traffic, recomputed from gold.visitor_minutes by DuckDB."""
 
-import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from folds.windows.window_rules import STANDARD, from_json, to_json
+from lakehouse.delta.log_files import parse_metadata
 from lakehouse.quality.sql_conditions import literal
 from lakehouse.settings import Settings
 from millrace.tables.duckdb_views import run_query
@@ -73,11 +73,11 @@ def _listed(kinds: Iterable[str]) -> str:
     return f"({', '.join(map(literal, kinds))})"
 
 
-def _last_commit(settings: Settings) -> dict[str, Any] | None:
+def _last_commit(settings: Settings) -> Mapping[str, Any] | None:
     """Metadata of the last commit that changed windows: how far they have come, and their rules."""
     table = open_table(settings, "gold.traffic")
     for commit in table.history(_RECENT) if table else ():
-        metadata: dict[str, Any] = json.loads(commit.get("userMetadata") or "{}")
+        metadata = parse_metadata(commit.get("userMetadata"))
         if "minutes" in metadata:
             return metadata
     return None

@@ -1,6 +1,6 @@
 """Tables read without a JVM: for `status`, `audit` and `sql`."""
 
-import json
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from deltalake.exceptions import TableNotFoundError
 
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.lineage import upstream_jobs
+from lakehouse.delta.log_files import parse_metadata
 from lakehouse.run.rules_version import rules_version
 from lakehouse.settings import Settings
 from lakehouse.timestamps import as_utc
@@ -40,11 +41,11 @@ def scan(settings: Settings, name: str) -> pl.LazyFrame | None:
     return None if table is None else pl.scan_delta(table)
 
 
-def last_commit(settings: Settings, name: str, job: str) -> dict[str, Any]:
+def last_commit(settings: Settings, name: str, job: str) -> Mapping[str, Any]:
     """What a job wrote of its last commit to a table; empty if the log has none of it."""
     table = open_table(settings, name)
     history = [] if table is None else table.history(_RECENT)
-    written = (json.loads(commit.get("userMetadata") or "{}") for commit in history)
+    written = (parse_metadata(commit.get("userMetadata")) for commit in history)
     return next((each for each in written if each.get("job") == job), {})
 
 
