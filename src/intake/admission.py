@@ -1,4 +1,4 @@
-"""Admission: whether events are taken, shed or refused, by load and by the source's settings."""
+"""Admission control: takes, sheds or refuses events, by load and by the source's settings."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -10,7 +10,7 @@ _UNRESERVED = 0.5
 
 
 class Decision(Enum):
-    """What is done with the events of a request."""
+    """Whether the events of a request are taken, shed or refused."""
 
     TAKE = "take"
     SHED = "shed"
@@ -19,12 +19,12 @@ class Decision(Enum):
 
 @dataclass(frozen=True)
 class Load:
-    """Shares of the budgets that are used, 0 to 1.
+    """The used share of each budget, 0 to 1.
 
     Args:
-        queued: of memory.
-        logged: of what may wait for Kafka in the log.
-        shed: of what may be set aside in the log.
+        queued: share of the memory for queued requests.
+        logged: share of the log that may hold messages for Kafka.
+        shed: share of the log that may hold shed messages.
     """
 
     queued: float = 0.0
@@ -33,13 +33,13 @@ class Load:
 
     @property
     def is_above_reserve(self) -> bool:
-        """Whether so much waits that the rest of a budget is reserved for protected sources."""
+        """Whether more than half of a budget is used: the rest is reserved for protected sources."""
         return max(self.queued, self.logged) > _UNRESERVED
 
 
 @dataclass
 class TokenBucket:
-    """A limit of events per second that lets a second's worth pass at once.
+    """A limit of events per second, with bursts of up to one second's events.
 
     Args:
         per_second: the limit.
@@ -56,7 +56,7 @@ class TokenBucket:
         """Whether a request may pass.
 
         Args:
-            now: seconds of a clock that never goes back.
+            now: time of a monotonic clock (s).
         """
         passed = 0.0 if self._at is None else now - self._at
         self._at = now
@@ -64,15 +64,15 @@ class TokenBucket:
         return self._tokens > 0
 
     def take(self, events: int) -> None:
-        """Count events that passed. A debt of more than a second is forgotten."""
+        """Subtract events that passed. The debt is at most one second's events."""
         self._tokens = max(self._tokens - events, -self.per_second)
 
 
 class Admission:
-    """Decides on requests.
+    """Decides whether requests are taken, shed or refused.
 
     Args:
-        capacity: events per second that the node takes on; None for no limit.
+        capacity: maximum events per second of this node; None for no limit.
     """
 
     def __init__(self, capacity: float | None = None) -> None:
@@ -84,15 +84,15 @@ class Admission:
     ) -> Decision:
         """Decide on a request of a source.
 
-        A source's own limit holds always. Protected sources are taken as long as there is any room. Others
-        are shed or refused beyond the node's capacity, and once half of a budget is used, where the rest is
-        reserved for protected sources.
+        Each source's own limit always applies. Events of protected sources are taken while there is room.
+        Other events are shed or refused beyond the node's capacity, and while more than half of a budget is
+        used if the rest is reserved for protected sources.
 
         Args:
-            source: who sends.
-            events: how many.
-            load: of the node.
-            now: seconds of a clock that never goes back.
+            source: the sender.
+            events: number of events.
+            load: load of this node.
+            now: time of a monotonic clock (s).
             has_reserve: whether any source is protected.
         """
         limit = self._limit(source)

@@ -50,13 +50,13 @@ _LEASE_SECONDS = 1.0  # between two checks of leases
 
 
 class Collector:
-    """Answers requests.
+    """Handles requests of the tracking API.
 
     Args:
         log: keeps events until Kafka has them.
         forwarder: sends them to Kafka.
         delivery: takes events with the semantics of their source.
-        sources: who may send, now.
+        sources: returns the current sources.
     """
 
     def __init__(
@@ -75,8 +75,8 @@ class Collector:
         """The application.
 
         Args:
-            more: further routes.
-            background: what runs while the application does.
+            more: additional routes.
+            background: coroutines that run as long as the application.
         """
         return Starlette(
             routes=[
@@ -94,7 +94,7 @@ class Collector:
         )
 
     async def collect(self, request: HttpRequest) -> Response:
-        """Take the events of a body. 200 once they are durable."""
+        """Take the events of a request body. Answers 200 once they are durable."""
         kind = request.path_params["kind"]
         if kind not in KINDS:
             return _refusal(404, f"there is no /v1/{kind}")
@@ -107,7 +107,7 @@ class Collector:
         return await self._answer(request, read)
 
     async def pixel(self, request: HttpRequest) -> Response:
-        """Take the event of an image's URL. The image comes once the event is durable."""
+        """Take the event in an image's URL. Answers with the image once the event is durable."""
         kind = request.path_params["kind"]
         if KINDS.get(kind) is None:
             return _refusal(404, f"there is no pixel {kind}")
@@ -122,7 +122,7 @@ class Collector:
         return Response(_GIF, media_type="image/gif", headers=headers)
 
     async def promise(self, request: HttpRequest) -> Response:
-        """Take a promise alone: the header, without events. 200 once it is durable."""
+        """Take a promise without events, from the header. Answers 200 once it is durable."""
 
         async def read() -> Request:
             if request.headers.get(PROMISE) is None:
@@ -156,7 +156,7 @@ class Collector:
         except UnavailableError:
             return _refusal(503, "events cannot be stored now, try again", {"Retry-After": _RETRY_SECONDS})
         content = {"success": True} | ({"shed": len(messages)} if decision is Decision.SHED else {})
-        named = {RECEIPT: receipt} if messages else {}  # a promise alone has no events to follow
+        named = {RECEIPT: receipt} if messages else {}  # a request without events has no receipt
         return JSONResponse(content, headers={**_CORS, **named})
 
     def _source(self, request: HttpRequest, in_body: str | None) -> Source | None:
@@ -165,25 +165,25 @@ class Collector:
         return self._sources().find(key, address, request.headers.get("origin"))
 
     def _largest_body(self, request: HttpRequest) -> int:
-        """Bytes that are read: the source's limit where the headers name it, else the largest of all."""
+        """Maximum bytes of a body: the source's limit if the headers identify it, else the largest limit."""
         sources = self._sources()
         if (source := self._source(request, None)) is not None:
             return source.largest_body
         return max((source.largest_body for source in sources.declared), default=LOCAL.largest_body)
 
     async def preflight(self, request: HttpRequest) -> Response:
-        """Let browsers send from any origin: the write key's own origins are checked with the events."""
+        """Let browsers send from any origin; the origins of the write key are checked with the events."""
         del request
         return Response(status_code=204, headers=_CORS)
 
     async def settings(self, request: HttpRequest) -> Response:
-        """What analytics.js asks for first: to send everything here."""
+        """The settings that analytics.js loads first: send all events to this host."""
         key = request.path_params["key"]
         here = {"apiKey": key, "apiHost": f"{request.url.netloc}/v1", "protocol": request.url.scheme}
         return JSONResponse({"integrations": {"Segment.io": here}, "plan": {}}, headers=_CORS)
 
     async def health(self, request: HttpRequest) -> Response:
-        """That the process answers, how much waits, and what each source has sent since the log began."""
+        """Health check: how much waits, and the counts of each source since the log was created."""
         del request
         totals = self._log.totals
         accounts = await asyncio.to_thread(self._log.counts)
@@ -199,7 +199,7 @@ class Collector:
         )
 
     async def ready(self, request: HttpRequest) -> Response:
-        """200 once what an earlier process left in the log is in Kafka."""
+        """Readiness check: 200 once Kafka has all messages that an earlier process left in the log."""
         del request
         return Response(status_code=200 if self._forwarder.has_caught_up else 503)
 

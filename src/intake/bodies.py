@@ -13,14 +13,14 @@ from intake.segment_requests import BadRequestError
 
 
 class TooLargeError(Exception):
-    """A body, or an event in it, is larger than is taken."""
+    """A body, or an event in it, exceeds the size limit."""
 
 
 class BodyMemory:
     """Bounds the memory of bodies that are being read.
 
     Args:
-        budget: bytes in all.
+        budget: bytes for all bodies together.
     """
 
     def __init__(self, budget: int) -> None:
@@ -29,15 +29,15 @@ class BodyMemory:
 
     @contextmanager
     def hold(self, request: Request, most: int) -> Iterator[None]:
-        """Hold memory for a body while the block runs.
+        """Reserve memory for a body while the block runs.
 
         Args:
-            request: its header Content-Length counts, where it has one.
-            most: bytes that are read of it.
+            request: reserves its Content-Length; without that header, `most`.
+            most: maximum bytes of the body.
 
         Raises:
-            OverloadedError: if too much is held.
-            TooLargeError: if the header names more than is read.
+            OverloadedError: if the budget is used up.
+            TooLargeError: if Content-Length exceeds the maximum.
         """
         length = request.headers.get("content-length", "")
         size = int(length) if length.isascii() and length.isdigit() else most
@@ -53,16 +53,16 @@ class BodyMemory:
 
 
 async def read_body(request: Request, most: int) -> bytes:
-    """The body, unzipped. Reading ends as soon as it is too large.
+    """The decompressed body. Reading stops as soon as it is too large.
 
     Args:
-        request: not read yet.
-        most: bytes, compressed or not.
+        request: a request whose body has not been read.
+        most: maximum bytes, before and after decompression.
 
     Raises:
-        TooLargeError: if there are more.
-        BadRequestError: if it is not encoded as its headers say.
-        ClientDisconnect: if the client leaves before its end.
+        TooLargeError: if the body is larger.
+        BadRequestError: if the body does not match its Content-Encoding.
+        ClientDisconnect: if the client disconnects before the end of the body.
     """
     parts, size = [], 0
     async for part in request.stream():
@@ -80,7 +80,7 @@ async def read_body(request: Request, most: int) -> bytes:
 
 
 def basic_user(request: Request) -> str | None:
-    """The user of HTTP basic authentication, which is a write key."""
+    """The user name of HTTP basic authentication: a write key. None if there is none."""
     scheme, _, encoded = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "basic":
         return None

@@ -17,8 +17,8 @@ class Delivery:
 
     Args:
         log: keeps events until Kafka has them.
-        direct: sends those of sources that are not logged.
-        admission: decides what is taken.
+        direct: sends events of sources without a log to Kafka.
+        admission: decides which events are taken.
     """
 
     def __init__(self, log: MessageLog, direct: DirectSender, admission: Admission) -> None:
@@ -35,12 +35,12 @@ class Delivery:
         *,
         has_reserve: bool = True,
     ) -> Decision:
-        """Take events, or set them aside. Returns once they are as durable as the source's setting says.
+        """Take or shed events. Returns once they are as durable as the source's settings require.
 
         Args:
-            source: who sends.
-            receipt: of the request.
-            messages: its events.
+            source: the sender.
+            receipt: id of the request.
+            messages: events of the request.
             promise: the source sends no more events before this RFC 3339 time, or `end`.
             has_reserve: whether any source is protected.
 
@@ -48,8 +48,8 @@ class Delivery:
             TAKE or SHED.
 
         Raises:
-            OverloadedError: if they are refused.
-            UnavailableError: if neither the log nor Kafka takes them now.
+            OverloadedError: if the events are refused.
+            UnavailableError: if the log can't be written, or Kafka does not take the events.
         """
         decision = self._admission.decide(
             source, len(messages), self._log.load, time.monotonic(), has_reserve=has_reserve

@@ -1,4 +1,4 @@
-"""Sends messages to Kafka past the log: acknowledged by Kafka, or sent once and forgotten."""
+"""Sends messages to Kafka without the log: acknowledged by Kafka, or sent once without retries."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ MakeProducer = Callable[[], Producer]
 
 @dataclass
 class _Sending:
-    """The messages of a request that Kafka has not acknowledged yet. Callbacks come on one thread."""
+    """The delivery reports of one request's messages. All callbacks run on one thread."""
 
     receipt: str
     source: str
@@ -30,7 +30,7 @@ class _Sending:
     done: "Future[None]" = field(default_factory=Future)
 
     def report(self, error: KafkaError | None, message: Message) -> None:
-        """Kafka's answer for one message."""
+        """Record Kafka's delivery report of one message."""
         if error is None:
             place = (message.partition() or 0, message.offset() or 0)
             self.delivered.append(Delivered(self.receipt, self.source, *place, self.received_at))
@@ -44,11 +44,11 @@ class DirectSender:
     """Sends requests to Kafka from memory.
 
     Args:
-        log: keeps counts, and where messages are.
+        log: stores counts, and the Kafka offsets of messages.
         topic: the topic of events.
         node: name of this collector, in Kafka's headers.
-        durable: makes the producer of acknowledged messages.
-        once: makes the producer of messages that are sent once.
+        durable: creates the producer of acknowledged messages.
+        once: creates the producer of messages that are sent once.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class DirectSender:
         self._once = _PolledProducer(once)
 
     def send_acknowledged(self, source: str, receipt: str, messages: Sequence[Event]) -> "Future[None]":
-        """Send messages. The result is there once Kafka has all of them, or an `UnavailableError`.
+        """Send messages. The future ends once Kafka has all of them, else with an `UnavailableError`.
 
         Raises:
             OverloadedError: if too much is waiting for Kafka.
@@ -82,7 +82,7 @@ class DirectSender:
         return answer
 
     def send_once(self, source: str, receipt: str, messages: Sequence[Event]) -> None:
-        """Send messages once. What Kafka does not take is counted as lost.
+        """Send messages once. Messages that Kafka does not take are counted as lost.
 
         Raises:
             OverloadedError: if too much is waiting for Kafka.
@@ -98,7 +98,7 @@ class DirectSender:
         sending.done.add_done_callback(finish)
 
     def stop(self, seconds: float) -> None:
-        """Wait so long for Kafka's answers, then end."""
+        """Wait up to so many seconds for Kafka's delivery reports, then stop."""
         for producer in (self._durable, self._once):
             producer.stop(seconds)
 
@@ -111,12 +111,12 @@ class DirectSender:
                     self._topic, message.value, message.key, headers=headers, on_delivery=sending.report
                 )
         except (BufferError, KafkaException) as error:
-            raise OverloadedError from error  # what was sent already comes again, under the same UID
+            raise OverloadedError from error  # the client sends all messages again, with the same UIDs
         return sending
 
 
 class _PolledProducer:
-    """A producer, connected when it is needed first, and the thread that takes Kafka's answers."""
+    """A producer that connects on first use, and the thread that polls its delivery reports."""
 
     def __init__(self, make: MakeProducer) -> None:
         self._make = make
@@ -125,7 +125,7 @@ class _PolledProducer:
         self._thread: threading.Thread | None = None
 
     def connected(self) -> Producer:
-        """The producer. For one thread."""
+        """The connected producer. Not thread-safe."""
         if self._producer is None:
             self._producer = self._make()
             self._thread = threading.Thread(
@@ -135,7 +135,7 @@ class _PolledProducer:
         return self._producer
 
     def stop(self, seconds: float) -> None:
-        """Wait so long for Kafka's answers, then end the thread."""
+        """Wait up to so many seconds for delivery reports, then stop the thread."""
         if self._producer is not None and self._thread is not None:
             self._producer.flush(seconds)
             self._stop.set()

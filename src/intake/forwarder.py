@@ -14,22 +14,22 @@ from intake.producers import event_headers, promise_headers
 from lakehouse.errors import MillraceError
 
 _LOG = logging.getLogger(__name__)
-_MOST = 5000  # messages sent before Kafka's acknowledgements are waited for
+_MOST = 5000  # messages that are sent before waiting for Kafka's acknowledgements
 _IDLE_SECONDS = 0.5
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0  # seconds between two tries while no broker answers
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0  # seconds between attempts while no broker answers
 _ACK_SECONDS = 30.0
 
 MakeProducer = Callable[[], Producer]
 
 
 class Forwarder:
-    """A thread that forwards messages.
+    """A thread that forwards messages to Kafka.
 
-    After a crash, messages that Kafka has and the log still has are sent again: their UID is the same, so
-    that silver drops the copies. A promise is sent once Kafka has the messages before it.
+    After a crash, messages that Kafka has and the log still has are sent again with the same UID, so silver
+    drops the copies. A promise is sent once Kafka has the messages before it.
 
     Args:
-        log: the messages.
+        log: log of the messages.
         topic: the topic of events.
         node: name of this collector, in Kafka's headers.
         make: connects to Kafka; called again after an error.
@@ -52,11 +52,11 @@ class Forwarder:
 
     @property
     def has_caught_up(self) -> bool:
-        """Whether what was in the log at the start is in Kafka."""
+        """Whether Kafka has all messages that were in the log at the start."""
         return self._caught_up.is_set()
 
     def stop(self, seconds: float) -> None:
-        """Forward what is there for so long, then end."""
+        """Forward the remaining messages for up to so many seconds, then stop."""
         until = time.monotonic() + seconds
         while self._log.totals.waiting and self.last_error is None and time.monotonic() < until:
             self._stop.wait(0.05)
@@ -76,12 +76,12 @@ class Forwarder:
             except (KafkaException, BufferError, MillraceError, ValueError) as error:
                 self.last_error = f"{type(error).__name__}: {error}"
                 _LOG.warning("Kafka took nothing, trying again in %.1f s: %s", pause, self.last_error)
-                producer = None  # what it still holds ends with it: all of it is sent again
+                producer = None  # its unsent messages are dropped with it, and sent again
                 self._stop.wait(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _forward(self, producer: Producer, reached: int) -> int:
-        """Forward what follows a sequence number, or wait for it; the last that Kafka has."""
+        """Forward messages after a sequence number, or wait for some. Returns the last that Kafka has."""
         messages = self._log.pending(reached, _MOST)
         if not messages:
             self._log.wait_for_messages(_IDLE_SECONDS)

@@ -7,7 +7,7 @@ from confluent_kafka import Producer
 
 _ACK_SECONDS = 30
 _DIRECT_SECONDS = 10
-"""Less than the 15 s that clients wait for an answer."""
+"""Seconds to wait for Kafka: less than the 15 s for which clients wait for a response."""
 
 _NAMES = {
     "security_protocol": "security.protocol",
@@ -18,7 +18,7 @@ _NAMES = {
     "sasl_plain_username": "sasl.username",
     "sasl_plain_password": "sasl.password",
 }
-"""What librdkafka calls the options of kafka-python."""
+"""By option of kafka-python, its name in librdkafka."""
 
 _DURABLE = {"acks": "all", "enable.idempotence": True, "delivery.timeout.ms": _ACK_SECONDS * 1000}
 _DIRECT = {**_DURABLE, "delivery.timeout.ms": _DIRECT_SECONDS * 1000, "queue.buffering.max.kbytes": 32 << 10}
@@ -32,28 +32,28 @@ def durable_producer(bootstrap: str, login: Mapping[str, Any]) -> Producer:
 
     Args:
         bootstrap: Kafka, as host:port.
-        login: options of its login, as kafka-python names them.
+        login: authentication options, named as in kafka-python.
     """
     return _producer(bootstrap, login, _DURABLE)
 
 
 def direct_producer(bootstrap: str, login: Mapping[str, Any]) -> Producer:
-    """The same for requests that wait for Kafka: bounded in memory, and it gives up sooner."""
+    """The same for requests that wait for Kafka, with bounded memory and a shorter timeout."""
     return _producer(bootstrap, login, _DIRECT)
 
 
 def once_producer(bootstrap: str, login: Mapping[str, Any]) -> Producer:
-    """A producer that sends each message once and never again."""
+    """A producer that sends each message once, without retries."""
     return _producer(bootstrap, login, _ONCE)
 
 
 def event_headers(source: str, node: str) -> Headers:
-    """Headers of an event: which source sent it, by which node."""
+    """Headers of an event: its source, and the node that received it."""
     return [("source", source), ("node", node)]
 
 
 def promise_headers(source: str, node: str, promise: str) -> Headers:
-    """Headers of a promise: no events of the source before this RFC 3339 time follow, or `end`."""
+    """Headers of a promise: the source sends no more events before this RFC 3339 time, or `end`."""
     return [("source", f"{source}@{node}"), ("promise", promise)]
 
 
@@ -63,7 +63,7 @@ def _producer(bootstrap: str, login: Mapping[str, Any], more: Mapping[str, Any])
             "bootstrap.servers": bootstrap,
             "linger.ms": 5,
             "message.max.bytes": 16 << 20,
-            "log_level": 2,  # critical: errors come as exceptions
+            "log_level": 2,  # critical only: errors are raised as exceptions
             **more,
             **{_NAMES[name]: value for name, value in login.items()},
         }

@@ -1,4 +1,4 @@
-"""Promises of sources: no more events before a time. They hold for a lease, whose end is a record too."""
+"""Promises of sources: no more events before a time. A lease bounds each; its end is written as a record."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ END = "end"
 
 
 def read_promise(text: str | None) -> str | None:
-    """A promise as it goes to Kafka: a time in UTC, or `end`; None for none.
+    """A promise in the form sent to Kafka: a time in UTC, or `end`; None for none.
 
     Raises:
         BadRequestError: if it is neither.
@@ -31,14 +31,14 @@ def read_promise(text: str | None) -> str | None:
 
 
 class Leases:
-    """Ends the promises of sources that have gone silent, by a record.
+    """Writes a record that ends the promise of each source whose lease has expired.
 
-    Leases that an earlier process had not ended go on for their whole length.
+    Leases that an earlier process had not ended start again with their full length.
 
     Args:
         log: takes the records.
-        lease: length of a source's lease, by its name.
-        now: seconds of a clock that never goes back.
+        lease: returns the length of a source's lease by name.
+        now: time of a monotonic clock (s).
     """
 
     def __init__(self, log: MessageLog, lease: Callable[[str], timedelta], now: Callable[[], float]) -> None:
@@ -57,7 +57,7 @@ class Leases:
             self._extend(source.name)
 
     def end_expired(self) -> None:
-        """Log a record for each lease that is over."""
+        """Log a record for each expired lease."""
         for source in [name for name, until in self._until.items() if until <= self._now()]:
             try:
                 self._log.append(Write(source=source, promise=END))

@@ -1,4 +1,4 @@
-"""Settings of sources that are no clients of Segment's API: webhooks, and streams that are pulled."""
+"""Settings of sources that do not use Segment's API: webhooks, and streams that are pulled."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_vali
 from intake.webhooks.signatures import Scheme
 
 ORIGINAL = "original"
-"""The property with the whole of what the provider sent."""
+"""The property with the complete value that the provider sent."""
 
 Path = Annotated[str, StringConstraints(pattern=r"^[^.]+(\.[^.]+)*$")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]*$")]
@@ -23,18 +23,18 @@ class _Settings(BaseModel):
 
 
 class Events(_Settings):
-    """How what a provider sends becomes an event. Paths are names with dots; a number is a place in a list.
+    """Maps a provider's JSON to an event. Paths are names joined by dots; a number is an index of a list.
 
     Args:
         id: path to the provider's id.
         time: path to the time: RFC 3339 text, or seconds since 1970.
         name: path to the provider's name of the event.
-        names: the provider's names, and those that they become.
+        names: event names by the provider's names.
         user: path to the user's id.
         anonymous: path to the visitor's id.
-        properties: names of properties and their paths.
-        minor_units: names of properties and paths to integers in the currency's minor unit.
-        decimals: currencies whose minor unit at the provider is not that of ISO 4217, with its decimals.
+        properties: paths by name of the property.
+        minor_units: paths to integers in the currency's minor unit, by name of the property.
+        decimals: decimals by currency, where the provider's minor unit differs from ISO 4217.
     """
 
     id: Path | None = None
@@ -57,13 +57,13 @@ class Events(_Settings):
 
 
 class Webhook(_Settings):
-    """How the webhooks of a source are signed.
+    """Settings of the signatures of a source's webhooks.
 
     Args:
         signature: the scheme.
-        secret_env: environment variable with the secret; two while it is replaced.
-        header: of the signature, for `hmac_sha256`.
-        tolerance: how far a signature's timestamp may be from now.
+        secret_env: environment variable with the secret; two while the secret is replaced.
+        header: name of the signature's header, for `hmac_sha256`.
+        tolerance: maximum difference between a signature's timestamp and now.
     """
 
     signature: Scheme
@@ -89,9 +89,9 @@ class Pull(_Settings):
     """A stream that the collector connects to.
 
     Args:
-        url: http or https of server-sent events, ws or wss of a WebSocket.
+        url: http or https for server-sent events, ws or wss for a WebSocket.
         token_env: environment variable with the token of `Authorization: Bearer`.
-        resume_parameter: query parameter of a WebSocket with the last id; without it, none is sent.
+        resume_parameter: query parameter of a WebSocket for the last id; None: no id is sent.
     """
 
     url: str

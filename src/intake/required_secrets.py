@@ -12,12 +12,12 @@ def require_secrets(sources: Sources, environment: Mapping[str, str], *, pulls: 
     """Check the secrets of webhooks, and the tokens of streams.
 
     Args:
-        sources: the declared ones.
-        environment: the variables.
+        sources: the declared sources.
+        environment: the environment variables.
         pulls: whether this node reads streams.
 
     Raises:
-        MillraceError: if one is not set, or not of its scheme's form. The message has no secret.
+        MillraceError: if a secret is not set, or malformed for its scheme. The message contains no secret.
     """
     for source in sources.declared:
         if source.webhook is not None:

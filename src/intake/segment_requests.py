@@ -1,6 +1,6 @@
-"""Requests of Segment's HTTP tracking API, which RudderStack's clients send too.
+"""Requests of Segment's HTTP tracking API, which RudderStack's clients use too.
 
-The paths and fields are those of Segment's documentation of its HTTP API.
+Paths and fields follow Segment's documentation of its HTTP API.
 """
 
 import base64
@@ -23,10 +23,10 @@ KINDS: Mapping[str, str | None] = {
     "b": None,
     "import": None,
 }
-"""By last part of the path, the type of the one message in the body; None for a batch."""
+"""Type of the only message in a body, by the last part of the path; None for a batch."""
 
 _STAMPED = frozenset(("sentAt", "receivedAt"))
-"""What differs between two sendings of the same message."""
+"""Fields that differ when a client sends the same message again."""
 
 _decode_object = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_list = msgspec.json.Decoder(list[Raw]).decode
@@ -35,11 +35,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 class BadRequestError(Exception):
-    """A request that is none of the API; the message says why."""
+    """A request that the API does not accept; the message says why."""
 
 
 class Message(NamedTuple):
-    """An event as it goes to Kafka: the visitor as key, the event as JSON."""
+    """A Kafka record of an event: the visitor as key, the event as JSON."""
 
     key: bytes | None
     value: bytes
@@ -47,13 +47,13 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True)
 class Request:
-    """A request's body, decoded.
+    """A decoded request body.
 
     Args:
-        parts: its messages as they came.
-        shared: what a batch gives each of its messages.
-        type: of the one message, by the path; None for a batch.
-        write_key: the key that the body names.
+        parts: its messages as received.
+        shared: fields of a batch that apply to each of its messages.
+        type: type of the only message, from the path; None for a batch.
+        write_key: the write key in the body; None without one.
         size: bytes of the body.
     """
 
@@ -64,16 +64,16 @@ class Request:
     size: int
 
     def messages(self, received_at: datetime, salt: str = "") -> list[Message]:
-        """The messages as they go to Kafka.
+        """The messages as Kafka records.
 
-        Each gets `receivedAt`, and where the client left them out `type`, `messageId`, `originalTimestamp`
-        (from its `timestamp`) and, in a batch, the batch's `sentAt` and `context`. All else stays as it came,
-        numbers with their text.
+        Sets `receivedAt` and, if the client left them out, `type`, `messageId`, `originalTimestamp` (from
+        `timestamp`) and, in a batch, the batch's `sentAt` and `context`. Other fields stay unchanged, numbers
+        with their text.
 
         Args:
-            received_at: when the request arrived.
-            salt: part of the ids that are made. With none, a message without id that is sent again gets the
-                same id; with a salt of its own for each request, another.
+            received_at: arrival time of the request.
+            salt: part of generated ids. Without a salt, a message without id that is sent again gets the
+                same id; with a different salt for each request, it gets another id.
         """
         stamp = Raw(_encode(rfc3339(received_at, "milliseconds")))
         digest = _digest(self.parts) + salt
@@ -91,7 +91,7 @@ def read_request(kind: str, body: bytes) -> Request:
         body: JSON, not compressed.
 
     Raises:
-        BadRequestError: if the body is not what the path is for.
+        BadRequestError: if the body does not have the form that the path requires.
     """
     whole = _object(body, "the body")
     one = KINDS[kind]
@@ -108,10 +108,10 @@ def read_request(kind: str, body: bytes) -> Request:
 
 
 def read_pixel(kind: str, data: str) -> Request:
-    """Read the message of a pixel: base64 of the JSON that the same path takes as body.
+    """Decode the message of a pixel: base64 of the JSON that `read_request` takes as body.
 
     Raises:
-        BadRequestError: if it is none.
+        BadRequestError: if it can't be decoded.
     """
     try:
         body = base64.b64decode(data.encode() + b"=" * (-len(data) % 4), altchars=b"-_", validate=True)
@@ -135,7 +135,7 @@ def _message(fields: dict[str, Raw], type_: str | None, received_at: Raw, otherw
 
 
 def _digest(parts: list[dict[str, Raw]]) -> str:
-    """A digest of the messages without what a second sending changes."""
+    """A digest of the messages without `_STAMPED`, so equal when they are sent again."""
     kept = [{name: part[name] for name in sorted(part.keys() - _STAMPED)} for part in parts]
     return sha256(_encode(kept)).hexdigest()
 

@@ -25,12 +25,12 @@ from lakehouse.tls import Tls
 
 _DRAIN_SECONDS = 4.0
 _CONNECTIONS = 4096
-"""More are answered with 503."""
+"""Maximum number of connections; further ones are answered with 503."""
 
 
 @dataclass(frozen=True)
 class Served:
-    """Where the collector listens and forwards to.
+    """Settings of a collector: where it listens, and where it forwards events.
 
     Args:
         address: IP address to listen on.
@@ -40,11 +40,11 @@ class Served:
         conf: folder of sources.yml.
         topic: the topic of events.
         bootstrap: Kafka, as host:port.
-        login: options of Kafka's login, as kafka-python names them.
+        login: authentication options for Kafka, named as in kafka-python.
         prepare: creates the topic if it is missing.
-        budget: how much may wait.
-        capacity: events per second beyond which sources that are not protected are refused or shed.
-        acknowledge: where events are durable when they are acknowledged; None as each source says.
+        budget: maximum bytes of waiting messages.
+        capacity: events per second beyond which events of unprotected sources are refused or shed.
+        acknowledge: where events are durable when they are acknowledged; None: each source's setting.
         tls: certificates; None for plain HTTP.
         pulls: whether this node reads the streams of sources.
     """
@@ -65,13 +65,13 @@ class Served:
     pulls: bool = False
 
     def connect(self) -> Producer:
-        """The forwarder's producer."""
+        """Create the topic if it is missing, and return the forwarder's producer."""
         self.prepare()
         return durable_producer(self.bootstrap, self.login)
 
 
 def serve(served: Served) -> None:
-    """Serve until SIGINT or SIGTERM; then answer what is under way and forward what is in the log."""
+    """Serve until SIGINT or SIGTERM; then finish open requests and forward the messages in the log."""
     logging.getLogger("intake").addHandler(logging.StreamHandler())
     sources = SourcesFile(served.conf, served.acknowledge)
     log = MessageLog(log_file(served.home, served.node), served.budget)

@@ -1,4 +1,4 @@
-"""Sources of events: who may send, and what is promised to them. Read from conf/sources.yml."""
+"""Sources of events in conf/sources.yml: who may send, and with which delivery semantics."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ FILE = "sources.yml"
 
 
 class Semantics(str, Enum):
-    """How often an event that was acknowledged is in silver.events."""
+    """Delivery semantics: how often silver.events contains an acknowledged event."""
 
     AT_MOST_ONCE = "at_most_once"
     AT_LEAST_ONCE = "at_least_once"
@@ -36,7 +36,7 @@ class Acknowledge(str, Enum):
 
 
 class Overload(str, Enum):
-    """What happens to the events of a source that is not protected while too much arrives."""
+    """What happens to events of an unprotected source under overload."""
 
     REFUSE = "refuse"
     SHED = "shed"
@@ -46,20 +46,20 @@ class Source(BaseModel):
     """A client or group of clients: an entry of `conf/sources.yml`.
 
     Args:
-        name: identifies it in the audit and in Kafka's headers.
+        name: identifies the source in the audit and in Kafka's headers.
         key_sha256: SHA-256 of its write keys, as hexadecimal digits: keys themselves are not stored. While a
             key is replaced, two are valid.
-        webhook: how its webhooks are signed, in place of a write key.
-        pull: the stream that it is, in place of a write key.
-        events: how a webhook or an element of the stream becomes an event.
-        origins: origins of web pages that may send with it; empty for any.
-        delivery: what is promised.
+        webhook: settings of its signed webhooks, instead of a write key.
+        pull: settings of its stream, instead of a write key.
+        events: maps a webhook or an element of the stream to an event.
+        origins: origins of web pages that may use its write key; empty for any.
+        delivery: delivery semantics.
         acknowledge: where an event is durable when it is acknowledged.
         protected: whether its events are taken while others are refused or shed.
-        overload: what happens to its events while too much arrives.
-        events_per_second: more are refused; None for no limit.
-        largest_body: bytes of a request.
-        lease: how long a promise of its watermark holds without another.
+        overload: what happens to its events under overload.
+        events_per_second: maximum rate; further events are refused. None for no limit.
+        largest_body: maximum bytes of a request.
+        lease: how long a promise holds without another one.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -115,12 +115,12 @@ class Source(BaseModel):
 
 
 LOCAL = Source(name="local", key_sha256=("0" * 64,))
-"""Who sends from this machine, while no source is declared."""
+"""The source of requests from this machine while no source is declared."""
 
 
 @dataclass(frozen=True)
 class Sources:
-    """The declared sources. Without any, only this machine may send, with any key."""
+    """The declared sources. If none are declared, only this machine may send, with any key."""
 
     declared: Sequence[Source] = ()
 
@@ -128,7 +128,7 @@ class Sources:
         """The source of a request; None if it may not send.
 
         Args:
-            write_key: the key that the request gives.
+            write_key: the write key in the request.
             address: IP address of the client.
             origin: the `Origin` header, which browsers set.
         """
@@ -144,7 +144,7 @@ class Sources:
         return next(allowed, None)
 
     def acknowledged_by(self, place: Acknowledge) -> "Sources":
-        """The same sources, acknowledged elsewhere. By Kafka, none is shed; at most once stays as it is."""
+        """Copies with another `acknowledge`. Kafka excludes shedding; at-most-once sources stay unchanged."""
         if place is Acknowledge.LOG:
             more: dict[str, object] = {"acknowledge": place}
         else:
@@ -162,7 +162,7 @@ class Sources:
         return any(source.protected for source in self.declared)
 
     def named(self, name: str) -> Source | None:
-        """The source of that name."""
+        """The source with that name; None if there is none."""
         return next((source for source in (*self.declared, LOCAL) if source.name == name), None)
 
 
@@ -170,7 +170,7 @@ def load_sources(conf: Path) -> Sources:
     """Read conf/sources.yml; no sources if there is no file.
 
     Raises:
-        MillraceError: if an entry is not as it should be.
+        MillraceError: if an entry is not valid.
     """
     document = read_private_yaml(conf / FILE, "docs/collect.md has an example") or {}
     found = document.get("sources") or [] if isinstance(document, dict) else document

@@ -1,4 +1,4 @@
-"""Follows conf/sources.yml, so that a write key can be replaced while the collector runs."""
+"""Reloads conf/sources.yml when it changes, so that a write key can be replaced without a restart."""
 
 import time
 from collections.abc import Callable
@@ -9,12 +9,12 @@ from lakehouse.followed_file import FollowedFile
 
 
 class SourcesFile(FollowedFile[Sources]):
-    """The sources. A file that is being written must not open the collector to any client of this machine.
+    """The current sources. A half-written file must not open the collector to all clients of this machine.
 
     Args:
         conf: folder of the file.
-        acknowledge: where events are durable when they are acknowledged; None as each source says.
-        clock: seconds that never go back.
+        acknowledge: where events are durable when they are acknowledged; None: each source's setting.
+        clock: monotonic clock (s).
     """
 
     def __init__(

@@ -1,1 +1,1 @@
-"""What the collector serves to browsers: the tracker, and the page of a shop to try it with."""
+"""Files that the collector serves to browsers: the tracker, and a demo shop that uses it."""

@@ -11,7 +11,7 @@ _FOLDER = Path(__file__).parent
 
 
 class _File:
-    """Answers with a file, or 304 where the browser has it already."""
+    """Answers with a file, or 304 if the browser has cached it."""
 
     def __init__(self, name: str, media_type: str) -> None:
         self._content = (_FOLDER / name).read_bytes()
@@ -35,8 +35,8 @@ def browser_routes(shop: bool) -> list[Route]:
     """`GET /millrace.js`, the tracker, and `GET /shop`.
 
     Args:
-        shop: whether the demonstration shop is served: only where events come from this machine alone, that
-            is while no sources are declared. Its write key is `demo`.
+        shop: whether to serve the demo shop, which uses the write key `demo`: only while no sources are
+            declared, so that only this machine may send.
     """
     routes = [Route("/millrace.js", _File("millrace.js", "text/javascript").answer, methods=["GET"])]
     if shop:

@@ -1,4 +1,4 @@
-"""What a collector has taken and where it is, by source, and the return of shed events."""
+"""Counts of a collector's events by source and state, and the replay of shed events."""
 
 from contextlib import closing
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 from intake.log.schema import open_log, reading
 
 _AT_ONCE = 1000
-"""Shed events that one transaction returns."""
+"""Shed events that one transaction replays."""
 
 
 @dataclass(frozen=True)
@@ -15,14 +15,14 @@ class Account:
     """Numbers of events of a source, at one moment.
 
     Args:
-        source: its name.
-        received: acknowledged.
-        forwarded: Kafka has them.
-        waiting: in the log.
-        shed: set aside in the log.
-        lost: of a source with at most once, what Kafka did not take.
-        refused: answered with 429; the client has them.
-        replayed: were set aside and returned to the log.
+        source: name of the source.
+        received: acknowledged events.
+        forwarded: events that Kafka has.
+        waiting: events in the log that Kafka does not have yet.
+        shed: events set aside in the log.
+        lost: events of a source with at-most-once delivery that Kafka did not take.
+        refused: events answered with 429; the client still has them.
+        replayed: shed events that were returned to the log.
     """
 
     source: str
@@ -36,12 +36,12 @@ class Account:
 
     @property
     def missing(self) -> int:
-        """Acknowledged events that are nowhere."""
+        """Acknowledged events that are neither in Kafka, waiting, shed nor lost."""
         return self.received - self.forwarded - self.waiting - self.shed - self.lost
 
 
 def read_accounts(file: Path) -> list[Account]:
-    """Read a log, also while a collector runs."""
+    """Read the accounts of a log from its messages. A collector may be running."""
     query = """
         SELECT source, received, forwarded,
             (SELECT count(value) FROM messages WHERE messages.source = counts.source),
@@ -54,7 +54,7 @@ def read_accounts(file: Path) -> list[Account]:
 
 
 def read_counts(file: Path) -> list[Account]:
-    """The same by the counts alone, however much waits: what is missing counts as waiting."""
+    """Read the accounts from the table of counts only, in constant time: missing events count as waiting."""
     query = """
         SELECT source, received, forwarded, received - forwarded - lost - (shed - replayed), shed - replayed,
             lost, refused, replayed
@@ -65,14 +65,14 @@ def read_counts(file: Path) -> list[Account]:
 
 
 def replay_shed(file: Path, source: str | None = None) -> int:
-    """Return shed events to the log, which forwards them. Also while a collector runs.
+    """Return shed events to the log, which forwards them. A collector may be running.
 
     Args:
         file: the log.
-        source: whose events; None for all.
+        source: name of the source; None for all.
 
     Returns:
-        How many.
+        The number of events.
     """
     total = 0
     with closing(open_log(file)) as connection:

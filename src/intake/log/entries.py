@@ -8,7 +8,7 @@ from intake.segment_requests import Message
 
 
 class Delivered(NamedTuple):
-    """A message in Kafka: receipt and source of its request, its place, when it was logged (microseconds)."""
+    """A message in Kafka: receipt and source of its request, partition, offset, time of logging (µs)."""
 
     receipt: str
     source: str
@@ -34,12 +34,12 @@ class Write:
     """Messages of a request.
 
     Args:
-        receipt: of the request.
-        source: who sent them.
-        messages: to be forwarded, or set aside.
+        receipt: id of the request.
+        source: name of the sender.
+        messages: messages to forward, or to set aside.
         is_shed: whether they are set aside.
-        promise: RFC 3339 time before which the source sends no more, or `end`; it follows the messages.
-        position: of the source's stream, up to which its messages are written with these.
+        promise: RFC 3339 time before which the source sends no more, or `end`; forwarded after the messages.
+        position: resume position of the source's stream after these messages.
     """
 
     receipt: str = ""
@@ -51,13 +51,13 @@ class Write:
 
     @property
     def size(self) -> int:
-        """Bytes in budgets."""
+        """Bytes that count against the budgets."""
         return sum(len(message.value) for message in self.messages)
 
 
 @dataclass
 class Tally:
-    """Counts of a source to add, as in table `counts`."""
+    """Increments of a source's row in table `counts`."""
 
     received: int = 0
     forwarded: int = 0
@@ -67,7 +67,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Totals:
-    """What the log holds.
+    """Numbers and bytes of the messages in the log.
 
     Args:
         waiting: messages that Kafka does not have yet.

@@ -1,4 +1,4 @@
-"""Queues requests for the log, and commits those that wait together."""
+"""Queues requests for the log, and commits queued requests together (group commit)."""
 
 import queue
 import sqlite3
@@ -15,13 +15,13 @@ from intake.log.schema import create_log, open_log
 from intake.log.writer import LogWriter
 
 _GROUP_BYTES = 4 << 20
-"""Bytes of messages that one commit takes at most: requests that wait are committed together."""
+"""Maximum bytes of messages in one commit of several queued requests."""
 _IDLE_SECONDS = 1.0
-"""After this time without a request, counts are written, and changes by other processes are noticed."""
+"""After so many seconds without a request, writes counts and checks for changes by other processes."""
 
 
 class OverloadedError(Exception):
-    """The log, or the queue before it, has no room for now: try again later."""
+    """The log or its queue is full: try again later."""
 
 
 class UnavailableError(Exception):
@@ -30,12 +30,12 @@ class UnavailableError(Exception):
 
 @dataclass(frozen=True)
 class Budget:
-    """How much may wait, in bytes.
+    """Maximum bytes of waiting messages.
 
     Args:
-        queued: in memory, before it is in the log.
-        logged: in the log and not in Kafka yet.
-        shed: set aside in the log.
+        queued: bytes in memory that are not in the log yet.
+        logged: bytes in the log that Kafka does not have yet.
+        shed: bytes set aside in the log.
     """
 
     queued: int = 32 << 20
@@ -59,14 +59,14 @@ class MessageLog:
     One thread writes. Requests that arrive during a commit are committed together with the next.
 
     Args:
-        file: the database. It may not exist yet.
-        budget: how much may wait.
+        file: the database; created if it does not exist.
+        budget: maximum bytes of waiting messages.
 
     Attributes:
-        totals: what the log holds.
+        totals: numbers and bytes of the messages in the log.
         left_by_earlier: last sequence number that an earlier process left; 0 for none.
         held_leases: sources whose promises an earlier process had not ended.
-        positions: of streams, by source, as they are on disk.
+        positions: resume position of each stream on disk, by source.
     """
 
     def __init__(self, file: Path, budget: Budget | None = None) -> None:
@@ -91,12 +91,12 @@ class MessageLog:
 
     @property
     def load(self) -> Load:
-        """Shares of the budgets that are used."""
+        """The used share of each budget."""
         budget, totals = self._budget, self.totals
         return Load(self._queued / budget.queued, totals.size / budget.logged, totals.shed_size / budget.shed)
 
     def append(self, write: Write) -> "Future[None]":
-        """Write messages. The result is there once they are on disk.
+        """Write messages. The future ends once they are on disk.
 
         Raises:
             OverloadedError: if too much is waiting.
@@ -120,7 +120,7 @@ class MessageLog:
                 setattr(known, name, getattr(known, name) + number)
 
     def pending(self, after: int, most: int) -> list[Logged]:
-        """Messages after a sequence number, in order. For the one thread that forwards them."""
+        """Messages after a sequence number, in order. Only for the forwarder's thread."""
         if self._reader is None:
             self._reader = open_log(self._file)
         rows = self._reader.execute(
@@ -131,22 +131,22 @@ class MessageLog:
         return [Logged(*row) for row in rows.fetchall()]
 
     def counts(self) -> list[Account]:
-        """What each source has sent and where it is, by the counts."""
+        """The account of each source, from the table of counts."""
         return read_counts(self._file)
 
     def forget(self, upto: int, delivered: Sequence[Delivered] = ()) -> None:
-        """Remove messages that Kafka has, with the next commit: after a crash they are sent again.
+        """Remove messages that Kafka has, with the next commit; a crash before it sends them again.
 
         Args:
             upto: the last sequence number that Kafka has.
-            delivered: where the messages are now.
+            delivered: their partitions and offsets in Kafka.
         """
         self.note_delivered(delivered)
         self._forwarded = max(self._forwarded, upto)
         self._queue.put(_Queued())
 
     def note_delivered(self, delivered: Sequence[Delivered]) -> None:
-        """Keep where messages are in Kafka, with the next commit."""
+        """Store partitions and offsets of messages in Kafka, with the next commit."""
         self._delivered.put(delivered)
 
     def wait_for_messages(self, seconds: float) -> None:
@@ -155,7 +155,7 @@ class MessageLog:
         self._arrived.clear()
 
     def close(self) -> None:
-        """Write what is queued and end."""
+        """Write queued requests, then close the database."""
         self._queue.put(None)
         self._thread.join()
 
@@ -168,7 +168,7 @@ class MessageLog:
             self._writer.close()
 
     def _next_group(self) -> list[_Queued] | None:
-        """Requests to commit together; empty after a while without any, None at the end."""
+        """Requests to commit together; empty after a second without requests, None at the end."""
         try:
             first = self._queue.get(timeout=_IDLE_SECONDS)
         except queue.Empty:
@@ -190,7 +190,7 @@ class MessageLog:
 
     def _commit(self, group: Sequence[_Queued]) -> None:
         awaited = [each for each in group if each.done.set_running_or_notify_cancel()]
-        upto = self._forwarded  # read once: the forwarder goes on
+        upto = self._forwarded  # read once: the forwarder changes it
         with self._lock:
             tallies, self._tallies = self._tallies, {}
         delivered = self._taken_places()

@@ -1,4 +1,4 @@
-"""Where the logs of a home's collectors are."""
+"""Files of the collectors' logs in a home."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ _FOLDER, _FILE = "collect", "messages.db"
 
 
 def log_file(home: Path, node: str) -> Path:
-    """The log of a node. The default node's is where it was before there were others."""
+    """The log of a node. The default node's log has the path of versions with one node only."""
     folder = home / _FOLDER
     return folder / _FILE if node == DEFAULT_NODE else folder / node / _FILE
 
@@ -26,7 +26,7 @@ def require_node(name: str) -> None:
     """Check a node's name.
 
     Raises:
-        MillraceError: if it is none.
+        MillraceError: if the name is not valid.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
         raise MillraceError(f"{name!r} is no name of a node", "Use letters, digits, `.`, `_` and `-`")

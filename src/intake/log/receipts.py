@@ -16,8 +16,8 @@ class Receipt:
     Args:
         waiting: events in the log that Kafka does not have yet.
         shed: events set aside in the log.
-        delivered: places in Kafka of the others; an event that was sent twice after a crash has two.
-        logged_at: when the request was in the log; None if it is not known.
+        delivered: Kafka offsets of the other events; an event sent again after a crash has two.
+        logged_at: time at which the request was logged; None if unknown.
     """
 
     waiting: int = 0
@@ -27,12 +27,12 @@ class Receipt:
 
     @property
     def is_known(self) -> bool:
-        """Whether the log knows any event of it."""
+        """Whether the log has any event of the request."""
         return bool(self.waiting or self.shed or self.delivered)
 
 
 def read_receipt(file: Path, receipt: str) -> Receipt:
-    """Look up a receipt, also while a collector runs. Empty if it is not known, or older than a week."""
+    """Look up a receipt; a collector may be running. Empty if it is unknown or older than a week."""
     if not file.is_file():
         return Receipt()
     with reading(file) as connection:

@@ -60,7 +60,7 @@ _VERSION = 2
 
 
 def open_log(file: Path) -> sqlite3.Connection:
-    """Connect. A commit returns once the disk has it."""
+    """Connect for writing. A commit returns once it is on disk."""
     connection = sqlite3.connect(file, isolation_level=None, timeout=30, check_same_thread=False)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
@@ -69,13 +69,13 @@ def open_log(file: Path) -> sqlite3.Connection:
 
 @contextmanager
 def reading(file: Path) -> Iterator[sqlite3.Connection]:
-    """Read a log until the block ends, also while a collector runs."""
+    """Open a log for reading during the block. A collector may be running."""
     with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=30)) as connection:
         yield connection
 
 
 def create_log(file: Path) -> None:
-    """Create the tables; the messages of a log that had neither sources nor times are kept.
+    """Create the tables, and migrate the messages of a log without sources and times.
 
     Raises:
         MillraceError: if the disk is full or the folder is not writable.

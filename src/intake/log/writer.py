@@ -9,11 +9,11 @@ from intake.log.entries import Delivered, Tally, Totals, Write
 from intake.log.schema import open_log
 
 _RECEIPT_SECONDS = 7 * 24 * 3600
-"""How long a receipt's places in Kafka are kept."""
+"""Seconds for which the Kafka offsets of a receipt are kept."""
 
 
 class LogWriter:
-    """The one connection of a collector that writes; other processes may write beside it.
+    """The collector's only writing connection; other processes may write too.
 
     Args:
         file: the database, with its tables.
@@ -33,18 +33,18 @@ class LogWriter:
         return self._seen != before
 
     def totals(self) -> Totals:
-        """What the log holds, counted."""
+        """Count the messages in the log."""
         counted = "SELECT count(*), coalesce(sum(length(value)), 0), coalesce(max(sequence), 0) FROM "
         waiting, size, last = self._connection.execute(counted + "messages").fetchone()
         shed, shed_size, _ = self._connection.execute(counted + "shed").fetchone()
         return Totals(waiting, size, shed, shed_size, last)
 
     def leases(self) -> list[str]:
-        """Sources that promised, and whose lease has not ended."""
+        """Sources with a promise that has not ended."""
         return [row[0] for row in self._connection.execute("SELECT source FROM leases ORDER BY source")]
 
     def positions(self) -> dict[str, str]:
-        """Position of each stream, by source."""
+        """Resume position of each stream, by source."""
         return dict(self._connection.execute("SELECT source, position FROM positions").fetchall())
 
     def commit(
@@ -54,19 +54,19 @@ class LogWriter:
         delivered: Sequence[Delivered],
         tallies: Mapping[str, Tally],
     ) -> tuple[int, int]:
-        """Write requests and remove what Kafka has, in one transaction.
+        """Write requests and remove messages that Kafka has, in one transaction.
 
         Args:
             writes: the requests.
             upto: last sequence number that Kafka has.
-            delivered: places of messages that are new in Kafka.
+            delivered: Kafka offsets of newly delivered messages.
             tallies: counts to add, by source.
 
         Returns:
             Number of messages removed, and bytes of their values.
 
         Raises:
-            sqlite3.Error: if the disk is full or broken; nothing is written then.
+            sqlite3.Error: if the disk is full or broken; the transaction is rolled back.
         """
         now = time.time_ns() // 1000
         connection = self._connection

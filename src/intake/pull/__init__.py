@@ -1,1 +1,1 @@
-"""Pull: events of streams that the collector connects to, resumed by their ids."""
+"""Pull: reads events from streams that the collector connects to, and resumes them by event id."""

@@ -17,7 +17,7 @@ from intake.webhooks.mapping import Arrival, map_any
 
 _LOG = logging.getLogger(__name__)
 _SOURCES_SECONDS = 1.0  # between two reads of the sources
-_FULL_SECONDS = 0.2  # between two tries while the log has no room
+_FULL_SECONDS = 0.2  # between attempts while the log has no room
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 60.0  # seconds between two connections
 _AHEAD = 64
 """Elements that are read before they are written."""
@@ -25,10 +25,10 @@ _BATCH_BYTES = 1 << 20
 
 
 class Backoff:
-    """How long to wait before the next connection.
+    """Exponential back-off with jitter between connections.
 
     Args:
-        rng: spreads the connections of several collectors.
+        rng: random generator of the jitter.
     """
 
     def __init__(self, rng: Random) -> None:
@@ -37,31 +37,31 @@ class Backoff:
         self._failures = 0
 
     def note_retry(self, seconds: float) -> None:
-        """Wait at least so long from now on: the server's wish."""
+        """Set the minimum pause that the server asks for (s)."""
         self._base = seconds
 
     def reset(self) -> None:
-        """Note that an element was written."""
+        """Reset the back-off after an element was written."""
         self._failures = 0
 
     def next_pause(self) -> float:
-        """Seconds: doubled with each connection that brought nothing, and spread by up to a half."""
+        """The next pause (s): doubled after each connection without an element, plus up to 50 % jitter."""
         pause = min(max(self._base, 0.001) * float(2**self._failures), max(self._base, _LONGEST_PAUSE))
         self._failures = min(self._failures + 1, 30)
         return pause * self._rng.uniform(1, 1.5)
 
 
 class Puller:
-    """Reads the streams of all sources that have one.
+    """Reads the streams of all sources that declare one.
 
-    Elements are written together with the position of the last of them, in one transaction. While the log
-    has no room, nothing is read on.
+    Elements and the position of the last one are written in one transaction. While the log is full, reading
+    pauses.
 
     Args:
-        log: keeps events until Kafka has them, and the positions.
-        sources: the sources, now.
-        environment: has the tokens.
-        rng: spreads connections.
+        log: keeps the positions, and events until Kafka has them.
+        sources: returns the current sources.
+        environment: environment variables with the tokens.
+        rng: random generator of the jitter between connections.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Puller:
         self._tasks: dict[str, tuple[Source, asyncio.Task[None]]] = {}
 
     async def run(self) -> None:
-        """Read until cancelled. A source that is changed is connected again, one that is gone is left."""
+        """Read until cancelled. Reconnects a source whose settings change; disconnects a removed source."""
         try:
             while True:
                 wanted = {source.name: source for source in self._sources().declared if source.pull}
@@ -163,7 +163,7 @@ class Puller:
 
 
 class _ReadAhead:
-    """Reads elements while others are written: a few, then it waits."""
+    """Reads up to `_AHEAD` elements while earlier ones are written."""
 
     def __init__(self, elements: AsyncIterator[Element]) -> None:
         self._queue: asyncio.Queue[Element | None] = asyncio.Queue()
@@ -171,7 +171,7 @@ class _ReadAhead:
         self._task = asyncio.create_task(self._read(elements))
 
     async def next_batch(self) -> list[Element]:
-        """The elements that are there, in order; waits for the first. Empty at the end of the stream."""
+        """The elements read so far, in order; waits for at least one. Empty at the end of the stream."""
         batch: list[Element] = []
         size = 0
         while size < _BATCH_BYTES and not (batch and self._queue.empty()):
@@ -185,11 +185,11 @@ class _ReadAhead:
         return batch
 
     async def result(self) -> None:
-        """Raise the error with which the stream ended, if there is one."""
+        """Raise the error that ended the stream, if any."""
         await self._task
 
     async def stop(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 

@@ -16,13 +16,13 @@ from intake.webhooks.mapping import find_id
 
 _CONNECT_SECONDS = 10.0
 _SILENT_SECONDS = 300.0
-"""A stream of server-sent events that sends nothing for so long, not even a comment, is connected again."""
+"""Read timeout (s) of server-sent events: a stream without data or comments for so long is reconnected."""
 
-_LONGEST_RETRY = 300_000  # milliseconds that a server may ask for
+_LONGEST_RETRY = 300_000  # maximum milliseconds that a server may ask for
 
 
 class StreamError(Exception):
-    """A stream cannot be read now. The message has neither address nor token."""
+    """A stream can't be read now. The message contains neither address nor token."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class Element:
     """An element of a stream.
 
     Args:
-        body: as it came; None for one that only moves the position or sets the time to wait.
-        position: of the stream with this element; None if it has none.
-        id: its id, where the body names none.
-        name: its name, where the body names none.
-        retry: seconds to wait before the next connection, from now on.
+        body: bytes as received; None for an element with only a position or a retry time.
+        position: resume position after this element; None if it has none.
+        id: id of the element, if the body has none.
+        name: name of the element, if the body has none.
+        retry: new minimum of seconds before the next connection.
     """
 
     body: bytes | None
@@ -51,14 +51,14 @@ async def open_stream(
     """Connect to a stream. Yields its elements after a position.
 
     Args:
-        pull: where it is.
+        pull: settings of the stream.
         events: has the path to the id of an element.
-        token: for the server; None for none.
-        position: the last that is on disk; None for none.
-        largest: bytes of an element of a WebSocket; a larger one ends the connection.
+        token: bearer token; None for none.
+        position: the last position on disk; None for none.
+        largest: maximum bytes of a WebSocket element; a larger one ends the connection.
 
     Raises:
-        StreamError: if there is no connection, or it ends with an error.
+        StreamError: if the connection fails or ends with an error.
     """
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     if pull.is_websocket:
@@ -79,20 +79,20 @@ async def open_stream(
 
 @dataclass
 class _Ids:
-    """Gives elements of server-sent events their ids.
+    """Assigns ids to server-sent events.
 
-    An event without an id has that of the event before, as the specification has it. It is another event all
-    the same, and its id is made of its content and the last id.
+    By the specification, an event without an id keeps the last event's id. As it is a different event, its
+    id is a hash of the last id and its content.
 
     Args:
-        last: the position at which the stream was resumed.
+        last: the position from which the stream was resumed.
     """
 
     last: str
     _first: tuple[str, str, str] | None = None
 
     def of(self, id_: str, name: str, data: str) -> str:
-        """The id of an element."""
+        """The id of an event."""
         element = (id_, name, data)
         if id_ and (self._first is None or id_ != self._first[0]):
             self.last, self._first = id_, element
@@ -119,7 +119,7 @@ async def _server_sent_events(
             async with aclosing(source.aiter_sse()) as found:
                 async for each in found:
                     retry = _seconds(each.retry)
-                    if not each.data:  # no event, as the specification has it
+                    if not each.data:  # not an event, by the specification
                         yield Element(None, each.id or None, retry=retry)
                         continue
                     id_ = ids.of(each.id, each.event, each.data)

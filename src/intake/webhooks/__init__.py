@@ -1,1 +1,1 @@
-"""Webhooks: events that shops and payment providers push, signed."""
+"""Webhooks: signed events that shops and payment providers push."""

@@ -1,4 +1,4 @@
-"""Maps what providers send to messages of Segment's specification."""
+"""Maps JSON of providers to messages of Segment's specification."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ MOST = 1_000_000
 """Bytes of one message: what a topic takes by default."""
 
 _SIZE = "original_bytes"
-"""The property of an event whose original is too large, with its size."""
+"""The property with the size of an original (bytes) that is too large to include."""
 
 _decode_object = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_list = msgspec.json.Decoder(list[Raw]).decode
@@ -34,15 +34,15 @@ class NotJsonError(Exception):
 
 @dataclass(frozen=True)
 class Arrival:
-    """What a provider sent.
+    """A message of a provider.
 
     Args:
         source: name of the source.
-        body: as it came.
-        received_at: when it arrived.
-        id: its id, where the body names none.
-        name: its name, where the body names none.
-        salt: part of an id that is made from the body; with none, an equal body gets the same one.
+        body: bytes as received.
+        received_at: arrival time.
+        id: id of the message, if the body has none.
+        name: name of the event, if the body has none.
+        salt: part of an id that is generated from the body; without a salt, equal bodies get equal ids.
     """
 
     source: str
@@ -54,13 +54,13 @@ class Arrival:
 
 
 def map_event(arrival: Arrival, events: Events) -> Message:
-    """Map a JSON value to a track event, which the parser of records takes.
+    """Map a JSON value to a track event that the record parser accepts.
 
-    What its paths do not find is left out. The whole value is the property `original`; a message of more than
-    `MOST` bytes goes without it, then without what else is too large.
+    Fields that the paths do not find are left out. The property `original` has the whole value; a message of
+    more than `MOST` bytes is sent without it, then also without user, event name and mapped properties.
 
     Args:
-        arrival: a body that is JSON.
+        arrival: a message with a JSON body.
         events: the paths.
 
     Raises:
@@ -70,7 +70,7 @@ def map_event(arrival: Arrival, events: Events) -> Message:
 
 
 def map_any(arrival: Arrival, events: Events) -> Message:
-    """Map a body as `map_event` does; one that is not JSON is kept as text."""
+    """Map a body like `map_event`; a body that is not JSON becomes text."""
     try:
         body = _read(arrival.body)
     except NotJsonError:
@@ -87,8 +87,8 @@ def find_id(body: bytes, events: Events) -> str | None:
 
 
 def _read(body: bytes) -> Raw:
-    """The body as one value that the parser of records takes within the properties of a message."""
-    outer = decode_value(b"[[" + body + b"]]", _decode_list) or []  # as deep as it will be there
+    """The body as one JSON value that the record parser accepts within the properties of a message."""
+    outer = decode_value(b"[[" + body + b"]]", _decode_list) or []  # nested as deep as in the message
     inner = _decode_list(outer[0]) if len(outer) == 1 else []
     if len(inner) != 1:
         raise NotJsonError
@@ -131,7 +131,7 @@ def _map(arrival: Arrival, events: Events, body: Raw) -> Message:
 
 
 def _uid(arrival: Arrival, found: str | None) -> str:
-    """The message's id: the provider's where there is one, with the name of the source."""
+    """The message's id: the source's name and the provider's id, else a hash of the body."""
     id_ = found or arrival.id
     if id_ is None:
         id_ = sha256(arrival.body + arrival.salt.encode()).hexdigest()[:32]
@@ -152,7 +152,7 @@ def _properties(body: Raw, events: Events) -> dict[str, object]:
 
 
 def _time(given: str | None, received: str) -> str | None:
-    """RFC 3339 of a time; None if it is none, or one that the parser rejects since it is in the future."""
+    """A time as RFC 3339; None if it is not valid, or so far in the future that the parser rejects it."""
     at = parse_time(given)
     if at is None and given is not None and len(given) <= MAX_ID:
         at = _unix(given)
@@ -172,7 +172,7 @@ def _unix(given: str) -> int | None:
 
 
 def _find(body: Raw, path: str | None) -> str | None:
-    """The value at a path as text; None if there is none, or it is null, empty or an object or list."""
+    """The value at a path as text; None if it is missing, null, empty, an object or a list."""
     found = None if path is None else _walk(body, path)
     if found is None or bytes(found)[:1] in (b"{", b"["):
         return None
@@ -180,7 +180,7 @@ def _find(body: Raw, path: str | None) -> str | None:
 
 
 def _walk(body: Raw, path: str) -> Raw | None:
-    """The value at a path; None if there is none or it is null."""
+    """The value at a path; None if it is missing or null."""
     value = body
     for name in path.split("."):
         inside = _inside(value, name)

@@ -36,9 +36,9 @@ class Webhooks:
 
     Args:
         delivery: takes events with the semantics of their source.
-        sources: who may send, now.
-        environment: has the secrets.
-        now: seconds since 1970.
+        sources: returns the current sources.
+        environment: environment variables with the secrets.
+        now: returns seconds since 1970.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Webhooks:
         return [Route("/v1/webhooks/{source}", self.take, methods=["POST"])]
 
     async def take(self, request: Request) -> Response:
-        """Take a webhook. 200 once its event is durable."""
+        """Take a webhook. Answers 200 once its event is durable."""
         source = self._sources().named(request.path_params["source"])
         if source is None or source.webhook is None:
             return _answer(404, "there is no such webhook")
@@ -110,10 +110,10 @@ class Webhooks:
 
 
 def signing_keys(name: str, webhook: Webhook, environment: Mapping[str, str]) -> list[bytes]:
-    """The keys of a source's webhooks: of each of its variables that is set.
+    """The keys of a source's webhooks, one for each of its variables that is set.
 
     Raises:
-        UnavailableError: if none is set, or one is not of the scheme's form. The message has no secret.
+        UnavailableError: if none is set, or one is malformed for the scheme. The message has no secret.
     """
     set_ = [variable for variable in webhook.secret_env if environment.get(variable)]
     if not set_:

@@ -18,7 +18,7 @@ _MOST_DIGITS = 12
 
 
 class Scheme(str, Enum):
-    """How a webhook is signed."""
+    """A signature scheme of webhooks."""
 
     STRIPE = "stripe"
     SHOPIFY = "shopify"
@@ -27,14 +27,14 @@ class Scheme(str, Enum):
 
 
 class SignatureError(Exception):
-    """A webhook is not signed by its provider, or too long ago; the message says which."""
+    """A webhook has no valid signature, or an expired one; the message says which."""
 
 
 def signing_key(scheme: Scheme, secret: str) -> bytes:
-    """The key of a secret as the provider shows it.
+    """The key bytes of a secret in the form that the provider shows.
 
     Raises:
-        ValueError: if it is empty, or not of the scheme's form.
+        ValueError: if the secret is empty, or malformed for the scheme.
     """
     if scheme is not Scheme.STANDARD_WEBHOOKS:
         key = secret.encode()
@@ -59,21 +59,21 @@ def check_signature(
     tolerance: float,
     header: str = "",
 ) -> None:
-    """Check that a webhook was signed with one of the keys, and when.
+    """Check the signature of a webhook, and its timestamp.
 
     Signatures are compared in constant time.
 
     Args:
-        scheme: how it is signed.
-        headers: of the request, by lower-case name.
-        body: of the request, byte for byte.
-        keys: while a secret is replaced, two are valid.
+        scheme: signature scheme.
+        headers: headers of the request, by lower-case name.
+        body: bytes of the request.
+        keys: valid keys; two while a secret is replaced.
         now: seconds since 1970.
-        tolerance: seconds that a timestamp may differ from now, where the scheme has one.
-        header: of the signature, for `hmac_sha256`.
+        tolerance: maximum seconds between a timestamp and now, for schemes with a timestamp.
+        header: name of the signature's header, for `hmac_sha256`.
 
     Raises:
-        SignatureError: if it was not.
+        SignatureError: if no key matches, or the timestamp is out of tolerance.
     """
     if scheme is Scheme.STRIPE:
         at, given = _stripe_parts(headers.get(_STRIPE, ""))
