@@ -1,1 +1,1 @@
-"""What leaves the tables as they change: change feeds as JSON lines, standing queries."""
+"""Serves changes of tables as they are committed: change feeds as JSON lines, standing queries."""

@@ -1,7 +1,7 @@
-"""Which queries may stand: those that give the same result on the same versions of tables.
+"""Admits standing queries: those with the same result whenever they run on the same table versions.
 
-DuckDB's own parser gives the tree of a query, and its catalog the functions that depend on more than their
-arguments.
+DuckDB's parser provides the syntax tree of a query, and its catalog the functions that do not depend only on
+their arguments.
 """
 
 from collections.abc import Collection
@@ -42,12 +42,12 @@ _VOLATILE = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE stabili
 
 @dataclass(frozen=True)
 class StandingText:
-    """A query that may stand.
+    """An admitted standing query.
 
     Args:
         sql: its text.
         tables: names of the tables that it reads, sorted.
-        key: places of the result's columns that GROUP BY makes a key of; None if they are not known.
+        key: indexes of the result columns that GROUP BY makes a key; None if they are not known.
     """
 
     sql: str
@@ -60,11 +60,11 @@ def admit(sql: str, role: Role | None = None) -> StandingText:
 
     Args:
         sql: its text.
-        role: who asks, for whom other tables are not there; None: who sees everything.
+        role: role of the reader, which hides other tables; None: a reader who sees everything.
 
     Raises:
-        MillraceError: if it is no single SELECT over tables of the lake, or may give another result when it
-            is repeated: the reason.
+        MillraceError: if it is not one SELECT over tables of the lake, or if its result may differ when
+            repeated; the message has the reason.
     """
     statement = parse_select(sql, "a standing query", 'As an example: millrace watch "SELECT …"')
     nodes = list(nodes_of(statement))
@@ -81,7 +81,7 @@ def admit(sql: str, role: Role | None = None) -> StandingText:
 
 
 def _objection(node: Node, volatile: Collection[str]) -> str | None:
-    """Why a node may give another result the next time; None if it does not."""
+    """Why the result of a node may differ when repeated; None if it does not."""
     kind = str(node.get("type", ""))
     if node.get("class") in ("FUNCTION", "WINDOW"):
         return _function_objection(node, volatile)
@@ -104,7 +104,7 @@ def _objection(node: Node, volatile: Collection[str]) -> str | None:
 
 def _function_objection(node: Node, volatile: Collection[str]) -> str | None:
     name = str(node["function_name"]).lower()
-    arguments = node.get("arguments", node.get("children", ()))  # the second up to DuckDB 1.5
+    arguments = node.get("arguments", node.get("children", ()))  # DuckDB up to 1.5 has `children`
     if name in volatile or (name == "age" and len(arguments) == 1):
         return f"{name}() depends on the clock, on chance or on the connection"
     if name in _BY_CHANCE:
@@ -117,7 +117,7 @@ def _function_objection(node: Node, volatile: Collection[str]) -> str | None:
 
 
 def _group_key(node: Node) -> tuple[int, ...] | None:
-    """Places in the select list of the expressions of GROUP BY; None if one is not there."""
+    """Indexes in the select list of the GROUP BY expressions; None if one is not in it."""
     items, groups = node.get("select_list", []), node.get("group_expressions", [])
     if not groups or len(node.get("group_sets", [0])) > 1 or any(item["class"] == "STAR" for item in items):
         return None
@@ -138,7 +138,7 @@ def _place(group: Node, items: list[Node]) -> int | None:
 
 
 def _plain(tree: object) -> object:
-    """An expression without its alias and its place in the text."""
+    """An expression without its alias and its location in the text."""
     if isinstance(tree, dict):
         left_out = ("alias", "query_location", "query_location_length")
         return {name: _plain(value) for name, value in tree.items() if name not in left_out}

@@ -1,4 +1,4 @@
-"""The tree of a query, by DuckDB's own parser: the tables and columns that it names."""
+"""The syntax tree of a query from DuckDB's parser, and the tables and columns in it."""
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -14,15 +14,15 @@ _TABLE_FUNCTIONS = frozenset({"generate_series", "range", "unnest"})
 
 
 def parse_select(sql: str, what: str, example: str) -> Node:
-    """The tree of a text that is one SELECT. DESCRIBE, SHOW and SUMMARIZE count as that.
+    """The syntax tree of one SELECT statement. DESCRIBE, SHOW and SUMMARIZE are accepted too.
 
     Args:
-        sql: the text.
-        what: what it is, for errors.
-        example: what to do if it is no SELECT.
+        sql: the statement.
+        what: description of the query, for errors.
+        example: next step of the error for other statements.
 
     Raises:
-        MillraceError: if it is anything else.
+        MillraceError: if it is not one such statement.
     """
     asked = "SELECT json_serialize_sql(?::VARCHAR, skip_null := true, skip_empty := true)"
     tree: dict[str, Any] = json.loads(connect().execute(asked, [sql]).fetchall()[0][0])
@@ -39,7 +39,7 @@ def parse_select(sql: str, what: str, example: str) -> Node:
 
 
 def nodes_of(tree: object) -> Iterator[Node]:
-    """All objects of a tree."""
+    """All objects in a syntax tree."""
     if isinstance(tree, dict):
         yield tree
     values = tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ()
@@ -48,14 +48,14 @@ def nodes_of(tree: object) -> Iterator[Node]:
 
 
 def tables_of(nodes: Collection[Node], known: Collection[str]) -> tuple[str, ...]:
-    """Tables of the lake that are read.
+    """Names of the tables that a query reads.
 
     Args:
-        nodes: of the query.
-        known: names of the tables that there are for who asks.
+        nodes: objects of its syntax tree.
+        known: names of the tables that the reader may see.
 
     Raises:
-        MillraceError: if anything else is.
+        MillraceError: if the query reads anything else.
     """
     named = {
         str(each["key"]).lower() for node in nodes for each in (node.get("cte_map") or {}).get("map", ())
@@ -80,7 +80,7 @@ def tables_of(nodes: Collection[Node], known: Collection[str]) -> tuple[str, ...
 
 
 def names_in(nodes: Iterable[Node]) -> frozenset[str]:
-    """All texts of a tree in lower case, among them the names of columns and aliases."""
+    """All text values in a syntax tree in lower case, including names of columns and aliases."""
     return frozenset(text.lower() for node in nodes for value in node.values() for text in _texts(value))
 
 
@@ -92,11 +92,11 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def unknown_table(name: str, known: Collection[str]) -> MillraceError:
-    """The error for a name that is no table's, for who asks.
+    """The error for a table that does not exist, or that the reader may not see.
 
     Args:
-        name: as it was given.
-        known: names of the tables that there are for who asks.
+        name: name in the request.
+        known: names of the tables that the reader may see.
     """
     likely = get_close_matches(name, known, 1)
     meant = f"Is {likely[0]} meant? " if likely else ""

@@ -1,4 +1,4 @@
-"""A query of a role: it runs on tables that were filtered and masked before."""
+"""Runs queries of a role on tables that are filtered and masked first."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, cast
@@ -22,24 +22,24 @@ def tables_for(sql: str, role: Role) -> tuple[str, ...]:
     """The tables that a query of a role reads.
 
     Raises:
-        MillraceError: if it is no single SELECT over tables that are there for the role.
+        MillraceError: if it is not one SELECT over tables that the role may see.
     """
     return tables_of(list(nodes_of(parse_select(sql, "a query of a role", _EXAMPLE))), role.tables)
 
 
 def answer(sql: str, role: Role, tables: Mapping[str, DeltaTable], *, threads: int | None = None) -> pa.Table:
-    """The result of a query, as the role sees its tables.
+    """The result of a query on the tables as a role sees them.
 
-    DuckDB has no access to files, and no hidden value: not even the text of an error can show one.
+    DuckDB gets neither files nor hidden values, so not even an error message can contain one.
 
     Args:
         sql: one SELECT over these tables.
-        role: who asks.
-        tables: by name, each opened at the version that is wanted.
-        threads: of DuckDB; None: all cores.
+        role: role of the reader.
+        tables: tables by name, each opened at the version to read.
+        threads: number of DuckDB's threads; None: all cores.
 
     Raises:
-        MillraceError: if it is no single SELECT.
+        MillraceError: if it is not one SELECT.
         duckdb.Error: if the query fails.
     """
     nodes = list(nodes_of(parse_select(sql, "a query of a role", _EXAMPLE)))
@@ -69,19 +69,19 @@ def _run(
 
 def _view(role: Role, name: str) -> TableView:
     view = role.view(TABLES[name])
-    if view is None:  # the check of names came before: this is the second one
+    if view is None:  # a second check, after that of the names
         raise MillraceError(f"{name} is not a table", '`millrace sql "SHOW TABLES"` lists the tables')
     return view
 
 
 def _columns_of(nodes: Collection[Node], tables: Collection[str]) -> frozenset[str] | None:
-    """Names among which all columns are that a query needs; None: it may need any."""
+    """A superset of the columns that a query needs; None if it may need any column."""
     if any(node.get("class") == "STAR" or _takes_any(node) for node in nodes):
         return None
     known = {column.lower() for name in tables for column in TABLES[name].column_names}
     for node in nodes:
         if node.get("class") == "COLUMN_REF" and not known.intersection(_lower(node["column_names"])):
-            return None  # a table's alias stands for a whole row
+            return None  # the alias of a table is a whole row
     return names_in(nodes)
 
 

@@ -29,19 +29,19 @@ _RETRY_SECONDS = "5"
 _NO_STORE = {"Cache-Control": "no-store"}
 
 POSITION = "Millrace-Position"
-"""The header of rows that says which changes follow them."""
+"""The response header of rows with the position after which their changes follow."""
 
 
 class StreamingApi:
-    """Answers requests.
+    """Handles requests of the streaming API.
 
     Args:
         hub: follows tables and queries.
-        readers: who may read.
-        sessions: of browsers.
-        terms: how subscribers are served, unless they ask otherwise.
+        readers: authenticates readers.
+        sessions: sessions of browsers.
+        terms: default settings of subscriptions.
         send_timeout: seconds within which a subscriber has to take a message.
-        reads: takes notes of what readers have seen; None: nobody does.
+        reads: records what readers have seen; None: nothing is recorded.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class StreamingApi:
         """The application.
 
         Args:
-            more: further routes.
+            more: additional routes.
         """
         sockets = Sockets(self._hub, self._readers, self._terms, self._send_timeout, self._following)
         return Starlette(
@@ -154,7 +154,7 @@ class StreamingApi:
     async def begin_session(self, request: Request) -> Response:
         """Give a browser a cookie for its token, or a later one for its cookie."""
         reader, response = self._readers.find(request), Response(status_code=204)
-        if not reader.is_local:  # who needs no token needs no cookie
+        if not reader.is_local:  # a reader without a token needs no cookie
             self._sessions.begin(response, reader.name, is_https=request.url.scheme == "https")
         return response
 

@@ -20,14 +20,14 @@ from serving.webhooks.routes import Webhooks
 
 @dataclass(frozen=True)
 class Site:
-    """What the application needs beside the tables.
+    """Settings of the application, except those of the tables.
 
     Args:
         home: folder of the workspace, for webhooks and the key of sessions.
         conf: folder of access.yml.
-        currency: of reports (ISO 4217), for the live page.
-        webhook_hosts: that webhooks may be sent to, beside this machine.
-        reads: takes notes of what readers have seen; None: nobody does.
+        currency: reporting currency (ISO 4217) of the live page.
+        webhook_hosts: hosts to which webhooks may be sent, in addition to this machine.
+        reads: records what readers have seen; None: nothing is recorded.
     """
 
     home: Path
@@ -42,9 +42,9 @@ def application(hub: Hub, terms: Terms, send_timeout: float, site: Site) -> Star
 
     Args:
         hub: follows tables and queries.
-        terms: how subscribers are served, unless they ask otherwise.
+        terms: default settings of subscriptions.
         send_timeout: seconds within which a subscriber has to take a message.
-        site: what it needs beside the tables.
+        site: other settings of the application.
     """
     policy, sessions = PolicyFile(site.conf, site.home).current, Sessions(MaskKey(site.home).secret)
     readers = Readers(policy, sessions)

@@ -1,4 +1,4 @@
-"""Server-sent events that end if a subscriber does not take them."""
+"""A response of server-sent events that ends if the subscriber does not take them in time."""
 
 from collections.abc import AsyncGenerator, Callable
 
@@ -8,12 +8,12 @@ from starlette.types import Receive, Scope, Send
 
 
 class EventStream(EventSourceResponse):
-    """A response of events that are complete already: heartbeats are among them.
+    """A response of encoded events, which include heartbeats.
 
     Args:
         events: the events, as bytes.
-        send_timeout: seconds within which one has to be taken.
-        log: is given the reason if the response ends for that.
+        send_timeout: seconds within which the subscriber has to take an event.
+        log: called with the reason when the timeout ends the response.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The messages of open subscriptions, with a log of those that are too slow."""
+"""The messages of open subscriptions, and log lines for slow subscribers."""
 
 import logging
 import time
@@ -23,27 +23,27 @@ class Following:
     """Counts and logs subscriptions.
 
     Args:
-        reads: takes notes of what subscribers have seen; None: nobody does.
+        reads: records what subscribers have seen; None: nothing is recorded.
     """
 
     def __init__(self, reads: Reads | None = None) -> None:
         self.count = 0
-        """Open ones."""
+        """Number of open subscriptions."""
         self._reads = reads
 
     def seen(self, reader: Reader, wanted: Wanted) -> SeenVersions:
-        """Takes note of the versions that one reader sees."""
+        """A recorder of the versions that one reader sees."""
         return SeenVersions(self._reads, reader, wanted)
 
     def close(self) -> None:
-        """Write the notes that wait."""
+        """Write pending records of reads."""
         if self._reads is not None:
             self._reads.close()
 
     async def messages(
         self, connection: HTTPConnection, reader: Reader, wanted: Wanted, subscription: Subscription
     ) -> AsyncGenerator[Message, None]:
-        """Messages; if the server ends them, the last one says why."""
+        """The messages of a subscription. If the server ends it, the last message has the reason."""
         checked, seen = time.monotonic(), self.seen(reader, wanted)
         self.count += 1
         try:

@@ -22,7 +22,7 @@ def live_route(currency: str) -> Route:
     """`GET /live`.
 
     Args:
-        currency: of reports (ISO 4217).
+        currency: reporting currency (ISO 4217).
     """
     text = live_page(currency)
 
@@ -35,7 +35,7 @@ def live_route(currency: str) -> Route:
 
 
 def live_page(currency: str) -> str:
-    """The page's HTML, of `docs/` in a checkout, else the wheel's own."""
+    """The page's HTML: in a checkout from `docs/`, else from the wheel."""
     checkout = Path(__file__).resolve().parents[3] / "docs" / "live.html"
     file = checkout if checkout.is_file() else Path(__file__).with_name("live.html")
     text = file.read_text(encoding="utf-8")

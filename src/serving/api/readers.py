@@ -1,4 +1,4 @@
-"""Who reads: by a token, by a session's cookie, or from this machine."""
+"""Authenticates readers: by token, by session cookie, or as a program on this machine."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,23 +15,23 @@ from lakehouse.loopback import is_loopback
 from serving.api.sessions import COOKIE, Sessions
 
 _LOCAL_NAME = "(local)"
-"""No token can have this name."""
+"""Name of readers on this machine; tokens can't have it."""
 _POLICY_SECONDS = 1.0
 _FORWARDED = ("forwarded", "x-forwarded-for")
 
 
 class UnknownReaderError(MillraceError):
-    """A request of nobody who may read."""
+    """A request without permission to read."""
 
 
 @dataclass(frozen=True)
 class Reader:
-    """Who reads.
+    """An authenticated reader.
 
     Args:
-        name: of the token; `(local)` for this machine.
-        role: what it may see.
-        is_known: whether the same request would be answered now, with the same role.
+        name: name of the token; `(local)` for this machine.
+        role: role of the reader.
+        is_known: returns whether the same request would still be allowed, with the same role.
     """
 
     name: str
@@ -45,11 +45,11 @@ class Reader:
 
 
 class Readers:
-    """Finds who sends a request.
+    """Finds the reader of a request.
 
     Args:
-        policy: roles and tokens, now.
-        sessions: of browsers.
+        policy: returns the current roles and tokens.
+        sessions: sessions of browsers.
     """
 
     def __init__(self, policy: Callable[[], Policy], sessions: Sessions) -> None:
@@ -57,30 +57,30 @@ class Readers:
         self._sessions = sessions
 
     def find(self, connection: HTTPConnection) -> Reader:
-        """Who sends a request.
+        """The reader who sends a request.
 
         Raises:
-            UnknownReaderError: if nobody who may read does.
+            UnknownReaderError: if the sender may not read.
         """
         _require_own_origin(connection)
         kind, _, token = connection.headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
             return self._reader(lambda: self._by_token(token.strip()))
         if (cookie := connection.cookies.get(COOKIE)) is not None:
-            name = self._sessions.name_in(cookie)  # once: a stream goes on past its cookie
+            name = self._sessions.name_in(cookie)  # checked once: a stream outlives its cookie
             return self._reader(lambda: self._by_name(name))
         if not is_from_here(connection):
             raise UnknownReaderError("no token was sent", "Send one as `Authorization: Bearer TOKEN`")
         return self._reader(self._by_machine)
 
     async def follow_policy(self) -> None:
-        """Have the policy read again when it changes, also while there are no requests."""
+        """Check the policy file for changes every second, even without requests."""
         while True:
             self._policy()
             await asyncio.sleep(_POLICY_SECONDS)
 
     def role_of(self, name: str) -> Role | None:
-        """The role now of a reader by name; None if it may not read any more."""
+        """The current role of a reader by name; None if the reader may no longer read."""
         found = self._by_machine() if name == _LOCAL_NAME else self._by_name(name)
         return None if found is None else found[1]
 
@@ -104,7 +104,7 @@ class Readers:
         return None if found is None else (found.name, policy.role(found.role))
 
     def _by_name(self, name: str | None) -> tuple[str, Role] | None:
-        """The token that a session began with, while it is declared."""
+        """Name and role of a session's token; None if it is no longer declared, or has expired."""
         policy, now = self._policy(), datetime.now(timezone.utc)
         for token in policy.tokens:
             if token.name == name and (token.expires is None or now < token.expires):
@@ -112,14 +112,14 @@ class Readers:
         return None
 
     def _by_machine(self) -> tuple[str, Role] | None:
-        """Who sends from this machine: everyone may read while nothing is declared."""
+        """Name and role of readers on this machine, who see everything while nothing is declared."""
         policy = self._policy()
         role = policy.role(ADMIN) if policy.is_empty else policy.local_role
         return None if role is None else (_LOCAL_NAME, role)
 
 
 def is_from_here(connection: HTTPConnection) -> bool:
-    """Whether a program of this machine sends, to a name of this machine, and no proxy for another."""
+    """Whether the sender is on this machine, uses a local host name, and is not a proxy."""
     address = connection.client.host if connection.client else ""
     is_proxied = any(name in connection.headers for name in _FORWARDED)
     host = _host(f"//{connection.headers.get('host', '')}")
@@ -127,7 +127,7 @@ def is_from_here(connection: HTTPConnection) -> bool:
 
 
 def _require_own_origin(connection: HTTPConnection) -> None:
-    """Refuse pages of other sites: a browser sends cookies with their WebSockets too."""
+    """Refuse pages of other sites: browsers send cookies with their WebSocket requests too."""
     origin = connection.headers.get("origin")
     if origin is not None and origin.partition("://")[2] != connection.headers.get("host"):
         raise UnknownReaderError("pages of other sites may not read", "Serve the page from the same host")
@@ -136,5 +136,5 @@ def _require_own_origin(connection: HTTPConnection) -> None:
 def _host(url: str) -> str:
     try:
         return urlsplit(url).hostname or ""
-    except ValueError:  # brackets that hold no IPv6 address
+    except ValueError:  # brackets without an IPv6 address
         return ""

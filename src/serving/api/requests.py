@@ -1,4 +1,4 @@
-"""What a request wants, from its URL or a WebSocket's message."""
+"""Parses what a request asks for, from its URL or a WebSocket message."""
 
 import json
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ _MOST_BUDGET = 16 << 20
 
 
 def wanted_of(fields: Mapping[str, Any]) -> Wanted:
-    """What is wanted: `table` with `where` and `select`, or `sql`.
+    """The table or query to follow: `table` with `where` and `select`, or `sql`.
 
     Args:
-        fields: texts of a URL's query, or values of a JSON object.
+        fields: text values of a URL's query, or values of a JSON object.
 
     Raises:
         MillraceError: if a field can't be read.
@@ -39,7 +39,7 @@ def wanted_of(fields: Mapping[str, Any]) -> Wanted:
 
 
 def terms_of(fields: Mapping[str, Any], terms: Terms) -> Terms:
-    """How to be served: `interval`, `conflate` and `budget`; what is not named stays.
+    """The settings of a subscription: `interval`, `conflate` and `budget`; missing ones stay unchanged.
 
     Raises:
         MillraceError: if a field can't be read.
@@ -61,7 +61,7 @@ def seconds_of(fields: Mapping[str, Any], name: str, default: float, most: float
     """A number of seconds.
 
     Raises:
-        MillraceError: if it is none.
+        MillraceError: if the value is not valid.
     """
     return _number(fields, name, 0, most) if name in fields else default
 

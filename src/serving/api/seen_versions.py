@@ -1,4 +1,4 @@
-"""The versions of tables that one reader of the API has seen, for ops.reads."""
+"""Records the table versions that one reader of the API has seen, for ops.reads."""
 
 import json
 import time
@@ -12,13 +12,13 @@ _SECONDS = 60.0
 
 
 class SeenVersions:
-    """Takes note of the first versions, of later ones once a minute, and of the last ones.
+    """Records the first versions, later ones once a minute, and the last ones.
 
     Args:
-        reads: where to; None: nowhere.
-        reader: who reads.
-        wanted: what they follow.
-        clock: seconds that never go back.
+        reads: the log of reads; None: nothing is recorded.
+        reader: the reader.
+        wanted: the table or query that is followed.
+        clock: monotonic clock (s).
     """
 
     def __init__(
@@ -37,17 +37,17 @@ class SeenVersions:
         self._last: Mapping[str, int] = {}
 
     def note(self, versions: Mapping[str, int]) -> None:
-        """The reader sees these versions.
+        """Note that the reader sees these versions.
 
         Args:
-            versions: by table; empty if a message has none.
+            versions: versions by table; empty if a message has none.
         """
         self._last = versions or self._last
         if not self._noted or self._clock() - self._noted_at >= _SECONDS:
             self._write()
 
     def end(self) -> None:
-        """The reader sees no further ones."""
+        """Record the last versions."""
         self._write()
 
     def _write(self) -> None:

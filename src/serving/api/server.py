@@ -13,23 +13,23 @@ from serving.stream.hub import Hub, Limits
 from serving.stream.subscription import Terms
 
 _CONNECTIONS = 4096
-"""More are answered with 503."""
+"""Maximum number of connections; further ones are answered with 503."""
 _SEND_BUFFER = 64 << 10
-"""Bytes that the system keeps for a connection: what a slow subscriber has not taken has to be seen here."""
+"""Send buffer of a connection (bytes): small, so that the server notices slow subscribers."""
 
 
 @dataclass(frozen=True)
 class Served:
-    """What is served, and where.
+    """Settings of a server.
 
     Args:
         address: IP address to listen on.
         port: port to listen on.
         warehouse: folder of the tables.
-        limits: what the server may use.
-        terms: how subscribers are served, unless they ask otherwise.
+        limits: limits of memory and queries.
+        terms: default settings of subscriptions.
         send_timeout: seconds within which a subscriber has to take a message.
-        site: what the application needs beside the tables.
+        site: other settings of the application.
         tls: certificates; None for plain HTTP.
     """
 
@@ -44,7 +44,7 @@ class Served:
 
 
 def serve(served: Served) -> None:
-    """Serve until SIGINT or SIGTERM; subscribers are disconnected then, and go on elsewhere."""
+    """Serve until SIGINT or SIGTERM; then disconnect subscribers, which may resume on another server."""
     logging.getLogger("serving").addHandler(logging.StreamHandler())
     hub = Hub(served.warehouse, served.limits)
     config = uvicorn.Config(
@@ -64,6 +64,6 @@ def serve(served: Served) -> None:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
     timeout = getattr(socket, "TCP_USER_TIMEOUT", None)  # Linux
     if timeout is not None:
-        # Later than the send timeout, which is logged: it ends what is left of a connection that was closed.
+        # Aborts closed connections with unsent data; longer than the send timeout, which is logged.
         listening.setsockopt(socket.IPPROTO_TCP, timeout, int(3_000 * served.send_timeout))
     uvicorn.Server(config).run(sockets=[listening])

@@ -1,4 +1,4 @@
-"""Sessions of browsers: EventSource sends no headers, and a token has no place in a URL."""
+"""Session cookies of browsers: EventSource sends no headers, and a token must not be in a URL."""
 
 import base64
 import hmac
@@ -13,11 +13,11 @@ _SIGNATURE = 32
 
 
 class Sessions:
-    """Signs the name of a token for a quarter of an hour.
+    """Signs cookies with the name of a token, valid for 15 minutes.
 
     Args:
-        key: secret of the home, the same for all servers of it.
-        clock: seconds since 1970.
+        key: secret of the home, shared by all its servers.
+        clock: returns seconds since 1970.
     """
 
     def __init__(self, key: bytes, clock: Callable[[], float] = time.time) -> None:
@@ -28,8 +28,8 @@ class Sessions:
         """Set the cookie.
 
         Args:
-            response: to which it is added.
-            name: of the token.
+            response: response that gets the cookie.
+            name: name of the token.
             is_https: whether the cookie is for HTTPS only.
         """
         text = f"{int(self._clock()) + _SECONDS} {name}".encode()
@@ -43,7 +43,7 @@ class Sessions:
         response.delete_cookie(COOKIE, httponly=True, samesite="strict")
 
     def name_in(self, cookie: str) -> str | None:
-        """The name of the token; None if the cookie is not ours, or too old."""
+        """The name of the token in a cookie; None if its signature is not valid, or it has expired."""
         try:
             signed = base64.urlsafe_b64decode(cookie.encode())
         except ValueError:

@@ -1,4 +1,4 @@
-"""WebSockets: the first message says what is wanted, later ones change how it is served."""
+"""WebSockets: the first message names a table or query; later ones change the subscription's settings."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from serving.stream.subscription import Subscription, Terms
 
 _CLOSE_SECONDS = 2.0
 _REFUSED, _SLOW = 1008, 1013
-"""Codes of RFC 6455 and its registry: a message breaks the rules, try again later."""
+"""Close codes of RFC 6455 and its registry: policy violation, try again later."""
 _GONE = (asyncio.TimeoutError, RuntimeError, WebSocketDisconnect)
 
 
@@ -27,8 +27,8 @@ class Sockets:
 
     Args:
         hub: follows tables and queries.
-        readers: who may read.
-        terms: how subscribers are served, unless they ask otherwise.
+        readers: authenticates readers.
+        terms: default settings of subscriptions.
         send_timeout: seconds within which a subscriber has to take a message.
         following: counts and logs subscriptions.
     """
@@ -43,7 +43,7 @@ class Sockets:
         self._following = following
 
     async def serve(self, socket: WebSocket) -> None:
-        """Serve one connection until it ends. That of nobody who may read is refused with 403."""
+        """Serve one connection until it ends. A sender who may not read is refused with 403."""
         try:
             reader = self._readers.find(socket)
         except UnknownReaderError:
@@ -62,7 +62,7 @@ class Sockets:
             await asyncio.wait_for(socket.close(code), _CLOSE_SECONDS)
 
     async def _converse(self, socket: WebSocket, reader: Reader) -> int:
-        """Send what the first message asks for. Returns the code to close with."""
+        """Send the messages that the first message asks for. Returns the close code."""
         asked = await _object(socket)
         wanted, terms = wanted_of(asked), terms_of(asked, self._terms)
         subscription = await self._hub.subscribe(wanted, reader.role, asked.get("after"), terms)
@@ -87,7 +87,7 @@ class Sockets:
 
 
 async def _listen(socket: WebSocket, subscription: Subscription) -> int:
-    """Change how the subscription is served, as the client asks."""
+    """Change the settings of the subscription, as the client asks."""
     while True:
         subscription.terms = terms_of(await _object(socket), subscription.terms)
 

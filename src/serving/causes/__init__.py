@@ -1,1 +1,1 @@
-"""What caused a change of a table: events, the watermark, exchange rates, bots or rules."""
+"""Finds the causes of row changes: events, the watermark, exchange rates, bots or rules."""

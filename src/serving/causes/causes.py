@@ -1,4 +1,4 @@
-"""What caused the changes of a commit."""
+"""Finds the causes of a commit's row changes."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
@@ -24,7 +24,7 @@ _RESULTS, _TRAFFIC = "silver.search_results", "gold.traffic"
 
 
 class Causes:
-    """Finds what caused changes of tables, as docs/watch.md describes it.
+    """Finds the causes of row changes, as described in docs/watch.md.
 
     Args:
         settings: the settings in force.
@@ -37,7 +37,7 @@ class Causes:
         self._goals = Goals(self._rows, load_order_rules(settings.conf).refunds)
 
     def is_known(self, table: str, version: int) -> bool:
-        """Whether the input of a commit is known: its job writes the ledger after the tables."""
+        """Whether the ledger has the input of a commit: jobs write the ledger after the tables."""
         return self._inputs.is_known(self._inputs.marks(table, version))
 
     def find(self, table: str, version: int, changes: Sequence[Mapping[str, Any]]) -> list[Cause]:
@@ -45,8 +45,8 @@ class Causes:
 
         Args:
             table: the table.
-            version: of the commit, whose input is known.
-            changes: with `before` and `after`.
+            version: version of the commit, whose input must be known.
+            changes: changes with `before` and `after`.
         """
         marks = self._inputs.marks(table, version)
         rows = [ChangedRow(change["before"], change["after"]) for change in changes]
@@ -80,7 +80,7 @@ class _CommitCauses:
         self._given = given
         self._changes = changes
         self._events = events_of(rows, table, given)
-        if table == _RESULTS and given.job == "refine":  # it reads late events, before repair has
+        if table == _RESULTS and given.job == "refine":  # refine reads late events before repair does
             waiting = (inputs.repaired_through(table, version), min((low for low, _ in given.new), default=0))
             self._events += [event for event in events_within(rows, [waiting]) if event.is_late]
         self._by_visitor = by_visitor(self._events)
@@ -88,7 +88,7 @@ class _CommitCauses:
             goals.refresh(given.last)
 
     def find(self) -> list[Cause]:
-        """By change, its cause."""
+        """The cause of each change, in order."""
         return [self._cause(change) for change in self._changes]
 
     def _cause(self, change: ChangedRow) -> Cause:
@@ -141,7 +141,7 @@ class _CommitCauses:
         return lambda change: day_events(table, change, self._events, self._zone, self._bots.found)
 
     def _visitors(self, change: ChangedRow) -> Collection[str] | None:
-        """Visitors who would change a row by being bots; None for all."""
+        """Visitors whose classification as bots would change the row; None for all."""
         if self._table in CONVERSION_TABLES:
             return self._conversions.visitors(change)
         if self._table == _TRAFFIC:

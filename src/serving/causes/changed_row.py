@@ -1,4 +1,4 @@
-"""A change of a row, and what in it the watermark and exchange rates decide."""
+"""A changed row, and which of its columns depend on the watermark or on exchange rates."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -12,27 +12,27 @@ _WITH_MONEY = _BY_RATES | {"over_refunded", "value", "order_values"}
 
 
 class ChangedRow(NamedTuple):
-    """A change of a row; one of both sides may be None."""
+    """A changed row before and after the commit; one of the two may be None."""
 
     before: Mapping[str, Any] | None
     after: Mapping[str, Any] | None
 
     @property
     def sides(self) -> list[Mapping[str, Any]]:
-        """The rows that there are."""
+        """The row before and the row after, without None."""
         return [row for row in (self.before, self.after) if row is not None]
 
     def values(self, column: str) -> list[Any]:
-        """Values of a column, without nulls."""
+        """The values of a column before and after, without nulls."""
         return [row[column] for row in self.sides if row.get(column) is not None]
 
     def at(self, column: str) -> int:
-        """The latest value of a time, in microseconds."""
+        """The later value of a timestamp column, in microseconds."""
         return max(to_micros(value) for value in self.values(column))
 
     @property
     def differing(self) -> frozenset[str]:
-        """Columns that differ; all, if one side is missing."""
+        """Columns whose values differ; all columns if one side is missing."""
         if self.before is None or self.after is None:
             return frozenset(self.sides[0])
         before, after = self.before, self.after
@@ -40,23 +40,23 @@ class ChangedRow(NamedTuple):
 
     @property
     def due_at(self) -> datetime | None:
-        """The watermark that changes the row before next; None if none does."""
+        """The watermark at which the row before the commit changes next; None if it does not."""
         before = self.before or {}
         if "window_end" in before:
             return None if before["is_complete"] else before["window_end"]
         return before.get("due_at")
 
     def is_by_watermark(self) -> bool:
-        """Whether only the watermark can have made the difference."""
+        """Whether all differing columns depend on the watermark."""
         differing = self.differing
         if self.after and self.before and self.before.get("outcome") == "open":
             differing -= {"outcome"} if self.after["outcome"] == "unclicked" else set()
         return differing <= _BY_WATERMARK
 
     def is_by_rates(self) -> bool:
-        """Whether only exchange rates and the watermark can have made the difference."""
+        """Whether all differing columns depend on exchange rates or the watermark."""
         return self.differing <= _BY_RATES | _BY_WATERMARK
 
     def has_other_money(self) -> bool:
-        """Whether money differs that may depend on exchange rates."""
+        """Whether a money column that may depend on exchange rates differs."""
         return len(self.sides) == 2 and bool(self.differing & _WITH_MONEY)

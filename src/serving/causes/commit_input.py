@@ -19,11 +19,11 @@ class Marks(NamedTuple):
     """High-water marks of a commit, in microseconds.
 
     Args:
-        job: that wrote it; None if the commit does not say.
-        upto: ingest stamp that its input was done up to; None for rows that were not made by new input.
-        side_input: the same of the side input, events that repair has processed; 0 if it has none.
-        minutes: sequence of gold.visitor_minutes that it was done up to; 0 if it does not say.
-        sequence: of a commit to gold.visitor_minutes; 0 of others.
+        job: job that wrote the commit; None if its metadata has none.
+        upto: ingest stamp that its input was processed through; None if it had no new input.
+        side_input: the same for the side input, events that repair has processed; 0 if it has none.
+        minutes: sequence of gold.visitor_minutes that was processed through; 0 if its metadata has none.
+        sequence: sequence of a commit to gold.visitor_minutes; 0 for other tables.
     """
 
     job: str | None = None
@@ -34,14 +34,14 @@ class Marks(NamedTuple):
 
 
 class CommitInput(NamedTuple):
-    """What a commit took in.
+    """The input of a commit.
 
     Args:
-        job: that wrote it.
-        new: stamps of records that it was the first to process.
-        repaired: stamps of late events and identities that repair had processed since.
-        watermark: of the job after it, in microseconds; 0 if it has none.
-        minutes: ranges of `sequence` of gold.visitor_minutes, first excluded, for tables made from it.
+        job: job that wrote the commit.
+        new: ranges of ingest stamps of new input.
+        repaired: ranges of ingest stamps of late events and identities that repair has processed since.
+        watermark: watermark of the job after the batch, in microseconds; 0 if it has none.
+        minutes: range of `sequence` in gold.visitor_minutes, first excluded, for tables computed from it.
     """
 
     job: str
@@ -52,7 +52,7 @@ class CommitInput(NamedTuple):
 
     @property
     def last(self) -> int:
-        """The last stamp of the input."""
+        """The last ingest stamp of the input."""
         return max((high for _, high in (*self.new, *self.repaired)), default=0)
 
 
@@ -72,7 +72,7 @@ class CommitInputs:
     """Finds the inputs of commits.
 
     Args:
-        rows: of the tables.
+        rows: reader of the tables.
     """
 
     def __init__(self, rows: TableRows) -> None:
@@ -82,17 +82,17 @@ class CommitInputs:
         self._latest: dict[str, int] = {}
 
     def marks(self, table: str, version: int) -> Marks:
-        """The marks of a commit; they never change."""
+        """The high-water marks of a commit, which are cached: they never change."""
         if (table, version) not in self._marks:
             self._marks[table, version] = _marks(self._rows.folder(table), version)
         return self._marks[table, version]
 
     def is_known(self, marks: Marks) -> bool:
-        """Whether the ledger has the batch of a commit; a job writes its row last, also after a crash."""
+        """Whether the ledger has the batch of a commit: jobs write its row last, also after a crash."""
         return marks.job is None or marks.upto is None or bool(self._batches(marks.job, marks.upto))
 
     def find(self, table: str, version: int, marks: Marks) -> CommitInput:
-        """The input of a commit that has a job and `upto`, and whose batch is known."""
+        """The input of a commit, whose marks have a job and `upto`, and whose batch is in the ledger."""
         job, upto = str(marks.job), int(marks.upto or 0)
         before = next((each for _, each in self._earlier(table, version, job)), _NO_MARKS)
         if TABLES[table].cadence == "summary":
@@ -105,20 +105,20 @@ class CommitInputs:
         return CommitInput(job, _kept([new]), _kept([repaired]), entry.watermark)
 
     def version_through(self, table: str, job: str, upto: int) -> int:
-        """The version of a table with a job's input up to an ingest stamp; 0 if there is none."""
+        """The last version of a table with a job's input through an ingest stamp; 0 if there is none."""
         commits = self._earlier(table, self._latest_version(table) + 1, job)
         return next((version for version, marks in commits if int(marks.upto or 0) <= upto), 0)
 
     def repaired_through(self, table: str, version: int) -> int:
-        """Stamp of the last commit of repair to a table before a version."""
+        """The ingest stamp of repair's last commit to a table before a version; 0 if there is none."""
         return next((marks.upto or 0 for _, marks in self._earlier(table, version, "repair")), 0)
 
     def _of_summary(self, job: str, stamps: Range, minutes: Range) -> CommitInput:
-        """The batches since a summary's last commit, by their commits to gold.visitor_minutes.
+        """The input of all batches since a summary's last commit, from their gold.visitor_minutes commits.
 
-        A commit that does not name the sequence that it is done up to has what there was up to its stamp. A
-        batch of repaired events alone has the stamp of the one before, and is then counted to both summaries
-        around it.
+        If the summary's metadata has no sequence, the commits up to its ingest stamp count. A batch with only
+        repaired events has the same stamp as the batch before; it then counts for the summary before it and
+        the one after it.
         """
         first = minutes[0] or self._sequence(job, stamps[0], least=True)
         minutes = first, minutes[1] or self._sequence(job, stamps[1])
@@ -128,7 +128,7 @@ class CommitInputs:
         return CommitInput(job, new, repaired, self._batches(job, stamps[1])[-1].watermark, minutes)
 
     def _sequence(self, job: str, upto: int, least: bool = False) -> int:
-        """The last sequence of gold.visitor_minutes up to a stamp, or the least of the last stamp."""
+        """The last sequence of gold.visitor_minutes through a stamp, or the first one with that stamp."""
         found = 0, 0
         for _, marks in self._earlier(MINUTES, self._latest_version(MINUTES) + 1, job):
             if found[0] and not (least and marks.upto == found[0]):
@@ -143,7 +143,7 @@ class CommitInputs:
         return found
 
     def _of_minutes(self, job: str, minutes: Range) -> Iterator[tuple[int, Marks]]:
-        """Commits to gold.visitor_minutes with a sequence in a range."""
+        """Versions and marks of commits to gold.visitor_minutes with a sequence in a range."""
         for version, marks in self._earlier(MINUTES, self._latest_version(MINUTES) + 1, job):
             if marks.sequence <= minutes[0]:
                 return
@@ -151,7 +151,7 @@ class CommitInputs:
                 yield version, marks
 
     def _earlier(self, table: str, version: int, job: str) -> Iterator[tuple[int, Marks]]:
-        """Versions and marks of a job's earlier commits with an `upto`, as far as the log goes back."""
+        """Versions and marks of a job's earlier commits with an `upto`, latest first, as far as logged."""
         folder = self._rows.folder(table)
         for number in range(version - 1, -1, -1):
             if (table, number) not in self._marks and not commit_file(folder, number).exists():
@@ -161,7 +161,7 @@ class CommitInputs:
                 yield number, marks
 
     def _batches(self, job: str, upto: int) -> list[_Entry]:
-        """The batches that a commit up to a stamp may be of: of the first position from there on."""
+        """The batches that may have written a commit: those at the first position from its stamp on."""
         found = self._reaching(job, upto)
         if not found:
             self._entries.pop(job, None)
@@ -176,7 +176,7 @@ class CommitInputs:
         return earlier[-1] if earlier else _NO_ENTRY
 
     def _of(self, job: str) -> list[_Entry]:
-        """A job's rows in order."""
+        """A job's rows of ops.ledger in order, cached."""
         if job not in self._entries:
             columns = ("batch_id", "position", "heard", "watermark")
             rows = self._rows.find(_LEDGER, columns, pc.field("job") == pa.scalar(job))

@@ -1,4 +1,4 @@
-"""Events of the input of a commit."""
+"""Reads the events in the input of a commit."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -11,7 +11,7 @@ _OF_ALL_EVENTS = ("silver.events", "silver.identities", "silver.bots")
 
 
 class InputEvent(NamedTuple):
-    """Columns of silver.events that tell what an event may change; times in microseconds."""
+    """Columns of silver.events that decide which rows an event may change; times in microseconds."""
 
     event_id: str
     visitor_id: str
@@ -27,7 +27,7 @@ class InputEvent(NamedTuple):
 
 
 def events_within(rows: TableRows, ranges: Collection[Range]) -> list[InputEvent]:
-    """Events with an ingest stamp in one of some ranges."""
+    """Events with an ingest stamp in one of the ranges."""
     if not ranges:
         return []
     return [
@@ -37,10 +37,10 @@ def events_within(rows: TableRows, ranges: Collection[Range]) -> list[InputEvent
 
 
 def events_of(rows: TableRows, table: str, given: CommitInput) -> list[InputEvent]:
-    """The events of a commit's input, by what its job takes for a table.
+    """The events that a commit's job has read for a table.
 
-    Refine takes events that are on time, repair late ones; for identities and bots it takes all. Publish
-    takes all, and again the late ones and those that identify a visitor, once repair has processed them.
+    Refine reads events on time, and repair late ones; for events, identities and bots they read all. Publish
+    reads all, and again late events and those with a user id after repair has processed them.
     """
     new = events_within(rows, given.new)
     if given.job in ("refine", "repair") and table not in _OF_ALL_EVENTS:

@@ -1,4 +1,4 @@
-"""Visitors whose rows depend on each other: those of one person, and those who share an order."""
+"""Finds visitors whose rows depend on each other: those of one person, and those with a common order."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
@@ -26,11 +26,11 @@ class Goal(NamedTuple):
 
 
 class Goals:
-    """All goal events, by conversion and by order. Follows silver.events as it grows.
+    """All goal events by conversion, order and visitor, read incrementally from silver.events.
 
     Args:
-        rows: of the tables.
-        refunds: goals of which an order may have several.
+        rows: reader of the tables.
+        refunds: goals that an order may have several times.
     """
 
     def __init__(self, rows: TableRows, refunds: Collection[str]) -> None:
@@ -42,7 +42,7 @@ class Goals:
         self._by_visitor: dict[str, list[Goal]] = defaultdict(list)
 
     def refresh(self, upto: int) -> None:
-        """Read goals up to an ingest stamp."""
+        """Read new goals through an ingest stamp."""
         if upto <= self._read_through:
             return
         new = within("ingested_at", [(self._read_through, upto)]) & pc.field("goal").is_valid()
@@ -76,12 +76,12 @@ class Goals:
 
 
 class Persons:
-    """Visitors by person, as silver.identities has them now, or had them before they identified themselves.
+    """Visitors by person, from silver.identities: by current and by earlier user ids.
 
     Args:
-        rows: of the tables.
-        visitors: of whom linked ones will be asked.
-        identified: visitors whom the input may have taken from one person to another.
+        rows: reader of the tables.
+        visitors: visitors for whom `linked` will be called.
+        identified: visitors whose person may have changed with the input.
     """
 
     def __init__(self, rows: TableRows, visitors: Collection[str], identified: Collection[str]) -> None:
@@ -97,7 +97,7 @@ class Persons:
             self._visitors[user].add(visitor)
 
     def linked(self, visitors: Iterable[str]) -> frozenset[str]:
-        """Visitors who are, or were before the input, one person with one of some."""
+        """Visitors who share a person with one of these, now or before the input."""
         visitors = set(visitors)
         persons = visitors | {user for visitor in visitors for user in self._users.get(visitor, ())}
         return frozenset(persons.union(*(self._visitors.get(person, ()) for person in persons)))

@@ -1,4 +1,4 @@
-"""Causes other than events: exchange rates, bots, and records that are no events."""
+"""Causes other than events: exchange rates, bots, and records that are not events."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -21,12 +21,12 @@ class _Rate(NamedTuple):
 
 
 class NewRates:
-    """Exchange rates that came with the input of a commit.
+    """Exchange rates in the input of a commit.
 
     Args:
-        rows: of the tables.
-        ranges: of ingest stamps.
-        version: of silver.exchange_rates, with the rates up to then.
+        rows: reader of the tables.
+        ranges: ranges of ingest stamps.
+        version: version of silver.exchange_rates with the rates of the input.
     """
 
     def __init__(self, rows: TableRows, ranges: Sequence[Range], version: int) -> None:
@@ -35,7 +35,7 @@ class NewRates:
         self._rates = [_Rate(*row) for row in sorted(found)]
 
     def of(self, goals: Iterable[Goal]) -> list[dict[str, Any]]:
-        """Rates that may apply to the money of some goals: of their currency, and valid from before."""
+        """Rates that may apply to goals: of their currency, and valid from their time or earlier."""
         money = {(goal.currency.upper(), goal.event_time) for goal in goals if goal.currency}
         return _named(
             each
@@ -44,7 +44,7 @@ class NewRates:
         )
 
     def all(self) -> list[dict[str, Any]]:
-        """All of them."""
+        """All new rates."""
         return _named(self._rates)
 
 
@@ -56,15 +56,15 @@ def _named(rates: Iterable[_Rate]) -> list[dict[str, Any]]:
 
 
 class NewBots:
-    """Visitors of whom repair found out, since the last commit, that they are bots.
+    """Visitors whom repair has classified as bots since the last commit.
 
     Args:
-        rows: of the tables.
+        rows: reader of the tables.
         given: the input.
-        version: of silver.bots, with the bots up to then.
+        version: version of silver.bots with the bots of the input.
 
     Attributes:
-        found: all of them.
+        found: all new bots.
     """
 
     def __init__(self, rows: TableRows, given: CommitInput, version: int) -> None:
@@ -77,16 +77,16 @@ class NewBots:
         }
 
     def among(self, visitors: Collection[str] | None) -> list[str]:
-        """New bots among some visitors, all if None, whose last events came with earlier input."""
+        """New bots among these visitors (None: all) whose last events came with earlier input."""
         return sorted(self._earlier if visitors is None else self._earlier.intersection(visitors))
 
 
 class Records:
-    """Records behind rows that are made of records one by one.
+    """Kafka records behind rows of tables with one row per record.
 
     Args:
-        changes: of one commit.
-        by_currency: whether a row also follows from changed ones of the same currency.
+        changes: changes of one commit.
+        by_currency: whether a row also depends on changed rows of the same currency.
     """
 
     def __init__(self, changes: Sequence[ChangedRow], by_currency: bool) -> None:
@@ -94,7 +94,7 @@ class Records:
 
     @classmethod
     def of_table(cls, table: str, changes: Sequence[ChangedRow]) -> "Records | None":
-        """For a table that has such rows; None for others."""
+        """The records of a table with one row per record; None for other tables."""
         return cls(changes, table == RATES) if table in _OF_RECORDS else None
 
     def of(self, change: ChangedRow) -> list[dict[str, Any]]:
@@ -106,7 +106,7 @@ class Records:
 
 
 def _new_place(change: ChangedRow) -> tuple[Any, ...] | None:
-    """Where the record is that made the row; None if it is the one that made the row before."""
+    """Topic, partition and offset of the row's record; None if the commit did not change them."""
     before, after = (
         None if row is None else tuple(row[name] for name in _PLACE) for row in (change.before, change.after)
     )

@@ -1,4 +1,4 @@
-"""Events that changed a row of a conversion: its person's, and goals of its order."""
+"""Finds the events that changed rows of a conversion: those of its person, and goals of its order."""
 
 from collections.abc import Collection, Sequence
 
@@ -11,17 +11,17 @@ CONVERSION_TABLES = ("gold.conversions", "gold.attribution", "gold.trails")
 
 
 class ConversionEvents:
-    """Finds events of the input that a conversion's rows depend on.
+    """Finds the events of the input that a conversion's rows depend on.
 
-    The rows of a conversion follow from the goals of its order, and from all events of the persons of these.
-    So they are what they were before if all of these events in the input are left out. Of events after the
-    last of the goals only those are among them that identify a visitor, and those of a bot.
+    The rows of a conversion are computed from the goals of its order, and from all events of their persons.
+    Without these events in the input, the rows would be unchanged. Events after the last goal count only if
+    they have a user id, or if their visitor is a new bot.
 
     Args:
-        goals: up to the end of the input.
-        persons: of the visitors of `goals_of`.
-        events: of the input, by visitor.
-        new_bots: visitors who were found to be bots since the commit before.
+        goals: goals through the end of the input.
+        persons: persons of the visitors with these goals.
+        events: events of the input, by visitor.
+        new_bots: visitors who were classified as bots since the last commit.
     """
 
     def __init__(

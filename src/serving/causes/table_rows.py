@@ -1,4 +1,4 @@
-"""Rows of tables in a folder, read without Spark, times in microseconds."""
+"""Reads rows of local Delta tables without Spark; times in microseconds."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from lakehouse.errors import MillraceError
 from lakehouse.rows.arrow_times import in_micros
 
 Range = tuple[int, int]
-"""Ingest stamps in microseconds: after the first, up to the second."""
+"""A range of ingest stamps in microseconds, first excluded, last included."""
 
 
 class TableRows:
@@ -38,14 +38,14 @@ class TableRows:
         among: tuple[str, Collection[str]] | None = None,
         version: int | None = None,
     ) -> list[tuple[Any, ...]]:
-        """Rows that meet conditions, as tuples; none if there is no table.
+        """Rows that match the conditions, as tuples; none if there is no table.
 
         Args:
             name: the table.
-            columns: their names.
-            condition: an expression of `pyarrow.compute`. Files are left out by their statistics.
-            among: one of the columns, of texts, and those that it has to have one of.
-            version: of the table; None: the latest.
+            columns: names of the columns.
+            condition: a `pyarrow.compute` expression; file statistics are used to skip files.
+            among: one of the columns, of type string, and its allowed values.
+            version: version of the table; None: the latest.
 
         Raises:
             MillraceError: if the version can't be read any more.
@@ -70,7 +70,7 @@ class TableRows:
 
 
 def within(column: str, ranges: Sequence[Range]) -> Any:
-    """The condition that a time is in one of some ranges."""
+    """The condition that a timestamp column is in one of the ranges."""
     condition = pc.scalar(False)
     for after, upto in ranges:
         low, high = (_instant(each) for each in (after, upto))

@@ -1,4 +1,4 @@
-"""Events that changed a row of one visitor: sessions, exposures, identities, bots, touches."""
+"""Finds the events that changed a row of one visitor: sessions, exposures, identities, bots, touches."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ Finder = Callable[[ChangedRow, EventsByVisitor], list[InputEvent]]
 
 
 def by_visitor(events: Iterable[InputEvent]) -> EventsByVisitor:
-    """Events by visitor."""
+    """Group events by visitor."""
     found: dict[str, list[InputEvent]] = defaultdict(list)
     for event in events:
         found[event.visitor_id].append(event)
@@ -23,13 +23,13 @@ def by_visitor(events: Iterable[InputEvent]) -> EventsByVisitor:
 
 
 def session_finder(changes: Iterable[ChangedRow]) -> Finder:
-    """Finds events within the session that a row belongs to after the commit.
+    """A finder of the events within the session to which a row belongs after the commit.
 
-    A session has all events of its visitor in its span. Those of other sessions are a gap away, with and
-    without the new ones.
+    A session has all events of its visitor in its time span. Events of other sessions are at least the
+    session gap away, with and without the new events.
 
     Args:
-        changes: of silver.sessions in one commit. A session that is deleted was joined to another of these.
+        changes: changes of silver.sessions in one commit. A deleted session was merged into another of them.
     """
     spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for change in changes:
@@ -48,7 +48,7 @@ def session_finder(changes: Iterable[ChangedRow]) -> Finder:
 
 
 def impression_events(change: ChangedRow, events: EventsByVisitor) -> list[InputEvent]:
-    """Impressions of the visitor and promotion, and clicks on it: they make all rows of both."""
+    """Impressions of the row's promotion for the visitor, and clicks on it: they decide all these rows."""
     row = change.sides[-1]
     theirs = with_role(events.get(row["visitor_id"], ()), IMPRESSION_ROLES)
     return [event for event in theirs if event.promotion_id == row["promotion_id"]]
@@ -65,7 +65,7 @@ def result_events(change: ChangedRow, events: EventsByVisitor) -> list[InputEven
 
 
 def identity_events(change: ChangedRow, events: EventsByVisitor) -> list[InputEvent]:
-    """Events of the visitor that carry a user id."""
+    """Events of the visitor with a user id."""
     return [event for event in events.get(change.sides[-1]["visitor_id"], ()) if event.user_id]
 
 
@@ -75,13 +75,13 @@ def all_of_visitor(change: ChangedRow, events: EventsByVisitor) -> list[InputEve
 
 
 def own_event(change: ChangedRow, events: EventsByVisitor) -> list[InputEvent]:
-    """The event that the row is of."""
+    """The event with the row's event id."""
     row = change.sides[-1]
     return [event for event in events.get(row["visitor_id"], ()) if event.event_id == row["event_id"]]
 
 
 def touch_finder(new_bots: Collection[str]) -> Finder:
-    """Finds events of the visitor up to the touch: a touch depends on later ones only if they are a bot's."""
+    """A finder of the visitor's events up to the touch; for new bots, later events count too."""
 
     def find(change: ChangedRow, events: EventsByVisitor) -> list[InputEvent]:
         last = change.at("touched_at")
@@ -92,7 +92,7 @@ def touch_finder(new_bots: Collection[str]) -> Finder:
 
 
 def with_role(events: Iterable[InputEvent], roles: Sequence[str]) -> list[InputEvent]:
-    """Events with one of some roles."""
+    """Events with one of these roles."""
     return [event for event in events if event.role in roles]
 
 
@@ -105,4 +105,4 @@ FINDERS: Mapping[str, Finder] = {
     "silver.bots": all_of_visitor,
     "gold.bot_refunds": own_event,
 }
-"""By table."""
+"""Finders by table."""

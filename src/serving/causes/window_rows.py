@@ -1,4 +1,4 @@
-"""Events that changed a row over all visitors: windows of traffic, minutes of a visitor, days."""
+"""Finds the events that changed rows of windows, of visitors' minutes, and of days."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -23,7 +23,7 @@ _DAY_ROLES = {"gold.search_performance": SEARCH_ROLES, "gold.result_performance"
 
 
 class VisitorMinute(NamedTuple):
-    """A row of gold.visitor_minutes that came with the input, or before it; times in microseconds."""
+    """A row of gold.visitor_minutes from the input or before it; times in microseconds."""
 
     visitor_id: str
     minute: int
@@ -36,16 +36,16 @@ class VisitorMinute(NamedTuple):
 class WindowEvents:
     """Finds the events of the input behind a change of a window.
 
-    A window changes by visitors with new rows in gold.visitor_minutes. What a visitor adds to a minute
-    follows from the visitor's events and from goals of the same orders. A visitor who had nothing in the
-    window before has nothing there again without the events in it; of others, all events are needed.
+    Visitors with new rows in gold.visitor_minutes change a window. Minutes depend on the visitor's events and
+    on goals of the same orders. For a visitor without events in the window before the input, only events in
+    the window count; for other visitors, all events do.
 
     Args:
-        rows: of the tables.
+        rows: reader of the tables.
         given: the input.
-        events: of the input, by visitor.
-        goals: up to its end.
-        new_bots: visitors who were found to be bots since the commit before.
+        events: events of the input, by visitor.
+        goals: goals through the end of the input.
+        new_bots: visitors who were classified as bots since the last commit.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class WindowEvents:
         return [] if row["visitor_id"] is None else self._of_visitor(row["visitor_id"])
 
     def visitors(self, change: ChangedRow) -> frozenset[str]:
-        """Visitors whose part of a window changed."""
+        """Visitors with new rows in the window."""
         low, high = change.at("window_start"), change.at("window_end")
         return frozenset(self._changed(low, high, change.sides[-1]["channel"]))
 
@@ -92,7 +92,7 @@ class WindowEvents:
         return list(found.values())
 
     def _changed(self, low: int, high: int, channel: str | None) -> dict[str, list[VisitorMinute]]:
-        """By visitor, rows of the input in a window and channel."""
+        """New rows of gold.visitor_minutes in a window and channel, by visitor."""
         found: dict[str, list[VisitorMinute]] = defaultdict(list)
         for visitor, minutes in self._minutes().items():
             for each in minutes:
@@ -101,18 +101,18 @@ class WindowEvents:
         return found
 
     def _had_part(self, visitor: str, low: int, high: int) -> bool:
-        """Whether a visitor had a part of a window before the input."""
+        """Whether a visitor had events in a window before the input."""
         before = (each for each in self._minutes()[visitor] if not self._is_new(each))
         return sum(each.events for each in before if low <= each.minute < high) > 0
 
     def _of_visitor(self, visitor: str) -> list[InputEvent]:
-        """A visitor's events of the input, and those of visitors who share an order."""
+        """Events of the input by a visitor, and by visitors with the same orders."""
         goals = self._goals.of_visitor(visitor)
         visitors = sorted({visitor, *(goal.visitor_id for goal in goals)})
         return [event for each in visitors for event in self._events.get(each, ())]
 
     def _minutes(self) -> dict[str, list[VisitorMinute]]:
-        """By visitor with new rows, all rows up to the input."""
+        """All rows through the input, by visitor, of visitors with new rows."""
         if self._known is None:
             after, upto = self._given.minutes
             new = (pc.field("sequence") > after) & (pc.field("sequence") <= upto)
@@ -135,10 +135,10 @@ def day_events(
     zone: ZoneInfo,
     new_bots: Collection[str],
 ) -> list[InputEvent]:
-    """Events of the input that may have changed a row of a day: all that the table is made from, and of bots.
+    """Events of the input that may have changed a row of a day: all that its table is computed from.
 
-    Those of the funnel are of visitors with an event on that day or one beside it, or with a goal: an order
-    may be another visitor's.
+    For the funnel: events of visitors with an event on that day or an adjacent one, or with a goal, as its
+    order may be another visitor's. Events of new bots are always included.
     """
     if table in _DAY_ROLES:
         roles = _DAY_ROLES[table]

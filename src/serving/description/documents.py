@@ -1,4 +1,4 @@
-"""OpenAPI and AsyncAPI documents of an application, made of its routes."""
+"""OpenAPI and AsyncAPI documents, generated from an application's routes."""
 
 import inspect
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ def asyncapi(routes: Sequence[BaseRoute]) -> dict[str, Any]:
 
 
 def with_documents(app: Starlette) -> Starlette:
-    """Add `GET /openapi.json` and `GET /asyncapi.json` to an application. Returns it."""
+    """Add `GET /openapi.json` and `GET /asyncapi.json` to an application, and return it."""
 
     async def describe_http(request: Request) -> Response:
         """The OpenAPI document: requests and answers."""

@@ -1,4 +1,4 @@
-"""What each route takes and answers, by method and path. Summaries are the handlers' docstrings."""
+"""Parameters and responses of each route, by method and path. Summaries are the handlers' docstrings."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""JSON Schemas of what the API sends and takes, with an example each."""
+"""JSON Schemas of the API's requests and responses, with an example each."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""Tables and standing queries as positions with rows, and changes between them."""
+"""Tables and standing queries as sources: rows at a position, and changes between positions."""

@@ -1,4 +1,4 @@
-"""One reader's place in a source, which is checked to be of the same tables."""
+"""One reader's position in a source, with a check that its tables were not recreated."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -9,16 +9,16 @@ from serving.sources.source import Source
 
 
 class Cursor:
-    """Gives the groups of a source one after the other.
+    """Reads the groups of a source in order.
 
     Args:
-        source: what is read.
-        position: after which to begin; None: begin with a snapshot.
-        table_ids: by table, the id that the position is of, or its first characters; those that are not
-            known are left out or empty.
+        source: the source.
+        position: position after which to begin; None: begin with a snapshot.
+        table_ids: by table, its id at the position, or at least the first eight characters; unknown ids are
+            missing or empty.
 
     Raises:
-        MillraceError: if a table was made again.
+        MillraceError: if a table was recreated.
     """
 
     def __init__(
@@ -26,20 +26,20 @@ class Cursor:
     ) -> None:
         self._source = source
         self.position = dict(position or {})
-        """Versions whose changes are known, by table; empty before a snapshot."""
+        """Versions by table whose changes have been read; empty before a snapshot."""
         self.table_ids = dict(table_ids or {})
         """Ids of the tables."""
         self._verify()
 
     def skip(self) -> None:
-        """Leave out what is there."""
+        """Skip to the latest position, without a snapshot."""
         self.position = dict(self._source.latest(None) or {})
 
     def poll(self) -> Iterator[ChangeGroup]:
-        """Groups since the last poll; none if there is no new version. Then only logs are listed.
+        """Groups since the last poll. Without a new version there are none, and only logs are listed.
 
         Raises:
-            MillraceError: if a table was made again, or changes are gone.
+            MillraceError: if a table was recreated, or changes can't be read any more.
         """
         known, latest = self.position, self._source.latest(self.position)
         if latest is None or latest == known:
@@ -50,18 +50,18 @@ class Cursor:
             return
         self._verify()
         for group in self._source.between(known, latest) if known else self._snapshot(latest):
-            self._verify()  # again: a table may have been replaced while its files were read
+            self._verify()  # again, since a table may be replaced while its files are read
             self.position = dict(group.position)
             yield group
 
     def _snapshot(self, position: Position) -> Iterator[ChangeGroup]:
         chunks = self._source.rows(position)
-        first = next(chunks, ())  # reads the files, before the tables are checked again
+        first = next(chunks, ())  # reads the files before the tables are checked again
         rows = (RowChange(row, None, row) for chunk in chain((first,), chunks) for row in chunk)
         yield ChangeGroup(rows, position, commit=self._source.commit(position))
 
     def _verify(self) -> None:
-        """Check that the tables are still those whose versions are known."""
+        """Check that no table of the position was recreated."""
         for name, found in self._source.identities().items():
             known = self.table_ids.get(name, "")
             if known and not (found and known.startswith(found)):

@@ -1,4 +1,4 @@
-"""The file of `millrace watch --resume`: how far a reader of changes is."""
+"""The file of `millrace watch --resume`: the position of a reader of changes."""
 
 import json
 from collections.abc import Mapping
@@ -15,8 +15,8 @@ class Position(NamedTuple):
     """Versions of tables whose changes have been written, and the ids of these tables.
 
     Args:
-        versions: by table.
-        table_ids: by table; empty for one that was not there yet. Versions of another table mean nothing.
+        versions: versions by table.
+        table_ids: ids by table, for which alone the versions are valid; empty for a missing table.
     """
 
     versions: dict[str, int]
@@ -27,8 +27,8 @@ class PositionFile:
     """Keeps the position of a reader.
 
     Args:
-        path: of the file.
-        watched: the table or the query; a file of another one is refused.
+        path: path of the file.
+        watched: the table or query; the file of another one is refused.
     """
 
     def __init__(self, path: Path, watched: str) -> None:
@@ -39,7 +39,7 @@ class PositionFile:
         """The position; None if there is no file yet.
 
         Raises:
-            MillraceError: if the file is no position of this table or query.
+            MillraceError: if the file is not a position of this table or query.
         """
         if not self._path.exists():
             return None
@@ -54,6 +54,6 @@ class PositionFile:
         return Position(versions, table_ids)
 
     def save(self, position: Mapping[str, int], table_ids: Mapping[str, str]) -> None:
-        """Replace the file: a reader finds the old one or the new one, also after a crash."""
+        """Replace the file atomically, also in case of a crash."""
         content = {"watched": self._watched, "position": dict(position), "table_ids": dict(table_ids)}
         replace_file(self._path, json.dumps(content) + "\n")

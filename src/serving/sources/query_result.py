@@ -22,16 +22,16 @@ from serving.sources.source import folder_of
 def compute(
     warehouse: Path, query: StandingText, versions: Mapping[str, int], role: Role | None = None
 ) -> pa.Table:
-    """The result of a query at versions of its tables: the same at each call.
+    """The result of a query at versions of its tables, the same at each call.
 
-    DuckDB has no access to files other than the tables', and one thread, so that sums of floats have one
+    DuckDB can read only the tables' files, and has one thread, so that sums of floats always have the same
     order.
 
     Args:
         warehouse: folder of the tables.
         query: the query.
-        versions: by table.
-        role: who asks; None: who sees everything.
+        versions: versions by table.
+        role: role of the reader; None: a reader who sees everything.
 
     Raises:
         MillraceError: if the query fails, or a version can't be read any more.

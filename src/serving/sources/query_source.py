@@ -16,7 +16,7 @@ from serving.sources.row_json import key_json, row_json
 from serving.sources.source import CHUNK, folder_of, identities_of, latest_versions
 
 _RESULTS = 3
-"""Results that are kept: the last one, and those that readers catch up from."""
+"""Number of cached results: the last one, and those from which readers catch up."""
 
 
 class QuerySource:
@@ -25,8 +25,8 @@ class QuerySource:
     Args:
         warehouse: folder of the tables.
         query: the query.
-        role: who asks; None: who sees everything.
-        most_rows: of a result; None: any number.
+        role: role of the reader; None: a reader who sees everything.
+        most_rows: maximum rows of a result; None: no limit.
     """
 
     def __init__(
@@ -45,12 +45,12 @@ class QuerySource:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The columns of GROUP BY, once a result is known; empty if they are not all in it."""
+        """The columns of GROUP BY; empty before the first result, or if it does not have all of them."""
         places = self._query.key if self._columns else None
         return tuple(self._columns[place] for place in places or ())
 
     def latest(self, known: Position | None) -> Position | None:
-        """Latest versions, at which no table was behind another."""
+        """The latest versions of the tables, all read at the same moment."""
         return latest_versions(self._warehouse, self.tables, known)
 
     def identities(self) -> dict[str, str]:
@@ -58,16 +58,16 @@ class QuerySource:
         return identities_of(self._warehouse, self.tables)
 
     def written_at(self, position: Position) -> tuple[int, ...]:
-        """The times of the commits' files."""
+        """The times of the commits' log files."""
         return tuple(written_at(folder_of(self._warehouse, name), position[name]) for name in self.tables)
 
     def commit(self, position: Position) -> Mapping[str, Any]:
-        """None: changes are those of several tables."""
+        """Empty, since a group may contain changes of several tables."""
         del position
         return {}
 
     def between(self, after: Position, upto: Position) -> Iterator[ChangeGroup]:
-        """One group: from one result to the other."""
+        """One group with the differences between the two results."""
         rows, has_key = result_changes(self._rows_at(after), self._rows_at(upto))
         committed = max(self.written_at(upto)) / 1e9
         yield ChangeGroup(rows, upto, committed or None, has_key)

@@ -13,20 +13,20 @@ from serving.sources.row_json import json_line
 Position = Mapping[str, int]
 """Versions by table."""
 KeyedRow = tuple[bytes, bytes]
-"""JSON of the values that identify a row, or of the whole row, and that of the row."""
+"""JSON of a row's key, or of the whole row if there is no key, and JSON of the row."""
 
 _OVERHEAD = 200
-"""Bytes of a change beside its rows, in memory."""
+"""Bytes of a change in memory, in addition to its rows."""
 
 
 class RowChange(NamedTuple):
-    """A row that came, went or was replaced.
+    """An inserted, updated or deleted row.
 
     Args:
-        key: JSON of the values that identify the row; of the whole row where a table has no key.
+        key: JSON of the row's key; of the whole row if the table has no key.
         before: JSON of the old row; None for an insert.
         after: JSON of the new row; None for a delete.
-        cause: JSON of what caused the change; None if nobody asked.
+        cause: JSON of the cause; None if causes are not requested.
     """
 
     key: bytes
@@ -41,11 +41,11 @@ class RowChange(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Approximate bytes in memory."""
         return _OVERHEAD + len(self.before or b"") + len(self.after or b"")
 
     def json(self) -> dict[str, Any]:
-        """The object that subscribers get."""
+        """The JSON object for subscribers."""
         content = {"change": self.kind, "before": _raw(self.before), "after": _raw(self.after)}
         return content if self.cause is None else {**content, "caused_by": msgspec.Raw(self.cause)}
 
@@ -55,11 +55,11 @@ class ChangeGroup:
     """Changes that become known together.
 
     Args:
-        rows: the changes; none if a commit changed nothing that is seen here.
-        position: versions of the tables after them.
-        committed_at: when, in seconds since 1970; None if it is not known.
+        rows: the changes; none if a commit changed no visible row.
+        position: versions of the tables after the changes.
+        committed_at: commit time in seconds since 1970; None if unknown.
         has_key: whether rows are identified by key.
-        commit: fields of each change beside those of its row.
+        commit: fields that all changes of the group share.
     """
 
     rows: Iterable[RowChange]
@@ -74,7 +74,7 @@ class ChangeGroup:
         return _OVERHEAD + sum(row.size for row in self.rows)
 
     def in_memory(self) -> "ChangeGroup":
-        """The group with all its rows, which can be read many times."""
+        """The group with its rows in a list, which can be read several times."""
         return replace(self, rows=list(self.rows))
 
     def lines(self) -> Iterator[str]:
@@ -85,10 +85,10 @@ class ChangeGroup:
 
 
 def conflate(groups: Sequence[ChangeGroup]) -> ChangeGroup:
-    """One group with the same effect: of each row the first `before` and the last `after`.
+    """One group with the same effect as several: each row has its first `before` and last `after`.
 
     Args:
-        groups: groups that follow each other, at least one.
+        groups: consecutive groups, at least one.
     """
     last = groups[-1]
     if len(groups) == 1:
@@ -100,10 +100,10 @@ def conflate(groups: Sequence[ChangeGroup]) -> ChangeGroup:
 
 
 def result_changes(before: Sequence[KeyedRow], after: Sequence[KeyedRow]) -> tuple[list[RowChange], bool]:
-    """Changes from one result to another, and whether a key identifies rows. Equal results give none.
+    """Changes between two results (none if they are equal), and whether a key identifies their rows.
 
-    If rows of one result share a key, no row is identified by its key: each row of both results is compared
-    by its content, with the number of times that it is there.
+    If a key occurs twice in a result, the key is not used: the two results are compared as multisets of
+    whole rows.
     """
     has_key = all(len(dict(rows)) == len(rows) for rows in (before, after))
     rows = [RowChange(key, row, None) for key, row in before]
@@ -112,7 +112,7 @@ def result_changes(before: Sequence[KeyedRow], after: Sequence[KeyedRow]) -> tup
 
 
 def is_ahead(position: Position, other: Position) -> bool:
-    """Whether a position has a version that another one does not have yet."""
+    """Whether a position has a later version of any table than another position."""
     return any(version > other.get(name, -1) for name, version in position.items())
 
 

@@ -1,4 +1,4 @@
-"""What a subscriber wants of a table: which rows, and which columns."""
+"""A subscriber's filter and projection of a table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,15 +14,15 @@ _FORM = 'Write it as {"column": [values]} or {"column": {"gte": value}}, with no
 
 
 def wanted_of(view: TableView, where: Mapping[str, Any], select: Sequence[str]) -> TableView:
-    """The view that a subscriber wants of what its role sees: it comes after the role's own.
+    """A view with a subscriber's conditions and columns, to apply after the view of its role.
 
     Args:
-        view: the table as the role sees it. A condition is on what is seen: masked values, not real ones.
+        view: the table as the role sees it. Conditions apply to masked values, not to the real ones.
         where: by column, a list of values, or comparisons.
-        select: columns to show, beside those of the key; none for all.
+        select: columns to show in addition to the key; empty for all.
 
     Raises:
-        MillraceError: if a column is not there, or a condition can't be read.
+        MillraceError: if a column does not exist, or a condition can't be parsed.
     """
     seen = view.contract
     columns = {column.name: column for column in seen.columns}

@@ -22,7 +22,7 @@ def key_json(row: Mapping[str, Any], key: Sequence[str]) -> bytes:
 
 
 def json_line(content: Mapping[str, Any]) -> str:
-    """An object in one line of JSON text. Rows in it are JSON already."""
+    """An object as one line of JSON. Rows in it are already encoded."""
     return msgspec.json.format(_ENCODER.encode(content), indent=0).decode()
 
 

@@ -1,4 +1,4 @@
-"""Changes of commits, which are derived from the log once for all who follow a table."""
+"""Caches the changes of commits, so that each is derived once for all followers of a table."""
 
 import threading
 from collections import OrderedDict
@@ -14,10 +14,10 @@ _Key = tuple[str, int, int]
 
 
 class SharedChanges:
-    """The changes of the last commits that were read.
+    """A cache of the changes of recently read commits.
 
     Args:
-        most_bytes: of changes that are kept; 0: none are.
+        most_bytes: maximum bytes of cached changes; 0: nothing is cached.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -31,8 +31,8 @@ class SharedChanges:
         """The changes of the commit that made a version; see `lakehouse.delta.changes`.
 
         Args:
-            folder: of the table.
-            table: its contract.
+            folder: folder of the table.
+            table: contract of the table.
             version: the version.
 
         Raises:

@@ -1,4 +1,4 @@
-"""What can be followed: a table, or a standing query. Positions give rows, two positions give changes."""
+"""The interface of tables and standing queries: rows at a position, changes between two positions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,11 +9,11 @@ from lakehouse.delta.table_identity import table_id
 from serving.sources.row_changes import ChangeGroup, Position
 
 CHUNK = 200
-"""Rows that are Python objects at a time."""
+"""Maximum number of rows that are Python objects at the same time."""
 
 
 class Source(Protocol):
-    """Something that has rows at each position, and changes between two."""
+    """A table or standing query, with rows at each position and changes between two."""
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -24,26 +24,26 @@ class Source(Protocol):
         """Columns that identify a row; empty if none do."""
 
     def latest(self, known: Position | None) -> Position | None:
-        """The latest position; None while a table is missing. It is behind a known one of another table."""
+        """The latest position; None while a table is missing. Less than `known` if one was recreated."""
 
     def identities(self) -> dict[str, str]:
-        """By table, what tells it from another one of the same name."""
+        """The first characters of each table's id, by table."""
 
     def written_at(self, position: Position) -> tuple[int, ...]:
-        """When the commits of a position were written: another time means another table."""
+        """Write times of a position's commits: a different time means that a table was recreated."""
 
     def commit(self, position: Position) -> Mapping[str, Any]:
-        """Fields that all changes of a group share; `change` is that of each."""
+        """Fields that all changes of a group share; `change` differs between them."""
 
     def between(self, after: Position, upto: Position) -> Iterator[ChangeGroup]:
-        """Changes after a position, up to another one. The rows of a group can be read once.
+        """Groups of changes between two positions. The rows of a group can be read only once.
 
         Raises:
             MillraceError: if they can't be read any more.
         """
 
     def rows(self, position: Position) -> Iterator[Sequence[bytes]]:
-        """All rows at a position as JSON, in chunks; the files are read before the first.
+        """All rows at a position as JSON, in chunks. All files are read before the first chunk.
 
         Raises:
             MillraceError: if they can't be read any more.
@@ -61,7 +61,7 @@ def identities_of(warehouse: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def latest_versions(warehouse: Path, names: Iterable[str], known: Position | None) -> dict[str, int] | None:
-    """Latest versions, at which no table was behind another; None while a table is missing."""
+    """The latest versions, all read at the same moment; None while a table is missing."""
     folders = {name: folder_of(warehouse, name) for name in names}
 
     def found() -> dict[str, int]:

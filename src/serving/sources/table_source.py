@@ -1,4 +1,4 @@
-"""A table as a source: one group of changes a commit."""
+"""A table as a source, with one group of changes per commit."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -26,15 +26,15 @@ _SIDES = ("before", "after")
 
 
 class TableSource:
-    """A table, as far as a reader sees and wants it.
+    """The rows and columns of a table that a reader may see and asks for.
 
     Args:
         warehouse: folder of the tables.
-        view: the table as its role sees it.
-        wanted: the rows and columns of that which are shown; None for all.
-        changes: those of all tables; None: they are not shared.
-        causes: finds what caused each change, for a reader who sees everything. Changes then end before a
-            commit whose input is not known yet. None: nobody asks.
+        view: the table as the reader's role sees it.
+        wanted: the reader's conditions and columns; None for all.
+        changes: cache of the changes of all tables; None: no cache.
+        causes: finds the cause of each change, for a reader who sees everything. Changes then end before the
+            first commit whose input is not known yet. None: no causes.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class TableSource:
         return identities_of(self._warehouse, self.tables)
 
     def written_at(self, position: Position) -> tuple[int, ...]:
-        """The time of the commit's file."""
+        """The time of the commit's log file."""
         return (written_at(self._folder, position[self._name]),)
 
     def commit(self, position: Position) -> Mapping[str, Any]:
@@ -72,7 +72,7 @@ class TableSource:
         return {"table": self._name, "change": None, "commit_version": position[self._name]}
 
     def between(self, after: Position, upto: Position) -> Iterator[ChangeGroup]:
-        """One group a commit."""
+        """One group per commit."""
         versions: Iterator[int] = iter(range(after[self._name] + 1, upto[self._name] + 1))
         if self._causes is not None:
             versions = takewhile(partial(self._causes.is_known, self._name), versions)
@@ -121,7 +121,7 @@ def view_of(role: Role, name: str) -> TableView:
     """A table as a role sees it.
 
     Raises:
-        MillraceError: if it is not there for the role.
+        MillraceError: if the role may not see the table.
     """
     view = role.view(TABLES[name]) if name in TABLES else None
     if view is None:

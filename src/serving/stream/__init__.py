@@ -1,1 +1,1 @@
-"""Sources that are followed once for all who subscribe to them."""
+"""Follows each source once, for all its subscribers."""

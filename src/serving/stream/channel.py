@@ -1,4 +1,4 @@
-"""A source that is followed once for all its subscribers: its last changes, within a budget of memory."""
+"""Follows a source once for all its subscribers, and keeps its last changes within a memory budget."""
 
 import asyncio
 import logging
@@ -22,13 +22,13 @@ _FEW_BYTES = 64 << 10
 
 
 class Channel:
-    """Follows a source in a thread of its own. All else is for the thread of the event loop.
+    """Follows a source in a thread of its own. Public methods are for the thread of the event loop.
 
     Args:
-        source: what is followed.
-        digest: of what is followed, in tokens.
-        most_bytes: of changes that are kept; older ones are read from the tables again.
-        interval: seconds between two looks at the log.
+        source: the source.
+        digest: digest of the table or query, for resume tokens.
+        most_bytes: maximum bytes of kept changes; older changes are read from the tables again.
+        interval: seconds between polls of the log.
     """
 
     def __init__(self, source: Source, digest: str, most_bytes: int, interval: float) -> None:
@@ -36,14 +36,14 @@ class Channel:
         self.subject = Subject(digest, source.key, {})
         self.snapshots = Snapshots(source)
         self.generation = 0
-        """Counts how often a table was made again."""
+        """Counts how often a table was recreated."""
         self.position: Position | None = None
         self.failure: MillraceError | None = None
         """Why the source can't be followed."""
         self.end = 0
-        """Groups since the channel began."""
+        """Number of groups since the channel was opened."""
         self.bytes_ended = 0
-        """Their bytes."""
+        """Bytes of these groups."""
         self._subscribers = 0
         self._used_at = time.monotonic()
         self._kept: deque[Published] = deque()
@@ -61,7 +61,7 @@ class Channel:
 
     @contextmanager
     def subscriber(self) -> Iterator[None]:
-        """Keep the channel open."""
+        """Keep the channel open during the block."""
         self._subscribers += 1
         try:
             yield
@@ -70,22 +70,22 @@ class Channel:
             self._used_at = time.monotonic()
 
     def is_used(self, seconds: float) -> bool:
-        """Whether it has a subscriber, or had one within some seconds."""
+        """Whether the channel has a subscriber, or had one within the last `seconds`."""
         return self._subscribers > 0 or time.monotonic() - self._used_at < seconds
 
     async def news_within(self, seconds: float) -> bool:
-        """Wait for the next group, or a table that is made again; False if neither came."""
+        """Wait for the next group, failure or recreated table; False if there is none in time."""
         done, _ = await asyncio.wait({self._news}, timeout=seconds)
         return bool(done)
 
     def place_after(self, position: Position) -> int | None:
-        """The number of the group that follows a position; None if it is not kept."""
+        """The number of the group after a position; None if it is not kept."""
         return self._places.get(_as_key(position))
 
     def snapshot_place(self) -> tuple[Position, int]:
-        """A position to read a snapshot at, and the number of the group that follows it.
+        """The position for a new snapshot, and the number of the group after it.
 
-        It is that of the last snapshot, if few changes have come since.
+        It is the position of the cached snapshot if there have been few changes since.
         """
         kept = self.snapshots.position
         place = None if kept is None else self.place_after(kept)
@@ -96,20 +96,20 @@ class Channel:
         return self.position or {}, self.end
 
     def since(self, place: int) -> Published | None:
-        """A group by number; None if it is not kept any more.
+        """A group by number; None if it is no longer kept.
 
         Args:
-            place: below `end`.
+            place: number of the group, less than `end`.
         """
         behind = self.end - place
         return self._kept[-behind] if behind <= len(self._kept) else None
 
     def all_since(self, place: int) -> list[Published]:
-        """The groups from a number on that are kept."""
+        """All kept groups from a number on."""
         return list(self._kept)[place - self.end :]
 
     def stop(self) -> None:
-        """End the thread, without waiting for it."""
+        """Stop the thread, without waiting for its end."""
         self._stopping.set()
 
     def _follow(self) -> None:
@@ -118,12 +118,12 @@ class Channel:
             position = self._try_to_look(position)
 
     def _try_to_look(self, position: Position | None) -> Position | None:
-        """Look; if that fails, say so and wait. Returns the position to go on from."""
+        """Poll the source; on failure, report it and wait. Returns the position to continue from."""
         try:
             found = self._look(position)
         except MillraceError as error:
             found, failure = None, error
-        except Exception as error:  # noqa: BLE001 - subscribers wait, and the next look may succeed
+        except Exception as error:  # noqa: BLE001 - subscribers wait, and the next poll may succeed
             found, failure = position, MillraceError(f"{type(error).__name__}: {error}", "It is tried again")
         else:
             if self.failure is not None and found is not None:
@@ -134,7 +134,7 @@ class Channel:
         return found
 
     def _look(self, position: Position | None) -> Position | None:
-        """Publish what is new, and return the position after it."""
+        """Publish new groups. Returns the position after them."""
         latest = self.source.latest(position)
         if position is not None and (
             is_ahead(position, latest or {}) or self.source.written_at(position) != self._written_at
@@ -146,7 +146,7 @@ class Channel:
         if position is None or min(position.values()) < 0 <= min(latest.values()):
             self._tell(self._begin, latest, self.source.identities())
         else:
-            # All are read first: after an error in between, those before it would be published twice.
+            # All groups are read first: otherwise an error would cause earlier ones to be published twice.
             for group in [each.in_memory() for each in self.source.between(position, latest)]:
                 self._tell(self._append, group)
         self._written_at = written_at

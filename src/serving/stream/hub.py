@@ -1,4 +1,4 @@
-"""The channels that are followed now: one for each table or query, as each role sees it."""
+"""The open channels: one for each role and table or query."""
 
 import asyncio
 import json
@@ -22,22 +22,22 @@ from serving.stream.subscription import Subscription, Terms
 
 _TOKEN_DIGITS = 8
 _LINGER_SECONDS = 30.0
-"""How long a channel without subscribers goes on: they come back soon after a lost connection."""
+"""Seconds for which a channel without subscribers stays open: they reconnect after a lost connection."""
 
 
 class TryLaterError(MillraceError):
-    """What is wanted can't be served now."""
+    """A request can't be served now."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a subscriber follows: a table or a query.
+    """The table or query that a subscriber follows.
 
     Args:
         table: name of the table.
-        sql: the query, in place of a table.
+        sql: the query, instead of a table.
         where: conditions on rows of the table, by column.
-        select: columns of the table to show, beside its key; none for all.
+        select: columns of the table to show in addition to its key; empty for all.
     """
 
     table: str | None = None
@@ -46,10 +46,10 @@ class Wanted:
     select: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check that one thing is wanted.
+        """Check that there is either a table or a query.
 
         Raises:
-            MillraceError: if none or both are.
+            MillraceError: if there are none or both, or a query has `where` or `select`.
         """
         if (self.table is None) == (self.sql is None):
             raise MillraceError("give either a table or a query", "As an example: table=gold.traffic")
@@ -57,12 +57,12 @@ class Wanted:
             raise MillraceError("where and select are for tables", "Write them in the query")
 
     def digest(self, role: Role) -> str:
-        """A text that is the same for the same rows: who reads matters too."""
+        """A digest that is equal for equal content, which also depends on the reader's role."""
         asked = [role.fingerprint, self.table, self.sql, dict(self.where), self.select]
         return sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
     def has_token(self, token: str, role: Role) -> bool:
-        """Whether a resume token is of the same rows."""
+        """Whether a resume token is for the same content."""
         return token.startswith(self.digest(role)[:_TOKEN_DIGITS])
 
     @property
@@ -73,14 +73,14 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Limits:
-    """What the hub may use.
+    """Limits of the hub.
 
     Args:
-        channel_bytes: of changes that each channel keeps.
-        shared_bytes: of changes of all tables, before anyone's conditions.
-        queries: standing queries at the same time.
-        result_rows: of a standing query.
-        interval: seconds between two looks at the tables' logs.
+        channel_bytes: maximum bytes of changes that each channel keeps.
+        shared_bytes: maximum bytes of unfiltered changes of all tables.
+        queries: maximum number of standing queries at the same time.
+        result_rows: maximum rows of a standing query's result.
+        interval: seconds between polls of the tables' logs.
     """
 
     channel_bytes: int = 16 << 20
@@ -91,11 +91,11 @@ class Limits:
 
 
 class Hub:
-    """Follows what has subscribers.
+    """Opens one channel for each followed table or query, and closes unused channels.
 
     Args:
         warehouse: folder of the tables.
-        limits: what it may use.
+        limits: limits of memory and queries.
     """
 
     def __init__(self, warehouse: Path, limits: Limits) -> None:
@@ -106,7 +106,7 @@ class Hub:
         self._opening: dict[str, asyncio.Lock] = {}
 
     async def channel(self, wanted: Wanted, role: Role) -> Channel:
-        """The channel of what is wanted. It ends some time after it has lost its last subscriber.
+        """The channel of a table or query. It is closed some time after its last subscriber has left.
 
         Raises:
             MillraceError: if it can't be followed.
@@ -122,29 +122,29 @@ class Hub:
         return self._channels[key]
 
     async def subscribe(self, wanted: Wanted, role: Role, after: str | None, terms: Terms) -> Subscription:
-        """A subscription to what is wanted.
+        """A subscription to a table or query.
 
         Args:
-            wanted: a table or a query.
-            role: who reads.
+            wanted: the table or query.
+            role: role of the reader.
             after: resume token; None: begin with a snapshot.
-            terms: how the subscriber is served.
+            terms: settings of the subscription.
 
         Raises:
-            MillraceError: if it can't be followed, or the token is of something else.
+            MillraceError: if it can't be followed, or the token can't be parsed.
         """
         return Subscription(await self.channel(wanted, role), after, terms)
 
     @property
     def channels(self) -> int:
-        """Tables and queries that are followed now."""
+        """Number of open channels."""
         return len(self._channels)
 
     def source(self, wanted: Wanted, role: Role) -> Source:
-        """What is wanted, checked, as a role sees it.
+        """The source of a table or query as a role sees it.
 
         Raises:
-            MillraceError: if it is not there, or can't be kept exactly.
+            MillraceError: if the table does not exist, the query is not admitted, or there are too many.
         """
         if wanted.sql is not None:
             query = admit(wanted.sql, role)
@@ -157,11 +157,11 @@ class Hub:
         return TableSource(self._warehouse, view, narrowed, self._shared)
 
     def subject(self, wanted: Wanted, role: Role, source: Source) -> Subject:
-        """What tokens of a source say of it."""
+        """The content of a source's resume tokens."""
         return Subject(wanted.digest(role)[:_TOKEN_DIGITS], source.key, source.identities())
 
     def stop(self) -> None:
-        """End all channels."""
+        """Stop all channels."""
         for channel in self._channels.values():
             channel.stop()
         self._channels.clear()

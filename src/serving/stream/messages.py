@@ -1,4 +1,4 @@
-"""Messages to subscribers. One with a position completes what came since the last one with a position."""
+"""Messages to subscribers. A message with a position completes all messages since the last position."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from serving.sources.row_changes import ChangeGroup, Position, RowChange
 from serving.stream.resume_token import Subject
 
 _MESSAGE_BYTES = 64 << 10
-"""Bytes of changes in a message, about: a subscriber has to take one within the send timeout."""
+"""Approximate bytes of changes in a message, which a subscriber has to take within the send timeout."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Message:
 
     Args:
         kind: `reset`, `rows`, `changes`, `heartbeat`, `warning` or `closed`.
-        content: fields beside its type, in JSON's types.
+        content: fields other than the type, in JSON's types.
         position: resume token, if the message completes a group.
     """
 
@@ -32,7 +32,7 @@ class Message:
 
     @property
     def ends_poll(self) -> bool:
-        """Whether nothing has to follow soon."""
+        """Whether a long poll ends with this message."""
         is_waiting = self.kind == "warning" and self.content["reason"] != "slow"
         return self.position is not None or self.kind == "closed" or is_waiting
 
@@ -55,12 +55,12 @@ class Message:
 
 
 class Published:
-    """A group with its messages, which are made once for all subscribers.
+    """A group with its messages, which are encoded once for all subscribers.
 
     Args:
         group: the changes.
-        subject: what is followed.
-        is_conflated: whether it stands for several groups.
+        subject: content of its resume token.
+        is_conflated: whether it replaces several groups.
     """
 
     def __init__(self, group: ChangeGroup, subject: Subject, *, is_conflated: bool = False) -> None:
@@ -71,7 +71,7 @@ class Published:
 
     @cached_property
     def messages(self) -> list[Message]:
-        """Messages of some changes each; none if there are no changes. The last one has the position."""
+        """Messages with a part of the changes each; empty without changes. The last one has the position."""
         chunks = list(_chunks(self.group.rows))
         common = {
             "key": self._key,
@@ -86,38 +86,38 @@ class Published:
 
 
 def reset_message(subject: Subject, position: Position) -> Message:
-    """Forget what you have: all rows follow."""
+    """The message that a subscriber must discard all rows, since a snapshot follows."""
     return Message("reset", {"key": subject.key, "versions": dict(position)})
 
 
 def rows_message(rows: Sequence[bytes], position: Position, token: str | None) -> Message:
-    """Rows of a snapshot; the last message of them has the position."""
+    """A message with rows of a snapshot; the last one has the position."""
     return Message("rows", {"rows": [msgspec.Raw(row) for row in rows], "versions": dict(position)}, token)
 
 
 def heartbeat_message(subject: Subject, position: Position) -> Message:
-    """Nothing has changed up to a position."""
+    """The message that nothing has changed up to a position."""
     content = {"versions": dict(position), "at": as_time(time.time())}
     return Message("heartbeat", content, subject.token(position))
 
 
 def warning_message(waiting: int, budget: int) -> Message:
-    """The subscriber is slow."""
+    """The message that the subscriber is slow."""
     return Message("warning", {"reason": "slow", "waiting_bytes": waiting, "budget_bytes": budget})
 
 
 def missing_message(tables: Sequence[str]) -> Message:
-    """A table is not there yet."""
+    """The message that a table does not exist yet."""
     return Message("warning", {"reason": "missing", "tables": tables})
 
 
 def stale_message(error: Exception) -> Message:
-    """The tables can't be read now: what the subscriber has may be old."""
+    """The message that the tables can't be read now, so the subscriber's rows may be stale."""
     return Message("warning", {"reason": "stale", "error": str(error)})
 
 
 def closed_message(reason: str) -> Message:
-    """The last message: why the server ends the subscription."""
+    """The last message, with the reason why the server ends the subscription."""
     return Message("closed", {"reason": reason})
 
 

@@ -1,4 +1,4 @@
-"""Resume tokens: a position, the identity of its tables and what is followed, as text."""
+"""Resume tokens: a position, the ids of its tables, and a digest of the followed content, as text."""
 
 import re
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ _PART = re.compile(r"([a-z_]+\.[a-z_0-9]+):(-?\d{1,18}):([0-9a-f]*)")
 
 @dataclass(frozen=True)
 class Subject:
-    """What is followed, as tokens tell it from anything else.
+    """The content of resume tokens, except the position.
 
     Args:
-        digest: of the table or query with its conditions, and of the role.
+        digest: digest of the table or query with its conditions, and of the role.
         key: columns that identify a row; empty if none do.
-        identities: by table, what tells it from another one of the same name.
+        identities: first characters of the tables' ids, by table.
     """
 
     digest: str
@@ -26,15 +26,15 @@ class Subject:
     identities: Mapping[str, str]
 
     def token(self, position: Position) -> str:
-        """A position as text."""
+        """The resume token of a position."""
         parts = (f"{name}:{version}:{self.identities[name]}" for name, version in sorted(position.items()))
         return f"{self.digest}~{','.join(parts)}"
 
     def position(self, token: str) -> dict[str, int] | None:
-        """The position of a token; None if it is one of something else, or a table was made again.
+        """The position in a token; None if the token is for other content, or a table was recreated.
 
         Raises:
-            MillraceError: if the text is no token.
+            MillraceError: if the text is not a token.
         """
         whole = _TOKEN.fullmatch(token)
         parts = [_PART.fullmatch(part) for part in whole[2].split(",")] if whole else [None]

@@ -1,4 +1,4 @@
-"""Snapshots as messages: small ones are made once for all who begin at about the same time."""
+"""Snapshots as messages; small ones are cached for subscribers who begin at about the same time."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -11,14 +11,14 @@ from serving.stream.resume_token import Subject
 
 _T = TypeVar("_T")
 _SHARED_BYTES = 4 << 20
-"""Bytes of a snapshot that is kept in memory; larger ones are read for each subscriber."""
+"""Maximum bytes of a cached snapshot; larger ones are read for each subscriber."""
 
 
 class Snapshots:
     """Snapshots of a source.
 
     Args:
-        source: what is read.
+        source: the source.
     """
 
     def __init__(self, source: Source) -> None:
@@ -26,10 +26,10 @@ class Snapshots:
         self._lock = asyncio.Lock()
         self._kept: list[Message] = []
         self.position: Position | None = None
-        """Of the snapshot that is kept."""
+        """Position of the cached snapshot."""
 
     async def read(self, subject: Subject, position: Position) -> AsyncGenerator[Message, None]:
-        """The messages of a snapshot: a reset, then rows, of which the last have the position.
+        """The messages of a snapshot: a reset, then rows. The last message has the position.
 
         Raises:
             MillraceError: if the rows can't be read.
@@ -64,7 +64,7 @@ class Snapshots:
 
 
 async def in_thread(found: Iterator[_T]) -> AsyncIterator[_T]:
-    """The items of an iterator that reads files."""
+    """The items of a blocking iterator, read on other threads."""
     end = object()
     while (item := await asyncio.to_thread(next, found, end)) is not end:
         yield item  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""What one subscriber gets: a snapshot or what it missed, then changes, within a budget."""
+"""The messages of one subscriber: a snapshot or missed changes, then new changes, within a budget."""
 
 import asyncio
 import time
@@ -19,25 +19,25 @@ from serving.stream.messages import (
 from serving.stream.snapshots import in_thread
 
 _FIRST_SECONDS = 1.0
-"""How long a new channel may take to find its tables, before they are said to be missing."""
+"""Seconds for a new channel to find its tables before they are reported missing."""
 _BEHIND_SECONDS = 5.0
-"""How long a channel may be behind a position that another node gave."""
+"""Seconds for which a channel may lag behind a position from another node."""
 
 
 class SlowSubscriberError(Exception):
-    """A subscriber that does not take its messages."""
+    """A subscriber does not take its messages in time."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """How a subscriber is served.
+    """Settings of a subscription.
 
     Args:
-        interval: least seconds between two groups: those between are conflated.
+        interval: minimum seconds between two groups; groups in between are conflated.
         conflates: whether groups may be conflated if the subscriber is slow.
-        budget: bytes of changes that may wait for it. From half of it on it is warned; beyond it groups are
-            conflated; if these are more than four times the budget, it is disconnected.
-        heartbeat: seconds without a message after which one says that nothing has changed.
+        budget: bytes of changes that may wait. Above half of it, the subscriber is warned; above all of it,
+            groups are conflated; if these exceed four times the budget, the subscriber is disconnected.
+        heartbeat: seconds without a message after which a heartbeat is sent.
     """
 
     interval: float = 0.0
@@ -47,15 +47,15 @@ class Terms:
 
 
 class Subscription:
-    """A subscriber's place in a channel.
+    """A subscriber's position in a channel.
 
     Args:
-        channel: what is followed.
+        channel: the channel.
         after: resume token of the last group that the subscriber has; None: begin with a snapshot.
-        terms: how it is served; may be replaced at any time.
+        terms: settings; may be replaced at any time.
 
     Raises:
-        MillraceError: if the token is none.
+        MillraceError: if the token can't be parsed.
     """
 
     def __init__(self, channel: Channel, after: str | None, terms: Terms) -> None:
@@ -72,11 +72,11 @@ class Subscription:
         self._last = 0.0
 
     async def messages(self) -> AsyncGenerator[Message, None]:
-        """Messages without end.
+        """The messages, without end.
 
         Raises:
             MillraceError: if the source can't be followed.
-            SlowSubscriberError: if too much waits.
+            SlowSubscriberError: if too many bytes of changes wait.
         """
         with self._channel.subscriber():
             async for message in self._wait():
@@ -88,7 +88,7 @@ class Subscription:
                     yield message
 
     async def _wait(self) -> AsyncGenerator[Message, None]:
-        """Until all tables are there."""
+        """Warnings until all tables exist."""
         while self._channel.position is None:
             if self._channel.failure:
                 raise self._channel.failure
@@ -96,7 +96,7 @@ class Subscription:
                 yield missing_message(self._channel.source.tables)
 
     async def _begin(self) -> AsyncGenerator[Message, None]:
-        """What leads to the groups that the channel keeps."""
+        """Missed changes or a snapshot, up to the groups that the channel keeps."""
         known, self._after = await self._usable(), None
         channel = self._channel
         self._generation = channel.generation
@@ -119,7 +119,7 @@ class Subscription:
         self._go_to(place, position)
 
     async def _usable(self) -> dict[str, int] | None:
-        """The known position, if it is one of these tables; None for a snapshot."""
+        """The position of the resume token, if it is valid for these tables; None for a snapshot."""
         channel = self._channel
         position = None if self._after is None else channel.subject.position(self._after)
         if position is None:
@@ -131,7 +131,7 @@ class Subscription:
         return position
 
     async def _follow(self) -> AsyncGenerator[Message, None]:
-        """Groups of the channel; ends if they are not kept any more, or a table was made again."""
+        """Groups of the channel, until the next one is no longer kept, or a table was recreated."""
         channel, self._last = self._channel, time.monotonic()
         while channel.generation == self._generation:
             if (quiet := self._last + self.terms.heartbeat - time.monotonic()) <= 0:
@@ -154,7 +154,7 @@ class Subscription:
                 self._last = time.monotonic()
 
     def _heartbeat(self) -> Message:
-        """That nothing has changed, or that nobody knows."""
+        """A heartbeat, or a warning if the tables can't be read."""
         if (failure := self._channel.failure) is not None:
             return stale_message(failure)
         return heartbeat_message(self._channel.subject, self._position)
@@ -164,7 +164,7 @@ class Subscription:
         return warning_message(waiting, self.terms.budget) if self._warned and not was else None
 
     def _next(self, waiting: int) -> Published | None:
-        """The next group, or all that wait as one; None if the channel does not keep them."""
+        """The next group, or all waiting groups conflated; None if the channel does not keep them."""
         channel, terms = self._channel, self.terms
         first = channel.since(self._place)
         if first is None:

@@ -1,1 +1,1 @@
-"""Webhooks: changes of tables and queries as POST requests to URLs that others registered."""
+"""Webhooks: sends changes of tables and queries as POST requests to registered URLs."""

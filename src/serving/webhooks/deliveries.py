@@ -1,4 +1,4 @@
-"""Delivers all webhooks of a home, on one of its nodes: the one that has the lease."""
+"""Delivers all webhooks of a home, on the one node that holds the lease."""
 
 import asyncio
 import logging
@@ -23,10 +23,10 @@ class Deliveries:
 
     Args:
         hub: follows tables and queries.
-        role_of: the role now of a reader by name; None if it may not read any more.
+        role_of: returns the current role of a reader by name; None if it may no longer read.
         store: the webhooks.
-        terms: how subscribers are served.
-        retries: when a delivery is attempted again.
+        terms: settings of subscriptions.
+        retries: settings of retries.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Deliveries:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Deliver, whenever this node has the lease, until the block ends."""
+        """Deliver during the block, while this node holds the lease."""
         looking = asyncio.create_task(self._look())
         try:
             yield
@@ -55,12 +55,12 @@ class Deliveries:
         while True:
             try:
                 await self._update()
-            except Exception:  # noqa: BLE001 - the next look may succeed, as after a full disk
+            except Exception:  # noqa: BLE001 - the next poll may succeed, e.g. after a full disk
                 _LOG.exception("Cannot read the webhooks")
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def _update(self) -> None:
-        """Renew the lease, start deliveries of new webhooks, end those of removed ones."""
+        """Renew the lease, start deliveries of new webhooks, and stop those of removed ones."""
         if not await asyncio.to_thread(self._store.take_lease, self._owner, time.time(), _LEASE_SECONDS):
             await self._stop(list(self._running))
             return
@@ -79,7 +79,7 @@ class Deliveries:
 
 
 async def _end(tasks: set[asyncio.Task[None]]) -> None:
-    """Cancel tasks until they end: before Python 3.12, `asyncio.wait_for` may lose a cancellation."""
+    """Cancel tasks repeatedly until they end: before Python 3.12, `asyncio.wait_for` may lose one cancel."""
     while tasks:
         for task in tasks:
             task.cancel()

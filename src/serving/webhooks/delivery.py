@@ -1,4 +1,4 @@
-"""Delivers one webhook's groups in order: each until the receiver takes it."""
+"""Delivers the groups of one webhook in order, each repeatedly until the receiver accepts it."""
 
 import asyncio
 import logging
@@ -24,12 +24,12 @@ RoleOf = Callable[[str], Role | None]
 
 @dataclass(frozen=True)
 class Retries:
-    """When a delivery is attempted again.
+    """Settings of retries.
 
     Args:
-        first: seconds after the first attempt; each further pause is twice as long.
-        longest: seconds between two attempts, at most.
-        timeout: seconds within which the receiver has to answer.
+        first: seconds before the first retry; each further pause is twice as long.
+        longest: maximum seconds between two attempts.
+        timeout: seconds within which the receiver has to respond.
         give_up: seconds of failures after which a webhook is disabled.
     """
 
@@ -48,12 +48,12 @@ class Delivery:
 
     Args:
         hub: follows tables and queries.
-        role_of: the role now of a reader by name; None if it may not read any more.
-        store: keeps the webhook's position.
-        terms: how subscribers are served.
-        retries: when a delivery is attempted again.
-        owner: of the lease.
-        webhook_id: which webhook.
+        role_of: returns the current role of a reader by name; None if it may no longer read.
+        store: stores the webhook's position.
+        terms: settings of subscriptions.
+        retries: settings of retries.
+        owner: this node's name in the lease.
+        webhook_id: id of the webhook.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Delivery:
                 return
             except MillraceError as error:
                 await self._note(str(error))
-            except Exception:  # noqa: BLE001 - other webhooks go on, and the next try may succeed
+            except Exception:  # noqa: BLE001 - other webhooks continue, and the next attempt may succeed
                 _LOG.exception("Webhook %s", self._id)
             if time.monotonic() - started > self._retries.longest:
                 pause = self._retries.first
@@ -113,7 +113,7 @@ class Delivery:
             await sender.close()
 
     async def _send(self, sender: Sender, webhook: Webhook) -> Webhook:
-        """Attempt the pending delivery until it is taken. Returns the webhook after it."""
+        """Retry the pending delivery until the receiver accepts it. Returns the updated webhook."""
         pause = self._retries.first
         while webhook.pending is not None:
             if not webhook.wanted.has_token(webhook.pending.position, self._role(webhook)):
@@ -149,7 +149,7 @@ class Delivery:
             await asyncio.to_thread(self._store.disable, self._owner, webhook, error, now)
 
     async def _note(self, error: str) -> None:
-        """Note why the webhook's table or query can't be followed."""
+        """Store the reason why the webhook's table or query can't be followed."""
         webhook = await self._load_or_none()
         if webhook is not None and webhook.last_error != error:
             _LOG.warning("Webhook %s: %s", self._id, error)

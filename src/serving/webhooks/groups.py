@@ -1,4 +1,4 @@
-"""The groups of messages that one webhook gets, without end."""
+"""The groups of messages of one webhook, without end."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -12,7 +12,7 @@ from serving.stream.subscription import SlowSubscriberError, Terms
 from serving.webhooks.webhook import Webhook
 
 MOST_BYTES = 16 << 20
-"""Of a delivery's body."""
+"""Maximum bytes of a delivery's body."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class Group:
     """Messages up to a position.
 
     Args:
-        messages: without heartbeats and warnings; none if nothing has changed.
-        position: resume token after them.
+        messages: messages other than heartbeats and warnings; empty if nothing has changed.
+        position: resume token after the messages.
     """
 
     messages: list[Message]
@@ -34,13 +34,13 @@ class Group:
 
 
 async def follow(hub: Hub, webhook: Webhook, role: Role, terms: Terms) -> AsyncGenerator[Group, None]:
-    """The groups after a webhook's position, all rows first if it has none.
+    """The groups after a webhook's position; without a position, a snapshot first.
 
     Args:
         hub: follows tables and queries.
-        webhook: whose groups.
-        role: with which it reads.
-        terms: how subscribers are served.
+        webhook: the webhook.
+        role: role with which it reads.
+        terms: settings of subscriptions.
 
     Raises:
         MillraceError: if it can't be followed, or a group is too large to send.
@@ -56,7 +56,7 @@ async def follow(hub: Hub, webhook: Webhook, role: Role, terms: Terms) -> AsyncG
                     position = group.position
                     yield group
         except SlowSubscriberError:
-            continue  # the receiver was away: what it missed is read from the tables
+            continue  # after an outage of the receiver, missed changes are read from the tables
 
 
 async def _groups(messages: AsyncGenerator[Message, None]) -> AsyncGenerator[Group, None]:

@@ -1,4 +1,4 @@
-"""Routes by which webhooks are registered, listed and removed."""
+"""Routes to register, list and remove webhooks."""
 
 import asyncio
 import json
@@ -36,10 +36,10 @@ class Webhooks:
 
     Args:
         hub: follows tables and queries.
-        readers: who may read.
-        terms: how subscribers are served.
+        readers: authenticates readers.
+        terms: settings of subscriptions.
         home: folder of the workspace.
-        hosts: that webhooks may be sent to, beside this machine.
+        hosts: hosts to which webhooks may be sent, in addition to this machine.
     """
 
     def __init__(self, hub: Hub, readers: Readers, terms: Terms, home: Path, hosts: Collection[str]) -> None:
@@ -60,7 +60,7 @@ class Webhooks:
         ]
 
     def attach(self, app: Starlette) -> Starlette:
-        """Deliver for as long as the application runs. Returns it."""
+        """Deliver webhooks as long as the application runs. Returns the application."""
         inner = app.router.lifespan_context
 
         @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Sends one delivery: a signed POST, with the answer's meaning."""
+"""Sends one delivery as a signed POST, and interprets the response."""
 
 import asyncio
 import time
@@ -16,12 +16,12 @@ _MOST_WAIT = 3600.0
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of an attempt.
+    """The result of an attempt.
 
     Args:
-        error: why it failed; None if the receiver took the delivery.
-        is_gone: the receiver wants no more.
-        wait: seconds that the receiver asks to wait; None if it does not say.
+        error: why it failed; None if the receiver accepted the delivery.
+        is_gone: whether the receiver wants no more deliveries.
+        wait: seconds that the receiver asks to wait; None if it does not.
     """
 
     error: str | None = None
@@ -33,19 +33,19 @@ class Sender:
     """Sends the deliveries of one webhook over one connection.
 
     Args:
-        webhook: whose.
-        seconds: within which the receiver has to answer.
+        webhook: the webhook.
+        seconds: timeout of the receiver's response.
     """
 
     def __init__(self, webhook: Webhook, seconds: float) -> None:
         self._webhook = webhook
         self._seconds = seconds
-        # A proxy of the environment is for other machines.
+        # Proxies of the environment are not for this machine.
         is_remote = not is_of_this_machine(webhook.url)
         self._client = httpx.AsyncClient(timeout=seconds, follow_redirects=False, trust_env=is_remote)
 
     async def send(self, pending: Pending) -> Answer:
-        """Send a delivery once. The answer's body is not read."""
+        """Send a delivery once. The body of the response is not read."""
         signed = signed_headers(self._webhook.secret, pending.id, int(time.time()), pending.body)
         headers = {"Content-Type": "application/json", "User-Agent": "Millrace", **signed}
         try:

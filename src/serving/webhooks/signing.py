@@ -1,4 +1,4 @@
-"""Signs deliveries after Standard Webhooks: HMAC-SHA256 of id, time and body."""
+"""Signs deliveries by the specification Standard Webhooks: HMAC-SHA256 of id, time and body."""
 
 import base64
 import hmac
@@ -10,7 +10,7 @@ _KEY_BYTES = 32
 
 
 def new_secret() -> str:
-    """A secret as receivers keep it: `whsec_` and base64."""
+    """A new secret in the form for receivers: `whsec_` and base64."""
     return _PREFIX + base64.b64encode(secrets.token_bytes(_KEY_BYTES)).decode()
 
 
@@ -18,10 +18,10 @@ def signed_headers(secret: str, delivery: str, seconds: int, body: bytes) -> dic
     """The headers of a delivery.
 
     Args:
-        secret: the webhook's.
-        delivery: id of the delivery, the same at each attempt.
-        seconds: time of the attempt, since 1970.
-        body: of the request.
+        secret: secret of the webhook.
+        delivery: id of the delivery, the same for each attempt.
+        seconds: time of the attempt, in seconds since 1970.
+        body: body of the request.
     """
     key = base64.b64decode(secret.removeprefix(_PREFIX))
     digest = hmac.new(key, f"{delivery}.{seconds}.".encode() + body, sha256).digest()

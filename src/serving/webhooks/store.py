@@ -37,7 +37,7 @@ _OWNED = "EXISTS (SELECT * FROM lease WHERE owner = :owner)"
 class WebhookStore:
     """The webhooks of a home.
 
-    What a delivering node writes takes effect only while it has the lease.
+    Writes of a delivering node take effect only while it holds the lease.
 
     Args:
         file: the database.
@@ -46,7 +46,7 @@ class WebhookStore:
     def __init__(self, file: Path) -> None:
         self._file = file
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch(mode=0o600)  # it has the secrets
+        file.touch(mode=0o600)  # it contains the secrets
         with self._connection() as connection:
             connection.executescript(f"PRAGMA journal_mode = WAL; {_SCHEMA}")
 
@@ -79,12 +79,12 @@ class WebhookStore:
         return next((webhook for webhook in self.all() if webhook.id == webhook_id), None)
 
     def remove(self, webhook_id: str, reader: str) -> bool:
-        """Remove a webhook of a reader; False if there is none of that id."""
+        """Remove a webhook of a reader; False if the reader has none with that id."""
         values = {"id": webhook_id, "reader": reader}
         return self._change("DELETE FROM webhooks WHERE id = :id AND reader = :reader", values)
 
     def take_lease(self, owner: str, now: float, seconds: float) -> bool:
-        """Take or renew the lease; False while another node has it."""
+        """Take or renew the lease; False while another node holds it."""
         return self._change(
             "INSERT INTO lease VALUES (1, :owner, :until) ON CONFLICT DO UPDATE "
             "SET owner = :owner, until = :until WHERE owner = :owner OR until < :now",
@@ -92,11 +92,11 @@ class WebhookStore:
         )
 
     def release_lease(self, owner: str) -> None:
-        """Give the lease back."""
+        """Release the lease."""
         self._change("DELETE FROM lease WHERE owner = :owner", {"owner": owner})
 
     def set_pending(self, owner: str, webhook: Webhook, body: bytes, position: str) -> bool:
-        """Keep the next delivery of a webhook, before it is first sent."""
+        """Store the next delivery of a webhook before its first attempt."""
         return self._change(
             "UPDATE webhooks SET pending_body = :body, pending_position = :position "
             f"WHERE id = :id AND pending_body IS NULL AND {_OWNED}",
@@ -104,7 +104,7 @@ class WebhookStore:
         )
 
     def set_delivered(self, owner: str, webhook: Webhook) -> bool:
-        """The receiver took the pending delivery: advance the position."""
+        """Advance the position after the receiver has accepted the pending delivery."""
         return self._change(
             "UPDATE webhooks SET position = pending_position, sent = sent + 1, pending_body = NULL, "
             "pending_position = NULL, failing_since = NULL, last_error = NULL "
@@ -113,7 +113,7 @@ class WebhookStore:
         )
 
     def drop_pending(self, owner: str, webhook: Webhook) -> bool:
-        """Never send the pending delivery again. No other one gets its number: it may have arrived."""
+        """Drop the pending delivery. Its number is not used again, since it may have arrived."""
         return self._change(
             "UPDATE webhooks SET sent = sent + 1, pending_body = NULL, pending_position = NULL "
             f"WHERE id = :id AND pending_body IS NOT NULL AND {_OWNED}",
@@ -121,14 +121,14 @@ class WebhookStore:
         )
 
     def set_position(self, owner: str, webhook: Webhook, position: str) -> bool:
-        """Nothing changed up to a position."""
+        """Advance the position without a delivery, since nothing has changed."""
         return self._change(
             f"UPDATE webhooks SET position = :position WHERE id = :id AND pending_body IS NULL AND {_OWNED}",
             {"owner": owner, "id": webhook.id, "position": position},
         )
 
     def set_failed(self, owner: str, webhook: Webhook, error: str, now: float) -> None:
-        """An attempt failed."""
+        """Store the error of a failed attempt."""
         self._change(
             "UPDATE webhooks SET failing_since = coalesce(failing_since, :now), last_error = :error "
             f"WHERE id = :id AND {_OWNED}",
@@ -136,7 +136,7 @@ class WebhookStore:
         )
 
     def disable(self, owner: str, webhook: Webhook, error: str, now: float) -> None:
-        """Give a webhook up."""
+        """Disable a webhook."""
         self._change(
             f"UPDATE webhooks SET disabled_at = :now, last_error = :error WHERE id = :id AND {_OWNED}",
             {"owner": owner, "id": webhook.id, "now": now, "error": error},

@@ -1,4 +1,4 @@
-"""Which URLs may receive deliveries."""
+"""Checks which URLs may receive deliveries."""
 
 from collections.abc import Collection
 from urllib.parse import urlsplit
@@ -10,15 +10,15 @@ _MOST_CHARACTERS = 2000
 
 
 def check_target(url: str, hosts: Collection[str], *, is_local: bool) -> None:
-    """Check a URL: HTTPS to a host that is allowed, or this machine, for who registers it from there.
+    """Check a URL: HTTPS to an allowed host, or this machine if registered from it or allowed.
 
     Args:
-        url: that is to receive deliveries.
-        hosts: that are allowed, in lower case; this machine may be one of them.
-        is_local: whether it is registered from this machine.
+        url: URL to receive deliveries.
+        hosts: allowed hosts, in lower case; may include this machine.
+        is_local: whether the URL is registered from this machine.
 
     Raises:
-        MillraceError: if it may not.
+        MillraceError: if the URL is not allowed.
     """
     try:
         parts = urlsplit(url)

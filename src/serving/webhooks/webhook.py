@@ -1,4 +1,4 @@
-"""A webhook: who wants what, and how far it has got it."""
+"""A webhook: its reader, its table or query, and its delivered position."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -10,12 +10,12 @@ from serving.stream.messages import as_time
 
 @dataclass(frozen=True)
 class Pending:
-    """A delivery that the receiver has not taken yet. It is stored before it is first sent.
+    """A delivery that the receiver has not accepted yet. It is stored before its first attempt.
 
     Args:
-        id: the same at each attempt.
-        body: the request's.
-        position: resume token after it.
+        id: id of the delivery, the same for each attempt.
+        body: body of the request.
+        position: resume token after the delivery.
     """
 
     id: str
@@ -28,18 +28,18 @@ class Webhook:
     """A registered webhook.
 
     Args:
-        id: its id.
-        reader: name of who registered it, with whose role it reads.
-        url: where deliveries go.
+        id: id of the webhook.
+        reader: name of the reader who registered it, with whose role it reads.
+        url: URL of the receiver.
         wanted: the table or query.
-        interval: least seconds between two deliveries.
-        secret: what signs deliveries.
-        position: resume token of what the receiver has taken; None before the first delivery.
-        sent: number of the last delivery that it has taken, or that is not sent again.
-        pending: the delivery that comes next, if it is known.
-        failing_since: time of the first attempt that failed, since one succeeded; seconds since 1970.
-        last_error: why the last attempt failed.
-        disabled_at: when it was given up; seconds since 1970.
+        interval: minimum seconds between two deliveries.
+        secret: secret that signs deliveries.
+        position: resume token after the last accepted delivery; None before the first delivery.
+        sent: number of the last delivery that was accepted or dropped.
+        pending: the next delivery, if known.
+        failing_since: first failed attempt since the last success, in seconds since 1970.
+        last_error: error of the last attempt.
+        disabled_at: time of disabling, in seconds since 1970.
     """
 
     id: str
@@ -63,7 +63,7 @@ class Webhook:
         return "active" if self.failing_since is None else "failing"
 
     def shown(self) -> dict[str, Any]:
-        """What is shown of it: not the secret."""
+        """The fields that are shown to readers; without the secret."""
         asked = {name: value for name, value in asdict(self.wanted).items() if value}
         return {
             "id": self.id,
@@ -79,11 +79,11 @@ class Webhook:
 
 
 def wanted_to_text(wanted: Wanted) -> str:
-    """What is wanted, as JSON."""
+    """A table or query as JSON."""
     return json.dumps(asdict(wanted))
 
 
 def wanted_from_text(text: str) -> Wanted:
-    """What is wanted, from JSON."""
+    """A table or query from JSON."""
     found = json.loads(text)
     return Wanted(found["table"], found["sql"], found["where"], tuple(found["select"]))
