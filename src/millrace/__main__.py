@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; where packages are missing, print which extra has them."""
+    """Run the command line; if packages are missing, print which extra installs them."""
     verbose = "--verbose" in sys.argv
     try:
         from millrace.cli import main as run_command

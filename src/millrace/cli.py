@@ -35,7 +35,7 @@ def _main(
 
 
 def register_commands(to: typer.Typer = app) -> None:
-    """Add the commands of `millrace.commands`: by a module's `register`, else its function of its name."""
+    """Add the commands of `millrace.commands`: by `register` in a module, else its function of that name."""
     for name in sorted(found.name for found in pkgutil.iter_modules(commands.__path__)):
         module = importlib.import_module(f"{commands.__name__}.{name}")
         if register := getattr(module, "register", None):
@@ -45,17 +45,17 @@ def register_commands(to: typer.Typer = app) -> None:
 
 
 def main() -> None:
-    """Run the command line: one line for an error a user can act on, a trace only when asked."""
+    """Run the command line. Expected errors are printed in one line, with a traceback only on request."""
     verbose = "--verbose" in sys.argv
     if verbose:
         sys.argv.remove("--verbose")
-    # Libraries warn on every retry, py4j with a stack trace; what a user needs comes as one MillraceError.
+    # Libraries warn on every retry, py4j with a stack trace; users get one MillraceError.
     logging.getLogger().addHandler(logging.StreamHandler() if verbose else logging.NullHandler())
     register_commands()
     try:
         code = app(standalone_mode=False, prog_name=app.info.name)
     except TyperException as error:
-        if not (line := error.format_message()):  # its help has been shown
+        if not (line := error.format_message()):  # the help was shown
             raise SystemExit(error.exit_code) from None
         asked = getattr(error, "ctx", None)
         where = asked.command_path if asked else "millrace"
@@ -67,8 +67,8 @@ def main() -> None:
             raise
         _complain(str(error))
     except ModuleNotFoundError:
-        raise  # said by the caller, who needs no package to say it
-    except Exception as error:  # a fault of ours: still one line, and how to see more
+        raise  # reported by the caller, which needs no packages
+    except Exception as error:  # a bug: also one line, with how to see more
         if verbose:
             raise
         what = " ".join(str(error).split())[:300]

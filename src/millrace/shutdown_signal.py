@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: stop clients at a record's boundary, and Spark applications after a micro-batch."""
+"""Handles Ctrl-C and SIGTERM: stops clients between records, and Spark applications after a micro-batch."""
 
 import signal
 import threading
@@ -11,7 +11,7 @@ from typing import Any
 from lakehouse.errors import MillraceError
 
 GRACE_SECONDS = 6.0
-"""Time for the current micro-batch. An interrupted one is repeated at the next start."""
+"""Seconds for the current micro-batch to end; an interrupted one is repeated at the next start."""
 
 _POLL_SECONDS = 0.1
 
@@ -20,7 +20,7 @@ Handler = Callable[[int, FrameType | None], None]
 
 @contextmanager
 def _on_signals(handler: Handler) -> Iterator[None]:
-    """Handle SIGINT and SIGTERM inside; restore the old handlers after that. Main thread only."""
+    """Handle SIGINT and SIGTERM in the block, then restore the old handlers. Main thread only."""
     before: dict[int, Any] = {
         number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)
     }
@@ -32,14 +32,14 @@ def _on_signals(handler: Handler) -> Iterator[None]:
 
 
 class StoppedError(Exception):
-    """Raised by a signal inside `ShutdownSignal.interruptible`."""
+    """Raised by a signal in a block of `ShutdownSignal.interruptible`."""
 
 
 class ShutdownSignal:
     """Whether Ctrl-C or SIGTERM was received.
 
-    A signal only sets `requested`, so that no record is sent without being counted. It raises only inside
-    `interruptible`, around reads that may block forever.
+    A signal only sets `requested`, so that each sent record is counted. It raises an error only in a block of
+    `interruptible`, which is for reads that may block forever.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class ShutdownSignal:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Let a signal raise `StoppedError` inside."""
+        """Let a signal raise `StoppedError` in the block."""
         self._is_waiting = True
         try:
             if self.requested:
@@ -64,7 +64,7 @@ class ShutdownSignal:
             self._is_waiting = False
 
     def pause(self, seconds: float) -> None:
-        """Sleep, but not longer than until a signal."""
+        """Sleep until the time has passed, or until a signal."""
         until = time.monotonic() + seconds
         while not self.requested and (left := until - time.monotonic()) > 0:
             time.sleep(min(left, _POLL_SECONDS))
@@ -93,7 +93,7 @@ class GracefulShutdown:
             yield self
 
     def interrupt_by(self, interrupt: Callable[[], None]) -> None:
-        """Set how to interrupt a micro-batch; it may be called at any moment, and more than once."""
+        """Set the function that interrupts a micro-batch; it may be called at any time, and repeatedly."""
         self._interrupt = interrupt
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:

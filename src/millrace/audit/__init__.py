@@ -1,1 +1,1 @@
-"""Audits: whether everything is there, once, and as it was written."""
+"""Audits: check that no record is lost, duplicated or altered."""

@@ -1,4 +1,4 @@
-"""The audit of bronze against the broker: offsets, and what is known to be lost."""
+"""Audits bronze against the broker: missing offsets, and accepted losses."""
 
 from collections.abc import Iterator
 
@@ -14,14 +14,14 @@ from millrace.tables.topic_state import TopicState
 
 
 def against_broker(settings: Settings, topics: TopicState) -> Iterator[Finding]:
-    """Compare each partition, and name each loss, whether it is accepted or not."""
+    """Compare each partition, and report each loss, accepted or not."""
     troubles = topics.troubles
     yield from (
         Finding(f"topic {each.topic}", f"{each.problem}: {each.next_step}", False) for each in troubles
     )
     others = {each.topic for each in troubles if each.option in (FROM_BEGINNING, None)}
     for topic, found in sorted(topics.broker.items()):
-        if topic not in others:  # else there is nothing to compare it with
+        if topic not in others:  # a recreated or missing topic can't be compared
             for partition, span in sorted(found.spans.items()):
                 yield _of_partition(settings, topics, TopicPartition(topic, partition), span)
     for topic in topics.topics:
@@ -33,7 +33,7 @@ def against_broker(settings: Settings, topics: TopicState) -> Iterator[Finding]:
 def _of_partition(
     settings: Settings, topics: TopicState, place: TopicPartition, span: tuple[int, int]
 ) -> Finding:
-    """Offsets alone are not enough, since transactions leave gaps: what bronze lacks is sought in Kafka."""
+    """Compare a partition. Since transactions leave gaps in offsets, missing ones are looked up in Kafka."""
     first, end = span
     stored = bronze_partition(topics.number_of(place.topic), place.partition)
     low, after, rows = topics.held.get((place.topic, stored), (first, first, 0))
@@ -48,7 +48,7 @@ def _of_partition(
 
 
 def _of_earlier(topics: TopicState, topic: str, generation: Generation) -> Iterator[Finding]:
-    """A topic that was deleted: what bronze has of it, and where its loss begins."""
+    """Report an earlier generation of a topic: its rows in bronze, and the ranges of its losses."""
     for partition in sorted(generation.starts):
         _, _, rows = topics.held.get((topic, bronze_partition(generation.number, partition)), (0, 0, 0))
         detail = f"{rows:,} in bronze"

@@ -1,4 +1,4 @@
-"""What the audit asks of tables: sums of the ledger, and which offsets bronze holds."""
+"""Reads for the audit: sums of the ledger, and the offsets in bronze."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ _SUMS = ("output_rows", "duplicates", "rejected", "heartbeats", "erased")
 
 
 def ledger_sums(settings: Settings) -> dict[str, Row]:
-    """By job: sums of the ledger's counts, and `position`, the ingest stamp it has processed through."""
+    """By job: sums of the ledger's counts, and `position`, the ingest stamp processed through."""
     ledger = scan(settings, "ops.ledger")
     if ledger is None:
         return {}
@@ -20,7 +20,7 @@ def ledger_sums(settings: Settings) -> dict[str, Row]:
 
 
 def held_offsets(settings: Settings) -> dict[tuple[str, int], tuple[int, int, int]]:
-    """By topic and partition of bronze: its first offset, the one after its last, and how many it holds."""
+    """By topic and partition of bronze: first offset, last offset + 1, and number of records."""
     records = scan(settings, "bronze.kafka_records")
     if records is None:
         return {}
@@ -36,7 +36,7 @@ def held_offsets(settings: Settings) -> dict[tuple[str, int], tuple[int, int, in
 
 
 def absent_offsets(settings: Settings, topic: str, partition: int) -> list[tuple[int, int]]:
-    """The gaps in what bronze holds of a partition: each one's first offset, and the one after its last."""
+    """The gaps between the offsets of a partition in bronze: first missing offset, and last + 1."""
     records = scan(settings, "bronze.kafka_records")
     if records is None:
         return []
@@ -44,6 +44,6 @@ def absent_offsets(settings: Settings, topic: str, partition: int) -> list[tuple
     held = records.filter(of_partition).select("offset").unique()
     begins = held.select((nw.col("offset") + 1).alias("offset")).join(held, on="offset", how="anti")
     ends = held.join(held.select((nw.col("offset") + 1).alias("offset")), on="offset", how="anti")
-    starts = sorted(row["offset"] for row in rows_of(begins))[:-1]  # the last one is the end of all
+    starts = sorted(row["offset"] for row in rows_of(begins))[:-1]  # the last one follows the last offset
     stops = sorted(row["offset"] for row in rows_of(ends))[1:]
     return list(zip(starts, stops, strict=True))

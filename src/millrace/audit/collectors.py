@@ -1,4 +1,4 @@
-"""The audit of collectors: what each acknowledged, where it is, and what of it bronze has."""
+"""Audits collectors: whether each acknowledged event is in Kafka, in the log or shed, and in bronze."""
 
 from collections.abc import Iterator
 
@@ -10,21 +10,21 @@ from millrace.audit.finding import Finding
 from millrace.tables.topic_state import TopicState
 
 Accounts = dict[str, list[Account]]
-"""By node, an account of each source."""
+"""The accounts of the sources, by node."""
 Arrived = dict[tuple[str, str], int]
 """Number of bronze records by node and source."""
 
 
 def read_collectors(settings: Settings) -> Accounts:
-    """The accounts of this home's collectors. Read them before the broker: what they forward, it has."""
+    """The accounts of this home's collectors. Read before the broker, so that it has all forwarded events."""
     return {node: read_accounts(file) for node, file in log_files(settings.home).items()}
 
 
 def against_collectors(settings: Settings, accounts: Accounts, topics: TopicState) -> Iterator[Finding]:
-    """Compare what collectors acknowledged with where it is, and with bronze.
+    """Compare the numbers of acknowledged events with Kafka, the log and bronze.
 
-    Events are received when they are acknowledged. Each is in Kafka, waits in the log, or is shed. Those of
-    a source with at most once may be lost, and the finding says how many.
+    Each acknowledged event counts as received, and is in Kafka, in the log, or shed. Events of a source with
+    at-most-once delivery may be lost; the finding reports how many.
 
     Args:
         settings: the settings in force.
@@ -76,7 +76,7 @@ def _name(node: str, account: Account) -> str:
 
 
 def _arrived(settings: Settings) -> Arrived:
-    """Records of events that a collector forwarded, by the headers it gave them."""
+    """Numbers of bronze records by node and source, from the headers that collectors add."""
     from millrace.tables.duckdb_views import run_query
 
     rows = run_query(
@@ -92,7 +92,7 @@ def _arrived(settings: Settings) -> Arrived:
 
 
 def _is_ingested(topics: TopicState, topic: str) -> bool:
-    """Whether bronze has all that Kafka has, and never lost any."""
+    """Whether bronze has all records of a topic that was never recreated and has no losses."""
     broker = topics.broker.get(topic)
     known = topics.known.get(topic)
     if broker is None or known is None or known.number or any(known.lost.values()):

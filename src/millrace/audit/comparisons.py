@@ -1,6 +1,6 @@
 """The audit: manifests, broker, bronze, ledger, silver and gold, compared with each other.
 
-Everything is counted from the tables and from Kafka; what the ledger says is compared like the rest.
+All counts come from the tables and from Kafka; the ledger's counts are compared with them.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ Frame = nw.LazyFrame[Any]
 
 
 def run_audit(settings: Settings) -> Iterator[Finding]:
-    """Compare what must agree, as far as each job has come.
+    """Compare counts and keys of each layer with the layer before, up to each job's high-water mark.
 
     Yields:
         A finding for each comparison, right or not.
@@ -110,7 +110,7 @@ def _against_silver(settings: Settings, bronze: Frame) -> Iterator[Finding]:
 
 
 def _against_rates(settings: Settings, records: Frame, position: datetime) -> Iterator[Finding]:
-    """Exchange rates: a record is the row's that it made, or was replaced by a later one, or refused."""
+    """Each record of an exchange rate is in the table, replaced by a later record, or rejected."""
     count = _count(records)
     rates = scan(settings, RATES)
     if not count and rates is None:
@@ -132,7 +132,7 @@ def _against_rates(settings: Settings, records: Frame, position: datetime) -> It
 
 
 def _rows_upto(settings: Settings, name: str, position: datetime, of_rates: bool = False) -> int:
-    """Rows of a silver table that came of the topic of events, or of that of exchange rates."""
+    """Number of a silver table's rows from the topic of events, or from that of exchange rates."""
     rows = scan(settings, name)
     if rows is None:
         return 0
@@ -141,7 +141,7 @@ def _rows_upto(settings: Settings, name: str, position: datetime, of_rates: bool
 
 
 def _unaccounted(settings: Settings, bronze: Frame, tables: tuple[str, ...]) -> int:
-    """Bronze records that none of these tables has by topic, partition and offset."""
+    """Number of bronze records whose topic, partition and offset are in none of these tables."""
     missing = bronze.select(*_PLACE)
     for name in tables:
         known = scan(settings, name)

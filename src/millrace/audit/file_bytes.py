@@ -1,4 +1,4 @@
-"""The audit of bytes: every live file compared with the digest that was recorded when it was new."""
+"""The audit of bytes: compares every live file with the digest recorded after its commit."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,11 +17,11 @@ from millrace.audit.digests.sums import read_sums, sums_file
 from millrace.audit.digests.table_state import TableState, read_state
 from millrace.audit.finding import Finding
 
-_NAMED = 3  # of files without a digest
+_NAMED = 3  # number of files without a digest that are listed
 _MEGABYTE = 1e6
 
 Progress = Callable[[int, int], None]
-"""Is given bytes read so far, and bytes in all."""
+"""Called with bytes read so far, and total bytes."""
 
 
 def audit_bytes(settings: Settings, progress: Progress = lambda _done, _total: None) -> Iterator[Finding]:
@@ -29,10 +29,10 @@ def audit_bytes(settings: Settings, progress: Progress = lambda _done, _total: N
 
     Args:
         settings: the settings in force.
-        progress: is called after each file.
+        progress: called after each file.
 
     Yields:
-        A finding for each file that is altered or missing; then what has no digest, and what was read.
+        A finding for each altered or missing file; then one on files without a digest, and the totals.
 
     Raises:
         MillraceError: if the tables are in a catalog.
@@ -61,7 +61,7 @@ def audit_bytes(settings: Settings, progress: Progress = lambda _done, _total: N
 
 
 def _compare_own(settings: Settings, comparison: Comparison, own: TableState) -> Iterator[Finding]:
-    """Compare the files of ops.digests with `digests.sums`, and that with its first line."""
+    """Compare the files of ops.digests with `digests.sums`, and that file with its own digest."""
     sums = read_sums(settings.warehouse)
     name = sums_file(settings.warehouse).name
     if sums is None or not sums.is_intact:
@@ -86,7 +86,7 @@ def _is_data(path: str) -> bool:
 def _read_recorded(
     settings: Settings, comparison: Comparison, own: TableState, states: list[TableState]
 ) -> RecordedDigests:
-    """The digests of what is there, from those files of ops.digests that are as they were."""
+    """The digests of existing files, from those files of ops.digests that are not altered."""
     wanted = {Key(state.table, path) for state in states for path in state.logged | state.stored}
     wanted |= {Key(state.table, path) for state in states for path in state.live or ()}
     sums = read_sums(settings.warehouse)

@@ -1,11 +1,11 @@
-"""What an audit says of one comparison."""
+"""The result of one comparison of an audit."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One comparison: of what, with which result, and whether that is right."""
+    """The result of one comparison: its subject, details, and whether it is right."""
 
     what: str
     detail: str

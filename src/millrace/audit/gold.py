@@ -1,4 +1,4 @@
-"""The audit of gold: credits and windows, recomputed from the layer before."""
+"""The audit of gold: recomputes credits and windows from their inputs."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,9 +17,9 @@ from millrace.audit.finding import Finding
 from millrace.tables.table_scan import iterate, query, rows_of, scan
 
 _LOOKS, _PAUSE = 3, 2.0
-"""Publish writes one table after the other: what is wrong is so in each of some looks, seconds apart."""
+"""Attempts and pause (s): a row counts as wrong if each attempt finds it, since publish writes in turn."""
 
-_NAMED = 3  # of what is wrong
+_NAMED = 3  # number of wrong keys that are listed
 _TABLES = ("gold.conversions", "gold.attribution", "gold.touches", "gold.visitor_minutes", "gold.traffic")
 _PRECISION = 1e-9
 
@@ -34,7 +34,7 @@ _RIGHT = f"""
     WHERE abs(sums.credit - 1) < {_PRECISION} AND sums.value IS NOT DISTINCT FROM whole.value
         AND sums.reporting_value IS NOT DISTINCT FROM whole.reporting_value
     GROUP BY sums.conversion_id HAVING count(*) = {len(MODELS)}"""
-"""Conversions whose credits sum to 1, and credited values to theirs, by every model."""
+"""Conversions whose credits sum to 1, and credited values to the conversion's value, in every model."""
 
 _SUMS = f"""
     SELECT conversion_id FROM gold.conversions EXCEPT {_RIGHT}
@@ -50,7 +50,7 @@ _TOUCHES = f"""
 
 
 def audit_gold(settings: Settings) -> Iterator[Finding]:
-    """Compare credits with conversions, touches and models, and windows with visitors' minutes.
+    """Compare credits with conversions, touches and models, and windows with gold.visitor_minutes.
 
     Yields:
         A finding for each comparison, right or not.
@@ -67,7 +67,7 @@ def audit_gold(settings: Settings) -> Iterator[Finding]:
         yield _finding("credits are of all touches", count, lambda: _keys(settings, _left_out(settings)))
     yield _finding("credits follow from models", count, lambda: _wrong_shares(settings))
     if not settings.catalog and (windows := scan(settings, "gold.traffic")) is not None:
-        from millrace.audit.windows import wrong_windows  # DuckDB: a workspace has none
+        from millrace.audit.windows import wrong_windows  # needs DuckDB, which a Databricks workspace lacks
 
         rows = rows_of(windows.select(nw.len()))[0]["len"]
         yield _finding("windows sum minutes", f"{rows:,} windows", lambda: wrong_windows(settings))
@@ -76,17 +76,17 @@ def audit_gold(settings: Settings) -> Iterator[Finding]:
 
 
 def _versions(settings: Settings) -> dict[str, int]:
-    """Versions of the tables that are compared; of a catalog's tables none."""
+    """Versions of the compared tables; empty for a catalog."""
     if settings.catalog:
         return {}
-    from millrace.tables.table_reader import open_table  # polars: a workspace has none
+    from millrace.tables.table_reader import open_table  # needs polars, which a Databricks workspace lacks
 
     tables = {name: open_table(settings, name) for name in _TABLES}
     return {name: table.version() for name, table in tables.items() if table is not None}
 
 
 def _as_of(before: dict[str, int], after: dict[str, int]) -> str:
-    """Each table with its version, or with those from the first comparison to the last."""
+    """Each table with its version, or with its versions before and after the comparisons."""
     spans = [(name, dict.fromkeys((before.get(name, version), version))) for name, version in after.items()]
     return ", ".join(f"{name} version {' to '.join(map(str, versions))}" for name, versions in spans)
 
@@ -103,10 +103,10 @@ def _finding(what: str, whole: str, look: Callable[[], Keys]) -> Finding:
 
 
 def _left_out(settings: Settings) -> str:
-    """Conversions credited to fewer or more touches than they count, or not to one of their own visitor's.
+    """SQL for conversions whose number of credited touches is wrong, or that lack one of their visitor's.
 
-    Touches of a person's other visitors are counted alone: silver may know of a person before gold does.
-    Single touches are compared for conversions computed by the rules of now.
+    Touches of the person's other visitors are only counted: silver may know a person before gold does.
+    Single touches are compared only for conversions computed by the current rules.
     """
     seconds = load_rule_numbers(settings.conf).look_back // timedelta(seconds=1)
     return f"""
@@ -135,10 +135,10 @@ def _keys(settings: Settings, sql: str) -> Keys:
 
 
 def _wrong_shares(settings: Settings) -> Keys:
-    """Conversions, and models, whose credits are not what the model gives for the touches that they name.
+    """Conversions and models whose credits differ from the model's result for the same touches.
 
-    Left out: credits of refunds and cancellations, which are shared as those of their order were, and
-    conversions that were computed by other rules than those of now.
+    Skips credits of refunds and cancellations, which are split like those of their order, and conversions
+    that were computed by other rules than the current ones.
     """
     credits_, conversions = scan(settings, "gold.attribution"), scan(settings, "gold.conversions")
     if credits_ is None or conversions is None:

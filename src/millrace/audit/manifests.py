@@ -1,4 +1,4 @@
-"""The audit of bronze against manifests: what clients sent, record by record."""
+"""Audits bronze against manifests, which list the records that clients sent."""
 
 import json
 from collections import Counter
@@ -19,7 +19,7 @@ Manifest = dict[str, Any]
 
 
 def against_manifests(settings: Settings, topics: TopicState, bronze: nw.LazyFrame[Any]) -> Iterator[Finding]:
-    """Compare what bronze holds of each manifest with what was sent."""
+    """Compare the records of each manifest in bronze with the records that were sent."""
     manifests = _manifests(settings)
     if not manifests:
         return
@@ -38,29 +38,29 @@ def _manifests(settings: Settings) -> list[Manifest]:
 
 
 def _follow_headers(bronze: nw.LazyFrame[Any]) -> tuple[Counter[str], Counter[str]]:
-    """By manifest: how many records bronze holds, and their checksum."""
+    """By manifest: number of records in bronze, and their checksum."""
     found: Counter[str] = Counter()
     sums: Counter[str] = Counter()
     for headers, value in iterate(bronze.select("headers", "value")):
         for header in headers or ():
             if header["key"] == HEADER:
-                key = bytes(header["value"] or b"").decode(errors="replace")  # anybody's, perhaps
+                key = bytes(header["value"] or b"").decode(errors="replace")  # may be another program's
                 found[key] += 1
                 sums[key] = (sums[key] + value_digest(bytes(value or b""))) % MODULUS
     return found, sums
 
 
 def _generation(topics: TopicState, manifest: Manifest) -> Generation | None:
-    """The generation of the topic that it was sent to; None if bronze has not read that one yet."""
+    """The generation of the topic that it was sent to; None if bronze has not read it yet."""
     known, topic_id = topics.generations.get(manifest["topic"], {}), manifest.get("topic_id")
-    if not topic_id:  # a client of before ids were kept, or a broker that gives none
+    if not topic_id:  # an old client, or a broker without topic ids
         return known.get(0)
     same = [each for each in known.values() if each.topic_id in (topic_id, "")]
     return same[-1] if same else None
 
 
 def _not_ingested(topics: TopicState, manifest: Manifest) -> set[str]:
-    """The partitions, as `topic/partition`, where its records go on after what bronze is done with."""
+    """The partitions, as `topic/partition`, with records of the manifest that bronze has not reached."""
     topic, generation = manifest["topic"], _generation(topics, manifest)
     waiting = set()
     for partition, span in manifest["offsets"].items():
@@ -101,7 +101,7 @@ def _last(manifest: Manifest, place: str) -> int:
 
 
 def _accepted_loss(topics: TopicState, manifest: Manifest) -> int:
-    """How many of its offsets are among those that somebody has accepted the loss of."""
+    """Number of the manifest's offsets whose loss was accepted."""
     generation = _generation(topics, manifest)
     return sum(
         max(min(span["last"] + 1, end or 0) - max(span["first"], begin), 0)
@@ -117,7 +117,7 @@ def _compare(manifest: Manifest, rows: int, checksum: str, accepted: int) -> Fin
             f"{rows:,} of {sent:,} records in bronze, up to {accepted:,} lost in Kafka, which is accepted"
         )
         return Finding(name, detail, sent - accepted <= rows <= sent + unconfirmed)
-    if unconfirmed or manifest["ended_at"] is None:  # an interrupted client can't vouch for the rest
+    if unconfirmed or manifest["ended_at"] is None:  # unconfirmed records may be in the topic
         right = sent <= rows and (manifest["ended_at"] is None or rows <= sent + unconfirmed)
         detail = f"{rows:,} records in bronze, {sent:,} confirmed, {unconfirmed:,} uncertain"
         return Finding(name, detail, right)

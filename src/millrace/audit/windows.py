@@ -1,4 +1,4 @@
-"""The audit of windows: gold.traffic, recomputed from gold.visitor_minutes by DuckDB."""
+"""The audit of windows: recomputes gold.traffic from gold.visitor_minutes with DuckDB."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,14 +12,14 @@ from millrace.tables.table_reader import open_table
 
 _ADDED = ("events", "page_views", "sessions", "impressions", "clicks", "searches", "conversions", "value")
 _COMPARED = (*_ADDED, "visitors")
-_RECENT = 200  # commits looked through
+_RECENT = 200  # commits that are searched
 
 
 def wrong_windows(settings: Settings) -> set[tuple[Any, ...]]:
-    """Windows, by kind, start and channel, whose sums are not those of the minutes in them.
+    """Windows, by kind, start and channel, whose sums differ from those of their minutes.
 
-    Minutes that are not in the windows yet are left out: the commit says how far these have come. What a
-    trigger holds back counts. Windows whose lateness is `count` are left out: they stay as published.
+    Compares minutes up to the sequence in the last commit's metadata; counts that a trigger holds back are
+    included. Windows with lateness `count` are skipped: they stay as published.
     """
     commit = _last_commit(settings)
     if commit is None:
@@ -74,7 +74,7 @@ def _listed(kinds: Iterable[str]) -> str:
 
 
 def _last_commit(settings: Settings) -> Mapping[str, Any] | None:
-    """Metadata of the last commit that changed windows: how far they have come, and their rules."""
+    """Metadata of the last commit that changed windows: their high-water mark and rules."""
     table = open_table(settings, "gold.traffic")
     for commit in table.history(_RECENT) if table else ():
         metadata = parse_metadata(commit.get("userMetadata"))

@@ -1,4 +1,4 @@
-"""Groups of changes that belong together, kept in a file if they are large."""
+"""Groups of changes that are applied together, spilled to a file if they are large."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -7,14 +7,14 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Any, NamedTuple, cast
 
 _MEMORY_BYTES = 4 << 20
-"""A group that has more is kept in a temporary file."""
+"""Maximum bytes of a group in memory; a larger group is kept in a temporary file."""
 
 Row = Mapping[str, Any]
 """Values by column, in JSON's types: decimals and times are text."""
 
 
 class Change(NamedTuple):
-    """A row that came, went or was replaced.
+    """An inserted, updated or deleted row.
 
     Args:
         kind: `insert`, `update` or `delete`.
@@ -28,17 +28,17 @@ class Change(NamedTuple):
 
 
 class Changes:
-    """The changes of a group. They can be read any number of times while the group is applied.
+    """The changes of a group, which can be read any number of times while the group is applied.
 
-    Up to 4 MB of JSON are in memory, more in a temporary file. They are parsed as they are read, so a
-    snapshot of any size can be applied.
+    Up to 4 MB of JSON are kept in memory, more in a temporary file. Changes are parsed while they are read,
+    so a snapshot of any size can be applied.
     """
 
     def __init__(self) -> None:
-        self._file = cast(IO[bytes], SpooledTemporaryFile(_MEMORY_BYTES))  # noqa: SIM115 - close() ends it
+        self._file = cast(IO[bytes], SpooledTemporaryFile(_MEMORY_BYTES))  # noqa: SIM115 - closed by close()
 
     def add(self, message: str) -> None:
-        """Add the changes of a message: a JSON object with `rows` or `changes`, in one line."""
+        """Add the changes of a message: one line with a JSON object that has `rows` or `changes`."""
         self._file.seek(0, 2)
         self._file.write(message.encode() + b"\n")
 
@@ -60,19 +60,19 @@ class Changes:
         return next(iter(self), None) is not None
 
     def close(self) -> None:
-        """Remove the file. Reading is an error from then on."""
+        """Remove the file. The changes can't be read after that."""
         self._file.close()
 
 
 @dataclass(frozen=True)
 class Group:
-    """Changes that become known together: all of them are applied, or none.
+    """Changes to apply atomically.
 
     Args:
-        reset: whether the changes are all rows there are, as inserts: forget what came before.
-        key: columns that identify a row, empty if none do; None if the stream was resumed, for only a
-            reset names them. A `Consumer` remembers them.
-        row_changes: the changes; none if only the position has moved.
+        reset: whether the changes are all rows, as inserts: discard earlier rows.
+        key: columns that identify a row, empty if none do; None after a resume, since only a reset has
+            them. A `Consumer` remembers them.
+        row_changes: the changes; empty if only the position has moved.
         position: resume token of the stream after this group.
         versions: version of each table after this group.
         committed_at: when the changes were committed, RFC 3339; None for a reset.

@@ -23,19 +23,19 @@ from millrace.client.position_store import (
 _LOG = logging.getLogger("millrace.client")
 
 Apply = Callable[[Cursor, Group], None]
-"""Applies a group by statements of a transaction, which it does not commit."""
+"""Applies a group with statements in the cursor's transaction, without a commit."""
 
 
 class Consumer:
     """Applies each group of a stream to a database exactly once.
 
-    Several consumers of one name may run: one leads, the others stand by. When it ends or is paused, one of
-    them takes over after the lease.
+    Several consumers with the same name may run: one leads, the others stand by. When the leader ends or is
+    paused, another one takes over after the lease.
 
     Args:
         store: the database.
-        name: of the consumer, by which its position is kept.
-        stream: what it follows.
+        name: name of the consumer, under which its position is stored.
+        stream: the table or query to follow.
         lease: seconds after which a stand-by takes over. In Postgres also the longest time for which `apply`
             may leave its transaction without a statement.
     """
@@ -49,18 +49,18 @@ class Consumer:
         self._stop = threading.Event()
 
     def run(self, apply: Apply) -> None:
-        """Apply groups until the process ends, which may be at any moment, or `stop` is called.
+        """Apply groups until `stop` is called, or the process ends, which is safe at any moment.
 
-        An error of the database that may pass is logged, and the group is applied again. A group without
-        changes only moves the position.
+        Transient database errors are logged, and the group is applied again. A group without changes only
+        moves the position.
 
         Args:
-            apply: applies the changes of a group. If it raises an exception, nothing of the group is kept,
-                and the exception ends the run. It may be called again with the same group, each time
+            apply: applies the changes of a group. If it raises an exception, the transaction is rolled
+                back, and the exception ends the run. It may be called again with the same group, each time
                 in a new transaction.
 
         Raises:
-            MillraceError: if a server refuses, or a consumer of this name follows something else.
+            MillraceError: if a server refuses, or a consumer with this name follows something else.
         """
         try:
             while not self._stop.is_set():
@@ -69,16 +69,16 @@ class Consumer:
             self._stop.clear()
 
     def stop(self) -> None:
-        """End `run` after the group that is being applied, or at the next message, within 15 s."""
+        """End `run` after the current group, or at the next message, within 15 s."""
         self._stop.set()
 
     def restart(self) -> None:
-        """Forget the position: the next group is a reset with all rows."""
+        """Delete the position, so that the next group is a reset with all rows."""
         with closing(self._store.connect(self._lease)) as connection:
             self._store.forget(connection, self._name, self._stream.content)
 
     def _try_to_run(self, apply: Apply) -> None:
-        """Run until the lease is lost, or the database fails for a time."""
+        """Run until the lease is lost, or a transient database error."""
         try:
             with closing(self._store.connect(self._lease)) as connection:
                 self._store.prepare(connection, self._name, self._stream.content)
@@ -92,7 +92,7 @@ class Consumer:
             self._stop.wait(random.uniform(0.1, 1))
 
     def _run(self, connection: Connection, apply: Apply) -> None:
-        """Wait for the lease, and apply groups while it is held."""
+        """Wait for the lease, then apply groups while this consumer holds it."""
         while (stored := self._lead(connection)) is None:
             if self._stop.is_set():
                 return
@@ -107,7 +107,7 @@ class Consumer:
                     if self._stop.is_set():
                         return
         finally:
-            with suppress(Exception):  # it ends by itself
+            with suppress(Exception):  # it expires
                 self._store.release(connection, self._name, self._leader)
 
     def _lead(self, connection: Connection) -> StoredPosition | None:

@@ -1,4 +1,4 @@
-"""Follows a table or a query of the streaming API, over lost connections and several servers."""
+"""Follows a table or query of the streaming API, with reconnects to one or several servers."""
 
 import json
 import logging
@@ -19,7 +19,7 @@ _LOG = logging.getLogger("millrace.client")
 _LOST = (httpx.TransportError, httpx.StreamError, SSEError, ValueError)
 _CONNECT_SECONDS = 10.0
 _TRY_AGAIN = frozenset({408, 425, 429, *range(500, 600)})
-"""HTTP status codes of a server that may answer later, or of a proxy whose server is away."""
+"""HTTP status codes after which a retry may succeed."""
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 10.0
 
 
@@ -28,15 +28,15 @@ class Stream:
     """A table or a query of the streaming API.
 
     Args:
-        urls: address of a server, as http://127.0.0.1:8789, or of several that serve the same tables.
+        urls: URL of a server, e.g. http://127.0.0.1:8789, or of several that serve the same tables.
         table: name of the table.
-        sql: a query, in place of a table.
+        sql: a query, instead of a table.
         where: conditions on rows of the table, by column.
-        select: columns of the table; none for all.
+        select: columns of the table; empty for all.
         token: access token.
-        interval: least seconds between two groups; changes between them are conflated.
-        silence: seconds without any message after which the connection is taken for lost. The server
-            sends a heartbeat every 15 s.
+        interval: minimum seconds between two groups; changes between them are conflated.
+        silence: seconds without a message after which the connection counts as lost. The server sends a
+            heartbeat every 15 s.
     """
 
     urls: str | Sequence[str]
@@ -49,10 +49,10 @@ class Stream:
     silence: float = 40.0
 
     def __post_init__(self) -> None:
-        """Check that one thing is followed.
+        """Check that there is either a table or a query.
 
         Raises:
-            MillraceError: if it is none or both, or there is no server.
+            MillraceError: if there are none or both, or there is no server.
         """
         if (self.table is None) == (self.sql is None):
             raise MillraceError("give either a table or a query", "As an example: table='gold.funnel'")
@@ -61,13 +61,13 @@ class Stream:
 
     @property
     def servers(self) -> tuple[str, ...]:
-        """Addresses of the servers."""
+        """URLs of the servers."""
         urls = (self.urls,) if isinstance(self.urls, str) else self.urls
         return tuple(url.rstrip("/") for url in urls)
 
     @property
     def content(self) -> dict[str, Any]:
-        """What rows it has, whichever server sends them."""
+        """The table or query with its conditions, independent of the server."""
         wanted = {
             "table": self.table,
             "sql": self.sql,
@@ -79,17 +79,17 @@ class Stream:
     def groups(
         self, after: str | None = None, stop: threading.Event | None = None
     ) -> Generator[Group, None, None]:
-        """Groups without end. Each one's changes can be read until the next one is asked for.
+        """Groups without end. The changes of a group can be read until the next group is requested.
 
-        A lost connection is opened again, at the next server, after the last complete group. Every 15 s
-        without a change comes a group that has none.
+        After a lost connection, connects to the next server and resumes after the last complete group. Every
+        15 s without a change, there is a group without changes.
 
         Args:
-            after: position of the last group that was applied; None for all rows first.
-            stop: if set, no lost connection is opened again.
+            after: position of the last applied group; None to begin with all rows.
+            stop: if set, lost connections are not opened again.
 
         Raises:
-            MillraceError: if the server refuses to serve it.
+            MillraceError: if the server refuses the request.
         """
         return _follow(self, after, stop or threading.Event())
 
@@ -113,9 +113,9 @@ def _follow(stream: Stream, after: str | None, stop: threading.Event) -> Generat
 def _resumed(
     client: httpx.Client, stream: Stream, after: str | None, stop: threading.Event
 ) -> Generator[Group, None, None]:
-    """Groups of one connection after the other."""
+    """Groups of consecutive connections, each resumed after the last group."""
     failures, servers = 0, stream.servers
-    place = random.randrange(len(servers))  # so that consumers spread over servers
+    place = random.randrange(len(servers))  # spreads consumers over servers
     while not stop.is_set():
         lost = "the server ended the stream"
         try:
@@ -134,7 +134,7 @@ def _resumed(
 
 
 def _connected(client: httpx.Client, stream: Stream, server: str, after: str | None) -> Iterator[Group]:
-    """Complete groups of one connection."""
+    """The complete groups of one connection."""
     query = {name: value if isinstance(value, str) else json.dumps(value) for name, value in _asked(stream)}
     headers = {} if after is None else {"Last-Event-ID": after}
     with client.stream("GET", f"{server}/v1/changes", params=query, headers=headers) as response:
@@ -153,7 +153,7 @@ def _asked(stream: Stream) -> Iterator[tuple[str, Any]]:
 
 
 def _complete(events: Iterable[ServerSentEvent]) -> Iterator[Group]:
-    """Hold messages back until a position completes them."""
+    """Collect messages into a group until one with a position completes it."""
     changes, reset = Changes(), False
     key: tuple[str, ...] | None = None
     try:
@@ -161,7 +161,7 @@ def _complete(events: Iterable[ServerSentEvent]) -> Iterator[Group]:
             message = json.loads(event.data)
             if event.event == "closed":
                 raise httpx.StreamError(message["reason"])
-            if event.event == "reset":  # also in the middle of changes: they are of no use any more
+            if event.event == "reset":  # discards the incomplete group
                 changes.close()
                 changes, reset, key = Changes(), True, tuple(message["key"])
             if event.event in ("rows", "changes"):

@@ -1,4 +1,4 @@
-"""Keeps a lease while a group is applied or the stream is quiet."""
+"""Renews a lease while a group is applied or the stream is quiet."""
 
 import logging
 import threading
@@ -12,9 +12,9 @@ _LOG = logging.getLogger("millrace.client")
 
 @contextmanager
 def renewed(store: PositionStore, name: str, leader: str, lease: float) -> Iterator[None]:
-    """Renew a lease three times in its duration, by a thread with a connection of its own.
+    """Renew a lease three times per duration during the block, on a thread with its own connection.
 
-    If that fails, it is logged, and the lease ends: the next group finds out whether another consumer leads.
+    A failure is logged, and the lease expires; the next group detects whether another consumer leads.
     """
     ended = threading.Event()
     thread = threading.Thread(target=_renew, args=(store, name, leader, lease, ended), daemon=True)
@@ -39,5 +39,5 @@ def _renew(store: PositionStore, name: str, leader: str, lease: float, ended: th
 def _logged(name: str) -> Iterator[None]:
     try:
         yield
-    except Exception as error:  # noqa: BLE001 - of any driver
+    except Exception as error:  # noqa: BLE001 - drivers have different errors
         _LOG.warning("Cannot renew the lease of consumer %s: %s", name, error)

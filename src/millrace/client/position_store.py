@@ -1,4 +1,4 @@
-"""The position of a consumer in a table of the user's database, changed in the transaction of the effects."""
+"""Stores consumers' positions in a table of the user's database, in the transaction with the changes."""
 
 import json
 from abc import ABC, abstractmethod
@@ -32,11 +32,11 @@ _FORGET = """UPDATE millrace_positions
 
 
 class FencedError(Exception):
-    """Another consumer has taken over: what this one has received must not be applied."""
+    """Another consumer has taken over, so this one must not apply its group."""
 
 
 class Cursor(Protocol):
-    """A cursor of the Python database API. Placeholders are those of the driver: `?` or `%s`."""
+    """A cursor of the Python database API, with the driver's placeholders: `?` or `%s`."""
 
     @property
     def rowcount(self) -> int:
@@ -59,17 +59,17 @@ class Connection(Protocol):
     """A connection to the database."""
 
     def close(self) -> None:
-        """End it. An open transaction is rolled back."""
+        """Close the connection. An open transaction is rolled back."""
 
 
 @dataclass(frozen=True)
 class StoredPosition:
-    """How far a consumer has come.
+    """A consumer's stored position.
 
     Args:
         position: resume token; None before the first group.
-        key: columns that identify a row, as the last reset named them.
-        applied: groups so far. It never goes back, so it tells whether another consumer was faster.
+        key: columns that identify a row, from the last reset.
+        applied: number of applied groups. It only increases, so it shows whether another consumer was faster.
     """
 
     position: str | None
@@ -78,39 +78,38 @@ class StoredPosition:
 
 
 class PositionStore(ABC):
-    """Keeps positions in the table `millrace_positions` of a database, one row a consumer.
+    """Stores positions in the table `millrace_positions` of a database, one row per consumer name.
 
-    The row also has the lease of the consumer that leads. The lease only spares a stand-by the work: that no
-    group is applied twice follows from the row's number of groups, which is compared as it is raised.
+    The row also has the leader's lease. The lease only saves stand-bys work; a compare-and-set of the row's
+    number of applied groups ensures that no group is applied twice.
     """
 
     marker = "?"
     """Placeholder of a value in SQL."""
     now = "0"
-    """SQL of the database's time in seconds."""
+    """SQL expression of the database's current time in seconds."""
 
     @abstractmethod
     def connect(self, lease: float) -> Connection:
         """Open a connection.
 
         Args:
-            lease: seconds after which a transaction that its program leaves alone is rolled back, if the
-                database can do that.
+            lease: seconds after which an idle transaction is rolled back, if the database supports that.
         """
 
     @abstractmethod
     def transaction(self, connection: Any) -> Any:
-        """A context manager of a transaction: yields a cursor, commits, or rolls back at an exception."""
+        """A context manager that yields a cursor and commits, or rolls back after an exception."""
 
     @abstractmethod
     def is_transient(self, error: Exception) -> bool:
         """Whether the same transaction may succeed later: a lost connection, a lock, a deadlock."""
 
     def prepare(self, connection: Connection, name: str, stream: Mapping[str, Any]) -> None:
-        """Make the table and the row of a consumer.
+        """Create the table and the row of a consumer if they do not exist.
 
         Raises:
-            MillraceError: if a consumer of this name follows something else.
+            MillraceError: if a consumer with this name follows something else.
         """
         text = json.dumps(stream, sort_keys=True)
         with self.transaction(connection) as cursor:
@@ -124,7 +123,7 @@ class PositionStore(ABC):
             )
 
     def lead(self, connection: Connection, name: str, leader: str, lease: float) -> StoredPosition | None:
-        """Take or renew the lease, and read the position; None if another consumer has it."""
+        """Take or renew the lease, and read the position; None if another consumer holds the lease."""
         with self.transaction(connection) as cursor:
             cursor.execute(self._sql(_LEAD), (leader, lease, name, leader))
             if cursor.rowcount != 1:
@@ -134,13 +133,13 @@ class PositionStore(ABC):
         return StoredPosition(position, None if key is None else tuple(json.loads(key)), applied)
 
     def renew(self, connection: Connection, name: str, leader: str, lease: float) -> bool:
-        """Renew the lease. False if another consumer has it."""
+        """Renew the lease. False if another consumer holds it."""
         with self.transaction(connection) as cursor:
             cursor.execute(self._sql(_RENEW), (lease, name, leader))
             return bool(cursor.rowcount == 1)
 
     def release(self, connection: Connection, name: str, leader: str) -> None:
-        """Give the lease up."""
+        """Release the lease."""
         with self.transaction(connection) as cursor:
             cursor.execute(self._sql(_RELEASE), (name, leader))
 
@@ -154,12 +153,12 @@ class PositionStore(ABC):
         moved: StoredPosition,
         lease: float,
     ) -> Iterator[Cursor]:
-        """A transaction that moves the position, and in which the effects of a group are written.
+        """A transaction that moves the position, and in which the changes of a group are applied.
 
-        The move comes first: it locks the row, so another consumer waits for the end of the transaction.
+        The position moves first: this locks the row, so other consumers wait for the end of the transaction.
 
         Raises:
-            FencedError: if the position or the leader is another one by now. Nothing is changed then.
+            FencedError: if the position or the leader has changed. The transaction is rolled back.
         """
         key = None if moved.key is None else json.dumps(moved.key)
         with self.transaction(connection) as cursor:
@@ -167,17 +166,17 @@ class PositionStore(ABC):
             if cursor.rowcount != 1:
                 raise FencedError
             yield cursor
-            cursor.execute(self._sql(_RENEW), (lease, name, leader))  # it may have taken long
+            cursor.execute(self._sql(_RENEW), (lease, name, leader))  # the group may have taken long
 
     def forget(self, connection: Connection, name: str, stream: Mapping[str, Any]) -> None:
-        """Forget the position: a reset with all rows follows."""
+        """Delete the position, so that a reset with all rows follows."""
         text = json.dumps(stream, sort_keys=True)
         with self.transaction(connection) as cursor:
             self._make_row(cursor, name, text)
             cursor.execute(self._sql(_FORGET), (text, name))
 
     def has_table(self, cursor: Cursor) -> bool:
-        """Whether the table of positions is known to be there."""
+        """Whether the table of positions is known to exist."""
         return False
 
     def _make_row(self, cursor: Cursor, name: str, text: str) -> None:
@@ -190,7 +189,7 @@ class PositionStore(ABC):
 
 
 def broken_transaction() -> MillraceError:
-    """The error of a transaction that was ended while a group was applied."""
+    """The error for a transaction that ended while a group was applied."""
     return MillraceError(
         "the transaction of a group was ended while the group was applied",
         "Leave COMMIT, ROLLBACK and SQLite's executescript out of it: the consumer ends it",

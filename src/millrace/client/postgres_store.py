@@ -17,7 +17,7 @@ class PostgresStore(PositionStore):
     """Positions in Postgres.
 
     Args:
-        dsn: connection string, as `host=db dbname=shop` or a postgresql:// URL.
+        dsn: connection string, e.g. `host=db dbname=shop` or a postgresql:// URL.
 
     Raises:
         MillraceError: if psycopg is not installed.
@@ -37,9 +37,9 @@ class PostgresStore(PositionStore):
         self._psycopg = psycopg
 
     def connect(self, lease: float) -> psycopg.Connection[Any]:
-        """Connect. Postgres ends a transaction that its program leaves alone for longer than the lease.
+        """Connect. Postgres ends a transaction that is idle for longer than the lease.
 
-        So a leader that is paused in the middle of a transaction does not lock its stand-by out.
+        So a leader that is paused in a transaction does not block its stand-bys.
         """
         connection = self._psycopg.connect(self._dsn, autocommit=True, connect_timeout=10)
         connection.execute(f"SET idle_in_transaction_session_timeout = {int(lease * 1000)}")
@@ -47,19 +47,19 @@ class PostgresStore(PositionStore):
 
     @contextmanager
     def transaction(self, connection: psycopg.Connection[Any]) -> Iterator[psycopg.Cursor[Any]]:
-        """A transaction; it has to be open at its end."""
+        """A transaction, which must still be open at the end of the block."""
         with connection.transaction(), connection.cursor() as cursor:
             yield cursor
             if connection.info.transaction_status != self._psycopg.pq.TransactionStatus.INTRANS:
                 raise broken_transaction()
 
     def is_transient(self, error: Exception) -> bool:
-        """Whether the connection was lost, or another transaction was in the way."""
+        """Whether the connection was lost, or the transaction conflicted with another one."""
         idle = self._psycopg.errors.IdleInTransactionSessionTimeout
         return isinstance(error, (self._psycopg.OperationalError, idle))
 
     def has_table(self, cursor: Cursor) -> bool:
-        """Whether it is there. A consumer may lack the right to make one; one consumer checks at a time."""
+        """Whether the table exists: a user may lack the right to create it. Takes a lock for the check."""
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext('millrace_positions'))")
         cursor.execute("SELECT to_regclass('millrace_positions') IS NOT NULL")
         return bool(cursor.fetchone()[0])

@@ -11,10 +11,10 @@ _BUSY_SECONDS = 30.0
 
 
 class SqliteStore(PositionStore):
-    """Positions in a file of SQLite. All consumers are on one machine, for SQLite's locks are.
+    """Positions in an SQLite file. All consumers must be on one machine, like SQLite's locks.
 
     Args:
-        path: the database, made if it is not there.
+        path: the database; created if it does not exist.
     """
 
     now = "((julianday('now') - 2440587.5) * 86400.0)"
@@ -23,12 +23,12 @@ class SqliteStore(PositionStore):
         self._path = path
 
     def connect(self, lease: float) -> sqlite3.Connection:
-        """Open the file. It waits up to 30 s for the lock of another process."""
+        """Open the file. Statements wait up to 30 s for the lock of another process."""
         return sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None)
 
     @contextmanager
     def transaction(self, connection: sqlite3.Connection) -> Iterator[sqlite3.Cursor]:
-        """A transaction that has the lock of the writer from its beginning."""
+        """A transaction that takes the write lock at its start."""
         cursor = connection.cursor()
         cursor.execute("BEGIN IMMEDIATE")
         try:
@@ -42,6 +42,6 @@ class SqliteStore(PositionStore):
             raise
 
     def is_transient(self, error: Exception) -> bool:
-        """Whether a lock was in the way."""
+        """Whether another process held a lock."""
         busy = isinstance(error, sqlite3.OperationalError)
         return busy and any(word in str(error) for word in ("locked", "busy"))

@@ -1,4 +1,4 @@
-"""Keeps a table of the user's database equal to a table or a query that is followed."""
+"""Keeps a table of the user's database equal to a followed table or query."""
 
 import json
 import sqlite3
@@ -16,12 +16,12 @@ _BATCH = 1_000
 class TableMirror:
     """Applies groups to a table: pass it to `Consumer.run`.
 
-    The table is there, and has the columns of the stream's rows. Rows are deleted and inserted by key, or as
-    a whole if they have none. A reset replaces all rows. Nobody else writes to the table.
+    The table must exist with the columns of the stream's rows. Rows are deleted and inserted by key, or by
+    all columns if there is no key. A reset replaces all rows. No other program may write to the table.
 
     Args:
-        table: name; may have a schema before a dot.
-        columns: columns that are kept, the key among them; all by default.
+        table: name of the table, optionally with a schema before a dot.
+        columns: columns to store, including the key; all by default.
     """
 
     def __init__(self, table: str, columns: Sequence[str] | None = None) -> None:
@@ -32,12 +32,12 @@ class TableMirror:
         """Apply a group in the cursor's transaction.
 
         Raises:
-            MillraceError: if a row that is to be deleted is not there.
+            MillraceError: if a row to delete does not exist.
         """
         dialect = _Dialect(self._table, isinstance(cursor, sqlite3.Cursor))
         if group.reset:
             cursor.execute(f"DELETE FROM {dialect.table}")
-        # Deletes first: values that have to be unique may move from row to row within a group.
+        # Deletes first: unique values may move between rows within a group.
         gone = (self._kept(each.before) for each in group.row_changes if each.before is not None)
         if group.key:
             key = group.key
@@ -49,7 +49,7 @@ class TableMirror:
         self._run_all(cursor, come, dialect.insert)
 
     def _run_all(self, cursor: Cursor, rows: Iterable[Row], statement: Callable[[Row], str]) -> None:
-        """Run the statements of rows, those of the same text together. Each has to change one row."""
+        """Run one statement per row, batched by statement text. Each must change exactly one row."""
         for batch in _batches(iter(rows)):
             batch.sort(key=_shape)
             for _, alike in groupby(batch, _shape):
@@ -66,7 +66,7 @@ class TableMirror:
 
 
 class _Dialect:
-    """Statements for rows of the same columns, of which the same are null."""
+    """SQL statements for rows with the same columns and the same null columns."""
 
     def __init__(self, table: str, is_sqlite: bool) -> None:
         self._marker = "?" if is_sqlite else "%s"
@@ -83,12 +83,12 @@ class _Dialect:
         return f"DELETE FROM {self.table} WHERE {self._equal(row)}"
 
     def delete_one(self, row: Row) -> str:
-        """One of the rows that are equal."""
+        """The statement that deletes one of several equal rows."""
         one = f"SELECT {self._row_id} FROM {self.table} WHERE {self._equal(row)} LIMIT 1"
         return f"DELETE FROM {self.table} WHERE {self._row_id} = ({one})"
 
     def _equal(self, row: Row) -> str:
-        # An index serves `=` and `IS NULL`, but not every database's null-safe comparison.
+        # Indexes support `=` and `IS NULL`, but not every database's null-safe comparison.
         return " AND ".join(
             f"{self._text(_quoted(name))} {'IS NULL' if value is None else f'= {self._marker}'}"
             for name, value in row.items()

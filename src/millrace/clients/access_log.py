@@ -28,24 +28,24 @@ _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, start=1)}
 
 
 class UnreadableLineError(Exception):
-    """A line that is no entry of an access log; the message says which part."""
+    """A line is not an entry of an access log; the message names the wrong part."""
 
 
 def page_event(raw: bytes, number: int, site: str | None) -> bytes:
     """The page event of one line.
 
-    The visitor (`anonymousId`) is a hash of address and user agent; the address itself is not kept.
+    The visitor (`anonymousId`) is a hash of address and user agent; the address is not stored.
     `messageId` is a hash of line number and line, so that loading a file again adds nothing. All
-    three times are the log's, in UTC. The log names no host: with a site, `url` is
-    `http://<site><target>`, else the target alone.
+    three times are the log's, in UTC. The log contains no host: with a site, `url` is
+    `http://<site><target>`, else only the target.
 
     Args:
-        raw: the line, with or without its line end. UTF-8; a line that is not is read as Latin-1.
-        number: of the line in its file, from 1.
+        raw: the line, with or without its line end, in UTF-8, else in Latin-1.
+        number: number of the line in its file, from 1.
         site: host that the log belongs to.
 
     Raises:
-        UnreadableLineError: if it is not in combined format (cut off in the user agent is accepted).
+        UnreadableLineError: if it is not in combined format (a cut-off user agent is accepted).
     """
     raw = raw.rstrip(b"\r\n")
     found = _LINE.match(_decode(raw))
@@ -128,7 +128,7 @@ def _utc(text: str) -> str:
 def _page(target: str, referrer: str, site: str | None) -> dict[str, str]:
     path, _, query = target.partition("?")
     page = {"path": path, "search": f"?{query}" if query else ""}
-    if "://" in path:  # a proxy's request names the whole address
+    if "://" in path:  # a proxy request has the whole URL
         page = {"url": target} | page | {"path": "/" + path.split("://", 1)[1].partition("/")[2]}
     else:
         page = {"url": f"http://{site}{target}" if site else target} | page

@@ -1,4 +1,4 @@
-"""What a file of events would become, without sending anything: `millrace load --check`."""
+"""Parses a file of events without sending it, for `millrace load --check`."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from millrace.clients.progress import progress_bar
 from millrace.shutdown_signal import ShutdownSignal
 
 _TOO_LONG = 1_000_000
-"""Bytes of a record: larger ones the topic refuses by default."""
+"""Maximum bytes of a record: by default, topics refuse larger ones."""
 
 
 class Unreadable:
@@ -39,19 +39,19 @@ class Unreadable:
 
 @dataclass
 class FileCheck:
-    """What the lines of a file would become.
+    """Counts of the events that a file would produce.
 
     Attributes:
-        unreadable: lines that are no record, by reason.
+        unreadable: number of lines that can't be read, by reason, with the first line of each.
         events: number of distinct events.
-        copies: records whose UID was there before.
+        copies: records with the UID of an earlier record.
         visitors: distinct visitors.
         roles: events by role.
-        names: events by type, or for a track by its name.
-        unused: events of role `other` by name: what a rule for them would be for.
+        names: events by name, or by type if they have no name.
+        unused: track events with role `other` by name, which need a rule to be used.
         goals: by goal and currency, the number of events and the sum of their values.
-        channels: page views that are not Direct, by channel: what their campaign, click id or referrer says.
-        rejected: records that silver would reject, by reason; and the first line of each.
+        channels: page views by channel, from campaign, click id or referrer; without Direct.
+        rejected: records that silver would reject, by reason, with the first line of each.
         first, last: event times.
     """
 
@@ -90,16 +90,16 @@ class FileCheck:
 
 
 def check_file(settings: Settings, file: str, format_name: str, site: str | None) -> FileCheck:
-    """Parse each line by the rules of conf/; nothing is sent or written.
+    """Parse each line by the rules of conf/, without sending or writing anything.
 
     Args:
-        settings: where the rules are.
+        settings: the settings in force.
         file: path, or `-` for standard input.
         format_name: a key of `millrace.clients.formats.FORMATS`.
         site: host that an access log belongs to; None: inferred from its first lines.
 
     Raises:
-        MillraceError: if the file or the format is not as it should be.
+        MillraceError: if the file can't be read, or the format is not valid.
     """
     form, rules, check = find_format(format_name), load_parse_rules(settings.conf), FileCheck()
     seen: set[str] = set()

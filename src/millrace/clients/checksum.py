@@ -6,10 +6,10 @@ MODULUS = 1 << 64
 
 
 def value_digest(value: bytes) -> int:
-    """What one record adds to a checksum: the first 8 bytes, big endian, of the MD5 of its value."""
+    """The digest of one record: the first 8 bytes, big endian, of the MD5 of its value."""
     return int.from_bytes(md5(value, usedforsecurity=False).digest()[:8], "big")
 
 
 def as_hex(checksum: int) -> str:
-    """How a checksum is written down: 16 hexadecimal digits."""
+    """A checksum as 16 hexadecimal digits."""
     return f"{checksum % MODULUS:016x}"

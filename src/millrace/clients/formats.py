@@ -16,11 +16,11 @@ Reader = Callable[[Iterable[Line], LineReject], Iterator[Record]]
 
 @dataclass(frozen=True)
 class Format:
-    """How to recognise and read lines of a format.
+    """Functions that recognise and read lines of a format.
 
     Attributes:
-        is_one: whether a line looks like one of this format.
-        reader: makes the function from lines to records; given the lines read ahead and the site.
+        is_one: returns whether a line looks like this format.
+        reader: returns the function from lines to records, given the lines read ahead and the site.
     """
 
     is_one: Callable[[bytes], bool]
@@ -28,10 +28,10 @@ class Format:
 
 
 def find_format(name: str) -> Format:
-    """The format of that name.
+    """The format with this name.
 
     Raises:
-        MillraceError: if there is none; it lists those there are.
+        MillraceError: if it does not exist; the message lists all formats.
     """
     try:
         return FORMATS[name]
@@ -40,7 +40,7 @@ def find_format(name: str) -> Format:
 
 
 def site_of(sample: list[Line], site: str | None) -> str | None:
-    """The site as given, else as the first lines of a file tell it (one line tells nothing)."""
+    """The given site, else the host inferred from the first lines; None if there is none."""
     return site or infer_site(line.content for line in sample)
 
 

@@ -1,4 +1,4 @@
-"""Lines of a file or of standard input, as bytes, with their numbers."""
+"""Reads lines of a file or of standard input, as bytes with line numbers."""
 
 import os
 import sys
@@ -12,10 +12,10 @@ from lakehouse.errors import MillraceError
 from millrace.shutdown_signal import ShutdownSignal
 
 LONGEST_LINE = 8 << 20
-"""Bytes; what is longer is cut here and set aside, so that a file without line ends fits in memory."""
+"""Maximum bytes of a line; a longer line is cut and set aside, to bound memory without line ends."""
 
 SAMPLE_LINES = 1000
-"""How many lines of a file are read ahead; of standard input it is one."""
+"""Number of lines that are read ahead from a file; from standard input, one is."""
 
 _COMPRESSED = {
     b"\x1f\x8b": "gzip -dc",
@@ -27,7 +27,7 @@ _COMPRESSED = {
 
 
 class Line(NamedTuple):
-    """One line: number from 1, its bytes without line end, and whether it was cut at `LONGEST_LINE`."""
+    """A line: number from 1, bytes without the line end, and whether it was cut at `LONGEST_LINE`."""
 
     number: int
     content: bytes
@@ -37,11 +37,11 @@ class Line(NamedTuple):
 class Source:
     """A file, or `-` for standard input, read once from start to end.
 
-    The first lines are read ahead, so that what can't be meant is refused before anything is sent.
+    The first lines are read ahead, so that a wrong file is refused before anything is sent.
 
     Args:
         name: path, or `-`.
-        stop: ends the wait for a silent standard input.
+        stop: interrupts the wait for standard input.
 
     Raises:
         MillraceError: if it can't be read, or is empty or compressed.
@@ -62,9 +62,9 @@ class Source:
         yield from self._lines
 
     def refuse_binary(self, is_one: Callable[[bytes], bool], format_name: str) -> None:
-        """Refuse a file with more lines that hold a NUL byte than lines of its format at its start.
+        """Refuse a file whose first lines have more lines with a NUL byte than lines of its format.
 
-        Text has none; a log that a crash has torn has a few.
+        Text has no NUL bytes, but a log that was damaged by a crash has a few.
         """
         start = [line.content for line in self.sample]
         if sum(b"\0" in content for content in start) > sum(map(is_one, start)):
@@ -102,14 +102,14 @@ class Source:
             yield Line(number, content[:LONGEST_LINE].removesuffix(b"\n").removesuffix(b"\r"), cut)
 
     def _read_line(self) -> bytes:
-        # Only a pipe may fall silent; a file is read on to a record's boundary.
+        # Only a pipe may block; reads of a file are not interrupted within a record.
         with self._stop.interruptible() if self._piped else nullcontext():
             content = self._file.readline(LONGEST_LINE + 1)
         self.bytes_read += len(content)
         return content
 
     def _first_lines(self, name: str) -> list[Line]:
-        # A pipe may be a live one: to read ahead would hold its lines back.
+        # A pipe may be live: reading ahead would delay its lines.
         sample = list(islice(self._lines, 1 if self._piped else SAMPLE_LINES))
         if not sample:
             raise MillraceError(f"{self.name} is empty", "Give a file with one event a line")

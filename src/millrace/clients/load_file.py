@@ -1,4 +1,4 @@
-"""A file of real events, sent to Kafka."""
+"""Sends a file of real events to Kafka."""
 
 from dataclasses import dataclass
 from time import monotonic
@@ -18,7 +18,7 @@ from millrace.shutdown_signal import ShutdownSignal, StoppedError
 
 @dataclass(frozen=True)
 class Loaded:
-    """What became of a file."""
+    """The result of loading a file."""
 
     manifest: Manifest
     rejected: Rejected
@@ -27,16 +27,16 @@ class Loaded:
 
 
 def load_file(settings: Settings, file: str, format_name: str, site: str | None) -> Loaded:
-    """Send each line of a file that can be read, set aside the others, leave a manifest.
+    """Send each readable line of a file, set aside the other lines, and write a manifest.
 
     Args:
-        settings: where Kafka and the local state are.
+        settings: the settings in force.
         file: path, or `-` for standard input.
         format_name: a key of `millrace.clients.formats.FORMATS`.
         site: host that an access log belongs to; None: inferred from its first lines.
 
     Raises:
-        MillraceError: if the file, the format or the broker is not as it should be.
+        MillraceError: if the file can't be read, the format is not valid, or the broker does not answer.
     """
     form = find_format(format_name)
     with ShutdownSignal().on_signals() as stop:

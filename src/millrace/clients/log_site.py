@@ -1,4 +1,4 @@
-"""Which host an access log belongs to, when nobody says."""
+"""Infers the host that an access log belongs to."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,12 +8,12 @@ from millrace.clients.access_log import referrer_and_path
 
 
 def infer_site(lines: Iterable[bytes]) -> str | None:
-    """The host whose pages are both requested in these lines and named there as referrers.
+    """The host whose pages are both requested and used as referrers in these lines.
 
-    A combined log doesn't say which host it was written for. But visitors move on inside a site, so
-    its own pages turn up in both places, while a page of another site is only ever a referrer. The
-    host that does so most often wins (the first in the alphabet of equals), in lower case, without
-    port and `www.`; None if there is no such host. The path `/` is no evidence: every site has it.
+    A combined log does not contain its own host. But visitors follow links within a site, so its own
+    pages occur both as paths and as referrers, while pages of other sites occur only as referrers. The
+    most frequent such host wins (alphabetically first if equal), in lower case, without port and
+    `www.`; None if there is none. The path `/` does not count, since every site has it.
     """
     entries = [entry for entry in map(referrer_and_path, lines) if entry is not None]
     requested = {path for _, path in entries} - {"/"}

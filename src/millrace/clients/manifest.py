@@ -1,4 +1,4 @@
-"""What a client says it sent, so that `audit` can follow every record from there."""
+"""Manifests of the records that clients sent, which `audit` compares with bronze."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -12,23 +12,23 @@ from lakehouse.timestamps import now_rfc3339
 from millrace.clients.checksum import MODULUS, as_hex
 
 HEADER = "manifest"
-"""Name of the record header that carries the id of the manifest."""
+"""Name of the record header with the id of the manifest."""
 
 
 @dataclass
 class Manifest:
     """The records of one run of a client that Kafka has acknowledged.
 
-    Written as incomplete at the start and at intervals, and for good at the end. `records`,
-    `checksum` and `offsets` cover the acknowledged records exactly; `unconfirmed` ones were handed
-    over and never acknowledged, so the topic may or may not hold them.
+    Written as incomplete at the start and at intervals, and finally at the end. `records`,
+    `checksum` and `offsets` cover exactly the acknowledged records; `unconfirmed` records were sent
+    but never acknowledged, so the topic may or may not have them.
 
     Attributes:
-        source: the file, or the settings of the generator, that the records came from.
-        topic_id: Kafka's id of the topic; None if it gives none.
+        source: the file of the records, or the settings of the generator.
+        topic_id: Kafka's id of the topic; None if Kafka has none.
         checksum: order-independent, see `millrace.clients.checksum`.
-        offsets: by partition, the first and the last offset acknowledged.
-        set_aside: lines of the source that did not become records.
+        offsets: first and last acknowledged offset, by partition.
+        set_aside: number of lines that did not become records.
         started_at, ended_at: RFC 3339, UTC.
     """
 
@@ -48,7 +48,7 @@ class Manifest:
     status: Literal["complete", "incomplete"] = "incomplete"
 
     def confirm(self, digest: int, partition: int, offset: int) -> None:
-        """Count a record that Kafka has acknowledged (offset -1: it did not say where)."""
+        """Count a record that Kafka has acknowledged; offset -1 means that the offset is unknown."""
         self.records += 1
         self.checksum = (self.checksum + digest) % MODULUS
         if offset < 0:
@@ -62,16 +62,16 @@ class Manifest:
             span["first"] = offset
 
     def close(self, whole: bool) -> None:
-        """Write the final figures; complete only if the whole source went and nothing is unconfirmed."""
+        """Write the final counts; complete only if the whole source was sent and acknowledged."""
         self.ended_at = now_rfc3339()
         self.status = "complete" if whole and not self.unconfirmed else "incomplete"
         self.write()
 
     def write(self) -> None:
-        """Write it so that a reader finds the old one or the new one, never half of one.
+        """Write the file atomically.
 
         Raises:
-            MillraceError: if the folder can't be written to.
+            MillraceError: if the folder is not writable.
         """
         content = asdict(self)
         del content["path"]
@@ -87,13 +87,13 @@ class Manifest:
 
 
 def new_manifest(home: Path, command: str, source: str, topic: str) -> Manifest:
-    """A manifest under a new id, written as incomplete.
+    """A manifest with a new id, written as incomplete.
 
     Args:
-        home: the folder of all local state; manifests are under `manifests/` there.
-        command: the command that sends, e.g. `load`.
-        source: what it sends.
-        topic: where to.
+        home: the folder of all local state; manifests are in its folder `manifests/`.
+        command: the sending command, e.g. `load`.
+        source: the file of the records, or the settings of the generator.
+        topic: name of the topic.
     """
     started_at = now_rfc3339()
     name = f"{started_at[:19].replace('-', '').replace(':', '')}Z-{command}-{uuid4().hex[:8]}"

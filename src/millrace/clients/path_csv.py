@@ -1,4 +1,4 @@
-"""Files of paths: CSV with a row a path, as other attribution tools take and give them."""
+"""Files of channel paths: CSV with one row per path, as other attribution tools read and write it."""
 
 import csv
 import math
@@ -17,12 +17,12 @@ def read_paths(file: File) -> list[Path]:
     """Read a file of paths.
 
     Args:
-        file: CSV in UTF-8 with a header: `path`, channels in order as `a > b > c`, empty for Direct alone;
-            `conversions`; and, 0 where there is none, their total `value`, and `nulls`. Other columns are
-            left alone.
+        file: CSV in UTF-8 with a header: `path`, channels in order as `a > b > c`, empty for only Direct;
+            `conversions`; and optionally (default 0) their total `value`, and `nulls`. Other columns are
+            ignored.
 
     Raises:
-        MillraceError: if the file can't be read, a column is missing, or a row is not of this form.
+        MillraceError: if the file can't be read, a column is missing, or a row does not have this form.
     """
     try:
         with file.open(encoding="utf-8-sig", newline="") as lines:

@@ -1,4 +1,4 @@
-"""Sample traffic, sent to Kafka."""
+"""Sends sample traffic to Kafka."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -29,15 +29,15 @@ _MONTH = timedelta(days=31)
 
 @dataclass(frozen=True)
 class Wanted:
-    """What traffic to make.
+    """Parameters of the traffic.
 
     Attributes:
-        rate: records per second, arriving now, or on average from `start` until `until`; None: simulated
-            days, as fast as it goes.
+        rate: records per second, live, or on average from `start` until `until`; None: simulated days at
+            full speed.
         events: number of records; None: without end if live, else `DEFAULT_EVENTS`.
-        seed: what chance starts from.
-        start: when simulated days begin; None: `DEFAULT_START`.
-        until: when they end, instead of after so many records.
+        seed: random seed.
+        start: start of the simulated days; None: `DEFAULT_START`.
+        until: end of the simulated days, instead of a number of records.
     """
 
     rate: float | None = None
@@ -48,14 +48,14 @@ class Wanted:
 
     @property
     def is_live(self) -> bool:
-        """Whether records arrive now."""
+        """Whether the traffic is live."""
         return self.rate is not None and self.until is None
 
     def check(self) -> None:
-        """Refuse what can't be made.
+        """Refuse invalid parameters.
 
         Raises:
-            MillraceError: for figures below what makes sense, or a live stream with a start.
+            MillraceError: for numbers out of range, or parameters that exclude each other.
         """
         if self.rate is not None and not 0 < self.rate < float("inf"):
             raise MillraceError(f"a rate of {self.rate} records a second can't be kept", "Give one above 0")
@@ -74,7 +74,7 @@ class Wanted:
             )
 
     def describe(self) -> str:
-        """In words, for the manifest."""
+        """The parameters as text, for the manifest."""
         if self.is_live:
             return f"live traffic, seed {self.seed}, {self.rate:g} records/s"
         begin = f"simulated traffic, seed {self.seed}, from {(self.start or DEFAULT_START).isoformat()}"
@@ -89,13 +89,13 @@ class Wanted:
         return generate(self.seed, self.events or DEFAULT_EVENTS, self.start or DEFAULT_START)
 
     def rates(self, reporting: str) -> Iterator[Record]:
-        """The exchange rates that are there before the events."""
+        """The exchange rates to send before the events."""
         first = self._first
         days = timedelta(days=2 * (self.events or DEFAULT_EVENTS) / EVENTS_PER_DAY)
         return monthly_rates(self.seed, reporting, first, first + (days if self.rate is None else _MONTH))
 
     def late_rates(self, reporting: str) -> Iterator[Record]:
-        """The exchange rates that come after the events; live traffic may have no end to wait for."""
+        """The exchange rates to send after the events; none for live traffic, which may have no end."""
         return iter(()) if self.is_live else late_rates(self.seed, reporting, self._first)
 
     @property
@@ -105,15 +105,15 @@ class Wanted:
 
 
 def produce(settings: Settings, wanted: Wanted) -> tuple[Manifest, float]:
-    """Send sample traffic until it ends or the user stops it, and the exchange rates for its money.
+    """Send sample traffic and its exchange rates, until it ends or the user stops it.
 
-    Rates go to a topic of their own, under manifests of their own.
+    Rates have their own topic and their own manifests.
 
     Returns:
-        The manifest of the events, closed, and how many seconds they took.
+        The closed manifest of the events, and the seconds that sending them took.
 
     Raises:
-        MillraceError: if the wish can't be met, there is no broker, or it went away.
+        MillraceError: if parameters are not valid, or the broker does not answer or goes away.
     """
     wanted.check()
     with ShutdownSignal().on_signals() as stop:

@@ -1,4 +1,4 @@
-"""How far a client is: a bar on a terminal, nothing where nobody watches."""
+"""Progress of a client: a bar on a terminal, otherwise nothing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,19 +9,19 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 
 class Bar(Protocol):
-    """Moves the bar."""
+    """A function that updates the progress bar."""
 
     def __call__(self, done: int, records: int) -> None:
-        """Show how much of the total is done, and how many records are confirmed."""
+        """Show the completed part of the total, and the number of confirmed records."""
 
 
 @contextmanager
 def progress_bar(title: str, total: int | None) -> Iterator[Bar]:
-    """A bar on standard error while inside, if that is a terminal.
+    """A progress bar on standard error during the block, if that is a terminal.
 
     Args:
-        title: what is going on.
-        total: of what `done` counts (bytes, records); None if unknown.
+        title: description of the task.
+        total: total in the unit of `done` (bytes, records); None if unknown.
     """
     console = Console(stderr=True)
     columns = (

@@ -1,11 +1,11 @@
-"""What a client hands to Kafka, and the key it goes under."""
+"""A Kafka record of a client, and its key."""
 
 import json
 from typing import Any, NamedTuple
 
 
 class Record(NamedTuple):
-    """One record to send: key and value as bytes, and the line it was read from (0: from no file)."""
+    """A record to send: key and value as bytes, and the number of its line (0: not from a file)."""
 
     key: bytes | None
     value: bytes
@@ -15,8 +15,8 @@ class Record(NamedTuple):
 def key_of(value: bytes) -> bytes | None:
     """The Kafka key of a value: its anonymousId, else its userId, as UTF-8.
 
-    So all events of a visitor meet in one partition. A value that is no JSON object, or that
-    carries neither identity, has no key: it is rejected downstream, never here.
+    So all events of a visitor are in one partition. A value that is not a JSON object or has
+    neither id gets no key; silver rejects it, not the client.
     """
     try:
         event = json.loads(value.decode())
@@ -29,7 +29,7 @@ def key_of(value: bytes) -> bytes | None:
 
 
 def _as_text(identity: Any) -> str:
-    """Identities are text; anything else stands for its JSON text, as it does in silver."""
+    """An id as text; other JSON values become their JSON text, as in silver."""
     if identity is None or isinstance(identity, str):
         return identity or ""
     return json.dumps(identity, separators=(",", ":"), ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Lines that did not become records, kept with their numbers."""
+"""Stores lines that did not become records, with their numbers."""
 
 import json
 from pathlib import Path
@@ -8,17 +8,17 @@ _SHOWN = 5
 
 
 class LineReject(Protocol):
-    """Takes lines that did not become records."""
+    """An object that accepts lines that did not become records."""
 
     def add(self, line: int, reason: str, content: bytes) -> None:
-        """Set a line aside: its number from 1, why, and its bytes."""
+        """Store a line: its number from 1, the reason, and its bytes."""
 
 
 class Rejected:
-    r"""Writes what is set aside to `<home>/rejected/<manifest id>.jsonl`, made with the first line.
+    r"""Writes lines to `<home>/rejected/<manifest id>.jsonl`, which is created with the first one.
 
-    One JSON object a line: `line` (number from 1), `reason`, and `content` (bytes that are not UTF-8
-    as \xhh).
+    Each line is a JSON object: `line` (number from 1), `reason`, and `content` (bytes that are not
+    UTF-8 as \xhh).
     """
 
     def __init__(self, home: Path, manifest_id: str) -> None:
@@ -28,7 +28,7 @@ class Rejected:
         self._file: TextIO | None = None
 
     def add(self, line: int, reason: str, content: bytes) -> None:
-        """Set a line aside."""
+        """Store a line."""
         if self._file is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = self.path.open("w", encoding="utf-8")
@@ -39,12 +39,12 @@ class Rejected:
         self._file.write(json.dumps(kept, ensure_ascii=False) + "\n")
 
     def close(self) -> None:
-        """Finish the file, if there is one."""
+        """Close the file, if there is one."""
         if self._file is not None:
             self._file.close()
 
     def summary(self) -> str:
-        """Which lines, e.g. `lines 3, 17, 18 and 4 more`; empty if there are none."""
+        """The numbers of the lines, e.g. `lines 3, 17, 18 and 4 more`; empty if there are none."""
         if not self.count:
             return ""
         numbers = ", ".join(map(str, self._first))

@@ -1,4 +1,4 @@
-"""A file of Segment events, one JSON object a line, as the world's SDKs and exports write them."""
+"""Reads a file of Segment events, one JSON object per line, as written by SDKs and exports."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,14 +8,14 @@ from millrace.clients.rejected import LineReject
 
 
 def looks_like_event(content: bytes) -> bool:
-    """Whether a line starts as a JSON object does."""
+    """Whether a line starts like a JSON object."""
     return content.lstrip().startswith(b"{")
 
 
 def segment_records(lines: Iterable[Line], rejected: LineReject) -> Iterator[Record]:
-    """Each line as it stands, valid or not: what is wrong with it is for silver to say.
+    """A record for each line, unchanged and not validated: silver rejects invalid ones.
 
-    A line without a single byte is no event. One of white space is something, and goes.
+    Empty lines are skipped; lines of white space are not.
     """
     for line in lines:
         if line.cut:

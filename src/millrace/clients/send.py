@@ -1,4 +1,4 @@
-"""One run of a client: a source of records, sent, counted and left in a manifest."""
+"""One run of a client: sends the records of a source, and counts them in a manifest."""
 
 from collections.abc import Callable, Iterable
 from datetime import timedelta
@@ -15,7 +15,7 @@ from millrace.clients.topic import NEXT_STEP
 from millrace.shutdown_signal import ShutdownSignal, StoppedError
 
 MANIFEST_SECONDS = 5.0
-"""How often a running client brings its manifest up to date."""
+"""Seconds between two updates of a running client's manifest."""
 
 _TICK_SECONDS = 0.1
 
@@ -32,21 +32,21 @@ def deliver(
     ack_timeout: timedelta = ACK_TIMEOUT,
     login: Login = PLAINTEXT,
 ) -> None:
-    """Send all records; whatever happens, the manifest says at the end what was acknowledged.
+    """Send all records. The manifest has all acknowledged records, even after an error.
 
     Args:
-        records: the source; it may pause, and should come to an end soon after `stop`.
-        manifest: is written as it goes and closed at the end.
+        records: the source; it may pause, and should end soon after `stop`.
+        manifest: written at intervals, and closed at the end.
         bootstrap: Kafka, as host:port.
-        stop: ends the run after the record in hand.
-        endless: a stop is the source's proper end, so that the manifest is complete all the same.
-        on_tick: called about ten times a second, e.g. to move a progress bar.
-        on_refused: is given each record that Kafka finds too large.
-        ack_timeout: how long a broker may be silent before it counts as gone.
-        login: how to talk to it.
+        stop: ends the run after the current record.
+        endless: whether a stop is the regular end of the source, so that the manifest is complete.
+        on_tick: called about ten times a second, e.g. to update a progress bar.
+        on_refused: called with each record that is too large for the topic.
+        ack_timeout: time without an answer after which a broker counts as gone.
+        login: options of the connection.
 
     Raises:
-        MillraceError: if there is no broker, or it went away.
+        MillraceError: if no broker answers, or it goes away.
     """
     exhausted = False
     try:

@@ -1,4 +1,4 @@
-"""Sending records to Kafka, each exactly once, and knowing which ones arrived."""
+"""Sends records to Kafka, each exactly once, and tracks their acknowledgements."""
 
 from collections import deque
 from collections.abc import Callable
@@ -20,32 +20,32 @@ from millrace.clients.record import Record
 from millrace.clients.topic import CONNECT_SECONDS, ensure_topic
 
 ACK_TIMEOUT = timedelta(seconds=20)
-"""How long a record may wait for its acknowledgement: a broker that restarts is back sooner."""
+"""Maximum wait for an acknowledgement: longer than a restart of the broker."""
 
 _FAREWELL_SECONDS = 5
-"""How long the records on their way are waited for when the user stops the client."""
+"""Seconds to wait for outstanding acknowledgements when the user stops the client."""
 
 _PENDING_RECORDS = 20_000
 _PENDING_BYTES = 64 << 20
-"""What may wait for acknowledgement: enough to keep the broker busy, and a bound on memory."""
+"""Maximum bytes without acknowledgement: enough to keep the broker busy, within bounded memory."""
 
 _BATCH_BYTES = 1_000_000
 _OVERHEAD = 4096
-"""What a batch adds to a record at most: compression may make it a little larger."""
+"""Maximum bytes that a batch adds to a record; compression may enlarge it slightly."""
 
 
 class Sender:
     """Sends records to Kafka and counts acknowledgements in the manifest, in the caller's thread.
 
-    The producer is idempotent, waits for all replicas and compresses with zstd. A record
-    larger than the topic takes goes to `on_refused`; any other failure ends the sending.
+    The producer is idempotent, waits for all replicas and compresses with zstd. A record that
+    exceeds the topic's limit is passed to `on_refused`; any other failure ends the run.
 
     Args:
         bootstrap: Kafka, as host:port.
-        manifest: counts what is acknowledged; its id travels in a header of each record.
-        on_refused: is given each record that is too large.
-        ack_timeout: how long a record may wait for its acknowledgement.
-        login: how to talk to Kafka.
+        manifest: counts acknowledged records; each record has its id in a header.
+        on_refused: called with each record that is too large.
+        ack_timeout: maximum wait for a record's acknowledgement.
+        login: options of the connection.
 
     Raises:
         MillraceError: if no broker answers at the start.
@@ -75,7 +75,7 @@ class Sender:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None) -> None:
-        """Give up what is still on its way, and count it as unconfirmed."""
+        """Close the producer, and count records without acknowledgement as unconfirmed."""
         self._producer.close(timeout=0)
         for future, record in self._pending:
             if future.succeeded():
@@ -85,7 +85,7 @@ class Sender:
         self._pending.clear()
 
     def send(self, record: Record) -> None:
-        """Hand a record over; waits while too much is on its way."""
+        """Send a record. Blocks while too many records wait for acknowledgement."""
         self.collect_acks()
         while len(self._pending) >= _PENDING_RECORDS or self._pending_bytes >= _PENDING_BYTES:
             self._await_oldest(self._ack_timeout)
@@ -99,14 +99,14 @@ class Sender:
                 partition=None if record.key is None else self._partition_of(record.key),
             )
         except MessageSizeTooLargeError:
-            # Found here: an answer of the broker's that one record is too large ends an idempotent producer.
+            # Checked by the client: if the broker refuses a record, the idempotent producer ends.
             self._on_refused(record)
         else:
             self._pending.append((future, record))
             self._pending_bytes += len(record.value)
 
     def collect_acks(self) -> None:
-        """Count what has been acknowledged since the last time."""
+        """Count records that were acknowledged since the last call."""
         pending = self._pending
         while pending and pending[0][0].is_done:
             future, record = pending[0]
@@ -118,7 +118,7 @@ class Sender:
             self._pending_bytes -= len(record.value)
 
     def finish(self, hurried: bool) -> None:
-        """Wait until all is acknowledged; when hurried, a few seconds at most."""
+        """Wait until all records are acknowledged; if hurried, at most 5 seconds."""
         deadline = monotonic() + (_FAREWELL_SECONDS if hurried else self._ack_timeout)
         self.collect_acks()
         while self._pending:
@@ -133,15 +133,15 @@ class Sender:
         try:
             future.get(timeout=max(seconds, 0))
         except KafkaError:
-            if not future.is_done:  # else `collect_acks` handles it
+            if not future.is_done:  # otherwise `collect_acks` raises it
                 raise
 
 
 class _Producer(KafkaProducer):  # type: ignore[misc]
-    """One that can be closed at once: kafka-python's stays open when its last flush runs out of time."""
+    """A producer that always closes: kafka-python's stays open if its last flush times out."""
 
     def flush(self, timeout: float | None = None) -> None:
-        """Send what is left, in that time; `Sender` knows what was not."""
+        """Flush without an error on timeout, since `Sender` tracks unsent records."""
         with suppress(KafkaTimeoutError):
             super().flush(timeout)
 
@@ -150,10 +150,10 @@ def _producer(bootstrap: str, ack_timeout_ms: int, largest: int, login: Login) -
     return _Producer(
         bootstrap_servers=bootstrap,
         bootstrap_timeout_ms=CONNECT_SECONDS * 1000,
-        # Said aloud, a setting that conflicts is an error; left to the default, it ends idempotence quietly.
+        # Set explicitly: conflicting settings are an error then; by default, they disable idempotence.
         enable_idempotence=True,
         acks="all",
-        # Big batches: measured 1.7 times as fast as 64 KiB ones, as fewer are waiting in turn.
+        # Large batches: measured 1.7 times as fast as 64 KiB ones, since fewer are queued.
         compression_type="zstd",
         batch_size=min(_BATCH_BYTES, largest),
         linger_ms=50,
@@ -168,7 +168,7 @@ def _producer(bootstrap: str, ack_timeout_ms: int, largest: int, login: Login) -
 
 
 def _partitioner(partitions: list[int]) -> Callable[[bytes], int]:
-    """Kafka's own choice of partition for a key, remembered: it costs more than the rest of a send."""
+    """Kafka's default partitioner with a cache, since hashing costs more than the rest of a send."""
 
     @lru_cache(maxsize=65_536)
     def partition_of(key: bytes) -> int:

@@ -1,4 +1,4 @@
-"""The topic of events: made with the settings that keep it whole, if it is not there yet."""
+"""Creates the topic of events, if it does not exist, with settings that prevent data loss."""
 
 import logging
 from contextlib import suppress
@@ -13,26 +13,26 @@ from bronze.topics.topic_history import known_id
 from lakehouse.errors import MillraceError
 
 PARTITIONS = 2
-"""Two: a laptop's two cores read side by side, and order across partitions is as loose as it is in life."""
+"""Number of partitions: two, so that two cores read in parallel, and records arrive out of order."""
 
 TOPIC_CONFIGS = {
-    # The broker stamps: a log of ten years ago is not deleted by retention, nor refused as too old.
+    # Time stamps of the broker: old logs are neither deleted by retention nor refused as too old.
     "message.timestamp.type": "LogAppendTime",
-    # Bronze keeps everything, and `audit` holds it against the broker: nothing expires under it.
+    # Unlimited retention: bronze keeps all records, and `audit` compares it with the broker.
     "retention.ms": "-1",
-    # An event may be large, and goes whole.
+    # Events may be large, and are not split.
     "max.message.bytes": str(10 << 20),
 }
 
 CONNECT_SECONDS = 8
-"""How long a broker may take to answer the first time."""
+"""Seconds for a broker's first answer."""
 
 _USUAL_LIMIT = 1_048_588
-"""Kafka's own default for `max.message.bytes`, where we may not ask for the topic's."""
+"""Kafka's default of `max.message.bytes`, for topics whose setting we may not read."""
 
 NEXT_STEP = "Start one with `millrace up --broker`, or check MILLRACE_KAFKA_BOOTSTRAP"
 
-# The library warns on every retry; what a user needs to know comes as one MillraceError.
+# The library warns on every retry; users get one MillraceError.
 logging.getLogger("kafka").addHandler(logging.NullHandler())
 
 
@@ -40,8 +40,8 @@ class ReadyTopic(NamedTuple):
     """A topic that can be written to.
 
     Args:
-        largest: how many bytes a record may have there.
-        topic_id: Kafka's id of it; None if it gives none.
+        largest: maximum bytes of a record.
+        topic_id: Kafka's id of the topic; None if Kafka has none.
     """
 
     largest: int
@@ -49,15 +49,15 @@ class ReadyTopic(NamedTuple):
 
 
 def ensure_topic(bootstrap: str, topic: str, login: Login = PLAINTEXT) -> ReadyTopic:
-    """Create the topic unless it exists; an existing one is left as it is.
+    """Create the topic if it does not exist; an existing topic is not changed.
 
     Args:
         bootstrap: Kafka, as host:port.
-        topic: its name.
-        login: how to talk to it.
+        topic: name of the topic.
+        login: options of the connection.
 
     Raises:
-        MillraceError: if no broker answers there, or it refuses.
+        MillraceError: if no broker answers, or it refuses.
     """
     try:
         admin = KafkaAdminClient(
@@ -70,7 +70,7 @@ def ensure_topic(bootstrap: str, topic: str, login: Login = PLAINTEXT) -> ReadyT
         raise MillraceError(f"no Kafka broker answers at {bootstrap} ({_named(error)})", NEXT_STEP) from error
     try:
         if topic not in admin.list_topics():
-            # Replication is the broker's default: 1 on a laptop, what its owner set elsewhere.
+            # The replication factor is the broker's default, which is 1 on a laptop.
             wanted = {"num_partitions": PARTITIONS, "replication_factor": -1, "configs": TOPIC_CONFIGS}
             _create(admin, topic, wanted)
         described = admin.describe_topics([topic])
@@ -86,7 +86,7 @@ def ensure_topic(bootstrap: str, topic: str, login: Login = PLAINTEXT) -> ReadyT
 
 
 def _create(admin: KafkaAdminClient, topic: str, wanted: dict[str, Any]) -> None:
-    with suppress(TopicAlreadyExistsError):  # another client was quicker
+    with suppress(TopicAlreadyExistsError):  # another client created it first
         admin.create_topics({topic: wanted}, wait_for_metadata=True)
 
 

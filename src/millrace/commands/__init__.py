@@ -1,1 +1,1 @@
-"""One module a command, or a group of commands that belong together."""
+"""The commands: one module per command or group of related commands."""

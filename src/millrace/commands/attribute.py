@@ -1,4 +1,4 @@
-"""`millrace attribute`: any model on any file of paths."""
+"""`millrace attribute`: applies attribution models to a file of channel paths."""
 
 import json
 from pathlib import Path

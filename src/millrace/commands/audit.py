@@ -1,4 +1,4 @@
-"""`millrace audit`: is everything there, and everything once?"""
+"""`millrace audit`: checks that no record is lost or duplicated."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -61,7 +61,7 @@ def _audit_bytes(settings: Settings, as_json: bool) -> None:
 
 
 def _print(findings: Iterable[Finding], as_json: bool) -> int:
-    """Show findings; how many are not right."""
+    """Print findings. Returns the number of wrong ones."""
     if as_json:
         found = list(findings)
         right = all(finding.is_right for finding in found)
@@ -88,7 +88,7 @@ def require_whole(settings: Settings) -> None:
 
 @contextmanager
 def _kafka(settings: Settings) -> Iterator[None]:
-    """Start the local broker for as long as it is asked, if it isn't running."""
+    """Start the local broker for the block, if it is not running."""
     from bronze.kafka_auth import client_options
     from millrace.local.kafka.broker import running_broker
     from millrace.local.kafka.kafka_health import cluster_id

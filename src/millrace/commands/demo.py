@@ -1,4 +1,4 @@
-"""`millrace demo`: everything at once, on sample traffic."""
+"""`millrace demo`: runs the whole workspace with sample traffic."""
 
 import sys
 from contextlib import redirect_stdout
@@ -62,7 +62,7 @@ def _once(settings: Settings, events: int, as_json: bool) -> None:
     from millrace.local.demo_once import catch_up, print_summary
     from millrace.local.process.state_files import one_line
 
-    # With --json standard output is one line; what else there is to say goes beside it.
+    # With --json, standard output has one line; other output goes to standard error.
     with redirect_stdout(sys.stderr if as_json else sys.stdout):
         _make_ready()
         summary = catch_up(settings, events)

@@ -1,4 +1,4 @@
-"""`millrace doctor`: what is missing or in the way on this machine."""
+"""`millrace doctor`: checks what is missing or wrong on this machine."""
 
 import json
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""`millrace explain`: why something is as the tables have it."""
+"""`millrace explain`: explains channels and conversions in the tables."""
 
 import json
 import sys
@@ -14,7 +14,7 @@ from lakehouse.settings import load_settings
 if TYPE_CHECKING:
     from millrace.explain.channel import Reason
 
-_WIDE = 140  # columns, where nobody says how many there are
+_WIDE = 140  # columns, if the terminal's width is unknown
 
 
 def register(app: typer.Typer) -> None:

@@ -1,4 +1,4 @@
-"""`millrace jars`: what `make setup` and `make lock-jars` call."""
+"""`millrace jars`: downloads and locks jars, for `make setup` and `make lock-jars`."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`millrace load`: a file of real events to Kafka."""
+"""`millrace load`: sends a file of real events to Kafka."""
 
 from typing import Annotated
 

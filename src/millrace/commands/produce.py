@@ -1,4 +1,4 @@
-"""`millrace produce`: sample traffic to Kafka."""
+"""`millrace produce`: sends sample traffic to Kafka."""
 
 from datetime import datetime
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`millrace quality`: is gold held, and why?"""
+"""`millrace quality`: shows whether gold is held, and why."""
 
 import sys
 from typing import Annotated, Any
@@ -10,12 +10,12 @@ from rich.text import Text
 
 from lakehouse.settings import Settings, load_settings
 
-_BYTES = 60  # shown of an example
-_WIDE = 140  # columns, where nobody says how many there are
+_BYTES = 60  # shown characters of an example
+_WIDE = 140  # columns, if the terminal's width is unknown
 
 
 def register(app: typer.Typer) -> None:
-    """Add the group, which by itself says how the gate is."""
+    """Add the group; without a subcommand, it shows the state of the gate."""
     quality = typer.Typer(invoke_without_command=True)
     quality.callback()(show)
     quality.command()(explain)

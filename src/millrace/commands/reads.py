@@ -1,4 +1,4 @@
-"""`millrace reads`: who read which table at which version, and who read rows that were corrected later."""
+"""`millrace reads`: lists who read which table version, and who read rows that were corrected later."""
 
 from datetime import datetime, timezone
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`millrace recover`: goes on with a topic that lost records before they were read, or was made again."""
+"""`millrace recover`: resumes a topic that lost records before they were read, or that was recreated."""
 
 import getpass
 from typing import Annotated
@@ -35,7 +35,7 @@ def recover(
         )
     option = ACCEPT_LOSS if accept_loss else FROM_BEGINNING if from_beginning else ""
     settings = load_settings()
-    if not settings.catalog:  # reported at once, without Spark's start
+    if not settings.catalog:  # reported before Spark starts
         troubles = read_topics(settings).troubles
         if require_recoverable(settings.topics, troubles, topic, option) is None:
             typer.echo(f"Nothing is to be recovered: ingest can read {topic} on.")

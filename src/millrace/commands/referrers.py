@@ -1,4 +1,4 @@
-"""`millrace referrers`: takes a newer list of referrers' hosts into conf/."""
+"""`millrace referrers`: updates the list of referrers' hosts in conf/."""
 
 import re
 import subprocess
@@ -39,10 +39,10 @@ def referrers(
 
 
 def _last_commit(folder: Path) -> tuple[str, str]:
-    """Of the Git checkout that the folder is.
+    """The last commit of a Git checkout.
 
     Raises:
-        MillraceError: if it is none.
+        MillraceError: if the folder is not a Git checkout.
     """
     asked = ["git", "-C", str(folder), "log", "-1", "--format=%h %cs"]
     finished = subprocess.run(asked, capture_output=True, text=True, check=False)

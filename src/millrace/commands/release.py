@@ -1,4 +1,4 @@
-"""`millrace release` and `millrace replay`: the ways back from a closed gate."""
+"""`millrace release` and `millrace replay`: open a closed gate."""
 
 import getpass
 from collections.abc import Sequence
@@ -74,7 +74,7 @@ def _replay_shed(source: str | None) -> None:
 
 
 def carry_out(command: str, *names: str, then: Sequence[str] = ()) -> None:
-    """Carry out an order in the engine, if one runs; else here, and then what else an engine would run."""
+    """Execute a command: in a catalog's session, in the running engine, or here with the jobs `then`."""
     from millrace.local.engine.run_once import run_once
     from millrace.local.requests.command_client import engine_runs, execute_in_engine
     from millrace.local.requests.engine_commands import RUN, EngineCommand

@@ -1,4 +1,4 @@
-"""`millrace run`: jobs of the bundle, on this machine."""
+"""`millrace run`: runs jobs of the bundle on this machine."""
 
 from typing import Annotated
 
@@ -55,7 +55,7 @@ def run_jobs(settings: Settings, names: list[str]) -> dict[str, float]:
 
 
 def _wait_for_engine(settings: Settings, names: list[str]) -> bool:
-    """Where an engine runs, have the jobs catch up there; whether there is one."""
+    """If an engine runs, wait until the jobs have caught up there. Returns whether one runs."""
     from millrace.local.bundle.jobs import select_jobs
     from millrace.local.requests.command_client import engine_runs
 
@@ -72,7 +72,7 @@ def _wait_for_engine(settings: Settings, names: list[str]) -> bool:
 
 
 def _require_broker(settings: Settings, names: list[str]) -> None:
-    """Fail at once instead of after Spark's start and the client's timeout."""
+    """Fail immediately if no broker answers, not after Spark's start and the client's timeout."""
     from bronze.kafka_auth import client_options
     from millrace.local.kafka.kafka_health import cluster_id
 
@@ -84,7 +84,7 @@ def _require_broker(settings: Settings, names: list[str]) -> None:
 
 
 def _require_topics(settings: Settings, names: list[str]) -> None:
-    """Report what keeps the engine's ingest from reading on: it would seem to have caught up."""
+    """Fail if a topic problem stops the engine's ingest, which would otherwise seem to have caught up."""
     from bronze.topics.topic_check import require_readable
     from millrace.tables.topic_state import read_topics
 

@@ -1,4 +1,4 @@
-"""`millrace runs`: MLflow's own page over the runs that this home keeps."""
+"""`millrace runs`: serves MLflow's UI for the runs in this home."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""`millrace sql`: ask the tables, without a JVM."""
+"""`millrace sql`: queries the tables without a JVM."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`millrace status`: what runs, how far the jobs are, what is in the tables."""
+"""`millrace status`: shows processes, the progress of jobs, and rows of tables."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`millrace token`: a token for a reader, and the line that declares it."""
+"""`millrace token`: creates a token for a reader, and the line that declares it."""
 
 import re
 from datetime import datetime, timedelta, timezone

@@ -1,4 +1,4 @@
-"""`millrace up` and `millrace down`: the local workspace."""
+"""`millrace up` and `millrace down`: start and stop the local workspace."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`millrace visitors`: distinct visitors and order values of any period, without reading events."""
+"""`millrace visitors`: estimates distinct visitors and order values of any period from sketches."""
 
 from datetime import datetime
 from typing import Annotated

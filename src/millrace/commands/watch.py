@@ -1,4 +1,4 @@
-"""`millrace watch`: a table or a query, as it changes."""
+"""`millrace watch`: follows changes of a table or query."""
 
 import os
 import stat
@@ -102,14 +102,14 @@ def _print_changes(
                 if not _write(group, cursor, file, stop):
                     return
             stop.pause(interval)
-    except BrokenPipeError:  # the reader has ended: nothing more to write, not even on exit
+    except BrokenPipeError:  # the reader has ended: write nothing more, not even on exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _source(
     settings: Settings, watched: str, start: str, caused_by: bool, role: "Role | None"
 ) -> "TableSource | QuerySource":
-    """What is watched; `start` is checked to be a place to begin at."""
+    """The source of the table or query. Raises an error if `start` is not a valid start."""
     from lakehouse.access.mask_key import MaskKey
     from lakehouse.access.policy import ADMIN
     from lakehouse.access.role import Role
@@ -138,19 +138,19 @@ def _source(
 
 
 def _begin(cursor: "Cursor", file: "PositionFile | None", stop: "ShutdownSignal") -> None:
-    """Write the position that the lines begin from: a reader drops what a killed watch left before it."""
+    """Write the start position; readers discard lines of a killed watch before it."""
     from serving.sources.row_changes import ChangeGroup
 
     output = os.fstat(sys.stdout.fileno())
     if stat.S_ISREG(output.st_mode) and output.st_size:
-        sys.stdout.write("\n")  # the last line may have been cut off
+        sys.stdout.write("\n")  # the last line may be cut off
     _write(ChangeGroup((), cursor.position), cursor, file if cursor.position else None, stop)
 
 
 def _write(
     group: "ChangeGroup", cursor: "Cursor", file: "PositionFile | None", stop: "ShutdownSignal"
 ) -> bool:
-    """Write a group, then its position. False on a signal: the group has no position, and is repeated."""
+    """Write a group, then its position. False after a signal: without a position, the group is repeated."""
     for line in group.lines():
         if stop.requested:
             return False

@@ -1,1 +1,1 @@
-"""What this machine has and needs: Java, jars, ports."""
+"""Checks and sets up this machine: Java, jars, ports."""

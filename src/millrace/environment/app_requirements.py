@@ -1,23 +1,23 @@
-"""Requirements of the Databricks apps, from the lock: an app installs only these."""
+"""Writes the requirements of the Databricks apps, a subset of the lock file."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 ROOTS = {
-    # What dashboards/ imports, what its readers of tables need, and the contracts and rules of the wheel.
+    # Imports of dashboards/, of its table readers, and of the wheel's contracts and rules.
     "dashboards": (
         *("altair", "authlib", "databricks-sql-connector", "deltalake", "polars", "pyarrow", "pydantic"),
         *("pyyaml", "streamlit"),
     ),
-    # What `millrace collect` imports, and the SDK that reads Kafka's login from a secret scope.
+    # Imports of `millrace collect`, and the SDK that reads Kafka's login from a secret scope.
     "collector": (
         *("confluent-kafka", "databricks-sdk", "httpx", "httpx-sse", "kafka-python", "lz4", "msgspec"),
         *("psutil", "pydantic", "pydantic-settings", "pyyaml", "rich", "starlette", "typer", "uvicorn"),
         *("websockets", "xxhash", "zstandard"),
     ),
 }
-"""By folder of an app: the packages that it imports."""
+"""The packages that an app imports, by its folder."""
 
 _HEAD = "# What the app needs, from requirements.lock, by `make app-requirements`.\n"
 _PIN = re.compile(r"^([\w.-]+)==")
@@ -25,7 +25,7 @@ _NEEDED_BY = re.compile(r"^\s*#(?: via)?\s+([\w.-]+)$")
 
 
 def app_requirements(lock: str, app: str) -> str:
-    """The part of a lock that an app needs: its packages and their dependencies, with hashes."""
+    """The part of a lock file that an app needs: its packages and their dependencies, with hashes."""
     blocks = list(_blocks(lock))
     wanted = set(ROOTS[app])
     while more := {name for name, _, parents in blocks if parents & wanted} - wanted:

@@ -17,10 +17,10 @@ class Finding:
     """The result of one check.
 
     Attributes:
-        subject: what was looked at, a word or two.
-        result: whether it passed.
+        subject: what was checked, in a word or two.
+        result: severity of the result.
         seen: what was found.
-        to_do: what to do about it; empty when nothing is to be done.
+        to_do: how to fix it; empty if nothing needs to be done.
     """
 
     subject: str

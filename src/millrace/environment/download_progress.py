@@ -19,7 +19,7 @@ def fetch_jars() -> None:
     """Download the jars of the lock into the cache, with progress.
 
     Raises:
-        MillraceError: if one can't be had, or is another than the lock says.
+        MillraceError: if a jar can't be downloaded, or does not match the lock.
     """
     console = Console()
     with _bar(console) if console.is_terminal else _lines(console) as report:
@@ -62,7 +62,7 @@ def _lines(console: Console) -> Iterator[jars.Progress]:
 
 
 def main() -> None:
-    """Fetch the jars; one line when that fails."""
+    """Download the jars; print an error in one line."""
     try:
         fetch_jars()
     except MillraceError as error:

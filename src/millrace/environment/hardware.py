@@ -14,14 +14,14 @@ from millrace.environment.jar_lock import cache_folder
 from millrace.environment.java import java_executable, java_version
 
 _GIGABYTE = 1_000_000_000
-_MEMORY_NEEDED, _MEMORY_EASY = 2 * _GIGABYTE, 4 * _GIGABYTE  # available, for Spark, broker and page
-_DISK_NEEDED, _DISK_EASY = 1 * _GIGABYTE, 5 * _GIGABYTE  # free, for jars, logs and tables
+_MEMORY_NEEDED, _MEMORY_EASY = 2 * _GIGABYTE, 4 * _GIGABYTE  # available, for Spark, broker and dashboard
+_DISK_NEEDED, _DISK_EASY = 1 * _GIGABYTE, 5 * _GIGABYTE  # free disk space for jars, logs and tables
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _OLDEST_PYTHON = (3, 10)
 
 
 def check_python(_settings: Settings) -> Finding:
-    """The Python that runs this."""
+    """The running Python version."""
     version = sys.version.split()[0]
     if sys.version_info < _OLDEST_PYTHON:
         return fail("Python", version, "Install Python 3.10 or later, then run make clean setup")
@@ -29,7 +29,7 @@ def check_python(_settings: Settings) -> Finding:
 
 
 def check_java(_settings: Settings) -> Finding:
-    """A Java version that Spark and Kafka support, with the module that Spark needs."""
+    """A Java version that Spark and Kafka support, with the Java module that Spark needs."""
     try:
         java = java_executable()
     except MillraceError as error:
@@ -45,7 +45,7 @@ def check_java(_settings: Settings) -> Finding:
 
 
 def check_memory(_settings: Settings) -> Finding:
-    """Free memory, caches included."""
+    """Available memory, including caches."""
     available, total = psutil.virtual_memory().available, psutil.virtual_memory().total
     seen = f"{available / _GIGABYTE:.1f} of {total / _GIGABYTE:.1f} GB available"
     if available < _MEMORY_NEEDED:
@@ -69,7 +69,7 @@ def check_disk(settings: Settings) -> Finding:
 
 
 def check_browser(_settings: Settings) -> Finding:
-    """A Chromium, which only the browser tests need."""
+    """A Chromium browser, which only the browser tests need."""
     found = next((path for name in _BROWSERS if (path := shutil.which(name))), None)
     if found is None:
         return warn("Chromium", "none", "Only the browser tests need it (Debian: apt-get install chromium)")

@@ -21,7 +21,7 @@ _ANSWER_SECONDS = 3
 
 
 def check_packages(_settings: Settings) -> Finding:
-    """Every Python package at the version of the lock; without a checkout, in the declared range."""
+    """All Python packages have the locked versions; without a checkout, versions in the declared range."""
     own = _declared_requirements()
     wanted = locked_requirements() or own
     wrong = {pin.name: text for pin in wanted if (text := _misfit(pin))}
@@ -33,7 +33,7 @@ def check_packages(_settings: Settings) -> Finding:
 
 
 def check_jars(_settings: Settings) -> Finding:
-    """Every jar there, each with its checksum."""
+    """All jars exist, with the right checksums."""
     jars = read_lock()
     try:
         check(jars)
@@ -43,7 +43,7 @@ def check_jars(_settings: Settings) -> Finding:
 
 
 def check_broker_port(settings: Settings) -> Finding:
-    """The local broker's port is free or its own; or the Kafka that is used instead answers."""
+    """The local broker's port is free or its own; or the external Kafka answers."""
     if settings.kafka_bootstrap:
         return _check_bootstrap(settings.kafka_bootstrap)
     return _check_port(settings, "broker", settings.broker_port, "MILLRACE_BROKER_PORT")
@@ -58,7 +58,7 @@ def locked_requirements(lock: Path | None = None) -> list[Requirement]:
     """The pins of requirements.lock that apply to this machine; empty when there is no lock.
 
     Args:
-        lock: the file; the checkout's when not given.
+        lock: the lock file; by default the checkout's.
     """
     file = lock or (bundle_root() or Path.cwd()) / "requirements.lock"
     if not file.is_file():

@@ -13,8 +13,8 @@ from millrace.environment.java import java_executable
 
 RESOLVE_FILE = Path(__file__).with_name("ivy.xml")
 
-# Jars whose coordinates are known need no look at their descriptions, and the lock has better checksums.
-# That makes two requests a jar instead of six and more.
+# Jars with known coordinates need no POM requests, and the lock has better checksums than the repository.
+# So each jar needs two requests instead of six or more.
 _PLAIN_SETTINGS = """\
 <ivysettings>
   <settings defaultResolver="central"/>
@@ -30,8 +30,8 @@ def write_request(jars: Iterable[LockedJar], folder: Path) -> tuple[Path, Path]:
     """Write an Ivy file for exactly these jars, without their dependencies.
 
     Returns:
-        The module file and the settings file. MILLRACE_IVY_SETTINGS, when set, names other settings: of a
-        mirror, say.
+        The module file and the settings file. MILLRACE_IVY_SETTINGS may name another settings file, e.g. for
+        a mirror.
     """
     root = ET.Element("ivy-module", version="2.0")
     ET.SubElement(root, "info", organisation="millrace", module="locked-jars")
@@ -56,12 +56,12 @@ def retrieve(module: Path, settings: Path | None, pattern: str, downloads: Path)
 
     Args:
         module: the module file.
-        settings: the settings file; Ivy's own when None.
-        pattern: where each jar goes, in Ivy's words.
-        downloads: Ivy's own folder; what is whole there from an earlier try is not fetched again.
+        settings: the settings file; None for Ivy's default.
+        pattern: Ivy's retrieve pattern, with the path of each jar.
+        downloads: Ivy's cache folder; complete files of an earlier attempt are not downloaded again.
 
     Raises:
-        MillraceError: if a jar could not be had.
+        MillraceError: if a jar could not be downloaded.
     """
     command = [str(java_executable()), "-jar", str(_ivy_jar()), "-cache", str(downloads), "-ivy", str(module)]
     command += ["-retrieve", pattern, "-types", "jar", "bundle"]
@@ -71,7 +71,7 @@ def retrieve(module: Path, settings: Path | None, pattern: str, downloads: Path)
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     )
     try:
-        assert process.stdout is not None  # for the type checker: it was asked for above
+        assert process.stdout is not None  # for the type checker: set by the pipe above
         for line in process.stdout:
             lines.append(line)
             yield line.strip()
@@ -99,7 +99,7 @@ def _ivy_jar() -> Path:
 
 
 def _reason(lines: list[str]) -> str:
-    """The first line of Ivy's output that names what could not be downloaded."""
+    """The first line of Ivy's output that names a failed download."""
     messages = (line.strip(" \t\n:") for line in lines)
     for line in messages:
         if line.endswith("not found") or "FAILED" in line or "UnknownHost" in line or "Host " in line:

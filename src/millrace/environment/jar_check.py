@@ -17,10 +17,10 @@ def missing(jars: Iterable[LockedJar]) -> list[LockedJar]:
 def check(jars: Iterable[LockedJar]) -> None:
     """Verify jars of the cache.
 
-    A file is read again only when its size or times differ from when it was last found right.
+    A file is read again only if its size or times have changed since it was last verified.
 
     Raises:
-        MillraceError: if one is missing or is another than the lock says.
+        MillraceError: if a jar is missing or does not match the lock.
     """
     jars = list(jars)
     if gone := missing(jars):
@@ -47,7 +47,7 @@ def _check_content(jar: LockedJar) -> None:
 
 
 def _mark(file: Path, jar: LockedJar) -> list[object]:
-    # The change time as well: unlike the other two it can't be set back after the content was changed.
+    # Includes the ctime, which unlike size and mtime can't be reset after a change of the content.
     found = file.stat()
     return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, jar.sha256]
 
@@ -57,5 +57,5 @@ def _memory() -> Path:
 
 
 def _remember(marks: dict[str, object]) -> None:
-    with suppress(OSError):  # a cache that can't be written is checked in full each time
+    with suppress(OSError):  # without a writable cache, jars are verified each time
         write_state(_memory(), marks)

@@ -15,12 +15,12 @@ class LockedJar:
     """A jar of the lock.
 
     Attributes:
-        role: who runs on it, `spark` or `broker`.
-        sha256: of the file, in hexadecimal.
-        size: of the file, in bytes.
+        role: which program uses it, `spark` or `broker`.
+        sha256: SHA-256 of the file, in hexadecimal.
+        size: size of the file in bytes.
         organisation: first part of its coordinates.
-        name: second part.
-        revision: third part.
+        name: second part of its coordinates.
+        revision: third part of its coordinates.
     """
 
     role: str
@@ -54,7 +54,7 @@ def read_lock(file: Path = LOCK_FILE) -> list[LockedJar]:
 
 
 def write_lock(jars: Iterable[LockedJar], file: Path = LOCK_FILE) -> None:
-    """Write a lock, sorted, so that a change shows as what it is."""
+    """Write a lock in sorted order, so that diffs are minimal."""
     lines = sorted(
         f"{jar.role} {jar.sha256} {jar.size} {jar.organisation}:{jar.name}:{jar.revision}\n" for jar in jars
     )

@@ -1,4 +1,4 @@
-"""The jars of Spark and the broker: downloaded once, verified always."""
+"""The jars of Spark and the broker, downloaded once and verified before each use."""
 
 import shutil
 import tempfile
@@ -17,19 +17,19 @@ Progress = Callable[[str, int, int], None]
 
 
 def spark_jars() -> list[Path]:
-    """Jars that Spark needs in addition to its own, each with its checksum verified.
+    """Jars that Spark needs in addition to its own, with verified checksums.
 
     Raises:
-        MillraceError: if one is missing or is another than the lock says.
+        MillraceError: if a jar is missing or does not match the lock.
     """
     return _checked("spark")
 
 
 def broker_jars() -> list[Path]:
-    """The classpath of the broker; each jar is verified.
+    """The classpath of the broker, with verified checksums.
 
     Raises:
-        MillraceError: if one is missing or is another than the lock says.
+        MillraceError: if a jar is missing or does not match the lock.
     """
     return _checked("broker")
 
@@ -37,13 +37,13 @@ def broker_jars() -> list[Path]:
 def ensure_jars(progress: Progress | None = None) -> None:
     """Download every jar of the lock that is not in the cache.
 
-    Two processes at once do the work once. Broken off, it goes on where it stopped.
+    Only one process at a time downloads. After an interruption, the next call continues the download.
 
     Args:
         progress: called with the progress of downloads.
 
     Raises:
-        MillraceError: if a jar can't be had, or is another than the lock says.
+        MillraceError: if a jar can't be downloaded, or does not match the lock.
     """
     wanted = read_lock()
     if missing(wanted):
@@ -63,7 +63,7 @@ def _checked(role: str) -> list[Path]:
 def _fetch(jars: list[LockedJar], progress: Progress) -> None:
     downloads = cache_folder() / "downloads"
     downloads.mkdir(exist_ok=True)
-    for left in cache_folder().glob("incoming-*"):  # of a process that was killed: the lock is ours now
+    for left in cache_folder().glob("incoming-*"):  # left by a killed process: this one holds the lock now
         shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(dir=cache_folder(), prefix="incoming-") as scratch:
         incoming = Path(scratch)
@@ -77,9 +77,9 @@ def _fetch(jars: list[LockedJar], progress: Progress) -> None:
 
 
 def _take_in(jar: LockedJar, arrived: Path) -> None:
-    """Move a downloaded jar to its place, if it matches the lock."""
+    """Move a downloaded jar to the cache if it matches the lock."""
     if not arrived.is_file() or sha256_of(arrived) != jar.sha256:
-        # What came is wrong: the next try must not find it among what is already there.
+        # The download is wrong: delete it, so that the next attempt does not reuse it.
         shutil.rmtree(cache_folder() / "downloads", ignore_errors=True)
         raise MillraceError(
             f"The jar {jar.file_name} was fetched with a wrong checksum and is not used",
@@ -90,7 +90,7 @@ def _take_in(jar: LockedJar, arrived: Path) -> None:
 
 
 def _follow(lines: Iterator[str], jars: list[LockedJar], done: int, progress: Progress) -> None:
-    """Turn Ivy's output into progress: it looks up all jars first, then downloads missing ones."""
+    """Convert Ivy's output to progress: Ivy resolves all jars first, then downloads missing ones."""
     total = sum(jar.size for jar in jars)
     sizes = {f"{jar.organisation}#{jar.name};{jar.revision}": jar.size for jar in jars}
     found = 0

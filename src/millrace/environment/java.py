@@ -1,6 +1,6 @@
 """Finds Java: Spark and Kafka need version 17 or 21.
 
-Standard library only: `scripts/setup` runs this before there is an environment.
+Uses only the standard library: `scripts/setup` runs it before the environment exists.
 """
 
 import os
@@ -21,7 +21,7 @@ _ANSWER_SECONDS = 30
 
 
 def java_executable() -> Path:
-    """The Java to run: the one of JAVA_HOME, else the one on the PATH.
+    """Path of the Java to run: from JAVA_HOME, else from PATH.
 
     Raises:
         MillraceError: if there is none, or its version is not 17 or 21.
@@ -37,10 +37,10 @@ def java_executable() -> Path:
 
 
 def find_java() -> Path:
-    """Path of the Java that would be run, whatever its version.
+    """Path of the Java from JAVA_HOME, else from PATH, in any version.
 
     Raises:
-        MillraceError: if there is none, or JAVA_HOME points at nothing.
+        MillraceError: if there is none, or JAVA_HOME has none.
     """
     home = os.environ.get("JAVA_HOME")
     if home:
@@ -57,7 +57,7 @@ def find_java() -> Path:
 
 
 def java_version(executable: Path) -> int | None:
-    """The feature version (8, 11, 17, …) that a Java reports; None when it reports none."""
+    """The feature version (8, 11, 17, …) that a Java reports; None if it reports none."""
     try:
         answer = subprocess.run(
             [str(executable), "-version"],
@@ -77,7 +77,7 @@ def java_version(executable: Path) -> int | None:
 
 
 def main() -> None:
-    """Report in one line what is wrong with Java here, if anything is."""
+    """Print in one line what is wrong with Java, if anything."""
     try:
         java_executable()
     except MillraceError as error:

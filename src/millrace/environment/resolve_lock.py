@@ -13,10 +13,10 @@ def relock() -> int:
     """Resolve ivy.xml with dependencies, and write the lock.
 
     Returns:
-        How many jars the lock has now.
+        The number of jars in the new lock.
 
     Raises:
-        MillraceError: if a jar can't be had.
+        MillraceError: if a jar can't be downloaded.
     """
     with tempfile.TemporaryDirectory(prefix="millrace-relock-") as scratch:
         folder = Path(scratch)

@@ -1,1 +1,1 @@
-"""Explanations: why a conversion, a credit or a channel is as the tables have it."""
+"""Explains conversions, credits and channels in the tables."""

@@ -1,4 +1,4 @@
-"""Explains the channel of a visit: the rule that applies, and what it matches."""
+"""Explains the channel of a visit: the rule that applies, and the values that it matches."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ class Reason:
     """A channel and the rule behind it.
 
     Args:
-        channel: of the visit.
-        line: of conf/channels.yml that decides, from 1.
-        rule: what stands there.
-        because: each condition of the rule, and what of the visit meets it; where no rule holds, that.
-        visit: what was looked at, as rules compare it.
+        channel: channel of the visit.
+        line: line of the rule in conf/channels.yml, from 1.
+        rule: text of the rule.
+        because: each condition of the rule with the matching value; or that no rule matches.
+        visit: values of the visit in the form that rules compare.
     """
 
     channel: str
@@ -31,7 +31,7 @@ class Reason:
     visit: Visit
 
     def as_dict(self) -> dict[str, Any]:
-        """As a dictionary; None for missing values."""
+        """The fields as a dictionary; None for missing values."""
         looked_at = {
             "source": self.visit.source or None,
             "medium": self.visit.medium or None,
@@ -58,7 +58,7 @@ def explain_channel(conf: Path, visit: Visit) -> Reason:
 
 
 class _Written:
-    """The rules with their lines in the file."""
+    """The rules with their line numbers in the file."""
 
     def __init__(self, file: Path) -> None:
         text = file.read_text(encoding="utf-8")

@@ -19,12 +19,12 @@ class ConversionExplanation:
 
     Args:
         conversion: its row of gold.conversions.
-        anchor: the row whose touches count: its own, or that of the order which it reverses.
+        anchor: the row whose touches count: the conversion, or the order that it reverses.
         trail: rows of gold.trails, in order.
-        numbers: of the rules in force.
+        numbers: numbers of the rules in force.
         credits: by model, rows of gold.attribution, in order of position.
         touches: by touch_id, rows of gold.touches.
-        rate: the row of silver.exchange_rates that the reporting value is at, if one was needed and known.
+        rate: the row of silver.exchange_rates used for the reporting value, if needed and known.
     """
 
     conversion: Row
@@ -37,14 +37,14 @@ class ConversionExplanation:
 
 
 def explain_conversion(settings: Settings, wanted: str) -> ConversionExplanation:
-    """Find a conversion, and what explains it.
+    """Find a conversion, and the rows that explain it.
 
     Args:
         settings: the settings in force.
-        wanted: its conversion_id or the beginning of it, its order, or the UID of its event.
+        wanted: a conversion_id or its beginning, an order, or the UID of the event.
 
     Raises:
-        MillraceError: if there is none, or more than one.
+        MillraceError: if no conversion matches, or more than one.
     """
     conversion = _find(settings, wanted)
     mine = nw.col("conversion_id") == conversion["conversion_id"]

@@ -1,4 +1,4 @@
-"""The arithmetic of credit as text."""
+"""Explains the arithmetic of credits as text."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -13,15 +13,15 @@ _DAY = timedelta(days=1)
 
 
 def work_out(model: str, touches: Sequence[Touch], numbers: RuleNumbers) -> list[str]:
-    """How each touch gets its credit.
+    """The computation of each touch's credit.
 
     Args:
-        model: a name of `folds.persons.models.MODELS`.
-        touches: of one conversion, earliest first; none at all is Direct's.
-        numbers: of the rules.
+        model: a name in `folds.persons.models.MODELS`.
+        touches: touches of one conversion, earliest first; without touches, Direct gets the credit.
+        numbers: numbers of the rules.
 
     Returns:
-        As many lines as there are touches; one if there are none.
+        One line per touch; one line without touches.
     """
     if not touches:
         return ["no touch in the look-back: all of it is Direct's"]
@@ -35,12 +35,12 @@ def work_out(model: str, touches: Sequence[Touch], numbers: RuleNumbers) -> list
 def explain_value_split(
     value: Decimal | None, credits_: Sequence[float], given: Sequence[Decimal | None]
 ) -> list[str]:
-    """How each touch gets its share of the value: credit × value, and the remainder of rounding.
+    """The computation of each touch's share of the value: credit × value, with the rounding remainder.
 
     Args:
-        value: of the conversion.
-        credits_: of its touches.
-        given: what the table says that each has of it.
+        value: value of the conversion.
+        credits_: credits of its touches.
+        given: shares in the table.
     """
     lines = []
     for credit, part in zip(credits_, given, strict=True):

@@ -1,4 +1,4 @@
-"""Where the events of a collector's receipt are: log, Kafka, bronze, silver, conversions."""
+"""Locates the events of a collector's receipt: log, Kafka, bronze, silver, conversions."""
 
 import time
 from collections.abc import Callable
@@ -33,12 +33,12 @@ _PLACES = {
 
 @dataclass(frozen=True)
 class EventPlace:
-    """Where one event is.
+    """The location of one event.
 
     Args:
         state: one of the constants of this module.
-        partition, offset: its place in Kafka; None while it waits in the log.
-        details: what the tables say of it: times, event_id, role or reason, conversion_id.
+        partition, offset: its partition and offset in Kafka; None while it waits in the log.
+        details: values from the tables: times, event_id, role or reason, conversion_id.
     """
 
     state: str
@@ -52,10 +52,10 @@ class EventPlace:
 
 
 def follow_receipt(settings: Settings, receipt: str) -> list[EventPlace]:
-    """Follow the events of a receipt as far as they have come.
+    """The current location of each event of a receipt.
 
     Raises:
-        MillraceError: if the receipt is not known here, or is older than a week.
+        MillraceError: if the receipt is unknown in this home, or older than a week.
     """
     found = [read_receipt(file, receipt) for file in log_files(settings.home).values()]
     known = next((each for each in found if each.is_known), None)
@@ -75,12 +75,12 @@ def wait_for_receipt(settings: Settings, receipt: str, seconds: float, report: C
 
     Args:
         settings: the settings in force.
-        receipt: of the collector's answer.
-        seconds: how long.
-        report: is given where the events are, whenever that changes.
+        receipt: receipt in the collector's response.
+        seconds: timeout.
+        report: called with the locations of the events whenever they change.
 
     Raises:
-        MillraceError: if the receipt is not known, its events were shed, or they have not come in time.
+        MillraceError: if the receipt is unknown, its events were shed, or the timeout has passed.
     """
     until, reported = time.monotonic() + seconds, ""
     while True:
@@ -105,7 +105,7 @@ def wait_for_receipt(settings: Settings, receipt: str, seconds: float, report: C
 
 
 def _published(settings: Settings) -> datetime:
-    """The ingest stamp that publish has processed through, without a zone as queries give it."""
+    """The ingest stamp that publish has processed through, without a time zone, like query results."""
     position = ledger_sums(settings).get("publish", {}).get("position") or EPOCH
     return as_utc(position).replace(tzinfo=None)
 

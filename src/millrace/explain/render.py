@@ -15,10 +15,10 @@ from millrace.tables.table_scan import Row
 
 
 def render(story: ConversionExplanation, currency: str) -> RenderableType:
-    """The whole explanation.
+    """The complete explanation as text.
 
     Args:
-        story: what is known.
+        story: the explanation.
         currency: the reporting currency.
     """
     came, touched = Text("How it came about", "bold"), Text("Touches that share in it", "bold")
@@ -95,13 +95,13 @@ def _trail(story: ConversionExplanation) -> RenderableType:
 
 
 def _touches(story: ConversionExplanation) -> RenderableType:
-    """The touches of the look-back; the same for every model."""
+    """The touches in the look-back window, which are the same for every model."""
     rows = next((rows for rows in story.credits.values() if rows), [])
     if not any(row["touch_id"] for row in rows):
         return Text(f"None in the {story.numbers.look_back / timedelta(days=1):g} days before.")
     table = _table("", "when", "by", "channel", "campaign or promotion", "before")
     for row in rows:
-        kind = story.touches.get(row["touch_id"], {}).get("kind", "view")  # which has no row of its own
+        kind = story.touches.get(row["touch_id"], {}).get("kind", "view")  # a view has no row in gold.touches
         campaign = Text(row["campaign_name"] or row["promotion_id"] or "")
         age = f"{(story.anchor['converted_at'] - row['touched_at']) / timedelta(days=1):.3g} d"
         table.add_row(str(row["position"]), _time(row["touched_at"]), kind, row["channel"], campaign, age)

@@ -15,5 +15,5 @@ WORDS = {
 
 
 def in_words(kind: str, matched_on: str | None) -> str:
-    """A step, and the field that it was matched on."""
+    """A step as text, with the field that it was matched on."""
     return WORDS.get((kind, matched_on), f"{kind}, by {matched_on}" if matched_on else kind)

@@ -1,4 +1,4 @@
-"""Which addresses the dashboard may listen on."""
+"""Checks which addresses the dashboard may listen on."""
 
 import re
 from pathlib import Path
@@ -12,14 +12,14 @@ _LOGIN = re.compile(r"^\s*\[auth[\].]", re.MULTILINE)
 
 
 def require_protection(settings: Settings, folder: Path) -> None:
-    """Refuse to listen on other addresses without a login, unless that is confirmed.
+    """Refuse to listen on non-loopback addresses without a login, unless the settings allow it.
 
     Args:
-        settings: address, and whether a login may be done without.
-        folder: of the dashboard, whose `.streamlit/secrets.toml` may have a login.
+        settings: have the address, and whether it may be used without a login.
+        folder: folder of the dashboard, whose `.streamlit/secrets.toml` may declare a login.
 
     Raises:
-        MillraceError: if everyone who reaches the address would see the dashboard.
+        MillraceError: if the dashboard would be open to everyone who reaches the address.
     """
     address = settings.dashboard_address
     if (
@@ -42,7 +42,7 @@ def host_of(address: str) -> str:
 
 
 def _has_login(folder: Path) -> bool:
-    """Whether a secrets file that Streamlit reads has a section `auth`."""
+    """Whether a Streamlit secrets file has a section `auth`."""
     places = (Path.home(), Path.cwd(), folder)
     files = [place / ".streamlit" / "secrets.toml" for place in places]
     return any(_LOGIN.search(file.read_text(encoding="utf-8")) for file in files if file.is_file())

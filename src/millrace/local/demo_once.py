@@ -32,14 +32,14 @@ class Stopwatch:
 
 
 def catch_up(settings: Settings, events: int) -> dict[str, Any]:
-    """Send so many sample events, unless they were sent before, and run all jobs once.
+    """Send this number of sample events, unless they were sent before, and run all jobs once.
 
     Returns:
         rows by table and by topic, conversions without a rate, the ledger's sums by job, seconds by step,
         and `ok` from the audit.
 
     Raises:
-        MillraceError: if a step fails, or the audit finds something missing or doubled.
+        MillraceError: if a step fails, or the audit finds missing or duplicate records.
     """
     from millrace.commands.run import run_jobs
 

@@ -1,4 +1,4 @@
-"""Sample traffic of `millrace demo`: hours of history up to now once, then live visitors."""
+"""Sample traffic of `millrace demo`: once the history of the last hours, then live visitors."""
 
 import sys
 import time
@@ -21,20 +21,20 @@ _UNTIL = "until"
 
 
 def history_service(settings: Settings, hours: float, rate: float, needs: tuple[str, ...]) -> Service:
-    """Events of the hours before the first demo, sent once: as many as live traffic would have made.
+    """A service that sends the events of the hours before the first demo once, at the rate of live traffic.
 
     Args:
         settings: the settings in force.
-        hours: so long before now it begins.
+        hours: length of the history.
         rate: events per second, on average over a day.
-        needs: services that have to be ready first.
+        needs: services that must be ready first.
     """
     wanted = _wanted_history(settings.home, hours, rate)
     program = _produce(HISTORY, settings, *_arguments(wanted))
     return Service(
         HISTORY,
         prepare=lambda: program,
-        is_ready=lambda _: False,  # it is ready when it is done
+        is_ready=lambda _: False,  # ready when it has ended
         last_error_line=lambda: last_error_line(program),
         needs=needs,
         ready_within=timedelta(hours=6),
@@ -44,7 +44,7 @@ def history_service(settings: Settings, hours: float, rate: float, needs: tuple[
 
 
 def live_service(settings: Settings, rate: float, needs: tuple[str, ...]) -> Service:
-    """Live visitors: at so many events per second as the day's rhythm has now, for a mean of `rate`."""
+    """A service that sends live traffic, at `rate` (mean per second over a day) times the weight of now."""
     program = _produce(LIVE, settings, "--rate", f"{rate * demo_weight_at(time.time()):.3g}")
     return Service(
         LIVE,
@@ -57,7 +57,7 @@ def live_service(settings: Settings, rate: float, needs: tuple[str, ...]) -> Ser
 
 
 def history_is_sent(home: Path) -> bool:
-    """Whether an earlier demo has sent its whole history."""
+    """Whether an earlier demo has sent its complete history."""
     known = read_state(_state(home))
     return bool(known) and (_UNTIL not in known or was_sent(home, _wanted(known)))
 
@@ -74,7 +74,7 @@ def was_sent(home: Path, wanted: Wanted) -> bool:
 
 
 def _wanted_history(home: Path, hours: float, rate: float) -> Wanted:
-    """Parameters of the first demo's history: after an interruption the bytes have to be the same."""
+    """Parameters of the first demo's history; stored, so that a resumed demo sends the same bytes."""
     known = read_state(_state(home))
     if _UNTIL not in known:
         until = datetime.now(timezone.utc).replace(microsecond=0, tzinfo=None)
@@ -82,7 +82,7 @@ def _wanted_history(home: Path, hours: float, rate: float) -> Wanted:
         known = {
             "rate": rate,
             "seed": Wanted().seed,
-            "start": start.isoformat(),  # without a zone, as `produce` takes it: UTC
+            "start": start.isoformat(),  # UTC without a time zone, as `produce` expects
             _UNTIL: until.isoformat(),
         }
         write_state(_state(home), known)

@@ -1,4 +1,4 @@
-"""Starts a workspace, and leaves it running or stays in the foreground."""
+"""Starts a workspace, in the background or in the foreground."""
 
 import math
 import time
@@ -18,14 +18,14 @@ from millrace.shutdown_signal import ShutdownSignal, StoppedError
 _TICK_SECONDS = 0.25
 
 Show = Callable[[Callable[[], bool]], None]
-"""Shows something for as long as what it is given says so."""
+"""Shows a view while the given function returns true."""
 
 
 def start_detached(settings: Settings, plan: Plan) -> None:
-    """Start a workspace, wait until all of it is ready, and leave it running.
+    """Start a workspace in the background, and wait until all its services are ready.
 
     Raises:
-        MillraceError: if it can't be started, or a part is not ready in time.
+        MillraceError: if it can't be started, or a service is not ready in time.
     """
     supervisor = launch(settings, plan, tied=False)
     with ShutdownSignal().on_signals() as stop:
@@ -41,12 +41,12 @@ def start_detached(settings: Settings, plan: Plan) -> None:
 
 
 def run_in_foreground(settings: Settings, plan: Plan, show: Show | None = None) -> bool:
-    """Start a workspace that ends with this process, and wait until a signal, or until it ends.
+    """Start a workspace that ends with this process, and wait for a signal or its end.
 
     Args:
         settings: the settings in force.
-        plan: what to run.
-        show: what to show once all of it is ready; nothing by default.
+        plan: services to run.
+        show: shows a view once all services are ready; by default nothing.
 
     Returns:
         True if a signal ended it, False if `millrace down` or an error did.
@@ -58,7 +58,7 @@ def run_in_foreground(settings: Settings, plan: Plan, show: Show | None = None) 
     with ShutdownSignal().on_signals() as stop:
         try:
             with stop.interruptible():
-                # Without a deadline: the user sees what is being tried, and has Ctrl-C.
+                # No deadline: the user sees the progress, and can press Ctrl-C.
                 wait_until_running(supervisor, settings, _reporter(settings), seconds=math.inf)
             _print_addresses(settings)
             (show or _wait)(lambda: not stop.requested and supervisor.exit_code is None)

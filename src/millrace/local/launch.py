@@ -27,18 +27,18 @@ Report = Callable[[str, dict[str, Any]], None]
 
 
 def launch(settings: Settings, plan: Plan, tied: bool) -> Child:
-    """Start a supervisor for the plan and return at once.
+    """Start a supervisor for the plan, without waiting for it.
 
     Args:
         settings: the settings in force.
-        plan: what it shall run.
+        plan: services that it runs.
         tied: whether it ends when this process ends.
 
     Raises:
-        MillraceError: if one runs already, or an existing Kafka that was named does not answer.
+        MillraceError: if a supervisor already runs, or the configured external Kafka does not answer.
     """
     with workspace_lock(settings.home):
-        pass  # it is free
+        pass  # raises if the home is in use
     if settings.kafka_bootstrap:
         require_kafka(settings)
     command = (sys.executable, "-m", "millrace.local.plan", *plan.arguments())
@@ -81,7 +81,7 @@ def end(settings: Settings) -> list[str]:
     """Stop the supervisor and every process that this home started.
 
     Returns:
-        The names of what was running.
+        The names of the processes that were running.
     """
     names = [record.name for record in process_registry.registered(settings.home) if record.group()]
     process = process_registry.running(settings.home, SUPERVISOR)

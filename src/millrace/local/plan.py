@@ -1,4 +1,4 @@
-"""What `up` or `demo` starts, as arguments of the supervisor."""
+"""The services that `up` or `demo` starts, as arguments of the supervisor."""
 
 import argparse
 import logging
@@ -24,12 +24,12 @@ from millrace.local.supervisor import Supervisor
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run.
+    """The services to run.
 
     Args:
-        broker_only: the broker and nothing else.
-        history: hours of sample events that are sent first; 0 for none.
-        rate: sample events a second, on average over a day; 0 for none.
+        broker_only: whether to run only the broker.
+        history: hours of sample events to send first; 0 for none.
+        rate: sample events per second, on average over a day; 0 for none.
     """
 
     broker_only: bool = False
@@ -42,12 +42,12 @@ class Plan:
         return (*alone, f"--history={self.history}", f"--rate={self.rate}")
 
     def services(self, settings: Settings) -> list[Service]:
-        """The services of the plan; without a broker if an existing Kafka is configured."""
+        """The services of the plan; without a broker if an external Kafka is configured."""
         local = [] if settings.kafka_bootstrap else [broker_service(settings)]
         if self.broker_only:
             return local
         needs = tuple(service.name for service in local)
-        # The dashboard first: its address can be opened while the rest starts.
+        # The dashboard first, so that its page can be opened while other services start.
         parts = [dashboard_service(settings), *local, engine_service(settings, needs)]
         if settings.collector_port:
             parts.append(collector_service(settings, settings.collector_port))

@@ -1,4 +1,4 @@
-"""Deletes local state: what Millrace created, and nothing else."""
+"""Deletes local state: only files that Millrace created."""
 
 import shutil
 from collections.abc import Iterator
@@ -24,9 +24,9 @@ MADE = (
     "serving",
     "spark",
     "warehouse",
-    "run",  # last: it holds the locks
+    "run",  # last, since it contains the locks
 )
-"""The folders that Millrace makes in its home."""
+"""The folders that Millrace creates in its home."""
 
 _SIGNS = (
     "run/workspace.lock",
@@ -42,7 +42,7 @@ def removable(home: Path) -> list[Path]:
     """Folders of a home that Millrace created.
 
     Raises:
-        MillraceError: if the home does not look like one: removing from it could take what is not ours.
+        MillraceError: if the folder does not look like a home, since other files could be deleted.
     """
     foreign = next((name for name in _NOT_A_HOME if (home / name).exists()), None)
     if foreign or any(place.is_relative_to(home) for place in (Path.cwd(), Path.home())):
@@ -58,10 +58,10 @@ def removable(home: Path) -> list[Path]:
 
 
 def remove(home: Path) -> Iterator[Path]:
-    """Delete the folders of `removable`, yielding each; then the home, if it is empty.
+    """Delete the folders of `removable`, yielding each, then the home if it is empty.
 
     Raises:
-        MillraceError: if something is running in it.
+        MillraceError: if processes of the home are running.
     """
     with workspace_lock(home):
         _require_idle(home)

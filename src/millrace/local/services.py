@@ -1,4 +1,4 @@
-"""Services of a workspace: how each is started, and when it is ready."""
+"""The services of a workspace: their commands and readiness checks."""
 
 import http.client
 import sys
@@ -30,15 +30,15 @@ class Service:
     """A program that the workspace keeps running.
 
     Args:
-        name: as `millrace status` shows it.
-        prepare: makes ready what the program needs and says how to run it; may take a while.
-        is_ready: whether it does its work; may take a second.
-        last_error_line: the last error it reported, for when it has ended.
-        check: refuses, before anything is started, what can't work.
-        needs: names of the services that have to be ready before its first start.
-        ready_within: how long it may take; then it is restarted.
-        once: it has an end of its own, exit code 0, and is not started again after it.
-        extra: the workspace counts as running without it.
+        name: name in `millrace status`.
+        prepare: prepares and returns the program; may take some time.
+        is_ready: returns whether it is ready; may take a second.
+        last_error_line: returns the last error that it reported, for use after its end.
+        check: raises an error, before anything is started, if it can't work.
+        needs: names of the services that must be ready before its first start.
+        ready_within: time until it must be ready; otherwise it is restarted.
+        once: whether it ends by itself with exit code 0, and is not restarted after that.
+        extra: whether the workspace counts as running without it.
     """
 
     name: str
@@ -58,7 +58,7 @@ def broker_service(settings: Settings) -> Service:
 
     def check() -> None:
         broker_setup.check_port(port)
-        make_login(home, security)  # the collector, which does not wait for the broker, has it too
+        make_login(home, security)  # the collector reads it too, without waiting for the broker
 
     return Service(
         broker_setup.NAME,
@@ -106,7 +106,7 @@ def dashboard_service(settings: Settings) -> Service:
 
 
 def collector_service(settings: Settings, port: int) -> Service:
-    """The HTTP collector. It takes events while Kafka is away."""
+    """The HTTP collector, which takes events even while Kafka is unavailable."""
     return _http_service(settings, COLLECTOR, "collect", port, "the collector", "MILLRACE_COLLECTOR_PORT")
 
 
@@ -116,7 +116,7 @@ def api_service(settings: Settings, port: int) -> Service:
 
 
 def _http_service(settings: Settings, name: str, verb: str, port: int, what: str, variable: str) -> Service:
-    """A command of ours that serves HTTP on a port, which another variable may choose."""
+    """A Millrace command that serves HTTP on a port, which a variable may override."""
     command = (sys.executable, "-m", "millrace", verb, "--port", str(port))
     program = Program(name, command, settings.home, env=environment(settings))
     return Service(
@@ -134,7 +134,7 @@ def url(settings: Settings) -> str:
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """The settings in force as MILLRACE_* variables for child processes, flags included."""
+    """The settings in force, including command-line options, as MILLRACE_* variables for child processes."""
     values: dict[str, Any] = settings.model_dump(mode="json", exclude_none=True)
     if settings.alert_secret is not None:
         values["alert_secret"] = settings.alert_secret.get_secret_value()
@@ -161,7 +161,7 @@ def last_error_line(program: Program) -> str:
 
 
 def _is_healthy(host: str, port: int, path: str) -> bool:
-    # Not urllib: it would ask a proxy, where one is set.
+    # Not urllib, which would use a configured proxy.
     connection = http.client.HTTPConnection(host, port, timeout=1)
     try:
         connection.request("GET", path)

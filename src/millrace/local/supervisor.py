@@ -20,7 +20,7 @@ from millrace.shutdown_signal import ShutdownSignal, StoppedError
 _TICK_SECONDS = 0.2
 _DEPENDENTS_SECONDS = 7.0
 _ALL_SECONDS = 8.7
-"""The user is promised 10."""
+"""Time limit (s) of the shutdown; the documented one is 10 s."""
 
 
 class Supervisor:
@@ -28,9 +28,9 @@ class Supervisor:
 
     Args:
         home: the folder of all local state.
-        services: what to keep, those that others need first.
-        facts: what else the state file shall say (addresses and the like).
-        back_off: how to go about services that end.
+        services: services to keep running, in dependency order.
+        facts: additional fields of the state file, such as addresses.
+        back_off: back-off before restarts.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class Supervisor:
         ]
 
     def run(self) -> None:
-        """Start everything and keep it running until a signal.
+        """Start all services and keep them running until a signal.
 
         Raises:
-            MillraceError: if a service can't be started at all, or the home is in use. What was
-                started has been stopped again by then.
+            MillraceError: if the first start of a service fails, or the home is in use. Services
+                that were started are stopped before.
         """
         with self._stop.on_signals(), workspace_lock(self.home):
             process_registry.kill_orphans(self.home)
@@ -82,7 +82,7 @@ class Supervisor:
             self._stop.pause(_TICK_SECONDS)
 
     def _end(self, error: dict[str, str] | None) -> None:
-        """Stop all services within the time, dependents first."""
+        """Stop all services within the time limit, dependents first."""
         if self._written.get("state") in ("stopped", "failed"):
             return
         self._report_state("stopping")
@@ -104,7 +104,7 @@ class Supervisor:
             "processes": {runner.service.name: runner.describe() for runner in self._runners},
         }
         if content != self._written:
-            with suppress(OSError):  # a full disk must not keep it from stopping what runs
+            with suppress(OSError):  # a full disk must not prevent the shutdown
                 write_state(self.home / "run" / "workspace.json", content)
             self._written = content
 

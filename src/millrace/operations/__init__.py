@@ -1,1 +1,1 @@
-"""What a person does about the gate, a table or a doubt, as jobs of a workspace."""
+"""Operations that a person starts as jobs of a workspace: on the gate, tables and topics, and audits."""

@@ -1,4 +1,4 @@
-"""What the jobs do that a person starts: the functions of the commands, printing to a task's log."""
+"""The functions of jobs that a person starts: like the commands, with output to the task's log."""
 
 from rich.console import Console
 
@@ -7,18 +7,18 @@ from lakehouse.run.job import JobContext
 from millrace.tables.table_scan import reading_through
 
 _WIDTH = 160
-"""Columns of a task's log, which has no terminal."""
+"""Width of a task's log in columns, since it has no terminal."""
 
 
 def release(run: JobContext) -> None:
-    """Let held rows through to gold."""
+    """Publish held rows to gold."""
     from millrace.operations.release import release_job
 
     release_job(run.parameters["by"], run.parameters["reason"]).body(run)
 
 
 def replay(run: JobContext) -> None:
-    """Recompute silver, evaluate held rows again, and bring gold after."""
+    """Recompute silver, evaluate held rows again, and rebuild gold if needed."""
     from millrace.operations.replay import replay_job
 
     replay_job(run.parameters["by"], run.parameters["reason"]).body(run)
@@ -33,7 +33,7 @@ def rebuild(run: JobContext) -> None:
 
 
 def recover(run: JobContext) -> None:
-    """Record that a loss in a topic is accepted; ingest goes on when it runs next."""
+    """Record that the loss in a topic is accepted, so that ingest continues with its next run."""
     from bronze.recover import recover_job
 
     option = f"--{run.parameters['option'].lstrip('-')}"
@@ -41,7 +41,7 @@ def recover(run: JobContext) -> None:
 
 
 def show_gate(run: JobContext) -> None:
-    """Print how the gate is."""
+    """Print the state of the gate."""
     from millrace.tables.gate_status import explain, gate, is_held, last_results
     from millrace.terminal.gate_report import print_failures, print_gate, print_results
 

@@ -1,4 +1,4 @@
-"""Entry points of the wheel that a person starts on a workspace, with parameters."""
+"""Entry points of the wheel for jobs that a person starts on a workspace, with parameters."""
 
 from lakehouse.entry_point import Job
 from lakehouse.run.job_args import Parameter

@@ -1,4 +1,4 @@
-"""Rebuilding tables of silver and gold."""
+"""Rebuilds tables of silver and gold."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from lakehouse.run.rebuild import Definitions, rebuild_job
 
 
 def rebuild_unless_held(tables: Sequence[str]) -> Job:
-    """What rebuilds tables; of gold only while the gate before it is open: a rebuild takes in all of silver.
+    """The job that rebuilds tables. Tables of gold need an open gate, since a rebuild reads all of silver.
 
     Raises:
         MillraceError: for a table that can't be rebuilt.
@@ -26,7 +26,7 @@ def rebuild_unless_held(tables: Sequence[str]) -> Job:
 
 
 def definitions() -> Definitions:
-    """The tables that can be rebuilt, each after those that it is computed from."""
+    """The definitions of the tables that can be rebuilt, in dependency order."""
     from gold import rebuild_definitions as gold
     from silver import rebuild_definitions as silver
 

@@ -1,4 +1,4 @@
-"""The list of referrers' hosts in conf/: made of Matomo's, which is public domain (CC0)."""
+"""Converts Matomo's list of referrers' hosts, which is public domain (CC0), to the list in conf/."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from lakehouse.errors import MillraceError
 
 FILE = "referrers.yml"
 KINDS = {"ai": "AIAssistants.yml", "social": "Socials.yml", "search": "SearchEngines.yml"}
-"""A kind of site and the list's file of it. A host in two files is of the kind that stands first here."""
+"""Matomo's file by kind of site. A host in two files gets the kind that comes first here."""
 
 _COUNTRY = "{}"
 _ENTRY = re.compile(r"[a-z0-9_-]+(?:\.(?:[a-z0-9_-]+|\{\}))+(?:/\S*)?")
@@ -27,13 +27,13 @@ hosts:
 
 
 def convert(folder: Path) -> dict[str, list[str]]:
-    """The hosts of a copy of the list, by kind of site, each once, in order of text.
+    """The distinct hosts in a copy of the list, by kind of site, sorted.
 
     Args:
-        folder: has the files of `KINDS`.
+        folder: folder with the files of `KINDS`.
 
     Raises:
-        MillraceError: if a file is missing, or holds an entry that is no host.
+        MillraceError: if a file is missing, or has an entry that is not a host.
     """
     found: dict[str, list[str]] = {}
     taken: set[str] = set()
@@ -45,7 +45,7 @@ def convert(folder: Path) -> dict[str, list[str]]:
 
 
 def render(hosts: dict[str, list[str]], commit: str, date: str) -> str:
-    """The file as it stands in conf/: a host a line, so that a newer list shows what it changes."""
+    """The text of the file in conf/, with one host per line, so that diffs show the changes."""
     lines = [_HEAD.format(commit=commit, date=date)]
     for kind, entries in hosts.items():
         lines.append(f"  {kind}:\n")
@@ -62,14 +62,14 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _urls(document: dict[str, Any]) -> Iterator[str]:
-    """Search engines have their addresses under `urls`, other sites are a list of them."""
+    """The addresses of a site: under `urls` for search engines, a plain list for other sites."""
     for site in document.values():
         for item in site or ():
             yield from item.get("urls", ()) if isinstance(item, dict) else [item]
 
 
 def _entry(url: str, file: str) -> str:
-    """An entry of ours: no `www.`, and of a country in front of the host only the host."""
+    """An entry for conf/: the host without `www.` and without a country prefix."""
     entry = str(url).strip().lower().removeprefix("android-app//").rstrip("/")
     entry = entry.rpartition(f"{_COUNTRY}.")[2].removeprefix("www.")
     if not _ENTRY.fullmatch(entry):

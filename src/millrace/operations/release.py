@@ -28,7 +28,7 @@ def _release(run: JobContext, who: str, why: str) -> None:
         held = replace(_held(gates), who=who, why=why, at=now())
         is_pending = gates.rebuild_pending()
         gates.write(replace(held, state=REPLAYED if is_pending else RELEASED))
-    if is_pending:  # a replay has rebuilt silver, but the held rows were still not as expected
+    if is_pending:  # a replay has rebuilt silver, but the held rows still failed
         rebuild_job(GOLD, list(GOLD)).body(run)
         if run.stop.is_set():
             return

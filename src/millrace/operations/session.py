@@ -1,4 +1,4 @@
-"""Commands that write to a catalog, run in the Spark session at hand."""
+"""Runs commands that write to a catalog in the current Spark session."""
 
 import sys
 
@@ -14,10 +14,10 @@ class _Lines(JobListener):
 
 
 def run_on_catalog(settings: Settings, order: EngineCommand) -> None:
-    """Carry out an order on the tables of a catalog.
+    """Run a command on the tables of a catalog.
 
     Raises:
-        MillraceError: if there is no Spark session, or the order fails.
+        MillraceError: if there is no Spark session, or the command fails.
     """
     with get_or_start_session(settings) as spark:
         for ordered in order.jobs():

@@ -1,1 +1,1 @@
-"""Sample traffic: the visitors of a small web shop that does not exist."""
+"""Sample traffic: simulates the visitors of a small fictional web shop."""

@@ -1,4 +1,4 @@
-"""Where a visit comes from: the campaigns, search engines, friends and mails that bring people."""
+"""Origins of visits: campaigns, search engines, social sites and emails."""
 
 from dataclasses import dataclass, field
 from random import Random
@@ -9,10 +9,10 @@ class Origin:
     """How a visit reached the shop.
 
     Attributes:
-        referrer: address of the page before, empty if there was none.
-        utm: campaign parameters of the landing address, by the names Segment uses in
-            `context.campaign` (`name` is `utm_campaign`).
-        click_id: parameter that an advertising network adds, e.g. `gclid`; its value is made up per visit.
+        referrer: URL of the previous page; empty if there was none.
+        utm: campaign parameters of the landing URL, by their names in Segment's `context.campaign`
+            (`name` is `utm_campaign`).
+        click_id: parameter of an advertising network, e.g. `gclid`; its value is random per visit.
     """
 
     referrer: str = ""
@@ -46,7 +46,7 @@ _WEIGHTED = [
         ),
         5,
     ),
-    (Origin("https://www.google.com/", {}, "gclid"), 2),  # auto-tagged: a click id and no campaign
+    (Origin("https://www.google.com/", {}, "gclid"), 2),  # auto-tagging: a click id without a campaign
     (
         Origin(
             "https://www.bing.com/",
@@ -77,14 +77,14 @@ _WEIGHTS = [weight for _, weight in _WEIGHTED]
 
 
 def choose_origin(rng: Random, returning: bool) -> Origin:
-    """Where this visit comes from; who has been here before often comes by heart."""
+    """Choose the origin of a visit; returning visitors often come directly."""
     if returning and rng.random() < 0.35:
         return DIRECT
     return rng.choices(_ORIGINS, _WEIGHTS)[0]
 
 
 def landing_query(origin: Origin, rng: Random) -> str:
-    """The parameters of the landing address, with `?`; empty if there are none."""
+    """The query string of the landing URL, with `?`; empty if there are no parameters."""
     names = {"name": "campaign"}
     parts = [f"utm_{names.get(key, key)}={value.replace(' ', '+')}" for key, value in origin.utm.items()]
     if origin.click_id:

@@ -1,4 +1,4 @@
-"""One thing a visitor does, before it is written down."""
+"""An action of a visitor, before it is encoded as a message."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,19 +8,19 @@ from millrace.sample_shop.visitors import Visitor
 
 @dataclass(slots=True)
 class Step:
-    """What happened, when, and what the wire needs to know of it.
+    """An action of a visitor, with all fields of its message.
 
     Attributes:
-        at: simulated second at which it happened, by a right clock.
-        kind: the event's type: page, screen, track, identify, group or alias.
-        name: a track's event, or a page's or screen's name.
-        properties: of the event (the traits of an `identify` or `group`).
-        user_id: the person, as far as the device knew then.
-        page: `context.page`; None where there is none.
-        campaign: `context.campaign`; None where there is none.
-        server: sent by the shop's own server, without browser.
-        message: the event as it was first sent, kept for a copy to be made of it.
-        value: its bytes.
+        at: simulated second of the action, by an exact clock.
+        kind: type of the event: page, screen, track, identify, group or alias.
+        name: event name of a track, or name of a page or screen.
+        properties: properties of the event; traits of an `identify` or `group`.
+        user_id: user id, if the device knew it then.
+        page: `context.page`; None if there is none.
+        campaign: `context.campaign`; None if there is none.
+        server: whether the shop's server sends it, without a browser.
+        message: the message as first sent, from which copies are made.
+        value: bytes of the message.
     """
 
     visitor: Visitor

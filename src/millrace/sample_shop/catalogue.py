@@ -1,4 +1,4 @@
-"""What the shop sells, shows and is asked for."""
+"""The shop's products, promotions and search queries."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -7,26 +7,26 @@ from random import Random
 from typing import Generic, TypeVar
 
 HOST = "www.alderandfern.example"
-"""The shop's host: a name that RFC 2606 keeps free."""
+"""The shop's host, a name reserved by RFC 2606."""
 
 Item = TypeVar("Item")
 
 
 class Popular(Generic[Item]):
-    """Items of which the n-th is chosen about 1/n as often as the first (Zipf)."""
+    """Items with a Zipf distribution: the n-th is chosen about 1/n as often as the first."""
 
     def __init__(self, items: list[Item], exponent: float = 1.0) -> None:
         self.items = items
         self._weights = list(accumulate(1 / rank**exponent for rank in range(1, len(items) + 1)))
 
     def choose(self, rng: Random) -> Item:
-        """One of them."""
+        """Choose an item."""
         return rng.choices(self.items, cum_weights=self._weights)[0]
 
 
 @dataclass(frozen=True)
 class Product:
-    """Something to buy; price in euros."""
+    """A product, with its price in euros."""
 
     product_id: str
     name: str
@@ -35,13 +35,13 @@ class Product:
 
     @property
     def path(self) -> str:
-        """Its page."""
+        """Path of its page."""
         return f"/p/{self.product_id}"
 
 
 @dataclass(frozen=True)
 class Promotion:
-    """A banner, and the campaign it belongs to."""
+    """A banner and its campaign."""
 
     promotion_id: str
     name: str
@@ -63,7 +63,7 @@ CATEGORIES = Popular(list(_KINDS))
 
 
 def _products() -> list[Product]:
-    """Every style of every kind, in an order and at prices that look like chance and never change."""
+    """All combinations of kind, name and style, in pseudo-random order and with pseudo-random prices."""
     rng = Random("catalogue")
     pairs = [(kind, name, style) for kind, names in _KINDS.items() for name in names for style in _STYLES]
     rng.shuffle(pairs)
@@ -87,7 +87,7 @@ _PAGE = 12  # results of a search
 
 @lru_cache(maxsize=1024)
 def find_products(query: str) -> tuple[Product, ...]:
-    """A page of results: products with all words of a query in their names, then those with some."""
+    """The first page of results: products with words of the query in their names, best matches first."""
     words = set(query.split())
     shared = [(len(words & set(product.name.split())), product) for product in PRODUCTS.items]
     found = sorted((pair for pair in shared if pair[0]), key=lambda pair: -pair[0])

@@ -1,4 +1,4 @@
-"""What follows a full basket: checkout, account, order."""
+"""Actions with a filled basket: checkout, account, order."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from millrace.sample_shop.visit import Visit
 
 
 def sign_up(visit: Visit) -> None:
-    """Open an account; apps tie the ids together with an `alias`, firms with a `group`."""
+    """Create an account; apps send an `alias` to link ids, companies a `group`."""
     rng, visitor = visit.rng, visit.visitor
     if visitor.user_id:
         return
@@ -28,13 +28,13 @@ def sign_up(visit: Visit) -> None:
 
 
 def log_in(visit: Visit) -> None:
-    """Tell the shop on this device who it is."""
+    """Log in on this device."""
     if visit.visitor.user_id and not visit.visitor.is_known:
         visit.identify(visit.visitor.user_id, {"logins": visit.rng.randrange(1, 40)})
 
 
 def check_out(visit: Visit) -> list[Step]:
-    """Buy what is in the basket; the refunds or cancellation that follow, if any."""
+    """Check out the basket, unless the visitor gives up. Returns later refunds or a cancellation."""
     rng = visit.rng
     visit.look_at("/basket", "Basket")
     visit.track("Cart Viewed", {"products": _lines(visit)})
@@ -56,7 +56,7 @@ def check_out(visit: Visit) -> list[Step]:
 
 
 def impulse_buy(visit: Visit) -> None:
-    """Fill an empty basket, as people do who come to buy."""
+    """Fill an empty basket, for visitors who come to buy."""
     for _ in range(visit.rng.choices((1, 2, 3), (6, 3, 1))[0]):
         visit.basket.append(PRODUCTS.choose(visit.rng))
 

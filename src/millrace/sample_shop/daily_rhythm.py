@@ -1,4 +1,4 @@
-"""When people come: little at night, most in the evening, a bit more at the weekend."""
+"""Traffic by time of day: least at night, most in the evening, slightly more at the weekend."""
 
 from collections.abc import Callable
 from random import Random
@@ -11,27 +11,27 @@ _MEAN = sum(_BY_HOUR) / len(_BY_HOUR)
 _WEEKEND = (5, 6)
 
 Weight = Callable[[float], float]
-"""How busy it is at an epoch second (UTC), against the mean."""
+"""Returns the traffic at an epoch second (UTC), relative to the mean."""
 
 
 def weight_at(second: float) -> float:
-    """How busy it is at an epoch second (UTC), against the mean of a weekday."""
+    """The traffic at an epoch second (UTC), relative to the mean of a weekday."""
     hour = int(second % _DAY // _HOUR)
     day_of_week = (int(second // _DAY) + 3) % 7  # 1970-01-01 was a Thursday; Monday is 0
     return _BY_HOUR[hour] / _MEAN * (1.15 if day_of_week in _WEEKEND else 1.0)
 
 
 def demo_weight_at(second: float) -> float:
-    """Like `weight_at`, with nights half as busy as the mean: a demo has traffic at any hour."""
+    """Like `weight_at`, but at least half of the mean, so that a demo has traffic at any hour."""
     return 0.5 + 0.5 * weight_at(second)
 
 
 def steady(second: float) -> float:
-    """The same at any time."""
+    """Constant traffic."""
     del second
     return 1.0
 
 
 def next_visit(second: float, visits_per_second: float, weight: Weight, rng: Random) -> float:
-    """When the next visit begins, if the last began then."""
+    """The start of the next visit after the last one."""
     return second + rng.expovariate(visits_per_second * weight(second))

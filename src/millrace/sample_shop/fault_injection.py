@@ -1,4 +1,4 @@
-"""What goes wrong between a device and Kafka: broken records, and records sent twice."""
+"""Faults between a device and Kafka: broken records, and records that are sent twice."""
 
 from datetime import timedelta
 from random import Random
@@ -10,7 +10,7 @@ _HOUR = timedelta(hours=1).total_seconds()
 
 
 def corrupt(step: Step, arrival: float, rng: Random) -> bytes:
-    """The bytes of a step that was just written, damaged in one of the ways seen in real streams."""
+    """The bytes of a step, damaged in one of the ways that occur in real streams."""
     message, value = dict(step.message), step.value
     damage = rng.randrange(9)
     if damage == 0:
@@ -38,7 +38,7 @@ def corrupt(step: Step, arrival: float, rng: Random) -> bytes:
 
 
 def sent_again(step: Step, arrival: float, waited: float, rng: Random) -> bytes:
-    """A second sending of a step: with its own `sentAt` and `receivedAt`, or byte for byte the first."""
+    """The bytes of a step that is sent again: identical, or with new `sentAt` and `receivedAt`."""
     if rng.random() < 0.5 or "sentAt" not in step.message:
         return step.value
     device = arrival + (0.0 if step.server else step.visitor.clock_error)

@@ -1,4 +1,4 @@
-"""The shop's traffic as it happens: paced, and stamped with the clock."""
+"""Live traffic of the shop: paced, with timestamps of the real clock."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -12,16 +12,16 @@ from millrace.shutdown_signal import ShutdownSignal
 
 
 def live_records(seed: int, rate: float, events: int | None, stop: ShutdownSignal) -> Iterator[Record]:
-    """Records at a rate, arriving now, until the user stops or so many have gone.
+    """Live records at a constant rate, until the user stops or the number is reached.
 
-    Visits are as frequent as the rate needs, at any hour; within a visit, time passes as it would.
-    A second run with the same seed makes other visitors: their events are new, not copies.
+    The frequency of visits follows from the rate; within a visit, simulated time passes. Another run
+    with the same seed has other visitors: its events are new, not copies.
 
     Args:
-        seed: of the chance that decides, together with the time of the start.
+        seed: random seed, combined with the start time.
         rate: records per second.
-        events: how many in all; None for no end.
-        stop: ends the pauses.
+        events: number of records; None for no end.
+        stop: interrupts pauses.
     """
     began = time()
     rng = Random(f"{seed} {began}")
@@ -33,5 +33,5 @@ def live_records(seed: int, rate: float, events: int | None, stop: ShutdownSigna
         if stop.requested:
             return
         yield arrival.record(time(), rng)
-        # A pause of the machine is not made up for by a burst of more than a second.
+        # After a pause of the machine, at most one second's records are sent in a burst.
         due = max(due + 1 / rate, monotonic() - 1.0)

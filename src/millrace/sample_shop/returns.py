@@ -1,4 +1,4 @@
-"""What becomes of an order afterwards: rarely it is cancelled, or money goes back, at once or in parts."""
+"""Cancellations and refunds of orders, in full or in parts."""
 
 from random import Random
 from typing import Any
@@ -9,17 +9,17 @@ from millrace.sample_shop.visitors import Visitor
 _DAY = 86_400.0
 _CANCELLED = 0.05
 _REFUNDED = 0.1
-"""Shares of orders."""
+"""Shares of orders that are cancelled, and that are refunded."""
 
 
 def returns_of(visitor: Visitor, order: dict[str, Any], bought_at: float, rng: Random) -> list[Step]:
-    """What the shop's own server sends of an order in the days after it; of most orders nothing.
+    """Events that the shop's server sends in the days after an order; none for most orders.
 
     Args:
-        visitor: who ordered.
+        visitor: the buyer.
         order: properties of the `Order Completed`.
         bought_at: simulated second of the order.
-        rng: what chance decides.
+        rng: random generator.
     """
     fate = rng.random()
     if fate < _CANCELLED:
@@ -30,10 +30,10 @@ def returns_of(visitor: Visitor, order: dict[str, Any], bought_at: float, rng: R
 
 
 def _refunds(visitor: Visitor, order: dict[str, Any], bought_at: float, rng: Random) -> list[Step]:
-    """All of it back, or one to three parts of it; now and then what the parts leave is cancelled."""
+    """A full refund, or one to three partial refunds, sometimes followed by a cancellation of the rest."""
     at = bought_at + rng.uniform(0.02, 0.8) * _DAY
     if rng.random() < 0.4:
-        amount = {} if rng.random() < 0.2 else {"total": order["total"]}  # without one: what is left
+        amount = {} if rng.random() < 0.2 else {"total": order["total"]}  # without an amount: the rest
         return [_refund(visitor, order, at, rng, amount)]
     steps = []
     for _ in range(rng.choices((1, 2, 3), (4, 4, 2))[0]):

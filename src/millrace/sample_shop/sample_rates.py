@@ -1,4 +1,4 @@
-"""The rates that the shop's money is reported at: a pure function of seed, currency and month."""
+"""Exchange rates of the sample traffic: a pure function of seed, currency and month."""
 
 import json
 from collections.abc import Iterator
@@ -8,20 +8,20 @@ from random import Random
 from millrace.clients.record import Record
 
 PER_EURO = {"EUR": 1.0, "USD": 1.1, "GBP": 0.86}
-"""What a euro's worth of goods costs in the shop, by currency."""
+"""Units of each currency per euro in the shop's prices."""
 
 _SWING = 0.03
 _CORRECTED = "USD"
 
 
 def monthly_rates(seed: int, reporting: str, first: datetime, last: datetime) -> Iterator[Record]:
-    """A rate for each of the shop's currencies and each month, from the one before the first time on.
+    """A rate for each currency of the shop and each month, starting one month before the first event.
 
     Args:
         seed: the same seed gives the same rates.
-        reporting: the currency that rates are in; none are made for one that the shop doesn't know.
-        first: time of the first event, about.
-        last: time of the last event, about.
+        reporting: target currency of the rates; no rates for one that the shop does not use.
+        first: approximate time of the first event.
+        last: approximate time of the last event.
     """
     month = _month_of(_month_of(first) - timedelta(days=1))
     while month <= last:
@@ -32,7 +32,7 @@ def monthly_rates(seed: int, reporting: str, first: datetime, last: datetime) ->
 
 
 def late_rates(seed: int, reporting: str, first: datetime) -> Iterator[Record]:
-    """A rate that is valid from soon after the first event, and is sent when all of them have been."""
+    """A rate that is valid from about two hours after the first event, but is sent after all events."""
     start = first.replace(minute=0, second=0, microsecond=0) + timedelta(hours=2)
     if reporting.upper() in PER_EURO and reporting.upper() != _CORRECTED:
         yield _record(_CORRECTED, _worth(seed, _CORRECTED, reporting, start), start)

@@ -1,4 +1,4 @@
-"""What visitors look for, what the shop shows them, and which of it they open."""
+"""Searches of visitors, their results, and clicks on results."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from millrace.sample_shop.visit import Visit
 
 
 def search(visit: Visit) -> None:
-    """Look for something; about half open a result, some two, and more often what stands above."""
+    """Search; about half of the visitors open a result and some two, top results more often."""
     query = QUERIES.choose(visit.rng)
     visit.look_at("/search", "Search", f"?q={query.replace(' ', '+')}")
     results = list(enumerate(find_products(query), start=1))
@@ -21,7 +21,7 @@ def search(visit: Visit) -> None:
 
 
 def _show(visit: Visit, query: str, products: list[dict[str, Any]]) -> None:
-    """Some set-ups list the results with the search, others with the list shown: by an id, or by words."""
+    """Send results with the search event, or with a list event that has the search's id or query."""
     rng = visit.rng
     if rng.random() < 0.4:
         visit.track("Products Searched", {"query": query, "products": products})

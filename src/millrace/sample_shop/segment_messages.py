@@ -1,4 +1,4 @@
-"""Steps as Segment messages, stamped with the clocks of device and server."""
+"""Encodes steps as Segment messages, with timestamps of device and server."""
 
 import json
 from datetime import datetime, timedelta, timezone
@@ -22,13 +22,13 @@ def stamp(second: float) -> str:
 
 
 def write(step: Step, arrival: float, waited: float, rng: Random) -> bytes:
-    """The bytes of a step that now arrives.
+    """The bytes of a step that arrives now.
 
     Args:
-        step: gets `message` and `value`.
-        arrival: the server's clock, epoch seconds.
-        waited: seconds from happening to arrival.
-        rng: what chance decides.
+        step: the step; its `message` and `value` are set.
+        arrival: arrival time by the server's clock, epoch seconds.
+        waited: seconds from the action to its arrival.
+        rng: random generator.
     """
     transit = min(rng.uniform(0.02, 0.4), waited)
     device = arrival + step.visitor.clock_error if not step.server else arrival
@@ -41,7 +41,7 @@ def write(step: Step, arrival: float, waited: float, rng: Random) -> bytes:
         "context": _context(step),
     }
     if abs(step.visitor.clock_error) < 2 and rng.random() < 0.01:
-        del message["sentAt"]  # some clients don't say when; a right clock does no harm then
+        del message["sentAt"]  # some clients send no `sentAt`, which is harmless with an exact clock
     _add_identity(message, step)
     _add_content(message, step)
     step.message, step.value = message, encode(message)

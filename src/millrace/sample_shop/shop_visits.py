@@ -1,4 +1,4 @@
-"""What visitors do: look, search, click, buy, or only crawl."""
+"""Visits: browsing, searching, clicking and buying, or crawling."""
 
 from random import Random
 
@@ -11,11 +11,11 @@ from millrace.sample_shop.visit import Visit
 from millrace.sample_shop.visitors import Visitor
 
 _MORE = 0.72
-"""Chance that a visitor who has done something does another thing."""
+"""Probability of another action after each action."""
 
 
 def visit_shop(visitor: Visitor, at: float, rng: Random) -> list[Step]:
-    """A person's visit, and what the shop gives back long after it, if anything."""
+    """The steps of a person's visit, including later refunds or a cancellation."""
     visit = Visit(visitor, choose_origin(rng, visitor.last_seen is not None), at, rng)
     _land(visit)
     if rng.random() < 0.12:
@@ -33,7 +33,7 @@ def visit_shop(visitor: Visitor, at: float, rng: Random) -> list[Step]:
 
 
 def crawl(visitor: Visitor, at: float, rng: Random, pages: int, seconds_apart: float) -> list[Step]:
-    """A program's visit: one page after the other, at an even pace."""
+    """The steps of a bot's visit: consecutive page views at a regular pace."""
     visit = Visit(visitor, DIRECT, at, rng)
     visitor.is_app = False
     for _ in range(pages):
@@ -44,7 +44,7 @@ def crawl(visitor: Visitor, at: float, rng: Random, pages: int, seconds_apart: f
 
 
 def leftovers(visitor: Visitor, now: float, rng: Random) -> list[Step]:
-    """What a device could not send last time, and sends when its owner comes back."""
+    """Steps that a device could not send in an earlier visit, and sends in this one."""
     if visitor.last_seen is None or visitor.last_seen > now:
         at = now - rng.uniform(900.0, 172_800.0)
     else:

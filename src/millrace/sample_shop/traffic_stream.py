@@ -1,4 +1,4 @@
-"""The shop's traffic in the order it arrives: a pure function of seed, number and start."""
+"""The shop's traffic in order of arrival: a pure function of seed, number and start."""
 
 import heapq
 from collections.abc import Iterator
@@ -17,31 +17,31 @@ from millrace.sample_shop.visitors import Crowd
 
 DEFAULT_SEED = 7
 DEFAULT_START = datetime(2026, 3, 2, tzinfo=timezone.utc)
-"""A Monday, long past: fixed, so that the same command gives the same bytes on any day."""
+"""A Monday; fixed, so that the same command always gives the same bytes."""
 
 EVENTS_PER_DAY = 66_667
-"""A small shop: 200,000 events are about three days."""
+"""Events per day of a small shop: 200,000 events are about three days."""
 
 EVENTS_PER_VISIT = 9.3
-"""The mean, measured over many seeds; it turns a wanted number of events into visits."""
+"""Mean events per visit, measured over many seeds; converts rates of events to rates of visits."""
 
 _COPIES = 0.006
 _CORRUPT = 0.003
 _HELD_BACK = 0.012
 _LEFT_OVER = 0.05
-"""Share of visits that begin with what could not be sent last time."""
+"""Share of visits that begin with steps which could not be sent earlier."""
 
 
 @dataclass(slots=True)
 class Arrival:
-    """A step on its way to the server; writing it down needs the server's clock."""
+    """A step that will arrive at the server, before it is encoded with the server's clock."""
 
     step: Step
     at: float
     is_copy: bool = False
 
     def record(self, clock: float, rng: Random) -> Record:
-        """The record, arriving when the server's clock (epoch seconds) says so."""
+        """The record of the step, which arrives at `clock` (epoch seconds, server's clock)."""
         waited = max(self.at - self.step.at, 0.0)
         if self.is_copy:
             value = sent_again(self.step, clock, waited, rng)
@@ -55,12 +55,12 @@ class Arrival:
 
 
 def generate(seed: int, events: int, start: datetime = DEFAULT_START) -> Iterator[Record]:
-    """So many records of simulated days, in order of arrival.
+    """A number of records of simulated days, in order of arrival.
 
     Args:
         seed: the same seed, number and start give the same bytes in the same order.
-        events: number of records, copies and broken ones included.
-        start: when the simulation begins; without a time zone it is UTC.
+        events: number of records, including copies and broken records.
+        start: start of the simulation; UTC if it has no time zone.
     """
     rng = Random(seed)
     visits_per_second = EVENTS_PER_DAY / 86_400 / EVENTS_PER_VISIT
@@ -70,13 +70,13 @@ def generate(seed: int, events: int, start: datetime = DEFAULT_START) -> Iterato
 
 
 def generate_span(seed: int, rate: float, start: datetime, until: datetime) -> Iterator[Record]:
-    """The records that arrive from a time until another, in order of arrival, as live traffic would.
+    """The records that arrive between two times, in order of arrival, like live traffic.
 
     Args:
         seed: the same arguments give the same bytes in the same order.
         rate: records per second, on average over a day.
-        start: when the simulation begins; without a time zone it is UTC.
-        until: no record arrives at this time or later.
+        start: start of the simulation; UTC if it has no time zone.
+        until: end of the arrivals, excluded.
     """
     rng, end = Random(seed), _epoch(until)
     arrivals = simulate(rng, _epoch(start), rate / EVENTS_PER_VISIT, demo_weight_at)
@@ -89,13 +89,13 @@ def _epoch(time: datetime) -> float:
 
 
 def simulate(rng: Random, start: float, visits_per_second: float, weight: Weight) -> Iterator[Arrival]:
-    """Arrivals without end. The caller makes the record of each before it asks for the next.
+    """Arrivals without end. The caller must create the record of each before it requests the next.
 
     Args:
-        rng: decides everything.
+        rng: random generator.
         start: simulated second of the first visit.
-        visits_per_second: the mean.
-        weight: how busy it is at a second, against the mean.
+        visits_per_second: mean number of visits per second.
+        weight: traffic at a second, relative to the mean.
     """
     crowd, ticket = Crowd(rng), count()
     on_the_way: list[tuple[float, int, Arrival]] = []
@@ -113,7 +113,7 @@ def simulate(rng: Random, start: float, visits_per_second: float, weight: Weight
 
 
 def _begin_visit(number: int, now: float, crowd: Crowd, rng: Random) -> list[tuple[Step, float]]:
-    """The steps of the next visit, each with the second it arrives."""
+    """The steps of the next visit, each with the second of its arrival."""
     if number % 5000 == 40:
         return _sent_soon(crawl(crowd.scraper(), now, rng, pages=150, seconds_apart=0.2), rng)
     if rng.random() < 0.015:
@@ -126,7 +126,7 @@ def _begin_visit(number: int, now: float, crowd: Crowd, rng: Random) -> list[tup
 
 
 def _sent_soon(steps: list[Step], rng: Random) -> list[tuple[Step, float]]:
-    """Most arrive within a second; some are held back by a bad connection for minutes or hours."""
+    """Add arrival times: most within a second, some delayed by a bad connection for minutes or hours."""
     return [
         (step, step.at + (_held_back(rng) if rng.random() < _HELD_BACK else 0.05 + rng.expovariate(3.0)))
         for step in steps
@@ -134,10 +134,10 @@ def _sent_soon(steps: list[Step], rng: Random) -> list[tuple[Step, float]]:
 
 
 def _held_back(rng: Random) -> float:
-    """A minute to three hours, as often one as the other on a scale of factors."""
+    """A delay of one minute to three hours (s), uniform on a logarithmic scale."""
     return float(60.0 * 180.0 ** rng.random())
 
 
 def _retry_delay(rng: Random) -> float:
-    """A second to ten minutes; one retry in ten comes hours later, up to two days."""
+    """A delay of one second to ten minutes (s); for one retry in ten, hours up to two days."""
     return float(172_800.0 ** rng.uniform(0.7, 1.0) if rng.random() < 0.1 else 600.0 ** rng.random())

@@ -18,13 +18,13 @@ _SHOP_NAME = "Alder & Fern"
 
 
 class Visit:
-    """Walks through the shop and notes each step.
+    """Simulates a visit, and collects its steps.
 
     Args:
-        visitor: who.
-        origin: from where.
+        visitor: the visitor.
+        origin: origin of the visit.
         at: simulated second of the start.
-        rng: what chance decides.
+        rng: random generator.
     """
 
     def __init__(self, visitor: Visitor, origin: Origin, at: float, rng: Random) -> None:
@@ -35,16 +35,16 @@ class Visit:
         self.basket: list[Product] = []
         self._referrer = origin.referrer
         self._page: dict[str, str] | None = None
-        # Some tag set-ups leave it to the reader to find the campaign in the address.
+        # Some tag setups send the campaign only in the URL.
         self._campaign = origin.utm if origin.utm and rng.random() < 0.75 else None
         self._landing = landing_query(origin, rng)
 
     def think(self, seconds: float) -> None:
-        """Let time pass: about so many seconds, sometimes far more."""
+        """Advance the time by about this number of seconds, sometimes by far more."""
         self.now += min(seconds * self.rng.lognormvariate(-0.2, 0.7), 600.0)
 
     def look_at(self, path: str, title: str, search: str = "") -> None:
-        """View a page; the first one carries the campaign's parameters."""
+        """View a page; the URL of the first one has the campaign's parameters."""
         search, self._landing = search or self._landing, ""
         if self.visitor.is_app:
             self._note("screen", title, {"name": title, "path": path})
@@ -56,25 +56,25 @@ class Visit:
         self._note("page", "", page)
 
     def track(self, name: str, properties: dict[str, Any]) -> None:
-        """Note something done on the page."""
+        """Add a track event on the current page."""
         self._note("track", name, properties)
 
     def identify(self, user_id: str, traits: dict[str, Any]) -> None:
-        """From here on the shop knows who this is."""
+        """Add an identify event, after which the shop knows the user."""
         self.visitor.user_id, self.visitor.is_known = user_id, True
         self._note("identify", "", traits)
 
     def note_membership(self, kind: str, properties: dict[str, Any]) -> None:
-        """A `group` or an `alias`."""
+        """Add a `group` or `alias` event."""
         self._note(kind, "", properties)
 
     def browse_category(self) -> None:
-        """A list of products of one kind."""
+        """View the list of products of a category."""
         category = CATEGORIES.choose(self.rng)
         self.look_at(f"/c/{category}", category.title())
 
     def view_product(self, product: Product) -> None:
-        """A product's page; some put it into the basket."""
+        """View a product's page; some visitors add it to the basket."""
         self.look_at(product.path, product.name.title())
         self.track("Product Viewed", _described(product, self.visitor.currency))
         self.think(9)
@@ -83,7 +83,7 @@ class Visit:
             self.track("Product Added", _described(product, self.visitor.currency) | {"quantity": 1})
 
     def see_promotions(self, how_many: int) -> None:
-        """Banners come into view; now and then one is clicked, by some people twice in a hurry."""
+        """View banners; some visitors click one, and a few click it twice."""
         for position in range(1, how_many + 1):
             promotion = PROMOTIONS.choose(self.rng)
             banner = _banner(promotion, position)

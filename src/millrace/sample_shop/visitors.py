@@ -1,4 +1,4 @@
-"""Who visits: browsers and apps, some of the same person, some with a wrong clock, some no person at all."""
+"""Visitors: browsers and apps, some of one person, some with a wrong clock, some bots."""
 
 from dataclasses import dataclass
 from random import Random
@@ -33,10 +33,10 @@ _REMEMBERED = 20_000
 
 @dataclass(slots=True)
 class Visitor:
-    """One browser or app; a person may have two.
+    """A browser or app; a person may have two.
 
     Attributes:
-        clock_error: seconds that its clock is ahead of the right time.
+        clock_error: seconds by which its clock is ahead of the exact time.
         last_seen: simulated second of the last step of the last visit.
     """
 
@@ -55,20 +55,20 @@ class Visitor:
 
 
 def uuid(rng: Random) -> str:
-    """A random id in the usual form, from this generator."""
+    """A random id in the form of a UUID, from this generator."""
     digits = f"{rng.getrandbits(128):032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 class Crowd:
-    """The visitors so far: half of all visits are by someone who has been here before."""
+    """The visitors so far; about half of all visits are by returning visitors."""
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
         self._known: list[Visitor] = []
 
     def choose(self) -> Visitor:
-        """Who comes next."""
+        """Choose the visitor of the next visit."""
         rng = self._rng
         if self._known and rng.random() < 0.48:
             visitor = self._known[int(rng.random() * len(self._known))]
@@ -78,13 +78,13 @@ class Crowd:
         return self._remember(self._new(None))
 
     def crawler(self) -> Visitor:
-        """One that says what it is."""
+        """A bot that identifies itself in its user agent."""
         visitor = self._new(None)
         visitor.user_agent, visitor.clock_error = self._rng.choice(_CRAWLERS), 0.0
         return visitor
 
     def scraper(self) -> Visitor:
-        """One that doesn't say, but is far too quick."""
+        """A bot with a browser's user agent, which is recognised by its rate."""
         visitor = self._new(None)
         visitor.user_agent, visitor.clock_error = _DESKTOP[2], 0.0
         return visitor
@@ -100,7 +100,7 @@ class Crowd:
             locale=locale,
             timezone=timezone,
             currency=currency,
-            # From the ranges that RFC 5737 keeps for documents.
+            # From the documentation ranges of RFC 5737.
             ip=f"{rng.choice(('192.0.2', '198.51.100', '203.0.113'))}.{rng.randrange(256)}",
             user_id=user_id,
             is_app=is_app,
@@ -116,7 +116,7 @@ class Crowd:
 
 
 def _clock_error(rng: Random) -> float:
-    """Most clocks are right to a second or so; one in twenty-five is minutes to a year off."""
+    """A clock error (s): about a second for most, minutes to a year for one clock in 25."""
     if rng.random() < 0.04:
         return rng.choice((-1, 1)) * rng.choice((300.0, 3600.0, 7200.0, 86_400.0, 31_536_000.0))
     return rng.gauss(0, 0.4)

@@ -1,1 +1,1 @@
-"""Tables read without a JVM."""
+"""Reads tables without a JVM."""

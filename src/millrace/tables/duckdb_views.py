@@ -1,4 +1,4 @@
-"""SQL over the tables: DuckDB over what Delta's log says is current."""
+"""SQL on the tables: DuckDB views of the files that Delta's log lists."""
 
 from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
@@ -25,16 +25,16 @@ OnRead = Callable[[Mapping[str, int], int], None]
 def run_query(
     settings: Settings, query: str, role: Role | None = None, on_read: OnRead | None = None
 ) -> pl.DataFrame:
-    """Run one query in DuckDB's SQL; only the columns and files it needs are read.
+    """Run one query in DuckDB's SQL. Only the needed columns and files are read.
 
     Args:
         settings: the settings in force.
         query: the query.
-        role: who asks: the tables are there as the role sees them. None: who sees everything.
-        on_read: is called once the result is there.
+        role: role of the reader, which filters and masks tables. None: a reader who sees everything.
+        on_read: called once the result is known.
 
     Raises:
-        MillraceError: if the query is not valid, or names a table that isn't there.
+        MillraceError: if the query is not valid, or a table in it does not exist.
     """
     if " ".join(query.lower().rstrip("; ").split()) in ("show tables", "show all tables"):
         return _list_tables(settings, TABLES if role is None else role.tables)
@@ -70,7 +70,7 @@ def _run_as(settings: Settings, query: str, role: Role, on_read: OnRead | None) 
 
 
 def _opened(settings: Settings, names: Collection[str]) -> dict[str, DeltaTable]:
-    """Those of these tables that are there."""
+    """The existing ones of these tables, opened."""
     opened = {name: open_table(settings, name) for name in names}
     return {name: table for name, table in opened.items() if table is not None}
 
@@ -80,7 +80,7 @@ def _is_named(name: str, query: str) -> bool:
 
 
 def _tables_in(query: str) -> Collection[str]:
-    """The tables that a query reads; all, if DuckDB can't say."""
+    """The tables that a query reads; all tables if DuckDB can't determine them."""
     try:
         found = connect().get_table_names(query, qualified=True)
     except duckdb.Error:
@@ -93,13 +93,13 @@ def _versions(opened: Mapping[str, DeltaTable], names: Collection[str]) -> dict[
 
 
 def _list_tables(settings: Settings, names: Collection[str]) -> pl.DataFrame:
-    """The tables by these names: name, what a row is, and whether the table is there."""
+    """A table with name, meaning of a row, and existence of each of these tables."""
     rows = [(name, TABLES[name].grain, open_table(settings, name) is not None) for name in names]
     return pl.DataFrame(rows, schema=["table", "row", "is_there"], orient="row")
 
 
 def _advice(query: str, known: Collection[str]) -> str:
-    """The table that may be meant, or how to list them."""
+    """Advice for an unknown table: a similar name, or how to list tables."""
     named = [word.strip("\"',;()") for word in query.split() if word.partition(".")[0] in _LAYERS]
     likely = [each for word in named if word not in known for each in get_close_matches(word, known, 1)]
     meant = f"Is {likely[0]} meant? " if likely else ""

@@ -1,4 +1,4 @@
-"""The gate before gold and what was found at it, read from the tables of a home or a catalog."""
+"""The state of the gate before gold, its results and failures, from the tables of a home or a catalog."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ from lakehouse.settings import Settings
 from millrace.tables.table_scan import Row, query, rows_of, scan
 
 HELD = ("closed", "replayed")
-_TEXT = 60  # characters shown of bytes
+_TEXT = 60  # shown characters of binary values
 _SHOWN = 10
 _STAMP = "ingested_at"
 _IDENTIFYING = frozenset(
@@ -23,17 +23,17 @@ _IDENTIFYING = frozenset(
         *("topic", "partition", "offset", "first_offset"),
     )
 )
-"""Columns that say which row it is, together with key and event time."""
+"""Columns that identify a row, in addition to key and event time."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Rows that are not as expected.
+    """Rows that violate an expectation.
 
     Args:
-        expectation: by its id.
-        query: what finds them, for `millrace sql`.
-        rows: some of them.
+        expectation: id of the expectation.
+        query: query that finds the rows, for `millrace sql`.
+        rows: some of the rows.
     """
 
     expectation: str
@@ -57,7 +57,7 @@ def is_held(settings: Settings) -> bool:
 
 
 def held_error(settings: Settings) -> MillraceError:
-    """What to say of gold that is held."""
+    """The error while gold is held."""
     reasons = "; ".join((gate(settings) or {}).get("reasons") or ())
     return MillraceError(
         f"gold is held, since silver is not as expected: {reasons}",
@@ -66,7 +66,7 @@ def held_error(settings: Settings) -> MillraceError:
 
 
 def last_results(settings: Settings) -> list[Row]:
-    """The latest result of each expectation, those that failed first."""
+    """The latest result of each expectation; failed ones first."""
     results = scan(settings, "ops.expectations")
     if results is None:
         return []
@@ -77,15 +77,15 @@ def last_results(settings: Settings) -> list[Row]:
 
 
 def explain(settings: Settings, wanted: str | None = None) -> list[Failure]:
-    """Rows that failed, and what finds them.
+    """Rows that violate expectations, with the queries that find them.
 
     Args:
         settings: the settings in force.
-        wanted: an expectation, by its id or a part of it; without one, all that hold gold, or that failed at
-            the last look.
+        wanted: id of an expectation or a part of it. None: all that hold gold, or if it is not held, all that
+            failed in the last evaluation.
 
     Raises:
-        MillraceError: if there is no such expectation.
+        MillraceError: if no expectation matches.
     """
     suites = load_suites(settings.conf)
     every = {each.id: each for suite in suites.values() for each in suite.expectations}
@@ -106,7 +106,7 @@ def explain(settings: Settings, wanted: str | None = None) -> list[Failure]:
 
 
 def refused(settings: Settings) -> list[Row]:
-    """Refused records by `day` and `reason`: how many (`records`), and `place` and `value` of one of them."""
+    """Rejected records by `day` and `reason`: their number (`records`), and `place` and `value` of one."""
     rows = scan(settings, "silver.rejected_events")
     if rows is None:
         return []
@@ -148,7 +148,7 @@ def _query(suite: Suite, expectation: Expectation, after: datetime, upto: dateti
 
 
 def _new_rows(table: Table, new: str) -> str:
-    """The condition, by the stamp of the table or of the input that has its key; without either, all rows."""
+    """The condition for new rows, by ingest stamp of the table or of an input with its key; else TRUE."""
     if _STAMP in table.column_names:
         return new
     key = table.key[0]
@@ -159,7 +159,7 @@ def _new_rows(table: Table, new: str) -> str:
 
 
 def _columns(expectation: Expectation) -> str:
-    """What identifies a row of the table, and the column that the expectation is on."""
+    """The columns that identify a row of the table, and the column of the expectation."""
     table = TABLES[expectation.table]
     shown = {*table.key, table.event_time, *_IDENTIFYING}
     names = [*(name for name in table.column_names if name in shown), expectation.column]

@@ -1,4 +1,4 @@
-"""The role that commands read tables as."""
+"""The role with which commands read tables."""
 
 from lakehouse.access.policy import load_policy
 from lakehouse.access.role import Role
@@ -6,9 +6,9 @@ from lakehouse.settings import Settings
 
 
 def role_of(settings: Settings) -> Role | None:
-    """The role of the setting `role`; None without one: everything is shown.
+    """The role in the setting `role`; None without one, which shows everything.
 
     Raises:
-        MillraceError: if conf/access.yml has no such role, or is not as it should be.
+        MillraceError: if conf/access.yml has no such role, or is not valid.
     """
     return None if settings.role is None else load_policy(settings.conf, settings.home).role(settings.role)

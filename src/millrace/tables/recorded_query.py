@@ -1,4 +1,4 @@
-"""Queries of `millrace sql`, with a row of ops.reads for each table that they read."""
+"""Runs queries of `millrace sql`, and records a row in ops.reads for each table that they read."""
 
 import polars as pl
 
@@ -10,15 +10,15 @@ from millrace.tables.duckdb_views import run_query
 
 
 def run_recorded(settings: Settings, query: str, role: Role | None = None) -> pl.DataFrame:
-    """Run a query, and record the tables and versions that it read if the settings ask for that.
+    """Run a query, and record the tables and versions that it has read, if enabled in the settings.
 
     Args:
         settings: the settings in force.
         query: the query.
-        role: who asks; see `run_query`.
+        role: role of the reader; see `run_query`.
 
     Raises:
-        MillraceError: if the query is not valid, or names a table that isn't there.
+        MillraceError: if the query is not valid, or a table in it does not exist.
     """
     reads = read_log(settings)
     if reads is None:

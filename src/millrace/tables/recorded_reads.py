@@ -1,4 +1,4 @@
-"""Reads that ops.reads has, and those of rows that were corrected later."""
+"""Lists the reads in ops.reads, and those of rows that were corrected later."""
 
 from datetime import datetime, timezone
 
@@ -13,7 +13,7 @@ from lakehouse.settings import Settings
 from millrace.tables.table_reader import open_table, scan, table_path
 
 CORRECTED = "corrected_rows"
-"""Column of the rows that were corrected later; null where that is not known."""
+"""Column with the number of rows that were corrected later; null if unknown."""
 
 
 def reads(
@@ -23,12 +23,12 @@ def reads(
 
     Args:
         settings: the settings in force.
-        table: only those of this table.
-        reader: only those of this reader.
-        since: only those from this time on.
+        table: only reads of this table.
+        reader: only reads by this reader.
+        since: only reads from this time on.
 
     Raises:
-        MillraceError: if nothing was ever recorded, or there is no such table.
+        MillraceError: if there are no recorded reads, or the table does not exist.
     """
     if table is not None and table not in TABLES:
         raise MillraceError(f"{table} is not a table", '`millrace sql "SHOW TABLES"` lists the tables')
@@ -55,16 +55,15 @@ def reads_of_corrected(
     Args:
         settings: the settings in force.
         table: the table.
-        reader: only reads of this reader.
+        reader: only reads by this reader.
         version: only corrections by commits from this version on.
         since: only corrections that were committed from this time on.
 
     Returns:
-        The reads, with `CORRECTED`, and a sentence on reads of which that is not known; empty if there are
-        none.
+        The reads with `CORRECTED`, and a sentence on reads with an unknown number; empty if there are none.
 
     Raises:
-        MillraceError: if nothing was ever recorded, or there is no such table.
+        MillraceError: if there are no recorded reads, or the table does not exist.
     """
     found = reads(settings, table, reader)
     if version is not None:
@@ -93,5 +92,5 @@ def _unknown(table: str, reads_: int, counted: CorrectedRows) -> str:
 
 
 def _made_at(table: DeltaTable) -> datetime:
-    """When a table was made: another one of its name may have been there before."""
+    """The creation time of a table: earlier reads were of another table with its name."""
     return datetime.fromtimestamp((table.metadata().created_time or 0) / 1_000, timezone.utc)

@@ -1,4 +1,4 @@
-"""Distinct visitors and order values of any period, by any dimension of gold.sketches."""
+"""Estimates distinct visitors and order values of any period, by any dimension of gold.sketches."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ DIMENSIONS = {
     "medium": "campaign_medium",
     "campaign": "campaign_name",
 }
-"""What rows may be by, and its SQL."""
+"""SQL expressions of the dimensions, by name."""
 
 _IN_TIME = {"day", "month"}
 _RANKS = {"median": 0.5, "p90": 0.9}
@@ -34,17 +34,17 @@ def visitors_by(settings: Settings, by: Sequence[str], first: date | None, last:
 
     Args:
         settings: the settings in force.
-        by: names in `DIMENSIONS`; without one there is a single row.
-        first: first day; None: the first that there is.
-        last: last day, included; None: the last that there is.
+        by: names in `DIMENSIONS`; empty for a single row.
+        first: first day; None: the first day of the table.
+        last: last day, included; None: the last day of the table.
 
     Returns:
-        A column for each dimension, `sessions` and `orders`, which are exact, `visitors` with bounds that
-        hold in 95 of 100 cases, and quantiles of order values. By time in its order, else most visitors
-        first.
+        A column for each dimension, the exact `sessions` and `orders`, `visitors` with bounds of 95 %
+        confidence, and quantiles of order values. Rows by time are in order of time, others in descending
+        order of visitors.
 
     Raises:
-        MillraceError: for a dimension that is unknown, or if nothing has been published yet.
+        MillraceError: for an unknown dimension, or if nothing has been published yet.
     """
     for name in by:
         if name not in DIMENSIONS:

@@ -1,4 +1,4 @@
-"""Tables read without a JVM: for `status`, `audit` and `sql`."""
+"""Reads tables without a JVM, for `status`, `audit` and `sql`."""
 
 from collections.abc import Mapping
 from datetime import datetime, timezone
@@ -16,19 +16,19 @@ from lakehouse.run.rules_version import rules_version
 from lakehouse.settings import Settings
 from lakehouse.timestamps import as_utc
 
-_RECENT = 100  # commits of a table that are looked through
+_RECENT = 100  # commits of a table that are searched
 _RULES = "rules_version"
 _SUMS = ("input_rows", "output_rows", "duplicates", "rejected", "heartbeats", "erased", "late", "seconds")
 
 
 def table_path(settings: Settings, name: str) -> Path:
-    """Where a local table lies."""
+    """The folder of a local table."""
     layer, short = name.split(".")
     return settings.warehouse / layer / short
 
 
 def open_table(settings: Settings, name: str) -> DeltaTable | None:
-    """The table as it is now; None if nothing has been written to it yet."""
+    """The latest version of a table; None if nothing has been written to it yet."""
     try:
         return DeltaTable(table_path(settings, name))
     except (TableNotFoundError, FileNotFoundError):
@@ -36,13 +36,13 @@ def open_table(settings: Settings, name: str) -> DeltaTable | None:
 
 
 def scan(settings: Settings, name: str) -> pl.LazyFrame | None:
-    """The table as a lazy frame, which reads the columns and rows asked for; None if there is none."""
+    """The table as a lazy frame, which reads only the needed columns and rows; None if it does not exist."""
     table = open_table(settings, name)
     return None if table is None else pl.scan_delta(table)
 
 
 def last_commit(settings: Settings, name: str, job: str) -> Mapping[str, Any]:
-    """What a job wrote of its last commit to a table; empty if the log has none of it."""
+    """Metadata of a job's last commit to a table; empty if the log has none."""
     table = open_table(settings, name)
     history = [] if table is None else table.history(_RECENT)
     written = (parse_metadata(commit.get("userMetadata")) for commit in history)
@@ -50,13 +50,13 @@ def last_commit(settings: Settings, name: str, job: str) -> Mapping[str, Any]:
 
 
 def table_rows(settings: Settings) -> dict[str, int]:
-    """Rows by table, 0 where there is none yet, from the tables' own statistics."""
+    """Number of rows by table, from Delta's statistics; 0 for a missing table."""
     tables = {name: open_table(settings, name) for name in TABLES}
     return {name: 0 if table is None else table.count() for name, table in tables.items()}
 
 
 def rows_by_topic(settings: Settings) -> dict[str, dict[str, int]]:
-    """By topic of bronze: its records, and what became of them in silver as far as it is refined."""
+    """By topic: records in bronze; events, duplicates, rejected records and rates in silver."""
     names = {
         "records": "bronze.kafka_records",
         "events": "silver.events",
@@ -74,7 +74,7 @@ def rows_by_topic(settings: Settings) -> dict[str, dict[str, int]]:
 
 
 def without_rate(settings: Settings) -> int:
-    """Conversions and refunds with a value that no rate turns into the reporting currency."""
+    """Number of conversions and refunds whose value has no rate to the reporting currency."""
     conversions = scan(settings, "gold.conversions")
     if conversions is None:
         return 0
@@ -83,9 +83,9 @@ def without_rate(settings: Settings) -> int:
 
 
 def tables_of_other_rules(settings: Settings) -> list[str]:
-    """Tables with rows by other rules than those of conf/ now, by the statistics of their files.
+    """Tables with rows by other rules than the current ones in conf/, from the statistics of their files.
 
-    Files without statistics of the column are read.
+    Tables are read if their statistics are missing or differ.
     """
     now = rules_version(settings.conf)
     return [
@@ -112,7 +112,7 @@ def _all_by(settings: Settings, name: str, version: str) -> bool:
 
 
 def ledger_sums(settings: Settings) -> dict[str, dict[str, Any]]:
-    """By job: sums of the ledger's counts, `batches`; `watermark`, `position`, `heard`."""
+    """By job: sums of the ledger's counts, number of `batches`, high-water marks and `last_batch_at`."""
     ledger = scan(settings, "ops.ledger")
     if ledger is None:
         return {}
@@ -130,11 +130,11 @@ def ledger_sums(settings: Settings) -> dict[str, dict[str, Any]]:
 
 
 def behind(settings: Settings) -> dict[str, dict[str, Any]]:
-    """By job that follows another, what that one is done with and it isn't yet.
+    """The lag of each job that has an upstream job, by job.
 
     Returns:
-        `upstream`, the other; `rows` and, of these, `late` ones; `since`, when the oldest of them was ready
-        (None if nothing waits); `seconds`, how long ago that is.
+        `upstream`, the upstream job; the waiting `rows` and, of these, `late` ones; `since`, when the oldest
+        was ready (None if none waits); `seconds`, the time since then.
     """
     ledger = scan(settings, "ops.ledger")
     if ledger is None:
@@ -160,7 +160,7 @@ def _waiting(done: pl.DataFrame, reached: datetime | None) -> dict[str, Any]:
 
 
 def rows_between(settings: Settings, after: datetime | None, upto: datetime) -> int:
-    """Rows of bronze, by the ledger, whose ingest stamp lies after one and not after another."""
+    """Number of rows in bronze with ingest stamps after one and up to another, from the ledger."""
     ledger = scan(settings, "ops.ledger")
     if ledger is None:
         return 0

@@ -1,4 +1,4 @@
-"""Tables as lazy frames: of a home by polars and without a JVM, of a catalog by the Spark session at hand."""
+"""Tables as lazy frames: polars without a JVM for a home, the current Spark session for a catalog."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ _SPARK_SESSION: ContextVar["SparkSession | None"] = ContextVar("spark_session", 
 
 @contextmanager
 def reading_through(spark: "SparkSession") -> Iterator[None]:
-    """While this lasts, the tables of a catalog are read through this Spark session."""
+    """Read the tables of a catalog through this Spark session during the block."""
     token = _SPARK_SESSION.set(spark)
     try:
         yield
@@ -29,7 +29,7 @@ def reading_through(spark: "SparkSession") -> Iterator[None]:
 
 @contextmanager
 def reading(settings: Settings) -> Iterator[None]:
-    """While this lasts, tables can be read; those of a catalog through a session that is found for it.
+    """Allow reading tables during the block; tables of a catalog with the current Spark session.
 
     Raises:
         MillraceError: if the tables are in a catalog and there is no Spark session.
@@ -44,7 +44,7 @@ def reading(settings: Settings) -> Iterator[None]:
 
 
 def scan(settings: Settings, name: str) -> nw.LazyFrame[Any] | None:
-    """The table as a lazy frame, which reads the columns and rows asked for; None if there is none."""
+    """The table as a lazy frame, which reads only the needed columns and rows; None if it does not exist."""
     if settings.catalog:
         spark, full_name = _spark_session(), f"{settings.catalog}.{name}"
         return nw.from_native(spark.table(full_name)) if spark.catalog.tableExists(full_name) else None
@@ -55,10 +55,10 @@ def scan(settings: Settings, name: str) -> nw.LazyFrame[Any] | None:
 
 
 def query(settings: Settings, sql: str) -> list[Row]:
-    """The rows of a query: in Spark's SQL over a catalog, else in DuckDB's. `"name"` quotes a name in both.
+    """The rows of a query, in Spark's SQL on a catalog, else in DuckDB's. `"name"` quotes a name in both.
 
     Raises:
-        MillraceError: if the query is not valid, or names a table that isn't there.
+        MillraceError: if the query is not valid, or a table in it does not exist.
     """
     if not settings.catalog:
         from millrace.tables.duckdb_views import run_query
@@ -80,7 +80,7 @@ def value_of(frame: nw.LazyFrame[Any]) -> Any:
 
 
 def iterate(frame: nw.LazyFrame[Any]) -> Iterator[tuple[Any, ...]]:
-    """The rows of a frame one after the other, never all of them in memory."""
+    """Iterate over the rows of a frame, without loading all of them into memory."""
     native = frame.to_native()
     if hasattr(native, "toLocalIterator"):
         yield from (tuple(row) for row in native.toLocalIterator())

@@ -1,4 +1,4 @@
-"""The topics by the tables and the broker, without a JVM: for `status`, `audit` and `recover`."""
+"""The state of topics in tables and broker, without a JVM, for `status`, `audit` and `recover`."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,11 +29,11 @@ class TopicState:
     """Bronze, its history of topics, and the broker at one moment.
 
     Args:
-        topics: those that are subscribed to.
-        history: the rows of ops.topics, in order; of topics that it lacks, what they would be.
-        held: by topic and partition of bronze: its first offset, the one after its last, how many records.
-        reached: by topic and partition, how far ingest's checkpoint has read; empty if it is to be left.
-        broker: the topics as they are.
+        topics: subscribed topics.
+        history: rows of ops.topics in order, and generated rows for topics that it lacks.
+        held: by topic and partition of bronze: first offset, last offset + 1, number of records.
+        reached: by topic and partition, the next offset in ingest's checkpoint; empty if it is not usable.
+        broker: topics of the broker.
     """
 
     topics: tuple[str, ...]
@@ -44,28 +44,28 @@ class TopicState:
 
     @cached_property
     def generations(self) -> dict[str, dict[int, Generation]]:
-        """By topic and number: its generations."""
+        """Generations by topic and number."""
         return generations(self.history)
 
     @cached_property
     def known(self) -> dict[str, Generation]:
-        """By topic that is subscribed to: the generation that bronze reads."""
+        """The generation that bronze reads, by subscribed topic."""
         return {topic: found[max(found)] for topic, found in self.generations.items() if topic in self.topics}
 
     @cached_property
     def upcoming(self) -> dict[str, dict[int, int]]:
-        """By topic and partition: the offset that ingest reads next."""
+        """The offset that ingest reads next, by topic and partition."""
         ends = {partition: end for partition, (_, end, _) in self.held.items()}
         return next_offsets(self.known, ends, self.reached)
 
     def number_of(self, topic: str) -> int:
-        """The generation of a topic that bronze reads, or will."""
+        """The number of the generation of a topic that bronze reads, or will read."""
         known = self.known.get(topic)
         return known.number if known else 0
 
     @property
     def lag(self) -> dict[str, int]:
-        """By `topic/partition`: records not in bronze yet, about, since transactions leave gaps."""
+        """Records not in bronze yet, by `topic/partition`; approximate, since transactions leave gaps."""
         return {
             f"{topic}/{partition}": max(end - max(self._next_of(topic, partition), first), 0)
             for topic, found in sorted(self.broker.items())
@@ -73,14 +73,14 @@ class TopicState:
         }
 
     def _next_of(self, topic: str, partition: int) -> int:
-        """The offset read next; of a topic that was made again and is not recovered, its first."""
+        """The offset to read next; 0 for a topic that was recreated and is not recovered."""
         known, broker = self.known.get(topic), self.broker[topic]
         is_other = known is not None and known.topic_id and known.topic_id != broker.topic_id
         return 0 if is_other else self.upcoming.get(topic, {}).get(partition, 0)
 
     @property
     def troubles(self) -> list[Trouble]:
-        """What keeps ingest from reading on, by topic."""
+        """The problems that prevent ingest from reading topics further."""
         return find_trouble(self.known, self.broker, self.upcoming)
 
 
@@ -98,10 +98,10 @@ def read_topics(settings: Settings) -> TopicState:
 
 
 def _reached(settings: Settings, accepted: int) -> dict[str, dict[str, int]]:
-    """How far ingest's checkpoint has read; empty if it is not usable, or that can't be known from here."""
+    """The offsets in ingest's checkpoint; empty if it is not usable, or the tables are in a catalog."""
     if settings.catalog:
         return {}
-    from millrace.tables import table_reader  # polars: a workspace has none
+    from millrace.tables import table_reader  # needs polars, which a Databricks workspace lacks
 
     checkpoint = Checkpoint.of_ingest(settings)
     commit = table_reader.last_commit(settings, KAFKA_RECORDS.name, "ingest")
@@ -117,7 +117,7 @@ def read_changes(settings: Settings) -> list[TopicChange]:
 
 
 def _first_changes(held: dict[Partition, tuple[int, int, int]], topics: set[str]) -> list[TopicChange]:
-    """The rows of a home that is older than ops.topics, by what bronze holds of its topics."""
+    """Generated rows of ops.topics for topics that it lacks (older homes), from the offsets in bronze."""
     return [
         TopicChange(topic, "", 0, partition, STARTED, first)
         for (topic, partition), (first, _, _) in sorted(held.items())

@@ -1,4 +1,4 @@
-"""Prints what a file of events would become."""
+"""Prints the result of checking a file of events."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _EXAMPLE = "{role: goal, takes: {order_id: order_id, currency: currency}, money:
 
 
 def print_check(check: FileCheck) -> None:
-    """Print events, roles, goals, channels and rejects, and what is missing for attribution."""
+    """Print events, roles, goals, channels and rejects, and fields that attribution needs but lacks."""
     if check.first and check.last:
         typer.echo(
             f"{check.events:,} event{'s'[: check.events != 1]} of {check.visitors:,} "

@@ -1,4 +1,4 @@
-"""How the gate before gold is, as text."""
+"""Prints the state of the gate before gold."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from millrace.tables.gate_status import Failure
 
 
 def print_failures(console: Console, failures: Sequence[Failure]) -> None:
-    """Rows that are not as expected, and the query that finds them."""
+    """Print rows that violate expectations, and the queries that find them."""
     if not failures:
         console.print("Nothing has failed.")
     for failure in failures:
@@ -25,7 +25,7 @@ def print_failures(console: Console, failures: Sequence[Failure]) -> None:
 
 
 def print_gate(console: Console, last: dict[str, Any] | None, held: bool) -> None:
-    """Whether the gate is open, since when and why; `last` is its latest change."""
+    """Print whether the gate is open, since when and why; `last` is its latest change."""
     if last is None:
         console.print("[green]open[/]: it has never been closed")
         return
@@ -41,7 +41,7 @@ def print_gate(console: Console, last: dict[str, Any] | None, held: bool) -> Non
 
 
 def print_results(console: Console, results: list[dict[str, Any]], every: bool) -> None:
-    """The latest result of each expectation: those that failed, or every one."""
+    """Print the latest result of each expectation, or only failed ones."""
     shown = [row for row in results if every or not row["success"]]
     table = Table("", "severity", "expectation", "not as expected", "evaluated", box=None, header_style="dim")
     for row in shown:
@@ -56,5 +56,5 @@ def print_results(console: Console, results: list[dict[str, Any]], every: bool) 
 
 
 def _in_quotes(text: str) -> str:
-    """What a shell takes for this text between double quotes."""
+    """The text, escaped for double quotes in a shell."""
     return re.sub(r'(["\\$`])', r"\\\1", text)

@@ -1,4 +1,4 @@
-"""Rows in a terminal: a table where it fits, else one value a line; in a pipe always a table."""
+"""Prints rows: in a terminal as a table if it fits, else with one value per line; in a pipe as a table."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ _SHOWN = 200  # rows of an answer
 
 
 def print_rows(answer: pl.DataFrame) -> None:
-    """Print the first rows, and how many there are."""
+    """Print the first rows, and the number of all rows."""
     names = answer.columns
     rows = [
         ["" if value is None else as_text(value) for value in row] for row in answer.head(_SHOWN).iter_rows()
@@ -33,13 +33,13 @@ def print_rows(answer: pl.DataFrame) -> None:
 
 
 def print_json_lines(rows: pl.DataFrame) -> None:
-    """Print all rows, one JSON object a line."""
+    """Print all rows, one JSON object per line."""
     for row in rows.iter_rows(named=True):
         typer.echo(json.dumps(row, ensure_ascii=False, default=str))
 
 
 def as_table(answer: pl.DataFrame, versions: Mapping[str, int]) -> Table:
-    """The first rows as a table, with their number and the versions that they were read from below it."""
+    """The first rows as a table, followed by the number of rows and the table versions that were read."""
     shown = answer.head(_SHOWN)
     rows = [["" if value is None else as_text(value) for value in row] for row in shown.iter_rows()]
     table = _table(answer.columns, rows)

@@ -1,4 +1,4 @@
-"""Files compared with their digests, byte by byte."""
+"""Compares files with their recorded SHA-256 digests."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -26,14 +26,14 @@ Digests = Mapping[Key, FileDigest]
 
 @dataclass
 class Comparison:
-    """Compares files, and counts what that took.
+    """Compares files with their digests, and counts files and bytes.
 
     Args:
-        advance: is given the size of each file that has been read.
+        advance: called with the size of each file that was read.
 
     Attributes:
-        files: how many have been read.
-        size: their bytes.
+        files: number of files that were read.
+        size: their total bytes.
         unrecorded: files without a digest.
         wrong: files that are altered or missing.
     """
@@ -45,15 +45,15 @@ class Comparison:
     wrong: set[Key] = field(default_factory=set)
 
     def compare_table(self, state: TableState, digests: Digests, last_recorded: int) -> Iterator[Finding]:
-        """Compare the log of a table and its live files.
+        """Compare the Delta log of a table and its live files.
 
-        If the log has been altered, it does not show for certain what is live: then every data file that
-        is there and has a digest is compared.
+        An altered log does not show reliably which files are live. In that case all data files on disk with
+        a digest are compared.
 
         Args:
             state: the table.
-            digests: of files of any table.
-            last_recorded: the last commit that any file was recorded of.
+            digests: digests of files, of any table.
+            last_recorded: the last commit with a recorded file.
 
         Yields:
             A finding for each file that is altered or missing.
@@ -72,7 +72,7 @@ class Comparison:
             yield Finding(state.table, "its log can't be read", is_right=False)
 
     def compare_file(self, key: Key, file: Path, digest: FileDigest | None) -> Iterator[Finding]:
-        """Compare one file with its digest; one that has been removed since it was listed is left out."""
+        """Compare one file with its digest. A file that was removed after listing is skipped."""
         if digest is None:
             self.unrecorded.append(key)
             return
@@ -87,7 +87,7 @@ class Comparison:
             yield self.finding(key, digest.version, "altered")
 
     def finding(self, key: Key, version: int | None, what: str) -> Finding:
-        """What is wrong with a file, by table, commit and path."""
+        """The finding for a wrong file, with table, commit and path."""
         self.wrong.add(key)
         commit = "" if version is None else f", commit {version}"
         return Finding(f"{key.table}{commit}", f"{what}: {key.path}", is_right=False)
@@ -103,7 +103,7 @@ class Comparison:
             yield from self.compare_file(key, file, digests.get(key))
 
     def _compare_pointer(self, state: TableState, digests: Digests) -> Iterator[Finding]:
-        """Compare what names the last checkpoint. It is overwritten: its digest is that of its version."""
+        """Compare `_last_checkpoint`, which is overwritten, with the digest of its checkpoint version."""
         if not (state.folder / POINTER).exists():
             return
         version = pointed_version(state.folder)
@@ -113,7 +113,7 @@ class Comparison:
             found = [self.finding(key, max(known, default=None), "altered")]
         else:
             found = list(self.compare_file(key, state.folder / POINTER, digests.get(key)))
-        if pointed_version(state.folder) == version:  # else it has just been overwritten
+        if pointed_version(state.folder) == version:  # otherwise it was overwritten in between
             yield from found
 
     def _compare_data(
@@ -124,7 +124,7 @@ class Comparison:
             digest = digests.get(key)
             version = digest.version if digest else None
             if not file.exists():
-                if is_live(state, path):  # else a later version has replaced it, and VACUUM removed it
+                if is_live(state, path):  # otherwise VACUUM removed it after a later version
                     yield self.finding(key, version or version_of(state, path), "missing")
             elif digest is None and size is not None and file.stat().st_size != size:
                 yield self.finding(key, version_of(state, path), "size differs from that in its commit")
@@ -137,7 +137,7 @@ def _is_readable(commit: Path) -> bool:
         added_files(commit)
     except ValueError:
         return False
-    except FileNotFoundError:  # removed since it was listed
+    except FileNotFoundError:  # removed after listing
         return True
     return True
 

@@ -1,4 +1,4 @@
-"""Files of tables and manifests that never change once written, as they are on disk."""
+"""The immutable files of tables and manifests on disk."""
 
 import hashlib
 import json
@@ -13,10 +13,10 @@ from lakehouse.settings import Settings
 
 LOG = "_delta_log"
 POINTER = f"{LOG}/_last_checkpoint"
-"""The one file of a log that is overwritten: it names the latest checkpoint."""
+"""The only file of a Delta log that is overwritten: it names the latest checkpoint."""
 
 MANIFESTS = "manifests"
-"""Takes the place of a table's name for manifests of clients."""
+"""Stands in for the table name in digests of clients' manifests."""
 
 _OF_LOG = re.compile(r"(\d{20})\.(?:[\w-]+\.)*(?:json|crc|parquet)")
 _COMMIT = re.compile(rf"{LOG}/\d{{20}}\.json")
@@ -24,14 +24,14 @@ _CHUNK = 1 << 20
 
 
 class FileDigest(NamedTuple):
-    """A file as it was recorded.
+    """The recorded digest of a file.
 
     Args:
         table: its table, or `MANIFESTS`.
-        path: from the table's folder.
+        path: path relative to the table's folder.
         size: bytes.
         sha256: hexadecimal.
-        version: of the commit that added it, or wrote it in the log; None: not known, or no table's.
+        version: version of the commit that added it, or of the log file; None if unknown, or a manifest.
     """
 
     table: str
@@ -57,7 +57,7 @@ def digest_of(file: Path) -> tuple[int, str]:
 
 
 def log_files(folder: Path) -> set[str]:
-    """The files of a table's log, without `POINTER`; none if there is no log."""
+    """Paths of the files in a table's log, without `POINTER`; empty without a log."""
     try:
         names = os.listdir(folder / LOG)  # noqa: PTH208 - a log has thousands of files: names are enough
     except FileNotFoundError:
@@ -71,12 +71,12 @@ def is_commit(path: str) -> bool:
 
 
 def is_checkpoint(path: str) -> bool:
-    """Whether a file of a log is a checkpoint, or a part of one."""
+    """Whether a file of a log is a checkpoint or a part of one."""
     return path.endswith(".parquet") and ".checkpoint." in path
 
 
 def logged_version(path: str) -> int | None:
-    """The version that a file of a log is of; None for other files."""
+    """The version in a log file's name; None for other files."""
     found = _OF_LOG.fullmatch(path.removeprefix(f"{LOG}/"))
     return int(found[1]) if found else None
 
@@ -85,7 +85,7 @@ def added_files(commit: Path) -> dict[str, int]:
     """The data files that a commit adds, with their sizes.
 
     Raises:
-        ValueError: if it can't be read as a commit.
+        ValueError: if the file can't be parsed as a commit.
     """
     found = {}
     for line in commit.read_bytes().splitlines():
@@ -101,7 +101,7 @@ def added_files(commit: Path) -> dict[str, int]:
 
 
 def pointed_version(folder: Path) -> int | None:
-    """The version of the checkpoint that `POINTER` names; None if there is none, or it can't be read."""
+    """The checkpoint version in `POINTER`; None if the file is missing or can't be parsed."""
     try:
         return int(json.loads((folder / POINTER).read_bytes())["version"])
     except (FileNotFoundError, ValueError, KeyError, TypeError):
@@ -131,7 +131,7 @@ def live_files(folder: Path) -> dict[str, int]:
 
 
 def finished_manifests(home: Path) -> Iterator[str]:
-    """Manifests that no client writes to any more: those with the time when they ended."""
+    """Names of finished manifests: those with an end time, which clients no longer change."""
     for file in sorted((home / MANIFESTS).glob("*.json")):
         try:
             is_finished = json.loads(file.read_bytes())["ended_at"] is not None

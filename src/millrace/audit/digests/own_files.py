@@ -1,4 +1,4 @@
-"""The files of ops.digests itself, whose digests are kept beside it."""
+"""Digests of the files of ops.digests itself, in `digests.sums` next to the table."""
 
 from pathlib import Path
 
@@ -21,10 +21,10 @@ from millrace.audit.digests.sums import Sums, read_sums, sums_file, write_sums
 
 
 def update_sums(settings: Settings) -> None:
-    """Bring `digests.sums` up to the table. Lines of files that are still there stay.
+    """Update `digests.sums` from the table. Lines of existing files are not changed.
 
     Raises:
-        MillraceError: if it has been altered: it stays as it is.
+        MillraceError: if `digests.sums` has been altered; the file is not changed.
     """
     folder = folder_of(settings, DIGESTS.name)
     logged = log_files(folder)
@@ -42,7 +42,7 @@ def update_sums(settings: Settings) -> None:
 
 
 def _files(folder: Path, logged: set[str], known: dict[str, FileDigest]) -> dict[str, FileDigest]:
-    """Digests by path: those known, and of files that are new."""
+    """Digests by path: known ones, and those of new files."""
     versions: dict[str, int | None] = {path: logged_version(path) for path in logged}
     for path in sorted(path for path in logged - known.keys() if is_commit(path)):
         versions |= dict.fromkeys(added_files(folder / path), logged_version(path))

@@ -1,4 +1,4 @@
-"""Rows of ops.digests whose files are gone: they are removed once there are many rows."""
+"""Removes rows of ops.digests for deleted files, once the table has many rows."""
 
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
@@ -16,16 +16,16 @@ from millrace.audit.digests.recorded import KEY_TYPES, Key, scan_digests
 from millrace.audit.digests.sums import read_sums
 
 MANY = 100_000
-"""Up to so many rows nothing is removed."""
+"""Number of rows up to which none are removed."""
 
 _COMMIT = CommitProperties(custom_metadata={"userMetadata": '{"job": "digests"}'})
 
 
 class Pruner:
-    """Rewrites ops.digests when its rows have doubled.
+    """Rewrites ops.digests when its number of rows has doubled.
 
     Args:
-        settings: the settings in force; tables in folders.
+        settings: the settings in force; tables must be local.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -33,13 +33,13 @@ class Pruner:
         self._limit = MANY
 
     def prune(self, logged: Collection[Key]) -> int:
-        """Keep the first digest of each file that is on disk; the number of rows removed.
+        """Keep the first digest of each file on disk. Returns the number of removed rows.
 
-        The rows of each table's last recorded commit stay too: by them its log is known to be whole. Nothing
-        is removed while a file of ops.digests is altered.
+        Also keeps the rows of each table's last recorded commit, which show whether its log is complete. If
+        a file of ops.digests has been altered, nothing is removed.
 
         Args:
-            logged: files of logs and manifests that are there, and what pointers name.
+            logged: keys of existing log files, manifests and pointers.
         """
         folder = folder_of(self._settings, DIGESTS.name)
         live = live_files(folder)
@@ -70,7 +70,7 @@ class Pruner:
         return kept.to_arrow().cast(schema)
 
     def _stored(self) -> Iterator[Key]:
-        """The data files on disk, of any version."""
+        """Keys of all data files on disk, of any version."""
         for name in TABLES:
             if name != DIGESTS.name:
                 yield from (Key(name, path) for path in data_files(folder_of(self._settings, name)))

@@ -1,4 +1,4 @@
-"""Digests as ops.digests has them, read from files that have been compared with `digests.sums`."""
+"""Reads digests from those files of ops.digests that match `digests.sums`."""
 
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -20,7 +20,7 @@ _ROW: dict[str, Any] = {
 
 
 class Key(NamedTuple):
-    """What tells recorded files apart. `version`: of `POINTER` alone, which is recorded once a checkpoint."""
+    """Identifies a recorded file. Only `POINTER`, recorded once per checkpoint, has a `version`."""
 
     table: str
     path: str
@@ -33,11 +33,11 @@ def key_of(digest: FileDigest) -> Key:
 
 
 class RecordedDigests(NamedTuple):
-    """What is known of some files.
+    """Recorded digests of some files.
 
     Args:
-        files: the first digest recorded of each: what was read later counts for nothing.
-        last_versions: by table, the last commit that any file was recorded of.
+        files: the first recorded digest of each file; later ones are ignored.
+        last_versions: the last commit with a recorded file, by table.
     """
 
     files: dict[Key, FileDigest]
@@ -45,20 +45,20 @@ class RecordedDigests(NamedTuple):
 
 
 def scan_digests(part: Path) -> pl.LazyFrame:
-    """Rows of a data file of ops.digests, and `key`: that of `Key.version`."""
+    """Rows of a data file of ops.digests, with `Key.version` as column `key`."""
     key = pl.when(pl.col("path") == POINTER).then("version").alias("key")
     return pl.scan_parquet(part).select(*FileDigest._fields, "recorded_at", key)
 
 
 def read_digests(parts: Iterable[Path], wanted: Collection[Key]) -> RecordedDigests:
-    """Read digests from data files of ops.digests: of what is wanted, of all manifests and of pointers.
+    """Read digests of the wanted files, of all manifests and of all pointers.
 
     Args:
-        parts: the files.
-        wanted: keys of the files.
+        parts: data files of ops.digests.
+        wanted: keys of the wanted files.
 
     Raises:
-        PolarsError: if a file can't be read.
+        PolarsError: if a data file can't be read.
     """
     keys = pl.LazyFrame(list(wanted), schema=KEY_TYPES, orient="row")
     found, last = [pl.DataFrame(schema=_ROW)], dict[str, int]()

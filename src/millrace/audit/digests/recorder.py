@@ -1,4 +1,4 @@
-"""The recorder: digests of files that commits have added since the last time, into ops.digests."""
+"""Records digests of newly committed files in ops.digests."""
 
 import math
 import time
@@ -38,10 +38,10 @@ _METADATA = {"job": "digests"}
 
 
 class DigestRecorder:
-    """Records what is new under one home. One object a process: it remembers what it has recorded.
+    """Records digests of new files of one home. Use one object per process: it caches the recorded keys.
 
     Args:
-        settings: the settings in force; tables in folders.
+        settings: the settings in force; tables must be local.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -52,12 +52,12 @@ class DigestRecorder:
         self._older: dict[Key, int] = {}
 
     def record(self, seconds: float = math.inf) -> int:
-        """Append a row for each file that has none; the number of rows.
+        """Append a row for each file without one. Returns the number of rows.
 
-        Left out are files whose size differs from that in their commit, and commits that can't be read.
+        Skips files whose size differs from that in their commit, and commits that can't be read.
 
         Args:
-            seconds: after so long no further commit is read; others are left for the next time.
+            seconds: time limit; the remaining commits are recorded by the next call.
 
         Raises:
             MillraceError: if `digests.sums` has been altered.
@@ -92,7 +92,7 @@ class DigestRecorder:
         return rows
 
     def _there(self) -> set[Key]:
-        """Files of logs, and manifests; data files follow from commits."""
+        """Keys of log files and manifests on disk; data files are found through commits."""
         found = {Key(MANIFESTS, name) for name in finished_manifests(self._settings.home)}
         for name in TABLES:
             if name != DIGESTS.name:
@@ -103,7 +103,7 @@ class DigestRecorder:
         return found
 
     def _without_commit(self) -> dict[Key, int]:
-        """Live files of tables whose first commits are gone from the log, with their sizes."""
+        """Live files, with sizes, of tables whose log no longer has its first commits."""
         found: dict[Key, int] = {}
         for name in TABLES:
             folder = folder_of(self._settings, name)
@@ -119,12 +119,12 @@ class DigestRecorder:
         return set(read_digests(parts, wanted).files)
 
     def _digests(self, key: Key) -> Iterator[FileDigest]:
-        """The digest of a file; after those of the data files that it adds, if it is a commit."""
+        """The digest of a file. For a commit, the digests of the data files that it adds come first."""
         version = key.version if key.path == POINTER else logged_version(key.path)
         if is_commit(key.path):
             try:
                 added = added_files(folder_of(self._settings, key.table) / key.path)
-            except (FileNotFoundError, ValueError):  # gone by now, or no commit: the audit names it
+            except (FileNotFoundError, ValueError):  # removed, or not a commit: the audit reports it
                 return
             for path, size in added.items():
                 yield from self._digest(Key(key.table, path), version, size)
@@ -133,7 +133,7 @@ class DigestRecorder:
     def _digest(self, key: Key, version: int | None, size: int | None = None) -> Iterator[FileDigest]:
         try:
             read = digest_of(folder_of(self._settings, key.table) / key.path)
-        except FileNotFoundError:  # removed since: by VACUUM, or with the log of days ago
+        except FileNotFoundError:  # removed by VACUUM, or by log cleanup
             return
         if size is None or read[0] == size:
             yield FileDigest(key.table, key.path, *read, version)
@@ -148,7 +148,7 @@ class DigestRecorder:
 
 
 def _pointed(folder: Path, logged: set[str]) -> Iterator[int]:
-    """The version that the log's pointer names, if there is such a checkpoint."""
+    """The checkpoint version in the log's pointer, if that checkpoint exists."""
     version = pointed_version(folder)
     checkpoints = {logged_version(path) for path in logged if is_checkpoint(path)}
     if version is not None and version in checkpoints:

@@ -1,4 +1,4 @@
-"""Recording while a Spark application runs: once a minute, and when it ends."""
+"""Records digests while a Spark application runs: once a minute, and at its end."""
 
 import math
 import sys
@@ -10,19 +10,19 @@ from lakehouse.settings import Settings
 
 _PAUSE_SECONDS = 60.0
 _LAST_SECONDS = 5.0
-"""Of the last time: whoever ends an application waits for it."""
+"""Time limit (s) of the last recording, for which the end of an application waits."""
 
 
 @contextmanager
 def recorded_digests(settings: Settings, pause: float = _PAUSE_SECONDS) -> Iterator[None]:
-    """While this lasts, and once more at the end, record digests of the files that jobs add.
+    """Record digests of the files that jobs add, during the block and once at its end.
 
-    Files of a minute ago are still in the system's page cache, so that no disk is read. What can't be
-    recorded now is recorded the next time: jobs go on.
+    New files are still in the page cache, so nothing is read from disk. A failed recording is retried the
+    next time; jobs continue.
 
     Args:
-        settings: the settings in force. Files of a catalog are its store's.
-        pause: seconds from one time to the next.
+        settings: the settings in force. Tables in a catalog are not recorded.
+        pause: seconds between two recordings.
     """
     if settings.catalog:
         yield
@@ -45,5 +45,5 @@ def _record_until(settings: Settings, pause: float, stop: threading.Event) -> No
         is_last = stop.wait(pause)
         try:
             recorder.record(_LAST_SECONDS if is_last else math.inf)
-        except Exception as error:  # noqa: BLE001 - whatever it was: jobs go on, and it is tried again
+        except Exception as error:  # noqa: BLE001 - jobs continue after any error, and it is retried
             sys.stderr.write(f"digests were not recorded: {' '.join(str(error).split())}\n")

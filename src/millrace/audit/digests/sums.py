@@ -1,4 +1,4 @@
-"""Digests of the files of ops.digests itself: a small file next to the table, with a digest of its own."""
+"""The file `digests.sums`: digests of the files of ops.digests, with a digest of its own."""
 
 import hashlib
 from collections.abc import Iterable
@@ -14,11 +14,11 @@ _UNKNOWN = "-"
 
 
 class Sums(NamedTuple):
-    """Content of the file.
+    """Content of `digests.sums`.
 
     Args:
-        is_intact: the other lines have the digest in the first one.
-        files: digests by path; empty if it is not intact.
+        is_intact: whether the other lines match the digest in the first line.
+        files: digests by path; empty if the file is not intact.
     """
 
     is_intact: bool
@@ -26,7 +26,7 @@ class Sums(NamedTuple):
 
 
 def sums_file(warehouse: Path) -> Path:
-    """Where it is."""
+    """Path of `digests.sums`."""
     return warehouse / DIGESTS.layer / NAME
 
 
@@ -42,7 +42,7 @@ def read_sums(warehouse: Path) -> Sums | None:
 
 
 def write_sums(warehouse: Path, files: Iterable[FileDigest]) -> None:
-    """Write it, so that a reader finds the old one or the new one, never half of one."""
+    """Write the file atomically."""
     lines = "".join(
         f"{each.sha256} {each.size} {_UNKNOWN if each.version is None else each.version} {each.path}\n"
         for each in sorted(files, key=lambda each: each.path)

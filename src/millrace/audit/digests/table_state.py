@@ -1,4 +1,4 @@
-"""A table as it is on disk when its bytes are checked: files, and what the log has of them."""
+"""A snapshot of a table's files on disk, and of its Delta log, for the audit of bytes."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +22,7 @@ class TableState(NamedTuple):
 
     Args:
         table: its name.
-        folder: where it is.
+        folder: its folder.
         logged: files of its log.
         live: data files of its latest version, with their sizes; None if the log can't be read.
         stored: data files in its folder, of any version.
@@ -36,13 +36,13 @@ class TableState(NamedTuple):
 
     @property
     def last_version(self) -> int:
-        """Of the last commit that is there."""
+        """Version of the last file in the log; -1 if there is none."""
         versions = (logged_version(path) for path in self.logged)
         return max((version for version in versions if version is not None), default=-1)
 
 
 def read_state(table: str, folder: Path) -> TableState:
-    """Read the state of a table. The log comes first: later commits are left out."""
+    """Read the state of a table. The log is listed first, so later commits are not checked."""
     logged = log_files(folder)
     try:
         live = live_files(folder) if logged else {}
@@ -52,13 +52,13 @@ def read_state(table: str, folder: Path) -> TableState:
 
 
 def is_live(state: TableState, path: str) -> bool:
-    """Whether a data file is of the latest version as it is by now, as far as the log can be read."""
+    """Whether a data file belongs to the current latest version; true if the log can't be read."""
     live = read_state(state.table, state.folder).live
     return live is None or path in live
 
 
 def missing_commits(state: TableState, last_recorded: int) -> list[int]:
-    """Versions that the log should have: from its last checkpoint, or its first commit, to the last known."""
+    """Versions missing in the log, from its last checkpoint, else from version 0, to the last known one."""
     commits = {logged_version(path) for path in state.logged if is_commit(path)}
     checkpoints = {logged_version(path) or 0 for path in state.logged if is_checkpoint(path)}
     first = max(checkpoints, default=-1) + 1
@@ -71,7 +71,7 @@ def missing_commits(state: TableState, last_recorded: int) -> list[int]:
 
 
 def version_of(state: TableState, path: str) -> int | None:
-    """The commit that added a data file, by the log; None if it is not in it any more."""
+    """The commit that added a data file; None if the log no longer has it."""
     for commit in sorted(filter(is_commit, state.logged), reverse=True):
         if path in _added(state.folder / commit):
             return logged_version(commit)

@@ -1,1 +1,1 @@
-"""The bundle's jobs, as files define them."""
+"""Reads the bundle's jobs from its files."""

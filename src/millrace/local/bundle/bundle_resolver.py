@@ -13,7 +13,7 @@ Tree = dict[str, Any]
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z][\w.\-]*)\}")
 _KEYS = {"tasks": "task_key", "job_clusters": "job_cluster_key"}
-"""Lists whose items have a key: an override changes the item. Other lists are appended to."""
+"""Lists whose items have a key, which overrides merge by key. Other lists are appended to."""
 
 _DEEPEST = 10
 _GIVEN = {
@@ -23,14 +23,14 @@ _GIVEN = {
     "sql_warehouses": ("id",),
     "volumes": ("volume_path",),
 }
-"""Attributes that resources have once they are deployed."""
+"""Attributes that resources have only after deployment."""
 
 
 def read_tree(root: Path, target: str | None) -> Tree:
     """bundle.yml with its includes, for a target; references are not resolved.
 
     Raises:
-        MillraceError: if a file can't be read, a pattern includes none, or there is no such target.
+        MillraceError: if a file can't be read, a pattern matches none, or the target does not exist.
     """
     tree = read_yaml(root / BUNDLE_FILE)
     chosen = choose_target(tree, target)
@@ -48,7 +48,7 @@ def read_tree(root: Path, target: str | None) -> Tree:
 
 
 def merge(below: Any, above: Any, name: str = "") -> Any:
-    """Merge two parts of a bundle: the second overrides the first, or is added to it."""
+    """Merge two parts of a bundle: values of the second override those of the first, or are added."""
     if isinstance(below, dict) and isinstance(above, dict):
         both = {key: merge(node, above[key], key) if key in above else node for key, node in below.items()}
         return both | {key: node for key, node in above.items() if key not in below}
@@ -66,12 +66,12 @@ def resolve(tree: Tree, known: Mapping[str, object] | None = None, user: str | N
     """Replace the references of a tree.
 
     Args:
-        tree: as `read_tree` gives it.
-        known: values of variables that are others than the bundle's.
-        user: who deploys it; by default the user of this machine.
+        tree: result of `read_tree`.
+        known: values of variables that override the bundle's.
+        user: name of the deploying user; by default the user of this machine.
 
     Raises:
-        MillraceError: for a reference that leads nowhere.
+        MillraceError: for a reference that can't be resolved.
     """
     values = {**tree["variables"], **(known or {})}
     workspace = {**_workspace_of(tree, user or getpass.getuser()), **(tree.get("workspace") or {})}
@@ -124,7 +124,7 @@ def _only(tree: Tree, key: str) -> Tree:
 
 
 def _workspace_of(tree: Tree, user: str) -> Tree:
-    """Values for references to a workspace, where there is none."""
+    """Substitute values for references to a Databricks workspace."""
     path = f"/Workspace/Users/{user}/.bundle/{tree['bundle'].get('name')}/{tree['bundle']['target']}"
     short = re.sub(r"\W", "_", user.split("@", maxsplit=1)[0])
     names = {"userName": user, "short_name": short, "domain_friendly_name": short.replace("_", "-")}

@@ -21,8 +21,8 @@ class Task:
     Args:
         key: its name in the job.
         entry_point: the script of the wheel that it runs.
-        parameters: what it is called with, as `--name=value`.
-        known: the job itself, where it is no script of the wheel.
+        parameters: command-line arguments, as `--name=value`.
+        known: the job, if it is not a script of the wheel.
     """
 
     key: str
@@ -61,10 +61,10 @@ class BundleJob:
 
     Args:
         name: its resource key.
-        tasks: each after those that it depends on.
-        continuous: whether it starts again whenever it has ended.
-        schedule: when it begins; None if it goes on, or waits to be asked.
-        is_paused: whether it does neither until then.
+        tasks: tasks in dependency order.
+        continuous: whether it is restarted whenever it ends.
+        schedule: when it starts; None for a continuous job, or one that is started by a command.
+        is_paused: whether it is neither continuous nor scheduled for now.
     """
 
     name: str
@@ -75,7 +75,7 @@ class BundleJob:
 
     @classmethod
     def of(cls, job: Job) -> "BundleJob":
-        """A job of one task that is not in the bundle."""
+        """A job with one task that is not in the bundle."""
         return cls(job.name, (Task(job.name, job.name, known=job),))
 
     @property
@@ -85,15 +85,15 @@ class BundleJob:
 
     @property
     def jobs(self) -> list[Job]:
-        """What its tasks run, in their order."""
+        """The jobs of its tasks, in order."""
         return [task.job for task in self.tasks]
 
 
 def bundle_tree(settings: Settings) -> Tree:
-    """The bundle for these settings' target, resolved; variables are the settings in force.
+    """The resolved bundle for the settings' target; its variables have the values of the settings.
 
     Raises:
-        MillraceError: if there is no bundle from here upward, or it can't be read.
+        MillraceError: if this folder and its parents have no bundle, or it can't be read.
     """
     root = bundle_root()
     if root is None:
@@ -108,7 +108,7 @@ def bundle_jobs(settings: Settings | None = None) -> dict[str, BundleJob]:
     """The jobs by name, in bundle order.
 
     Raises:
-        MillraceError: if there is no bundle from here upward, or a file of it can't be read.
+        MillraceError: if this folder and its parents have no bundle, or a file of it can't be read.
     """
     tree = bundle_tree(settings or load_settings())
     jobs: Tree = (tree.get("resources") or {}).get("jobs") or {}
@@ -119,7 +119,7 @@ def select_jobs(names: list[str]) -> list[BundleJob]:
     """Jobs by name.
 
     Raises:
-        MillraceError: for a name that the bundle doesn't have.
+        MillraceError: for a name that is not in the bundle.
     """
     jobs = bundle_jobs()
     for name in names:
@@ -134,7 +134,7 @@ def read_job(name: str, job: Tree) -> BundleJob:
     """A job from its resource.
 
     Raises:
-        MillraceError: if its tasks depend on each other in a circle, or on one that isn't there.
+        MillraceError: if its tasks have a circular dependency, or depend on a missing task.
     """
     when: Tree = job.get("continuous") or job.get("schedule") or {}
     schedule = None

@@ -15,11 +15,11 @@ _WHICH = ("1st", "2nd", "3rd", "4th", "5th")
 def quartz_trigger(expression: str, time_zone: str) -> CronTrigger:
     """The trigger of an expression.
 
-    Seconds, minutes, hours, days of the month, months, days of the week (1 is Sunday) and, if need be, years;
-    one of the two kinds of days is `?`. Lists, spans, steps, `L` and `#` are understood, `W` is not.
+    Fields: seconds, minutes, hours, days of the month, months, days of the week (1 is Sunday), and optionally
+    years; one of the two day fields is `?`. Supports lists, ranges, steps, `L` and `#`, but not `W`.
 
     Raises:
-        MillraceError: for what is no such expression, or no time zone.
+        MillraceError: if the expression or the time zone is not valid.
     """
     parts = expression.split()
     if len(parts) not in (6, 7) or (parts[3] == "?") == (parts[5] == "?"):
@@ -44,7 +44,7 @@ def _times(field: str, field_text: str) -> str:
 
 
 def _span(field: str, part: str) -> str:
-    """An element of a list: a value, a range or steps."""
+    """Convert an element of a list: a value, a range or steps."""
     span, _, step = part.partition("/")
     if span == "*":
         return f"*/{step}" if step and field != "day_of_week" else _days(step) if step else "*"
@@ -59,7 +59,7 @@ def _span(field: str, part: str) -> str:
 
 
 def _days(step: str, first: str = "1", last: str = "7") -> str:
-    """Days of the week by name: numbers and the start of the week differ between the two."""
+    """Convert days of the week to names, since Quartz and APScheduler number them differently."""
     begin, end = _day(first), _day(last)
     length = (end - begin) % 7 + 1
     return ",".join(_DAYS[(begin + day) % 7] for day in range(0, length, int(step or 1)))

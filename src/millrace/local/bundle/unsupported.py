@@ -6,7 +6,7 @@ from millrace.local.bundle.bundle_resolver import Tree
 
 _KINDS = {"apps", "experiments", "jobs", "registered_models", "schemas", "volumes"}
 _KINDS_OF_A_WORKSPACE = {"alerts", "secret_scopes", "sql_warehouses"}
-"""Here `status`, the variables MILLRACE_KAFKA_… and the files of the tables stand for them."""
+"""Locally replaced by `status`, the variables MILLRACE_KAFKA_… and the files of the tables."""
 _JOB = {"continuous", "max_concurrent_runs", "schedule", "tasks"}
 _TASK = {"depends_on", "python_wheel_task", "task_key"}
 _OF_A_WORKSPACE = {
@@ -14,16 +14,16 @@ _OF_A_WORKSPACE = {
     "environments", "health", "job_cluster_key", "job_clusters", "libraries", "name", "permissions", "run_as",
     "tags", "timeout_seconds",
 }  # fmt: skip
-"""What says where and as whom a job runs, or what it is called: here all run in one application."""
+"""Settings of a job's compute, user or name, which do not apply to one local Spark application."""
 
 _ONE = (None, 1)
 
 
 def unsupported(tree: Tree) -> Iterator[str]:
-    """A line for each resource, and each part of a job, that is ignored.
+    """One line for each ignored resource, and each ignored part of a job.
 
     Args:
-        tree: the bundle as a target has it.
+        tree: the bundle for a target.
     """
     resources: Tree = tree.get("resources") or {}
     for kind, found in resources.items():

@@ -1,1 +1,1 @@
-"""The engine: the bundle's jobs in one Spark application."""
+"""The engine: runs the bundle's jobs in one Spark application."""

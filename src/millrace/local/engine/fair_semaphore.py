@@ -8,11 +8,11 @@ from types import TracebackType
 class FairSemaphore:
     """A fair semaphore, as a context manager.
 
-    `threading.Semaphore` lets whoever has just given its turn back take it again at once; a job with a
-    backlog would keep the jobs after it from ever starting.
+    With `threading.Semaphore`, a thread can acquire again right after its release, so a job with a backlog
+    would starve the jobs after it.
 
     Args:
-        at_once: how many may have a turn at the same time.
+        at_once: maximum number of concurrent holders.
     """
 
     def __init__(self, at_once: int) -> None:

@@ -18,7 +18,7 @@ class _Log(JobListener):
 
 
 def report_failures(tasks: TaskRunner) -> None:
-    """Run the job `quality` when the gate has closed, until stopped.
+    """Run the job `quality` each time the gate closes, until stopped.
 
     Args:
         tasks: runs jobs in the application that writes this home's tables.
@@ -39,5 +39,5 @@ def _report(tasks: TaskRunner) -> None:
 
     try:
         tasks.run(BundleJob.of(quality), "gate", _Log(), once=True)
-    except Exception as error:  # noqa: BLE001 - the report is for people; the jobs go on without it
+    except Exception as error:  # noqa: BLE001 - jobs continue without the report
         log(f"the data quality report failed: {error}")

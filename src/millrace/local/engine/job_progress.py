@@ -1,4 +1,4 @@
-"""Progress of a job that catches up: rows, rate and time left."""
+"""Shows the progress of a job that catches up: rows, rate and time left."""
 
 import sys
 import time
@@ -22,7 +22,7 @@ class _Pace:
         self._started = time.monotonic()
 
     def end(self) -> None:
-        """The job has caught up: the total was an estimate, since transactions leave gaps in offsets."""
+        """Set the total to the rows done: it was an estimate, since transactions leave gaps in offsets."""
         self.total = self.done
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ class _Lines(JobListener):
         self._pace = _Pace()
 
     def end(self) -> None:
-        """Print what was done in all, where the estimate was another."""
+        """Print the final number of rows if it differs from the estimate."""
         if self._pace.done != self._pace.total:
             self._pace.end()
             self._console.print(f"{self._job}: {self._pace}")

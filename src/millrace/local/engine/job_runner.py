@@ -1,4 +1,4 @@
-"""Keeps jobs running: restarts them after failures with back-off, and runs scheduled ones."""
+"""Runs continuous jobs, with back-off after failures, and scheduled jobs."""
 
 import sys
 import threading
@@ -14,7 +14,7 @@ from millrace.local.engine.task_runner import TaskRunner
 
 LONGEST_PAUSE = 60.0
 _TRIES = 3
-"""How often a job on a schedule is tried each time; then it waits for the next."""
+"""Attempts of a scheduled job per scheduled time."""
 
 
 @dataclass
@@ -32,11 +32,11 @@ class JobState:
 
 
 class JobRunner(JobListener):
-    """Runs jobs continuously or on schedule, and keeps their states.
+    """Runs jobs continuously or on schedule, and tracks their states.
 
     Args:
-        jobs: continuous jobs to keep running and others to run once; paused ones are not started.
-        scheduled: what to run on its schedule.
+        jobs: continuous jobs to keep running, and others to run once; paused ones are not started.
+        scheduled: jobs to run on schedule.
     """
 
     def __init__(self, jobs: Sequence[BundleJob], scheduled: Sequence[BundleJob] = ()) -> None:
@@ -55,7 +55,7 @@ class JobRunner(JobListener):
         state.last_batch_at = datetime.now(timezone.utc).isoformat()
 
     def begin(self, worker: TaskRunner) -> tuple[list[threading.Thread], Schedules]:
-        """Start threads of continuous jobs, and the clock of scheduled ones."""
+        """Start the threads of continuous jobs, and the scheduler."""
         schedules = Schedules(self.scheduled, lambda job: self._run_on_time(job, worker, schedules))
         for job in (*self.jobs, *self.scheduled):
             if run_history.mark_interrupted(worker.settings.home, job.name):
@@ -73,7 +73,7 @@ class JobRunner(JobListener):
         return threads, schedules
 
     def update_next_runs(self, schedules: Schedules) -> None:
-        """Note when each scheduled job starts next."""
+        """Update the next start of each scheduled job."""
         for job in self.scheduled:
             at = schedules.next_time(job.name)
             self.states[job.name].next_run = at.astimezone(timezone.utc).isoformat() if at else None
@@ -91,7 +91,7 @@ class JobRunner(JobListener):
                     state.state = "done"
                     return
                 worker.stop.wait(worker.settings.trigger_interval.total_seconds())
-            except Exception as error:  # noqa: BLE001 - whatever it was: log so, and try again
+            except Exception as error:  # noqa: BLE001 - any error is logged, and the job retried
                 if worker.stop.is_set() or worker.application.has_ended():
                     return
                 pause = 1.0 if state.batches > done else min(pause * 2, LONGEST_PAUSE)

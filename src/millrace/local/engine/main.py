@@ -26,13 +26,13 @@ from millrace.shutdown_signal import GRACE_SECONDS
 
 
 class Engine:
-    """Runs jobs concurrently, each on a thread and in a session of its own.
+    """Runs jobs concurrently, each with its own thread and Spark session.
 
     Args:
         settings: the settings in force.
-        jobs: what to keep running.
-        stop: set when it is to end.
-        scheduled: what to run on its schedule.
+        jobs: jobs to keep running.
+        stop: event that ends the engine.
+        scheduled: jobs to run on schedule.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Engine:
         self.report_state("stopping")
         schedules.stop()
         if not application.is_alive:
-            if self.stop.is_set():  # it was cut off
+            if self.stop.is_set():  # the batch was interrupted
                 return
             raise MillraceError(
                 "Spark's Java process ended while the jobs ran",
@@ -88,7 +88,7 @@ def main() -> None:
     """Run the bundle's jobs until SIGTERM, or until standard input ends."""
     settings = load_settings()
     stop = threading.Event()
-    logging.getLogger().addHandler(logging.NullHandler())  # py4j's traces would hide the error below
+    logging.getLogger().addHandler(logging.NullHandler())  # py4j's stack traces would hide the error below
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
         stop.set()
@@ -105,7 +105,7 @@ def main() -> None:
             engine.run(application)
     except MillraceError as error:
         log(f"ERROR {error}")
-        exit_at_once(1)  # not by way of threads that wait for a JVM that is gone
+        exit_at_once(1)  # without waiting for threads that wait for a dead JVM
     exit_at_once(0)
 
 

@@ -1,6 +1,6 @@
 """The history of runs: a record and a log for each run of a job.
 
-They lie under `runs/JOB` in the home: `ID.json` says how it stands, `ID.log` what it said.
+They are under `runs/JOB` in the home: `ID.json` has the state of the run, `ID.log` its log lines.
 """
 
 import os
@@ -15,7 +15,7 @@ from millrace.local.process.state_files import read_state, write_state
 
 RUNNING, SUCCEEDED, FAILED, STOPPED, BROKEN_OFF = "running", "succeeded", "failed", "stopped", "broken off"
 MAX_RUNS = 50
-"""Runs of a job whose records are kept."""
+"""Number of runs per job whose records are kept."""
 
 
 class RunLog(JobListener):
@@ -24,7 +24,7 @@ class RunLog(JobListener):
     Args:
         home: the folder of all local state.
         job: name of the job.
-        cause: why it runs: `continuous`, `schedule` or `order`.
+        cause: why it runs: `continuous`, `schedule`, `command` or `gate`.
         above: another listener of the run.
     """
 
@@ -56,13 +56,13 @@ class RunLog(JobListener):
         self._above.log(self.job, line)
 
     def begin_task(self, key: str) -> None:
-        """Note which task is running."""
+        """Record which task is running."""
         self._record["task"] = key
         self._line(f"task {key} begins")
         self._write()
 
     def end(self, state: str, error: BaseException | None = None) -> None:
-        """Note the end of the run."""
+        """Record the end of the run."""
         what = None if error is None else " ".join(str(error).split())[:300] or type(error).__name__
         self._record |= {"state": state, "ended_at": now_rfc3339(), "error": what}
         self._line(f"{state}: {error}" if error else state)
@@ -70,7 +70,7 @@ class RunLog(JobListener):
         self._log.close()
 
     def _line(self, line: str) -> None:
-        with suppress(OSError, ValueError):  # a full disk, or a late word after the end
+        with suppress(OSError, ValueError):  # a full disk, or a line after the end
             self._log.write(f"{now_rfc3339()} {line}\n")
             self._log.flush()
 
@@ -85,9 +85,9 @@ def folder(home: Path, job: str) -> Path:
 
 
 def mark_interrupted(home: Path, job: str) -> bool:
-    """Mark runs without an end as interrupted; return whether the last one was.
+    """Mark runs without an end as interrupted. Returns whether the last one was.
 
-    Only who has the home's one Spark application may ask: no run of others goes on then.
+    Only the home's single Spark application may call this, since no other run is active then.
     """
     last = False
     for file in _files(home, job):

@@ -21,8 +21,8 @@ def run_once(settings: Settings, jobs: Sequence[BundleJob]) -> dict[str, float]:
         Seconds by job, and `spark`, the seconds Spark took to start.
 
     Raises:
-        MillraceError: if a job fails, or a signal ends it within ten seconds. What it had committed stays;
-            running it again goes on from there.
+        MillraceError: if a job fails, or a signal ends it within ten seconds. Committed batches are kept; a
+            new run continues after them.
     """
     clock = time.monotonic()
     with GracefulShutdown().on_signals() as ending, spark_application(settings) as application:

@@ -11,18 +11,18 @@ from millrace.local.bundle.jobs import BundleJob
 from millrace.local.bundle.quartz import quartz_trigger
 
 _LATE_SECONDS = 3600
-"""A time that was missed, since the machine slept or was busy, still counts so long."""
+"""Grace time (s) of a start that was missed because the machine slept or was busy."""
 
 
 class Schedules:
-    """Starts scheduled jobs; one at a time.
+    """Runs scheduled jobs, one at a time.
 
     Args:
-        jobs: those on a schedule; paused ones are left alone.
+        jobs: jobs with a schedule; paused ones are ignored.
         begin: runs a job to its end.
 
     Raises:
-        MillraceError: for a schedule that can't be read.
+        MillraceError: for a schedule that can't be parsed.
     """
 
     def __init__(self, jobs: Sequence[BundleJob], begin: Callable[[BundleJob], None]) -> None:
@@ -41,11 +41,11 @@ class Schedules:
                 self._scheduler.add_job(begin, trigger, (job,), id=job.name)
 
     def start(self) -> None:
-        """Start the clock."""
+        """Start the scheduler."""
         self._scheduler.start()
 
     def begin_now(self, job: BundleJob) -> None:
-        """Run a job outside its schedule, as soon as no other runs."""
+        """Run a job outside its schedule, as soon as no other job runs."""
         self._scheduler.add_job(self._begin, args=(job,), id=f"{job.name} again", replace_existing=True)
 
     def next_time(self, name: str) -> datetime | None:
@@ -54,5 +54,5 @@ class Schedules:
         return getattr(known, "next_run_time", None) if known else None
 
     def stop(self) -> None:
-        """Start no more runs. Running ones are stopped by their event."""
+        """Stop the scheduler. Running jobs are stopped by their event."""
         threading.Thread(target=self._scheduler.shutdown, kwargs={"wait": False}, daemon=True).start()

@@ -31,12 +31,12 @@ class Application:
     """A Spark application with its Java process.
 
     Args:
-        spark: its first session.
+        spark: its first Spark session.
     """
 
     def __init__(self, spark: "SparkSession") -> None:
         self.spark = spark
-        gateway = spark.sparkContext._gateway  # noqa: SLF001 - no public way leads to the process
+        gateway = spark.sparkContext._gateway  # noqa: SLF001 - there is no public access to the process
         self._java = gateway.proc if gateway is not None else None
         keep_quiet(spark.sparkContext._accumulatorServer)  # noqa: SLF001 - nor to this server
 
@@ -53,11 +53,11 @@ class Application:
             return False
 
     def use_scheduler_pool(self, pool: str) -> None:
-        """Give this thread its own scheduler pool, so that a long batch leaves room for short ones."""
+        """Give this thread its own scheduler pool, so that a long batch does not block short ones."""
         self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
 
     def end(self) -> None:
-        """Stop Spark and its Java process in any state, in little more than two seconds."""
+        """Stop Spark and its Java process, in any state, in little more than two seconds."""
         if self.is_alive:  # on a thread, since a Java process that hangs does not answer
             stopping = threading.Thread(target=self._stop, daemon=True)
             stopping.start()
@@ -79,17 +79,17 @@ class Application:
 
 @contextmanager
 def spark_application(settings: Settings, long_running: bool = False) -> Iterator[Application]:
-    """Start Spark on this machine, as the only one that writes this home's tables.
+    """Start Spark on this machine as the only writer of this home's tables, for the block.
 
-    Delta's local log is safe for one writing process only, so a lock is held. What Spark has to
-    say goes to `logs/spark.log` under the home.
+    Delta's local log is safe only for one writing process, so a lock is held. Spark logs to
+    `logs/spark.log` under the home.
 
     Args:
         settings: the settings in force.
-        long_running: whether it is to run until it is stopped, not just to catch up.
+        long_running: whether it runs until it is stopped, not only until jobs have caught up.
 
     Raises:
-        MillraceError: if another application has the home, or Spark doesn't start.
+        MillraceError: if another application uses the home, or Spark does not start.
     """
     (settings.home / "run").mkdir(parents=True, exist_ok=True)
     lock = FileLock(settings.home / "run" / "engine.lock")
@@ -116,7 +116,7 @@ def started_session(settings: Settings) -> Iterator["SparkSession"]:
     """A session of a Spark application that runs during the block, for stand-alone entry points.
 
     Raises:
-        MillraceError: if the jars can't be had, another application has the home, or Spark doesn't start.
+        MillraceError: if jars are missing, another application uses the home, or Spark does not start.
     """
     from millrace.environment.jars import ensure_jars
 

@@ -19,10 +19,10 @@ class TaskRunner:
     """Runs jobs in an application.
 
     Args:
-        application: the one that writes this home's tables.
+        application: the application that writes this home's tables.
         settings: the settings in force.
-        stop: ends a run after the micro-batch at hand.
-        turn: held while a micro-batch is worked on.
+        stop: ends a run after the current micro-batch.
+        turn: context manager around each micro-batch.
     """
 
     def __init__(
@@ -41,14 +41,14 @@ class TaskRunner:
         """Run a job to its end, with a record. Waits if the job is running already.
 
         Args:
-            job: what to run.
-            cause: why, for the record.
+            job: the job.
+            cause: why it runs, for the record.
             listener: receives progress.
-            once: catch up and stop, whatever the tasks' parameters say.
+            once: catch up and stop, regardless of the tasks' parameters.
 
         Raises:
             MillraceError: if a task can't be run.
-            Exception: whatever a task fails of.
+            Exception: any error of a task.
         """
         with _ONE_RUN[f"{self.settings.home}:{job.name}"]:
             log = RunLog(self.settings.home, job.name, cause, listener)
@@ -75,7 +75,7 @@ def parameters_of(task: Task) -> Parameters:
     """Parameters of a task.
 
     Raises:
-        MillraceError: if its entry point does not take that.
+        MillraceError: if its entry point does not accept the parameters.
     """
     try:
         return task.job.parse(task.parameters)

@@ -1,4 +1,4 @@
-"""A local Kafka: one KRaft node on 127.0.0.1, with its data in the home."""
+"""Runs a local Kafka: one KRaft node on 127.0.0.1, with its data in the home."""
 
 import time
 from collections.abc import Iterator
@@ -21,17 +21,17 @@ _STOP_SECONDS = 8.0
 
 @contextmanager
 def running_broker(home: Path, port: int, security: BrokerSecurity = "plaintext") -> Iterator[str]:
-    """A broker during the block; its data stays.
+    """Run a broker during the block; its data is kept.
 
-    It is tied to the thread that enters the block: when that ends, so does the broker.
+    The broker also ends when the thread that entered the block ends.
 
     Args:
         home: the folder of all local state.
-        port: on 127.0.0.1.
-        security: how clients log in.
+        port: port on 127.0.0.1.
+        security: authentication of clients.
 
     Yields:
-        Where clients find it, as host:port.
+        The bootstrap address, as host:port.
 
     Raises:
         MillraceError: if it can't be started or does not answer within a minute, or the home is in use.

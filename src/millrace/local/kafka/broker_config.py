@@ -88,14 +88,14 @@ def write_server_properties(
 ) -> None:
     """Write the server properties: both listeners on 127.0.0.1, unlimited retention.
 
-    Only the owner may read the file: it may hold the password.
+    Only the owner may read the file, since it may contain the password.
 
     Args:
-        file: where to.
-        port: for clients.
-        controller_port: for the broker talking to its own controller half.
-        data: the folder of the log.
-        security: how clients log in; where they do, their files are in the folder of the properties.
+        file: path of the file.
+        port: port for clients.
+        controller_port: port for the broker's own KRaft controller.
+        data: folder of the log.
+        security: authentication of clients; its files are in the folder of the properties.
     """
     values = {"port": port, "controller_port": controller_port, "data": _escaped(data)}
     text = _SERVER.format(**values, protocol=_PROTOCOLS[security])

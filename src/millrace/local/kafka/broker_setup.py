@@ -21,7 +21,7 @@ NAME = "broker"
 _FORMAT_SECONDS = 60.0
 _JVM = (
     "-Xmx512m",
-    # Without the second compiler it starts on 60 % of the processor time, which Spark has use for by then.
+    # Without the C2 compiler, the start needs 60 % of the CPU time, and Spark starts at the same time.
     "-XX:TieredStopAtLevel=1",
     "-XX:+ExitOnOutOfMemoryError",
     "-Djava.awt.headless=true",
@@ -33,7 +33,7 @@ def check_port(port: int) -> None:
     """Raise an error if the port is taken.
 
     Raises:
-        MillraceError: naming who has it.
+        MillraceError: if the port is taken; the message names the process.
     """
     require_free(
         port,
@@ -44,7 +44,7 @@ def check_port(port: int) -> None:
 
 
 def prepare_broker(home: Path, port: int, security: BrokerSecurity = "plaintext") -> Program:
-    """Format the data folder of a new broker, or use the existing one; write its login and configuration.
+    """Format the data folder of a new broker, or use an existing one; write its login and configuration.
 
     Raises:
         MillraceError: if Java or a jar is missing, or the data can't be set up.
@@ -56,7 +56,7 @@ def prepare_broker(home: Path, port: int, security: BrokerSecurity = "plaintext"
         _format(folder)
     own_id(folder / "data")
     properties, logging = folder / "server.properties", folder / "log4j2.yaml"
-    # The controller's port is nobody else's business, and not part of the data: a new free one each time.
+    # Only the broker uses the controller's port, and data does not depend on it: a free one each time.
     make_login(home, security)
     broker_config.write_server_properties(properties, port, stable_port(), folder / "data", security)
     broker_config.write_logging(logging, server_log(home))
@@ -68,7 +68,7 @@ def own_id(data: Path) -> str:
     """The cluster id of the data folder.
 
     Raises:
-        MillraceError: if the folder is not what a Kafka left there.
+        MillraceError: if the folder is not a data folder of Kafka.
     """
     with suppress(OSError):
         for line in (data / "meta.properties").read_text(encoding="utf-8").splitlines():
@@ -80,12 +80,12 @@ def own_id(data: Path) -> str:
 
 
 def server_log(home: Path) -> Path:
-    """Kafka's own log; the output of Java is next to it, in `broker.out.log`."""
+    """Kafka's server log; the output of its Java process is next to it, in `broker.out.log`."""
     return home / "logs" / "broker.log"
 
 
 def _format(folder: Path) -> None:
-    """Format the data folder of a new cluster under another name, then rename it."""
+    """Format the data folder of a new cluster under a temporary name, then rename it."""
     draft, properties = folder / "data.draft", folder / "format.properties"
     shutil.rmtree(draft, ignore_errors=True)
     broker_config.write_server_properties(properties, 1, 2, draft)
@@ -101,7 +101,7 @@ def _format(folder: Path) -> None:
 
 
 def _new_id() -> str:
-    """A cluster id as Kafka generates them, except with a leading -, which looks like an option."""
+    """A cluster id like Kafka's, but without a leading -, which would look like an option."""
     while (drawn := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass
     return drawn
@@ -113,7 +113,7 @@ def _java(*arguments: str) -> tuple[str, ...]:
 
 
 def _logging_jars() -> list[Path]:
-    """Kafka's jars come without a way to write its log: PySpark's log4j, put first, provides it."""
+    """PySpark's log4j jars, which come first in the classpath: Kafka's jars have no log backend."""
     pyspark = importlib.util.find_spec("pyspark")
     folder = Path(pyspark.origin).parent / "jars" if pyspark and pyspark.origin else Path()
     names = ("slf4j-api-", "log4j-slf4j2-impl-", "log4j-api-", "log4j-core-")

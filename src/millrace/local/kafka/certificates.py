@@ -1,4 +1,4 @@
-"""Certificates: an authority of one's own, and what it signs."""
+"""A private certificate authority, and certificates that it signs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _VALID = timedelta(days=3650)
 _SKEW = timedelta(days=1)
-"""How far a clock may be behind."""
+"""Maximum clock skew: certificates are valid from so long before now."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class Authority:
         return self.certificate.public_bytes(serialization.Encoding.PEM)
 
     def issue(self, name: str, hosts: Sequence[str] = ()) -> bytes:
-        """A new key and its certificate, for servers and clients.
+        """Create a key and its certificate, for servers and clients.
 
         Args:
             name: common name of the certificate.
-            hosts: host names and IP addresses that it is valid for.
+            hosts: host names and IP addresses for which it is valid.
 
         Returns:
             PEM: the key as PKCS #8, then the certificate.

@@ -12,7 +12,7 @@ from bronze.kafka_auth import PLAINTEXT, Login, client_options
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 
-# The library warns on every retry; what a user needs to know comes as one MillraceError.
+# The library warns on every retry; users get one MillraceError.
 logging.getLogger("kafka").addHandler(logging.NullHandler())
 
 
@@ -20,15 +20,15 @@ def cluster_id(bootstrap: str, seconds: float = 2.0, login: Login = PLAINTEXT) -
     """The id of the cluster that answers a metadata request with at least one broker.
 
     Args:
-        bootstrap: host:port, or several with commas between.
-        seconds: how long it may take.
-        login: how to talk to it.
+        bootstrap: host:port, or several separated by commas.
+        seconds: timeout.
+        login: options of the connection.
 
     Returns:
-        The id, or None if nothing answers as a Kafka does.
+        The id, or None if no Kafka answers.
     """
     if not any(_listens(address, seconds) for address in bootstrap.split(",")):
-        return None  # asked first, because the client keeps threads for those that do not answer
+        return None  # checked first, since the client keeps threads for brokers that do not answer
     milliseconds = int(seconds * 1000)
     with suppress(KafkaError, OSError, ValueError):
         admin = KafkaAdminClient(
@@ -47,7 +47,7 @@ def require_kafka(settings: Settings, seconds: float = 5.0) -> None:
     """Raise an error if a configured Kafka does not answer.
 
     Raises:
-        MillraceError: if it does not within the time, or the login is not whole.
+        MillraceError: if it does not answer in time, or the login is incomplete.
     """
     until = time.monotonic() + seconds
     login = client_options(settings)

@@ -1,4 +1,4 @@
-"""Makes the certificates and the password of the local broker."""
+"""Creates the certificates and the password of the local broker."""
 
 import secrets
 import shutil
@@ -14,13 +14,13 @@ from millrace.local.process.ports import HOST
 
 
 def make_login(home: Path, security: BrokerSecurity) -> None:
-    """Make the files of the broker's login that are missing; none where it wants no login.
+    """Create missing files of the broker's login; none if it requires no login.
 
-    Only the owner may read them. The key of the authority is not kept.
+    Only the owner may read them. The authority's key is not stored.
 
     Args:
         home: the folder of all local state.
-        security: how clients log in.
+        security: authentication of clients.
     """
     if security == "plaintext":
         return
@@ -33,7 +33,7 @@ def make_login(home: Path, security: BrokerSecurity) -> None:
 
 
 def _make_certificates(files: LoginFiles) -> None:
-    """Write them to another folder, then rename it; another process may have been first."""
+    """Write them to a temporary folder, then rename it, unless another process was first."""
     from millrace.local.kafka.certificates import new_authority
 
     authority = new_authority("Millrace local CA")

@@ -15,7 +15,7 @@ from millrace.local.process import parent_death_signal, process_registry
 _LOG_LIMIT = 5_000_000
 _POLL_SECONDS = 0.05
 _NAMES_ERROR = re.compile(r"\b(ERROR|FATAL|Caused by)\b|^[\w.]*(Error|Exception)\b")
-"""A report of a logger, or the last line of a stack trace, which says most."""
+"""An error line of a logger, or the last line of a stack trace."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,13 @@ class Program:
     """A program to run.
 
     Args:
-        name: what the workspace calls it.
+        name: its name in the workspace.
         command: program and arguments.
         home: the folder of all local state.
-        env: environment variables beyond those of this process.
-        grace: seconds it has for ending by itself.
-        log_name: of its log, without `.log`; the program's own name by default.
-        tied: ends when the process that starts it ends.
+        env: environment variables, in addition to those of this process.
+        grace: seconds between SIGTERM and SIGKILL.
+        log_name: name of its log, without `.log`; by default the program's name.
+        tied: whether it ends when its parent process ends.
     """
 
     name: str
@@ -49,9 +49,9 @@ class Program:
 class Child:
     """A program that runs as a child of this process.
 
-    It has a session of its own, so that Ctrl-C in a terminal reaches only its parent and that it
-    can be ended with all its own children. If tied, it gets SIGTERM when the thread that started it
-    ends (Linux), and the end of its standard input (anywhere).
+    It has its own session, so that Ctrl-C in a terminal reaches only its parent, and that it can be
+    killed with all its children. If tied, it gets SIGTERM when the thread that started it ends
+    (Linux), and end of file on its standard input (all systems).
     """
 
     def __init__(self, program: Program) -> None:
@@ -67,7 +67,7 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; negative after a signal."""
+        """Its exit code; None while it runs, negative after a signal."""
         return self._process.poll()
 
     @property
@@ -76,7 +76,7 @@ class Child:
         return time.monotonic() - self.started
 
     def ask_to_stop(self) -> None:
-        """Send SIGTERM and close its standard input; return at once."""
+        """Send SIGTERM and close its standard input, without waiting."""
         if self.exit_code is None:
             self._process.terminate()
         if self._process.stdin is not None:
@@ -92,7 +92,7 @@ class Child:
         process_registry.unregister(self.program.home, self.program.name)
 
     def stop(self, seconds: float | None = None) -> bool:
-        """Stop it; True if it exits within the time (default: the program's grace period)."""
+        """Stop it, and kill it after a time (default: its grace period). True if it exits before that."""
         self.ask_to_stop()
         until = time.monotonic() + (self.program.grace if seconds is None else seconds)
         while self.exit_code is None and time.monotonic() < until:

@@ -11,17 +11,17 @@ from millrace.local.process import process_registry
 
 SUPERVISOR = "supervisor"
 _PROBE_SECONDS = 0.5
-"""Longer than another process that only looks whether the lock is free has it."""
+"""Timeout of the lock: longer than other processes hold it to check whether it is free."""
 
 
 @contextmanager
 def workspace_lock(home: Path) -> Iterator[None]:
     """Hold the lock of a home during the block.
 
-    The system gives the lock back when its holder dies, however it dies.
+    The operating system releases the lock when its holder dies for any reason.
 
     Raises:
-        MillraceError: if another process has it.
+        MillraceError: if another process holds it.
     """
     (home / "run").mkdir(parents=True, exist_ok=True)
     lock = FileLock(home / "run" / "workspace.lock")
@@ -36,7 +36,7 @@ def workspace_lock(home: Path) -> Iterator[None]:
 
 
 def supervisor_pid(home: Path) -> int | None:
-    """The process id of the home's supervisor; None when none runs."""
+    """The process id of the home's supervisor; None if none runs."""
     process = process_registry.running(home, SUPERVISOR)
     return process.pid if process else None
 

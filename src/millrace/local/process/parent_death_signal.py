@@ -1,7 +1,7 @@
 """Runs a program that ends when its parent process ends, for whatever reason.
 
-Called as a script, with nothing imported: `parent_death_signal.py PARENT PROGRAM ARGUMENT…`.
-The program takes this process over, so its pid is the one the parent knows.
+Called as a script, without imports: `parent_death_signal.py PARENT PROGRAM ARGUMENT…`.
+The program replaces this process (exec), so it keeps the pid that the parent knows.
 """
 
 import os
@@ -12,13 +12,13 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Ask the kernel for SIGTERM on the parent's death (Linux only), then become the program."""
+    """Ask the kernel for SIGTERM on the parent's death (Linux only), then exec the program."""
     parent, command = int(sys.argv[1]), sys.argv[2:]
     if sys.platform == "linux":
         import ctypes
 
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:  # it died before the kernel knew
+        if os.getppid() != parent:  # the parent died before the call
             raise SystemExit(1)
     try:
         os.execvp(command[0], command)

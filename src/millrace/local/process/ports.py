@@ -1,4 +1,4 @@
-"""Ports on 127.0.0.1: free ones, and who listens on others."""
+"""Ports on 127.0.0.1: finds free ones, and the process that listens on a taken one."""
 
 import random
 import socket
@@ -13,7 +13,7 @@ _LASTING = (20_000, 32_000)
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """A port on which no process listens."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
@@ -22,7 +22,7 @@ def free_port() -> int:
 def stable_port() -> int:
     """A free port that stays free until a slow program listens on it.
 
-    It is below those that the system gives to outgoing connections, which take theirs at any moment.
+    It is below the ephemeral ports, which outgoing connections may take at any moment.
     """
     return next(port for port in iter(lambda: random.randrange(*_LASTING), None) if is_free(port))
 
@@ -34,7 +34,7 @@ def is_free(port: int) -> bool:
         if probe.connect_ex((HOST, port)) == 0:
             return False
     with socket.socket() as probe:
-        # As servers do: connections of an earlier server that still fade away are no hindrance.
+        # Like servers: connections of an earlier server in TIME_WAIT do not count.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))
@@ -45,7 +45,7 @@ def is_free(port: int) -> bool:
 
 
 def port_owner(port: int) -> str | None:
-    """Who listens on the port, as `name (pid N)`; None when this user may not know."""
+    """The process that listens on the port, as `name (pid N)`; None without permission to see it."""
     with suppress(psutil.Error, OSError):
         for connection in psutil.net_connections(kind="tcp"):
             listens = connection.status == psutil.CONN_LISTEN and connection.laddr[1:] == (port,)
@@ -58,12 +58,12 @@ def require_free(port: int, purpose: str, next_step: str) -> None:
     """Raise an error if a port is taken.
 
     Args:
-        port: on 127.0.0.1.
-        purpose: what wants it, e.g. "the broker".
-        next_step: what a user can do; `{free}` in it becomes a port that is free.
+        port: port on 127.0.0.1.
+        purpose: what needs it, e.g. "the broker".
+        next_step: advice for the user; `{free}` is replaced by a free port.
 
     Raises:
-        MillraceError: if it is taken, naming who has it.
+        MillraceError: if it is taken; the message names the process.
     """
     if is_free(port):
         return

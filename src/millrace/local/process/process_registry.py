@@ -1,7 +1,7 @@
-"""The processes that a home has started, so that a later command can find and kill orphans.
+"""Registry of the processes that a home has started, so that later commands can kill orphans.
 
-A process is taken for one of ours only if its pid, its time of creation, its home and its name, the
-last two read from its environment, are all as registered. Nothing else is ever signalled.
+A process counts as registered only if its pid, creation time, and home and name (both from its
+environment) match. No other process is signalled.
 """
 
 import os
@@ -17,7 +17,7 @@ import psutil
 from millrace.local.process.state_files import read_state, write_state
 
 _CLOCK_TOLERANCE = 2.0
-"""Seconds a time of creation may be off: it is counted from the boot, whose time NTP may correct."""
+"""Tolerance (s) of creation times, which depend on the boot time, which NTP may correct."""
 
 _KILL_ROUNDS = 5
 _HOME, _NAME = "MILLRACE_HOME", "MILLRACE_PROCESS"
@@ -33,7 +33,7 @@ class RegisteredProcess:
     home: str
 
     def process(self) -> psutil.Process | None:
-        """The process, if it still runs and is the registered one."""
+        """The process, if it still runs and matches the registered one."""
         with suppress(psutil.Error):
             process = psutil.Process(self.pid)
             if _in_group(process, self):
@@ -41,14 +41,14 @@ class RegisteredProcess:
         return None
 
     def group(self) -> list[psutil.Process]:
-        """The process and its children, as far as they run, even if the process itself has ended.
+        """The running members of the process group, even if the process itself has ended.
 
-        As long as one member lives, the id of the group is not given to another.
+        The group id is not reused as long as one member lives.
         """
         return [process for process in psutil.process_iter() if _in_group(process, self)]
 
     def kill(self) -> None:
-        """Kill the group, with the processes that it starts during the kill."""
+        """Kill the group, including processes that it starts in the meantime."""
         for _ in range(_KILL_ROUNDS):
             members = self.group()
             for process in members:
@@ -64,9 +64,9 @@ def env_marks(home: Path, name: str) -> dict[str, str]:
 
 
 def register(home: Path, name: str, pid: int | None = None) -> RegisteredProcess:
-    """Register a process that was started with the `env_marks`; this one by default."""
+    """Register a process that was started with the `env_marks`; by default this one."""
     pid = os.getpid() if pid is None else pid
-    created = -_CLOCK_TOLERANCE  # of no process: it has ended already, there will be nothing to find
+    created = -_CLOCK_TOLERANCE  # it has already ended
     with suppress(psutil.Error):
         created = psutil.Process(pid).create_time()
     record = RegisteredProcess(name, pid, created, str(home))
@@ -82,7 +82,7 @@ def unregister(home: Path, name: str) -> None:
 def registered(home: Path) -> list[RegisteredProcess]:
     """The processes registered under a home, running or not.
 
-    Records that can't be read, or that another version wrote with other fields, are left out.
+    Skips records that can't be read, or that another version wrote with other fields.
     """
     found = []
     for file in sorted(_folder(home).glob("*.json")):
@@ -101,10 +101,10 @@ def kill_orphans(home: Path, seconds: float = 8.0) -> list[str]:
 
     Args:
         home: the folder of all local state.
-        seconds: how long they have for ending by themselves, all together.
+        seconds: total time for a graceful end.
 
     Returns:
-        The names of those that were running.
+        The names of the processes that were running.
     """
     ours = [record for record in registered(home) if record.pid != os.getpid()]
     alive = {record: record.group() for record in ours}
@@ -133,7 +133,7 @@ def has_exited(identity: dict[str, Any]) -> bool:
 
 
 def wait_for(processes: Sequence[psutil.Process], seconds: float) -> None:
-    """Wait until all have ended, at most so long. Zombies count as ended."""
+    """Wait until all processes have ended, up to a timeout (s). Zombies count as ended."""
     until = time.monotonic() + seconds
     while any(_lives(process) for process in processes) and time.monotonic() < until:
         time.sleep(0.05)
@@ -158,7 +158,7 @@ def _is_marked(process: psutil.Process, record: RegisteredProcess) -> bool:
 
 
 def _lives(process: psutil.Process) -> bool:
-    """Whether it runs; a zombie does not."""
+    """Whether a process runs and is not a zombie."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:

@@ -14,7 +14,7 @@ import psutil
 
 @contextmanager
 def stderr_to(path: Path) -> Iterator[None]:
-    """Redirect standard error of children started inside to a file."""
+    """Redirect standard error to a file, for child processes started in the block."""
     sys.stderr.flush()
     before = os.dup(2)
     with path.open("ab") as file:
@@ -28,7 +28,7 @@ def stderr_to(path: Path) -> Iterator[None]:
 
 @contextmanager
 def keep_sigint_handler() -> Iterator[None]:
-    """Keep the handler of Ctrl-C, which PySpark replaces with one that raises anywhere."""
+    """Restore the SIGINT handler, which PySpark replaces with one that raises at any point."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -39,7 +39,7 @@ def keep_sigint_handler() -> Iterator[None]:
 
 @contextmanager
 def clean_up_on_failure() -> Iterator[None]:
-    """Kill the processes that the block has started, if it fails."""
+    """Kill the processes that the block has started if it fails."""
     this = psutil.Process()
     before = set(this.children())
     try:
@@ -52,6 +52,6 @@ def clean_up_on_failure() -> Iterator[None]:
 
 
 def keep_quiet(server: socketserver.BaseServer | None) -> None:
-    """Keep a server of PySpark's from printing a stack trace when Java ends: that is reported in one line."""
+    """Suppress the stack trace of PySpark's server when Java ends, which is reported in one line."""
     if server is not None:
         vars(server)["handle_error"] = lambda *_: None

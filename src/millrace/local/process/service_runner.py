@@ -1,4 +1,4 @@
-"""Keeps one service running: starts it, checks it, and restarts it with back-off."""
+"""Starts a service, checks it, and restarts it with back-off."""
 
 import logging
 import time
@@ -19,12 +19,12 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class BackOff:
-    """The pause before a restart: doubled each time, up to a limit.
+    """Exponential back-off between restarts.
 
     Args:
-        first: after the first failure.
-        limit: at most.
-        healthy_after: a service that has run so long is new again.
+        first: pause after the first failure.
+        limit: maximum pause.
+        healthy_after: uptime after which the back-off is reset.
     """
 
     first: timedelta = timedelta(seconds=1)
@@ -32,16 +32,16 @@ class BackOff:
     healthy_after: timedelta = timedelta(seconds=60)
 
     def pause(self, failures: int) -> float:
-        """Seconds to wait after so many failures in a row (1 or more)."""
+        """Seconds to wait after this number of consecutive failures (1 or more)."""
         doublings = min(failures - 1, 30)
         return min(self.first.total_seconds() * 2.0**doublings, self.limit.total_seconds())
 
 
 class ServiceRunner:
-    """Keeps one service running.
+    """Keeps one service running, if `tick` is called repeatedly.
 
-    Call `tick` again and again. `patiently` surrounds what may take long and may be broken off by
-    an exception; starting a process is outside of it, so that none is ever started and forgotten.
+    `patiently` is a context manager around slow calls that an exception may interrupt. It does not
+    include the start of a process, so that no started process is lost.
     """
 
     def __init__(
@@ -63,13 +63,13 @@ class ServiceRunner:
         self._next_start = 0.0
 
     def tick(self, ready: set[str]) -> None:
-        """Start, check or restart the service, whatever is due.
+        """Start, check or restart the service, as needed.
 
         Args:
             ready: names of the services that are, or have been, ready.
 
         Raises:
-            MillraceError: if the first start is impossible; later ones are tried again.
+            MillraceError: if the first start fails; later starts are retried.
         """
         if self.state == "done":
             return
@@ -84,7 +84,7 @@ class ServiceRunner:
             self._failures = 0
 
     def describe(self) -> dict[str, Any]:
-        """State for the workspace's state file."""
+        """The state of the service for the workspace's state file."""
         return {
             "state": self.state,
             "pid": self.child.pid if self.child else None,
@@ -94,7 +94,7 @@ class ServiceRunner:
         }
 
     def enter(self, state: str) -> None:
-        """Note a change of state with its time."""
+        """Record a change of state with its time."""
         self.state, self.since = state, now_rfc3339()
         pid = f", pid {self.child.pid}" if self.child else ""
         why = f": {self.last_error}" if state == "backing off" else ""
@@ -125,7 +125,7 @@ class ServiceRunner:
             self._fail(f"not ready after {child.uptime:.0f} s: {self.service.last_error_line()}")
 
     def _ended(self, child: Child) -> None:
-        child.kill()  # what it may have started and left
+        child.kill()  # kills remaining children
         if self.service.once and child.exit_code == 0:
             self.child, self.was_ready = None, True
             self.enter("done")
@@ -133,7 +133,7 @@ class ServiceRunner:
             self._fail(self._how_it_ended(child.exit_code))
 
     def _how_it_ended(self, code: int | None) -> str:
-        """A signal says why it ended; the last line of its log does not, since it had no time to write."""
+        """Why it ended: the signal if it was killed, since it could not log then, else its last error."""
         if code is None or code >= 0:
             return f"ended with code {code}: {self.service.last_error_line()}"
         name = Signals(-code).name if -code in set(Signals) else f"signal {-code}"

@@ -10,7 +10,7 @@ from lakehouse.timestamps import rfc3339
 
 
 def write_state(path: Path, content: dict[str, Any], mode: int = 0o666) -> None:
-    """Write a file atomically, with at most these permissions."""
+    """Write a file atomically, with at most these file permissions."""
     replace_file(path, json.dumps(content, indent=2), durable=False, mode=mode)
 
 
@@ -24,7 +24,7 @@ def read_state(path: Path) -> dict[str, Any]:
 
 
 def one_line(content: dict[str, Any]) -> str:
-    """A JSON object in one line, for other programs: times as RFC 3339, the rest that JSON lacks as text."""
+    """A JSON object in one line: times as RFC 3339, other types that JSON lacks as text."""
     return json.dumps(content, default=_as_text)
 
 

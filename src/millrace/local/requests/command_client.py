@@ -1,4 +1,4 @@
-"""The client of command requests: has the engine execute a command and waits for the result."""
+"""The client of command requests: asks the engine to execute a command, and waits for the result."""
 
 import json
 import time
@@ -28,12 +28,12 @@ def engine_runs(settings: Settings) -> bool:
 
 
 def execute_in_engine(settings: Settings, command: EngineCommand, log: Callable[[str], None]) -> None:
-    """Have the engine execute a command, and wait until it is done.
+    """Ask the engine to execute a command, and wait for its end.
 
     Args:
         settings: the settings in force.
-        command: what to execute.
-        log: is given each progress line.
+        command: the command.
+        log: called with each progress line.
 
     Raises:
         MillraceError: if the command fails, or the engine ends before it is done.
@@ -52,7 +52,7 @@ def execute_in_engine(settings: Settings, command: EngineCommand, log: Callable[
 
 
 def _replies(settings: Settings, command: EngineCommand) -> Iterator[dict[str, Any]]:
-    """Messages of the engine that executes a command, until it ends; waits for one that starts."""
+    """Messages of the engine until the command ends. Waits for an engine that is starting."""
     is_executed = False
     while engine_runs(settings):
         with suppress(FileNotFoundError, ConnectionError, EOFError), connect(settings.home) as engine:

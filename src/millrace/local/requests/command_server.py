@@ -33,7 +33,7 @@ class CommandReply(JobListener):
         self._writable.register(connection, select.POLLOUT)
 
     def log(self, job: str, line: str) -> None:
-        """Send a job's log line; with a later message, if a suspended command has not read many."""
+        """Send a log line of a job; if the command does not read messages, the line is sent later."""
         self._lines.append(f"{job}: {line}")
         try:
             if self._writable.poll(0):
@@ -46,7 +46,7 @@ class CommandReply(JobListener):
         self.log(job, f"batch of {rows:,} rows in {seconds:.1f} s")
 
     def send(self, content: dict[str, Any]) -> None:
-        """Send a message, with the lines since the last."""
+        """Send a message, with the log lines since the last one."""
         lines, self._lines = self._lines, []
         self._connection.send_bytes(json.dumps({"lines": lines, **content}).encode())
 
@@ -59,7 +59,7 @@ def serve(tasks: TaskRunner) -> None:
     """
     tasks.application.use_scheduler_pool("commands")
     while not tasks.stop.wait(_RETRY_SECONDS):
-        with suppress(OSError):  # a full disk, say: there can be no socket now
+        with suppress(OSError):  # no socket now, e.g. because of a full disk
             for connection, message in accept_requests(tasks.settings.home, tasks.stop):
                 _execute(connection, message, tasks)
 
@@ -80,7 +80,7 @@ def _result(message: bytes, reply: CommandReply, tasks: TaskRunner) -> dict[str,
         failure = MillraceError(
             "the workspace was stopped before it was done", "Run the command again when it runs"
         )
-    except Exception as error:  # noqa: BLE001 - the reply has it; the engine goes on
+    except Exception as error:  # noqa: BLE001 - the reply has the error; the engine continues
         failure = error if isinstance(error, MillraceError) else _failure(error, tasks)
     return {"problem": failure.problem, "next_step": failure.next_step}
 

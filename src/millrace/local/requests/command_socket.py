@@ -1,7 +1,7 @@
 """The socket of command requests: one message with the command, then messages with the reply, as JSON.
 
-`run/commands.json` in the home, readable by its owner alone, has the socket's path and the key that both ends
-prove to have. The socket lies in a private temporary folder: the kernel takes short paths only.
+`run/commands.json` in the home, readable only by its owner, has the socket's path and the key with which both
+ends authenticate. The socket is in a private temporary folder, since the kernel limits the path's length.
 """
 
 import json
@@ -21,20 +21,20 @@ from millrace.local.process.state_files import write_state
 _STATE_FILE = Path("run", "commands.json")
 _POLL_SECONDS = 0.5
 _MAX_FOLDER_BYTES = 75
-"""Of the folder for temporary files: a socket's path has 103 bytes at most (macOS)."""
+"""Maximum bytes of the temporary folder's path: a socket's path has at most 103 bytes (macOS)."""
 
 _Request = tuple[Connection, bytes]
 
 
 def accept_requests(home: Path, stop: threading.Event) -> Iterator[_Request]:
-    """Accept requests of this user, each as the connection to the command and its message.
+    """Accept requests of this user. Yields the connection to the command and its message.
 
     Args:
         home: the folder of all local state.
-        stop: ends it.
+        stop: event that ends it.
 
     Raises:
-        OSError: if the socket can't be made.
+        OSError: if the socket can't be created.
     """
     _remove_stale(home)
     place = None if len(os.fsencode(gettempdir())) <= _MAX_FOLDER_BYTES else "/tmp"
@@ -56,7 +56,7 @@ def connect(home: Path) -> Connection:
     """Connect to the engine of a home.
 
     Raises:
-        FileNotFoundError, ConnectionError, EOFError: if none accepts requests.
+        FileNotFoundError, ConnectionError, EOFError: if no engine accepts requests.
     """
     state = _read_state(home)
     return Client(state["socket"], "AF_UNIX", bytes.fromhex(state["key"]))

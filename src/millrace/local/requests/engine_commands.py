@@ -1,4 +1,4 @@
-"""Commands that run in the one Spark application of a home, because they write its tables."""
+"""Commands that run in the home's only Spark application, because they write its tables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ class EngineCommand:
     """A command that writes tables.
 
     Args:
-        command: `rebuild`, of tables; `run`, of jobs, each until it has caught up; `release` or `replay`,
-            of what is held; `reconsider`, of what was refused; `recover`, of a topic.
-        names: tables; jobs; name and reason of who runs it; or a topic, its option and that name.
+        command: `rebuild` of tables; `run` of jobs until each has caught up; `release` or `replay` of held
+            rows; `reconsider` of rejected records; `recover` of a topic.
+        names: tables; jobs; the user's name and reason; or a topic, its option and the user's name.
     """
 
     command: str
@@ -26,7 +26,7 @@ class EngineCommand:
         """The jobs that execute it.
 
         Raises:
-            MillraceError: for a name that is not known.
+            MillraceError: for an unknown name.
         """
         if self.command == REBUILD:
             from millrace.operations.rebuild import rebuild_unless_held

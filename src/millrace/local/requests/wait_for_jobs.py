@@ -18,18 +18,18 @@ from millrace.tables.gate_status import held_error, is_held
 
 _POLL_SECONDS = 0.5
 _FAILURES = 3
-"""After so many failures a job is no longer waited for."""
+"""Number of failures after which waiting for a job ends with an error."""
 
 Log = Callable[[str], None]
 
 
 def wait_until_caught_up(settings: Settings, names: Sequence[str], log: Log) -> None:
-    """Wait until jobs have caught up; run those that the engine does not run.
+    """Wait until the engine's jobs have caught up; run the others once in the engine.
 
     Args:
         settings: the settings in force.
         names: jobs of the bundle.
-        log: is given each progress line.
+        log: called with each progress line.
 
     Raises:
         MillraceError: if a job keeps failing, or the engine ends.
@@ -63,7 +63,7 @@ def _wait(settings: Settings, name: str, left: Iterator[int], log: Log) -> None:
 
 
 def _records_ahead(settings: Settings) -> Iterator[int]:
-    """Records in Kafka that ingest has not read, until there are none."""
+    """Number of records, of those in Kafka at the start, that ingest has not read, until there are none."""
     ends = {place: end for place, (_, end) in offset_spans(settings).items()}
     checkpoint = Checkpoint.of_ingest(settings)
     while True:
@@ -78,7 +78,7 @@ def _records_ahead(settings: Settings) -> Iterator[int]:
 
 
 def _rows_behind(settings: Settings, name: str) -> Iterator[int]:
-    """Rows of bronze that a job has not processed, until there are none."""
+    """Number of rows, of those in bronze at the start, that a job has not processed, until there are none."""
     target = table_reader.ledger_sums(settings).get("ingest", {}).get("position")
     while target is not None and (
         rows := table_reader.rows_between(settings, _position(settings, name), target)
@@ -87,14 +87,14 @@ def _rows_behind(settings: Settings, name: str) -> Iterator[int]:
 
 
 def _position(settings: Settings, name: str) -> datetime | None:
-    """High-water mark of a job, and of its side input."""
+    """The lower of the high-water marks of a job and of its side input."""
     jobs = table_reader.ledger_sums(settings).get(name, {})
     reached = [jobs[way] for way in ("position", "heard") if jobs.get(way) is not None]
     return min(reached, default=None)
 
 
 def _jobs(settings: Settings) -> dict[str, dict[str, Any]]:
-    """The engine's continuous jobs, from its state file; before that exists, from the bundle."""
+    """The engine's continuous jobs, from its state file; from the bundle before that file exists."""
     jobs: dict[str, dict[str, Any]] = read_state(settings.home / "run" / "engine.json").get("jobs", {})
     if not jobs:
         return {name: {} for name, job in bundle_jobs(settings).items() if job.is_continuous}

@@ -1,1 +1,1 @@
-"""What a workspace is doing, on a terminal."""
+"""Shows the state of a workspace on a terminal."""

@@ -1,4 +1,4 @@
-"""The view of `millrace demo`: arriving events, and what they have become."""
+"""The view of `millrace demo`: arriving events, and the resulting rows."""
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -19,7 +19,7 @@ _SHOWN = {
 
 
 def draw(listener: StatusPoller) -> RenderableType:
-    """The view; needs a snapshot."""
+    """The view of the latest snapshot, which must exist."""
     snapshot = listener.latest
     if snapshot is None:
         return Text("…")

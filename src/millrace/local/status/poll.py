@@ -17,13 +17,13 @@ from millrace.local.status.snapshot import Snapshot, take_snapshot
 _LOOK_SECONDS = 2.0
 _TICK_SECONDS = 0.25
 _RATE_OVER = 15
-"""Looks that a rate is taken over."""
+"""Number of polls over which the rate is computed."""
 
 INGESTED = "bronze.kafka_records"
 
 
 class StatusPoller:
-    """Takes snapshots on a thread: reading may be slow, or hang."""
+    """Takes snapshots on a thread, since reading may be slow or hang."""
 
     def __init__(self, settings: Settings, lag: bool) -> None:
         self.latest: Snapshot | None = None
@@ -34,7 +34,7 @@ class StatusPoller:
 
     @property
     def rate(self) -> float:
-        """Records per second that arrived in bronze recently."""
+        """Records per second that recently arrived in bronze."""
         counts = list(self._counts)
         if len(counts) < 2:
             return 0.0
@@ -43,7 +43,7 @@ class StatusPoller:
 
     def _look(self) -> None:
         while True:
-            # Tables change under the reader; what fails now, the next look will tell.
+            # Tables may change while they are read; the next poll tries again.
             with suppress(Exception, KeyboardInterrupt):  # polars raises the latter in any thread on Ctrl-C
                 self.latest = take_snapshot(self._settings, self._lag)
                 self._counts.append((time.monotonic(), self.latest.rows.get(INGESTED, 0)))
@@ -60,9 +60,9 @@ def watch(
 
     Args:
         settings: the settings in force.
-        is_running: asked several times a second.
-        draw: makes the view; all there is by default. Nothing is shown where there is no terminal.
-        lag: whether the view needs to know how far bronze is behind.
+        is_running: called several times a second.
+        draw: renders the view; by default everything. Without a terminal, nothing is shown.
+        lag: whether the view needs the lag of bronze behind Kafka.
     """
     listener, console, shown = StatusPoller(settings, lag), Console(), None
     with Live(console=console, auto_refresh=False) as live:

@@ -41,7 +41,7 @@ def render(snapshot: Snapshot) -> RenderableType:
 
 
 def last_errors(snapshot: Snapshot) -> dict[str, str]:
-    """The last error of each process and job that has had one."""
+    """The last error of each process and job, if there was one."""
     known = {**snapshot.processes, **snapshot.jobs}
     return {name: part["last_error"] for name, part in known.items() if part.get("last_error")}
 
@@ -88,7 +88,7 @@ def _processes(snapshot: Snapshot) -> RenderableType:
 
 
 def _jobs(snapshot: Snapshot) -> RenderableType:
-    """Jobs with their state and lag; 80 characters wide at most, like all tables here."""
+    """Jobs with their state and lag; at most 80 characters wide, like all tables here."""
     table = _table("job", "state", right=("rows behind", "oldest", "restarts", "next run"))
     for name in dict.fromkeys((*snapshot.jobs, *snapshot.ledger)):
         job = snapshot.jobs.get(name, {})
@@ -99,7 +99,7 @@ def _jobs(snapshot: Snapshot) -> RenderableType:
 
 
 def _counts(snapshot: Snapshot) -> RenderableType:
-    """What the ledger counts: micro-batches and rows by job, over the whole history."""
+    """Sums of the ledger: micro-batches and rows by job, over the whole history."""
     heads = {
         "batches": "batches",
         "in": "input_rows",

@@ -22,18 +22,18 @@ class Snapshot:
     Args:
         home: the folder of all local state.
         state: starting, running, stopping, failed or stopped.
-        kafka: where clients find it, as host:port.
+        kafka: bootstrap address, as host:port.
         dashboard: its address, while it runs.
         collector: its address, while it runs.
         api: address of the streaming API, while it runs.
-        processes: by name, as the supervisor describes them.
-        jobs: by name, as the engine describes them.
-        rows: by table.
-        ledger: sums by job.
-        behind: by job, what the job before it is done with and it isn't yet.
-        lag: by topic/partition, the records that bronze does not have yet; None if it was not asked
-            for, or no Kafka answers.
-        notes: what is unknown, and why.
+        processes: processes by name, from the supervisor's state file.
+        jobs: jobs by name, from the engine's state file.
+        rows: number of rows by table.
+        ledger: sums of the ledger by job.
+        behind: by job, the lag behind its upstream job; see `table_reader.behind`.
+        lag: by topic/partition, the number of records that bronze does not have yet; None if not
+            requested, or if no Kafka answers.
+        notes: warnings, and errors of failed reads.
     """
 
     home: str
@@ -56,17 +56,17 @@ class Snapshot:
 
     @property
     def watermark(self) -> datetime | None:
-        """The minimum of the jobs' watermarks (UTC); None before the first."""
+        """The minimum of the jobs' watermarks (UTC); None before the first one."""
         reached = [sums["watermark"] for sums in self.ledger.values() if sums.get("watermark")]
         return min(reached, default=None)
 
 
 def take_snapshot(settings: Settings, lag: bool = True) -> Snapshot:
-    """Read everything once; takes up to a few seconds for large homes.
+    """Read everything once, which takes up to a few seconds for large homes.
 
     Args:
         settings: the settings in force.
-        lag: whether to ask how far bronze is behind, which reads more than all else.
+        lag: whether to compute the lag of bronze, which is the most expensive part.
     """
     saved = workspace_state(settings)
     alive = supervisor_pid(settings.home) is not None
